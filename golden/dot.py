@@ -1,0 +1,158 @@
+"""Dot products of blocks and of vectors of blocks, as the hardware defines them."""
+
+import numpy as np
+from axs6.golden import fp32, kulisch
+from axs6.golden.blocks import Blocks
+from axs6.golden.spec import (
+    ACCUMULATOR_SCALE,
+    CODE_BITS,
+    EXPONENT_BIAS,
+    MAGNITUDE_MAX,
+    SIGN_BIT,
+    Accumulate,
+)
+from numpy.typing import NDArray
+
+SIGNED_MAGNITUDES = np.array(
+    [
+        -(code & MAGNITUDE_MAX) if code & SIGN_BIT else code & MAGNITUDE_MAX
+        for code in range(1 << CODE_BITS)
+    ],
+    np.int16,
+)
+"""Signed integer value of each code; codes 0x00 and 0x20 are both 0."""
+
+MATMUL_VALUES = 1 << 22
+"""Outputs of `matmul` worked on at a time, to bound its memory."""
+
+
+def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[np.int16], NDArray[np.uint16]]:
+    """Integer dot product of each pair of blocks.
+
+    Args:
+        a, b: blocks of the same block size whose leading shapes broadcast.
+
+    Returns:
+        P, the sum of the 32 (or B) signed products of magnitudes, |P| <= B * 961, and the sum of
+        the two exponents. The dot product is P / 961 * 2^(exponents - 254), exactly.
+
+    Raises:
+        ValueError: the block sizes differ or the shapes do not broadcast.
+    """
+    check_same_block_size(a, b)
+    try:
+        np.broadcast_shapes(a.exponents.shape, b.exponents.shape)
+    except ValueError:
+        raise ValueError(
+            "a and b must have block shapes that broadcast, "
+            f"not {a.exponents.shape} and {b.exponents.shape}"
+        ) from None
+    sums = np.einsum("...i,...i->...", SIGNED_MAGNITUDES[a.codes], SIGNED_MAGNITUDES[b.codes])
+    return np.asarray(sums, np.int16), a.exponents.astype(np.uint16) + b.exponents
+
+
+def accumulate(
+    sums: NDArray[np.integer], exponents: NDArray[np.integer], how: str = "fp32"
+) -> NDArray[np.float32]:
+    """Combine the sums of successive blocks, along the last axis, into FP32 results.
+
+    Args:
+        sums: P of `block_dot`, shape (..., n).
+        exponents: exponent sums of `block_dot`, shape (..., n).
+        how: "fp32" adds fp32(P * 2^(e - 264)) to an FP32 accumulator in index order, from +0,
+            and divides by 961/1024 at the end, each step rounded to nearest even; "exact" adds in
+            one wide integer and rounds once.
+
+    Returns:
+        float32 of shape (...). Overflow gives infinity, and opposite infinities give the NaN
+        0x7fc00000 (possible with "fp32" alone).
+
+    Raises:
+        ValueError: `how` is unknown or the shapes differ.
+    """
+    method = check_accumulate(how)
+    if sums.shape != exponents.shape or not sums.ndim:
+        raise ValueError(
+            f"sums and exponents must have one shape (..., n), not {sums.shape}, {exponents.shape}"
+        )
+    n = sums.shape[-1]
+    if method is Accumulate.EXACT:
+        accumulator = kulisch.Accumulator(sums.shape[:-1])
+        for k in range(n):
+            accumulator.add(sums[..., k], exponents[..., k])
+        return accumulator.result().view(np.float32)
+    total = np.zeros(sums.shape[:-1], np.uint32)
+    for k in range(n):
+        total = add_block(total, sums[..., k], exponents[..., k])
+    return fp32.divide_by_scale(total).view(np.float32)
+
+
+def matmul(a: Blocks, b: Blocks, accumulate: str = "fp32") -> NDArray[np.float32]:
+    """Product of two matrices in blocks along K: y[m, n] = sum over k of a[m, k] * b[n, k].
+
+    Args:
+        a: blocks of shape (M, K).
+        b: blocks of shape (N, K): the transpose of the usual right-hand side.
+        accumulate: as `how` of `axs6.golden.dot.accumulate`.
+
+    Returns:
+        float32 of shape (M, N); K = 0 gives +0.
+
+    Raises:
+        ValueError: shapes or block sizes do not fit, or `accumulate` is unknown.
+    """
+    method = check_accumulate(accumulate)
+    check_same_block_size(a, b)
+    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[1]:
+        raise ValueError(f"a and b must have shapes (M, K) and (N, K), not {a.shape} and {b.shape}")
+    y = np.empty((a.shape[0], b.shape[0]), np.float32)
+    rows = max(1, MATMUL_VALUES // max(1, b.shape[0]))
+    for start in range(0, a.shape[0], rows):
+        part = slice(start, start + rows)
+        y[part] = _matmul_rows(a.codes[part], a.exponents[part], b, method)
+    return y
+
+
+def _matmul_rows(
+    codes: NDArray[np.uint8], exponents: NDArray[np.uint8], b: Blocks, method: Accumulate
+) -> NDArray[np.float32]:
+    shape = (len(codes), b.shape[0])
+    left = SIGNED_MAGNITUDES[codes].astype(np.int32)
+    right = SIGNED_MAGNITUDES[b.codes].astype(np.int32)
+    wide = kulisch.Accumulator(shape)
+    total = np.zeros(shape, np.uint32)
+    for k in range(codes.shape[1]):
+        sums = left[:, k] @ right[:, k].T
+        e = exponents[:, k, None].astype(np.int64) + b.exponents[:, k]
+        if method is Accumulate.EXACT:
+            wide.add(sums, e)
+        else:
+            total = add_block(total, sums, e)
+    if method is Accumulate.EXACT:
+        return wide.result().view(np.float32)
+    return fp32.divide_by_scale(total).view(np.float32)
+
+
+def add_block(
+    total: fp32.Bits, sums: NDArray[np.integer], exponents: NDArray[np.integer]
+) -> fp32.Bits:
+    """One step of the FP32 accumulation: total + fp32(sums * 2^(exponents - 264)), rounded."""
+    scale = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE
+    return fp32.add(total, fp32.from_integer(sums, exponents.astype(np.int64) - scale))
+
+
+def check_same_block_size(a: Blocks, b: Blocks) -> None:
+    """Raise ValueError unless both have blocks of one size."""
+    if a.block_size != b.block_size:
+        raise ValueError(
+            f"a and b must have the same block_size, not {a.block_size} and {b.block_size}"
+        )
+
+
+def check_accumulate(how: str) -> Accumulate:
+    """Return `how` as an `Accumulate`, or raise ValueError naming the known ones."""
+    try:
+        return Accumulate(how)
+    except ValueError:
+        known = ", ".join(Accumulate)
+        raise ValueError(f"accumulate must be one of {known}, not {how!r}") from None

@@ -1,0 +1,119 @@
+"""The numbers that define AXS-6: every width in the hardware comes from here."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final
+
+MAGNITUDE_BITS: Final = 5
+MAGNITUDE_MAX: Final = (1 << MAGNITUDE_BITS) - 1
+CODE_BITS: Final = MAGNITUDE_BITS + 1
+SIGN_BIT: Final = 1 << MAGNITUDE_BITS
+EXPONENT_BITS: Final = 8
+EXPONENT_MAX: Final = (1 << EXPONENT_BITS) - 1
+EXPONENT_BIAS: Final = 127
+MODE_BITS: Final = 2
+HEADER_BITS: Final = 16
+BLOCK_SIZES: Final = (8, 16, 32)
+
+PRODUCT_MAX: Final = MAGNITUDE_MAX**2
+PRODUCT_BITS: Final = PRODUCT_MAX.bit_length()
+SUM_BITS: Final = 16
+EXPONENT_SUM_BITS: Final = EXPONENT_BITS + 1
+ACCUMULATOR_SCALE: Final = 10
+"""The accumulator holds sums times 2^-10, which the division by 961/1024 at the end takes out."""
+
+
+class Mode(IntEnum):
+    """Layout of a block's payload: the two configuration bits of its header."""
+
+    DENSE = 0
+    SPARSE = 1
+    HIGH_PRECISION = 2
+    RESERVED = 3
+
+
+class Rounding(StrEnum):
+    """How a magnitude that falls between two codes is chosen."""
+
+    NEAREST = "nearest"
+    TOWARD_ZERO = "toward_zero"
+
+
+class Accumulate(StrEnum):
+    """How the sums of successive blocks become one FP32 result."""
+
+    FP32 = "fp32"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class FloatFormat:
+    """A binary IEEE 754 style format with subnormals, infinities and NaN.
+
+    Args:
+        name: name on the command line and in manifests.
+        exponent_bits: width of the biased exponent field.
+        fraction_bits: width of the fraction field, without the hidden bit.
+    """
+
+    name: str
+    exponent_bits: int
+    fraction_bits: int
+
+    @property
+    def width(self) -> int:
+        """Bits of a value."""
+        return 1 + self.exponent_bits + self.fraction_bits
+
+    @property
+    def bias(self) -> int:
+        """Exponent bias."""
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def exponent_special(self) -> int:
+        """Exponent field of infinities and NaN."""
+        return (1 << self.exponent_bits) - 1
+
+    @property
+    def infinity(self) -> int:
+        """Bit pattern of +Inf."""
+        return self.exponent_special << self.fraction_bits
+
+    @property
+    def max_finite(self) -> int:
+        """Bit pattern of the largest finite value."""
+        return self.infinity - 1
+
+    @property
+    def quiet_nan(self) -> int:
+        """Bit pattern of the only NaN that the project produces: positive, quiet, no payload."""
+        return self.infinity | 1 << (self.fraction_bits - 1)
+
+    @property
+    def sign_bit(self) -> int:
+        """Bit pattern of -0.0."""
+        return 1 << (self.width - 1)
+
+
+FP32: Final = FloatFormat("fp32", 8, 23)
+BF16: Final = FloatFormat("bf16", 8, 7)
+FP16: Final = FloatFormat("fp16", 5, 10)
+INPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16, FP16)}
+OUTPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16)}
+
+
+def check_block_size(block_size: int) -> int:
+    """Return `block_size`, or raise ValueError unless it is 8, 16 or 32."""
+    if block_size not in BLOCK_SIZES:
+        raise ValueError(f"block_size must be one of 8, 16, 32, not {block_size!r}")
+    return int(block_size)
+
+
+def check_rounding(rounding: str) -> Rounding:
+    """Return `rounding` as a `Rounding`, or raise ValueError naming the known ones."""
+    try:
+        return Rounding(rounding)
+    except ValueError:
+        known = ", ".join(Rounding)
+        raise ValueError(f"rounding must be one of {known}, not {rounding!r}") from None
