@@ -1,0 +1,1 @@
+"""Hardware: Amaranth units, their registry, and the Verilog they become."""

@@ -1,0 +1,93 @@
+"""Payload layouts of the units' ports, with every width taken from the golden specification."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Shape, signed, unsigned
+from amaranth.lib import data
+from axs6.golden.spec import (
+    CODE_BITS,
+    EXPONENT_BITS,
+    EXPONENT_SUM_BITS,
+    FP32,
+    MAGNITUDE_BITS,
+    SUM_BITS,
+    FloatFormat,
+)
+
+
+def float_layout(fmt: FloatFormat) -> data.StructLayout:
+    """Fields of one floating-point value, from bit 0."""
+    return data.StructLayout(
+        {"fraction": fmt.fraction_bits, "exponent": fmt.exponent_bits, "sign": 1}
+    )
+
+
+code_layout = data.StructLayout({"magnitude": MAGNITUDE_BITS, "sign": 1})
+"""Fields of one 6-bit code, from bit 0."""
+
+
+def values_layout(block: int, fmt: FloatFormat) -> data.StructLayout:
+    """A block of floating-point values, value 0 in the lowest bits."""
+    return data.StructLayout({"values": data.ArrayLayout(unsigned(fmt.width), block)})
+
+
+def block_layout(block: int) -> data.StructLayout:
+    """A dense AXS-6 block: the shared exponent, then the codes, code 0 in the lowest bits."""
+    return data.StructLayout(
+        {
+            "exponent": unsigned(EXPONENT_BITS),
+            "codes": data.ArrayLayout(unsigned(CODE_BITS), block),
+        }
+    )
+
+
+def encoded_layout(block: int) -> data.StructLayout:
+    """A block and whether one of the values it came from was NaN or infinite."""
+    return data.StructLayout({"block": block_layout(block), "invalid": 1})
+
+
+def pair_layout(block: int) -> data.StructLayout:
+    """The two operands of a block dot product."""
+    return data.StructLayout({"a": block_layout(block), "b": block_layout(block)})
+
+
+sum_layout = data.StructLayout({"sum": signed(SUM_BITS), "exponent": unsigned(EXPONENT_SUM_BITS)})
+"""Result of a block dot product: sum / 961 * 2^(exponent - 254)."""
+
+fp32_layout = data.StructLayout({"value": unsigned(FP32.width)})
+"""One FP32 value as its bit pattern."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One number, or one array of equal numbers, within a payload.
+
+    `name` joins nested names with dots; `offset` and `width` are bits; `count` is None for a
+    number and the length of an array; element i lies at `offset + i * width`.
+    """
+
+    name: str
+    offset: int
+    width: int
+    signed: bool
+    count: int | None
+
+
+def fields(layout: data.StructLayout) -> list[Field]:
+    """The numbers in a payload, in bit order."""
+    found: list[Field] = []
+    _collect(layout, "", 0, found)
+    return found
+
+
+def _collect(layout: data.StructLayout, prefix: str, base: int, found: list[Field]) -> None:
+    for key, field in layout:
+        name, offset = f"{prefix}{key}", base + field.offset
+        if isinstance(field.shape, data.StructLayout):
+            _collect(field.shape, f"{name}.", offset, found)
+        elif isinstance(field.shape, data.ArrayLayout):
+            element = Shape.cast(field.shape.elem_shape)
+            found.append(Field(name, offset, element.width, element.signed, field.shape.length))
+        else:
+            shape = Shape.cast(field.shape)
+            found.append(Field(name, offset, shape.width, shape.signed, None))

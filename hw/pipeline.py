@@ -1,0 +1,161 @@
+"""Combinational steps, and the stream unit that puts registers between them."""
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Step(wiring.Component):
+    """A combinational core: output port `o` is a function of input port `i`.
+
+    Args:
+        i, o: layouts of the two ports.
+        levels: estimate of its depth in two-input gates, by which registers are placed.
+    """
+
+    def __init__(self, i: data.Layout, o: data.Layout, *, levels: int) -> None:
+        self.levels = levels
+        super().__init__({"i": In(i), "o": Out(o)})
+
+
+def add_steps(m: Module, steps: Sequence[Step]) -> None:
+    """Make each step a submodule named after its class, numbered where a class repeats."""
+    names = [_snake_case(type(step).__name__) for step in steps]
+    for index, (name, step) in enumerate(zip(names, steps, strict=True)):
+        number = names[:index].count(name) if names.count(name) > 1 else ""
+        m.submodules[f"{name}{number}"] = step
+
+
+def cascade(m: Module, steps: Sequence[Step], value: Value) -> Any:
+    """Connect steps one after the other, without registers, and return the last output."""
+    add_steps(m, steps)
+    for step in steps:
+        m.d.comb += step.i.eq(value)
+        value = step.o
+    return value
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+def place_registers(levels: Sequence[int], stages: int) -> tuple[int, ...]:
+    """Where `stages` ranks of registers go among steps of the given depths.
+
+    Returns:
+        Indices of the steps after which a rank stands, -1 for one in front of the first: always
+        after the last step, then so that the deepest stretch between ranks is least.
+
+    Raises:
+        ValueError: there are fewer places than ranks.
+    """
+    check_stages(stages, len(levels) + 1)
+    if not stages:
+        return ()
+    last = len(levels) - 1
+    choices = (*range(last), -1)
+    return min(
+        ((*sorted(inner), last) for inner in combinations(choices, stages - 1)),
+        key=lambda places: (deepest(levels, places), -1 in places),
+    )
+
+
+def deepest(levels: Sequence[int], places: Sequence[int]) -> int:
+    """Depth of the deepest stretch of steps between ranks of registers at `places`."""
+    bounds = [-1, *(p for p in places if p >= 0), len(levels) - 1]
+    return max(sum(levels[a + 1 : b + 1]) for a, b in pairwise(bounds))
+
+
+def check_stages(stages: int, most: int) -> None:
+    """Raise ValueError unless `stages` is an integer from 0 to `most`."""
+    if not isinstance(stages, int) or not 0 <= stages <= most:
+        raise ValueError(f"stages must be an integer from 0 to {most}, not {stages!r}")
+
+
+class Pipeline(wiring.Component):
+    """A stream unit made of combinational steps with `stages` ranks of registers.
+
+    Ports `i` and `o` are streams with `valid`, `ready` and `payload`. A rank takes new data when
+    it is empty or its data moves on, so bubbles close up under backpressure; with no ranks the
+    unit is combinational from `i` to `o` and `ready` goes straight back. Only `valid` is reset.
+
+    Args:
+        steps: combinational cores, each taking what the one before gives.
+        stages: ranks of registers, from 0 to one more than there are steps.
+        carry: layout of data that travels with each item past the steps; the payloads are then
+            structures of `data` and `carry`.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], stages: int, carry: data.StructLayout | None = None
+    ) -> None:
+        self._steps = tuple(steps)
+        self._places = place_registers([step.levels for step in steps], stages)
+        self._carry = carry
+        super().__init__(
+            {
+                "i": In(stream.Signature(self._payload(self._steps[0].i.shape()))),
+                "o": Out(stream.Signature(self._payload(self._steps[-1].o.shape()))),
+            }
+        )
+
+    def _payload(self, layout: data.Layout) -> data.Layout:
+        if self._carry is None:
+            return layout
+        return data.StructLayout({"data": layout, "carry": self._carry})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking an item to offering its result, when nothing waits."""
+        return len(self._places)
+
+    @property
+    def interval(self) -> int:
+        """Cycles between items, when nothing waits."""
+        return 1
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the steps and the ranks between them."""
+        m = Module()
+        add_steps(m, self._steps)
+        payload = self.i.payload if self._carry is None else self.i.payload.data
+        carry = None if self._carry is None else self.i.payload.carry
+        valid: Value = self.i.valid
+        readies: list[Value] = [self.i.ready]
+        for index in range(-1, len(self._steps)):
+            if index >= 0:
+                step = self._steps[index]
+                m.d.comb += step.i.eq(payload)
+                payload = step.o
+            if index in self._places:
+                valid, payload, carry = self._rank(m, len(readies), valid, payload, carry, readies)
+        m.d.comb += [self.o.valid.eq(valid), readies[-1].eq(self.o.ready)]
+        if self._carry is None:
+            m.d.comb += self.o.payload.eq(payload)
+        else:
+            m.d.comb += [self.o.payload.data.eq(payload), self.o.payload.carry.eq(carry)]
+        return m
+
+    def _rank(
+        self, m: Module, number: int, valid: Value, payload: Any, carry: Any, readies: list[Value]
+    ) -> tuple[Value, Any, Any]:
+        """Add one rank of registers; `readies` gets the signal that tells it to move on."""
+        held = Signal(name=f"valid{number}")
+        moves = Signal(name=f"ready{number}")
+        taken = Signal(payload.shape(), name=f"stage{number}", reset_less=True)
+        m.d.comb += readies[-1].eq(~held | moves)
+        readies.append(moves)
+        carried = None
+        with m.If(readies[-2]):
+            m.d.sync += held.eq(valid)
+            with m.If(valid):
+                m.d.sync += taken.eq(payload)
+        if carry is not None:
+            carried = Signal(carry.shape(), name=f"carry{number}", reset_less=True)
+            with m.If(readies[-2] & valid):
+                m.d.sync += carried.eq(carry)
+        return held, taken, carried

@@ -1,0 +1,169 @@
+"""The units by name: their components, their parameters and what the golden model expects of them.
+
+Every command, test, benchmark and report finds a unit here.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from amaranth.lib import wiring
+from axs6.golden import fp32
+from axs6.golden.blocks import Blocks
+from axs6.golden.decode import decode
+from axs6.golden.dot import add_block, block_dot
+from axs6.golden.encode import encode
+from axs6.golden.spec import BLOCK_SIZES, INPUT_FORMATS, OUTPUT_FORMATS, Rounding
+from axs6.hw.block_dot import BlockDot
+from axs6.hw.decoder import Decoder
+from axs6.hw.dot import Dot
+from axs6.hw.encoder import Encoder
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+"""Items of a stream: an array for each field of the payload, its first axis the items."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of hardware.
+
+    Args:
+        name: name on the command line.
+        summary: what it does, in one line.
+        component: class of the component; its keyword arguments are the unit's parameters.
+        choices: values that each parameter with a fixed set of them may take.
+        golden: gives the output items that the unit must produce for input items and parameters.
+    """
+
+    name: str
+    summary: str
+    component: Callable[..., wiring.Component]
+    choices: Mapping[str, tuple[Any, ...]]
+    golden: Callable[[Arrays, Mapping[str, Any]], dict[str, NDArray[Any]]]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters and their default values, in the order of the component's signature."""
+        parameters = inspect.signature(self.component).parameters
+        return {name: parameter.default for name, parameter in parameters.items()}
+
+    def parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters, the given ones in place of their defaults.
+
+        Raises:
+            ValueError: the unit has no such parameter.
+        """
+        for name in given:
+            if name not in self.defaults:
+                known = ", ".join(self.defaults)
+                raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
+        return {**self.defaults, **given}
+
+    def build(self, **given: Any) -> wiring.Component:
+        """The component with these parameters.
+
+        Raises:
+            ValueError: a parameter is unknown or has a value that the unit cannot take.
+        """
+        return self.component(**self.parameters(given))
+
+
+def _encoder(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    fmt = INPUT_FORMATS[parameters["format"]]
+    bits = items["values"]
+    dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[fmt.name]
+    values = bits.astype(f"u{fmt.width // 8}").view(dtype)
+    blocks = encode(values, parameters["block"], parameters["rounding"], nonfinite="saturate")
+    special = (bits >> fmt.fraction_bits & fmt.exponent_special) == fmt.exponent_special
+    return {
+        "block.exponent": blocks.exponents[:, 0],
+        "block.codes": blocks.codes[:, 0],
+        "invalid": special.any(axis=1).astype(np.uint8),
+    }
+
+
+def _blocks(items: Arrays, prefix: str = "") -> Blocks:
+    codes = items[f"{prefix}codes"].astype(np.uint8)
+    exponents = items[f"{prefix}exponent"].astype(np.uint8)
+    return Blocks(
+        exponents[:, None], np.zeros_like(exponents)[:, None], codes[:, None], codes.shape
+    )
+
+
+def _decoder(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    fmt = OUTPUT_FORMATS[parameters["format"]]
+    dtype = {"fp32": np.float32, "bf16": "bfloat16"}[fmt.name]
+    return {"values": decode(_blocks(items), dtype).view(f"u{fmt.width // 8}")}
+
+
+def _block_dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    sums, exponents = block_dot(_blocks(items, "a."), _blocks(items, "b."))
+    return {"sum": sums[:, 0], "exponent": exponents[:, 0]}
+
+
+def _dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """All vectors at once: step k adds the k-th block of each vector that has one."""
+    products = _block_dot(items, parameters)
+    ends = np.flatnonzero(items["last"])
+    starts = np.concatenate([[0], ends[:-1] + 1]) if ends.size else ends
+    lengths = ends + 1 - starts
+    totals = np.zeros(len(ends), np.uint32)
+    for k in range(int(lengths.max(initial=0))):
+        active = np.flatnonzero(lengths > k)
+        item = starts[active] + k
+        totals[active] = add_block(
+            totals[active], products["sum"][item], products["exponent"][item]
+        )
+    return {"value": fp32.divide_by_scale(totals)}
+
+
+_BLOCK = {"block": BLOCK_SIZES}
+
+UNITS: Mapping[str, Unit] = {
+    unit.name: unit
+    for unit in (
+        Unit(
+            "encoder",
+            "a block of floating-point values becomes a dense AXS-6 block",
+            Encoder,
+            {**_BLOCK, "format": tuple(INPUT_FORMATS), "rounding": tuple(map(str, Rounding))},
+            _encoder,
+        ),
+        Unit(
+            "decoder",
+            "a dense AXS-6 block becomes floating-point values",
+            Decoder,
+            {**_BLOCK, "format": tuple(OUTPUT_FORMATS)},
+            _decoder,
+        ),
+        Unit(
+            "block_dot",
+            "two dense blocks become a 16-bit sum and a 9-bit exponent sum",
+            BlockDot,
+            _BLOCK,
+            _block_dot,
+        ),
+        Unit(
+            "dot",
+            "a stream of block pairs becomes one FP32 result for each vector",
+            Dot,
+            _BLOCK,
+            _dot,
+        ),
+    )
+}
+"""Every unit, by name."""
+
+
+def find(name: str) -> Unit:
+    """The unit called `name`.
+
+    Raises:
+        ValueError: there is none; the message lists the known ones.
+    """
+    if name not in UNITS:
+        raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {name!r}")
+    return UNITS[name]

@@ -1,0 +1,78 @@
+"""Verilog of a unit, and the manifest that describes it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from amaranth.back import verilog
+from amaranth.lib import data, wiring
+from axs6.hw.layouts import fields
+from axs6.hw.registry import find
+
+LINT = "".join(
+    f"/* verilator lint_off {rule} */\n" for rule in ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
+)
+"""Rules that Yosys's Verilog breaks on purpose: it relies on Verilog's extension of operands."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What `generate` makes: a module's name, its Verilog text and its manifest."""
+
+    module: str
+    verilog: str
+    manifest: dict[str, Any]
+
+
+def generate(unit: str, **parameters: Any) -> Generated:
+    """Verilog-2005 and a manifest for a unit; the same parameters always give the same bytes.
+
+    Args:
+        unit: its name in the registry.
+        parameters: those of the unit; the others keep their defaults.
+
+    Returns:
+        The module `axs6_UNIT`, with ports `clk`, `rst` (synchronous, active high) and two streams
+        whose payloads the manifest describes field by field.
+
+    Raises:
+        ValueError: an unknown unit or parameter, or a value that the unit cannot take.
+    """
+    entry = find(unit)
+    component = entry.build(**parameters)
+    module = f"axs6_{unit}"
+    text = verilog.convert(component, name=module, emit_src=False, strip_internal_attrs=True)
+    settings = entry.parameters(parameters)
+    described = " ".join(f"{name}={value}" for name, value in settings.items())
+    manifest = {
+        "module": module,
+        "unit": unit,
+        "summary": entry.summary,
+        "parameters": settings,
+        "latency": component.latency,
+        "interval": component.interval,
+        "clock": "clk",
+        "reset": "rst",
+        "streams": [describe_stream(component, name) for name in ("i", "o")],
+    }
+    return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
+
+
+def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:
+    """Ports and payload fields of a component's stream `i` or `o`."""
+    layout = payload_layout(component, name)
+    return {
+        "name": name,
+        "direction": "input" if name == "i" else "output",
+        "valid": f"{name}__valid",
+        "ready": f"{name}__ready",
+        "payload": f"{name}__payload",
+        "width": layout.size,
+        "fields": [asdict(field) for field in fields(layout)],
+    }
+
+
+def payload_layout(component: wiring.Component, name: str) -> data.StructLayout:
+    """Layout of the payload of a component's stream `i` or `o`."""
+    layout = getattr(component, name).payload.shape()
+    assert isinstance(layout, data.StructLayout)
+    return layout
