@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from amaranth.back import verilog
+from amaranth.hdl import ClockDomain, Fragment, Value
 from amaranth.lib import data, wiring
 from axs6.hw.layouts import fields
 from axs6.hw.registry import find
@@ -40,7 +41,7 @@ def generate(unit: str, **parameters: Any) -> Generated:
     entry = find(unit)
     component = entry.build(**parameters)
     module = f"axs6_{unit}"
-    text = verilog.convert(component, name=module, emit_src=False, strip_internal_attrs=True)
+    text = convert(component, module)
     settings = entry.parameters(parameters)
     described = " ".join(f"{name}={value}" for name, value in settings.items())
     manifest = {
@@ -55,6 +56,24 @@ def generate(unit: str, **parameters: Any) -> Generated:
         "streams": [describe_stream(component, name) for name in ("i", "o")],
     }
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
+
+
+def convert(component: wiring.Component, module: str) -> str:
+    """Verilog of a component as `module`, with a clock and a reset even where it has no registers.
+
+    A unit's ports thus stay the same whatever its number of stages.
+    """
+    domain = ClockDomain("sync")
+    fragment = Fragment.get(component, None)
+    fragment.add_domains(domain)
+    ports = {
+        "__".join(map(str, path)): (Value.cast(value), None)
+        for path, _, value in component.signature.flatten(component)
+    }
+    ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
+    return verilog.convert(
+        fragment, name=module, ports=ports, emit_src=False, strip_internal_attrs=True
+    )
 
 
 def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Running the units: benches in Verilog simulators, and arrays through simulated hardware."""

@@ -1,0 +1,1 @@
+"""What runs inside a Verilog simulator: cocotb tests, and the parts they are made of."""

@@ -1,0 +1,56 @@
+"""What the launcher tells the tests that run inside the simulator, and what they tell it."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "AXS6_BENCH"
+"""Environment variable with the path of the configuration file."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One run of a bench.
+
+    Args:
+        unit: name in the registry.
+        parameters: of the unit.
+        seed: of the random items and stalls.
+        items: number of random items.
+        folder: where the run reads and writes its files.
+    """
+
+    unit: str
+    parameters: dict[str, Any]
+    seed: int
+    items: int
+    folder: str
+
+    def save(self) -> Path:
+        """Write the configuration into its folder and return the file's path."""
+        path = Path(self.folder) / "bench.json"
+        path.write_text(json.dumps(asdict(self)))
+        return path
+
+    @classmethod
+    def load(cls) -> "Configuration":
+        """The configuration of this process."""
+        return cls(**json.loads(Path(os.environ[VARIABLE]).read_text()))
+
+    @property
+    def figures_file(self) -> Path:
+        """Where tests leave their figures, one JSON object a line."""
+        return Path(self.folder) / "figures.jsonl"
+
+    def report(self, **figures: Any) -> None:
+        """Add a line of figures."""
+        with self.figures_file.open("a") as file:
+            file.write(json.dumps(figures) + "\n")
+
+    def figures(self) -> list[dict[str, Any]]:
+        """The lines of figures that the tests have left."""
+        if not self.figures_file.exists():
+            return []
+        return [json.loads(line) for line in self.figures_file.read_text().splitlines()]

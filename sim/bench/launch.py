@@ -1,0 +1,81 @@
+"""Child process that builds a simulation or runs one: `python -m axs6.sim.bench.launch`.
+
+cocotb's runner works in a process of its own, so that it can be stopped with everything it has
+started, and so that its environment is nobody else's.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from cocotb_tools.runner import get_runner
+
+TIMESCALE = ("1ns", "1ps")
+
+
+def build(simulator: str, source: str, module: str, folder: str, waves: bool) -> None:
+    """Compile a Verilog file into `folder`.
+
+    Verilator makes the ports alone visible to cocotb, except for waves: with every signal
+    visible it could optimise nothing.
+    """
+    runner: Any = get_runner(simulator)
+    sources: list[Any] = [Path(source)]
+    arguments: list[str] = []
+    if simulator == "verilator":
+        arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O1", "--no-timing"]
+        if not waves:
+            arguments.append("--no-public-flat-rw")
+            sources.append(_public_ports(module, Path(folder)))
+    runner.build(
+        sources=sources,
+        hdl_toplevel=module,
+        build_dir=folder,
+        build_args=arguments,
+        timescale=TIMESCALE,
+        waves=waves,
+        always=True,
+    )
+
+
+def _public_ports(module: str, folder: Path) -> Path:
+    ports = ["clk", "rst", *(f"{s}__{p}" for s in "io" for p in ("valid", "ready", "payload"))]
+    rules = "".join(f'public_flat_rw -module "{module}" -var "{port}"\n' for port in ports)
+    path = folder / "ports.vlt"
+    path.write_text(f"`verilator_config\n{rules}")
+    return path
+
+
+def test(
+    simulator: str,
+    module: str,
+    folder: str,
+    test_module: str,
+    results: str,
+    work: str,
+    variables: dict[str, str],
+    seed: int,
+    waves: bool,
+) -> None:
+    """Run the cocotb tests of `test_module` on what `build` has left in `folder`."""
+    get_runner(simulator).test(
+        test_module=test_module,
+        hdl_toplevel=module,
+        hdl_toplevel_lang="verilog",
+        build_dir=folder,
+        test_dir=work,
+        results_xml=results,
+        extra_env=variables,
+        seed=seed,
+        waves=waves,
+        timescale=TIMESCALE,
+    )
+
+
+if __name__ == "__main__":
+    request = json.loads(sys.argv[1])
+    if request.pop("do") == "build":
+        build(**request)
+    else:
+        test(**request)

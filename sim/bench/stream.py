@@ -1,0 +1,85 @@
+"""Driver and monitor of a stream port, for cocotb."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Never
+
+from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.utils import get_sim_time
+
+CLOCK_PERIOD = 10
+"""Nanoseconds."""
+
+Pause = Callable[[], bool]
+"""Asked once a cycle: whether to stall in it."""
+
+
+def never() -> bool:
+    """No stalls."""
+    return False
+
+
+def cycle() -> int:
+    """Number of the current clock cycle."""
+    return int(get_sim_time("ns")) // CLOCK_PERIOD
+
+
+class Driver:
+    """Sends words into the input stream. Call its methods right after a rising clock edge."""
+
+    def __init__(self, dut: Any) -> None:
+        self._clock = dut.clk
+        self._valid = dut.i__valid
+        self._ready = dut.i__ready
+        self._payload = dut.i__payload
+        self._valid.value = 0
+
+    async def send(self, words: Iterable[int], pause: Pause = never) -> list[int]:
+        """Send words in order; return the cycles in which they were taken."""
+        taken = []
+        for word in words:
+            while pause():
+                self._valid.value = 0
+                await RisingEdge(self._clock)
+            self._valid.value = 1
+            self._payload.value = word
+            accepted = False
+            while not accepted:
+                await ReadOnly()
+                accepted = self._ready.value == 1
+                if accepted:
+                    taken.append(cycle())
+                await RisingEdge(self._clock)
+        self._valid.value = 0
+        return taken
+
+
+class Monitor:
+    """Takes words from the output stream and watches the handshake.
+
+    Once `valid` is up it must stay, with the same payload, until the word is taken.
+    """
+
+    def __init__(self, dut: Any) -> None:
+        self._clock = dut.clk
+        self._valid = dut.o__valid
+        self._ready = dut.o__ready
+        self._payload = dut.o__payload
+        self._ready.value = 0
+
+    async def receive(self, take: Callable[[int, int], None], pause: Pause = never) -> Never:
+        """For ever: call `take(word, cycle)` for each word that is transferred."""
+        offered: int | None = None
+        while True:
+            ready = not pause()
+            self._ready.value = int(ready)
+            await ReadOnly()
+            if self._valid.value == 1:
+                word = int(self._payload.value)
+                if offered not in (None, word):
+                    raise AssertionError(f"payload changed from {offered:#x} before it was taken")
+                offered = None if ready else word
+                if ready:
+                    take(word, cycle())
+            elif offered is not None:
+                raise AssertionError("valid fell before the word was taken")
+            await RisingEdge(self._clock)

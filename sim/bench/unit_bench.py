@@ -1,0 +1,165 @@
+"""cocotb tests of a stream unit, the same for every unit in the registry.
+
+The golden model says what must come out; inputs come from `axs6.sim.stimulus`.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import cocotb
+import numpy as np
+from axs6.hw.layouts import fields
+from axs6.hw.registry import find
+from axs6.hw.verilog import payload_layout
+from axs6.sim.bench.checker import Checker
+from axs6.sim.bench.configuration import Configuration
+from axs6.sim.bench.stream import CLOCK_PERIOD, Driver, Monitor, Pause, cycle, never
+from axs6.sim.stimulus import STIMULI
+from axs6.sim.words import to_words
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+DRAIN_CYCLES = 64
+"""Cycles watched after the last expected output, for outputs that should not be."""
+
+STALL_LIMIT = 5000
+"""Cycles after the last input within which every output must have come."""
+
+TIME_LIMIT = 100
+"""Simulated milliseconds, 10 million cycles."""
+
+
+class Bench:
+    """A unit in the simulator, with its driver, its monitor and its golden model."""
+
+    def __init__(self, dut: Any) -> None:
+        self.configuration = Configuration.load()
+        self.unit = find(self.configuration.unit)
+        self.parameters = self.configuration.parameters
+        self.component: Any = self.unit.build(**self.parameters)
+        self.stimulus = STIMULI[self.configuration.unit]
+        self.rng = np.random.default_rng(self.configuration.seed)
+        self.dut = dut
+        self.driver = Driver(dut)
+        self.monitor = Monitor(dut)
+
+    async def reset(self) -> None:
+        """Hold reset for two cycles."""
+        self.dut.rst.value = 1
+        for _ in range(2):
+            await RisingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+
+    def pauses(self, seed: int) -> Pause:
+        """Random stalls, whose share changes every 50 cycles between none and nearly all."""
+        rng = random.Random(f"{self.configuration.seed} {seed}")
+        state = [0.0, 0]
+
+        def pause() -> bool:
+            if state[1] == 0:
+                state[:] = rng.choice((0.0, 0.1, 0.5, 0.9)), 50
+            state[1] -= 1
+            return rng.random() < state[0]
+
+        return pause
+
+    def random_items(self, count: int) -> Mapping[str, NDArray[Any]]:
+        """Random items; another call gives others."""
+        return self.stimulus.random(self.parameters, self.rng, count)
+
+    def report(self, test: str, items: Mapping[str, NDArray[Any]], completed: NDArray[Any]) -> None:
+        """Leave the figures of a test that has passed."""
+        count = len(next(iter(items.values())))
+        self.configuration.report(test=test, items=count, outputs=len(completed))
+
+    async def abandon(self, items: Mapping[str, NDArray[Any]]) -> None:
+        """Send items that are not the last of a vector, and take no output."""
+        open_ended = {**items, "last": np.zeros_like(items["last"])} if "last" in items else items
+        words = to_words(open_ended, fields(payload_layout(self.component, "i")))
+        sending: Any = cocotb.start_soon(self.driver.send(words))
+        for _ in words:
+            await RisingEdge(self.dut.clk)
+        sending.cancel()
+
+    async def run(
+        self,
+        items: Mapping[str, NDArray[Any]],
+        input_pause: Pause = never,
+        output_pause: Pause = never,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Send items and compare what comes out.
+
+        Returns:
+            For each output, the cycle in which the item that completed it was taken, and the
+            cycle in which the output was.
+        """
+        inputs = fields(payload_layout(self.component, "i"))
+        outputs = fields(payload_layout(self.component, "o"))
+        expected = self.unit.golden(items, self.parameters)
+        checker = Checker(to_words(expected, outputs), outputs)
+        receiving: Any = cocotb.start_soon(self.monitor.receive(checker.take, output_pause))
+        self.first_cycle = cycle()
+        taken = np.array(await self.driver.send(to_words(items, inputs), input_pause))
+        for _ in range(STALL_LIMIT):
+            if not checker.missing:
+                break
+            await RisingEdge(self.dut.clk)
+        for _ in range(DRAIN_CYCLES):
+            await RisingEdge(self.dut.clk)
+        receiving.cancel()
+        assert not checker.missing, f"{checker.missing} outputs never came"
+        completing = np.flatnonzero(items["last"]) if "last" in items else np.arange(len(taken))
+        return taken[completing], np.array(checker.cycles)
+
+
+async def start(dut: Any) -> Bench:
+    """A bench with a running clock, after reset."""
+    cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD, unit="ns").start())
+    bench = Bench(dut)
+    await bench.reset()
+    return bench
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def corners(dut: Any) -> None:
+    """Every corner case of the format, one after the other."""
+    bench = await start(dut)
+    items = bench.stimulus.corners(bench.parameters)
+    completed, _ = await bench.run(items)
+    bench.report("corners", items, completed)
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def full_rate(dut: Any) -> None:
+    """Random items without stalls; latency and interval are as the unit promises."""
+    bench = await start(dut)
+    items = bench.random_items(bench.configuration.items)
+    completed, given = await bench.run(items)
+    latency = set((given - completed).tolist())
+    assert latency == {bench.component.latency}, f"latency {latency}, not the promised one"
+    cycles = int(completed[-1]) - bench.first_cycle + 1
+    promised = bench.configuration.items * bench.component.interval
+    assert cycles == promised, f"{cycles} cycles for the items, not {promised}"
+    bench.report("full_rate", items, completed)
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def random_stalls(dut: Any) -> None:
+    """Random items with random stalls on both sides."""
+    bench = await start(dut)
+    items = bench.random_items(max(1, bench.configuration.items // 4))
+    completed, _ = await bench.run(items, bench.pauses(1), bench.pauses(2))
+    bench.report("random_stalls", items, completed)
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def reset_in_flight(dut: Any) -> None:
+    """After a reset in the middle of a stream nothing of it comes out or counts."""
+    bench = await start(dut)
+    await bench.abandon(bench.random_items(16))
+    await bench.reset()
+    items = bench.random_items(64)
+    completed, _ = await bench.run(items)
+    bench.report("reset_in_flight", items, completed)

@@ -1,0 +1,125 @@
+"""Building simulations and running them, in child processes with a time limit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from axs6.hw.verilog import Generated
+from axs6.sim.cache import cached
+from axs6.sim.tools import ToolError, simulator_environment, simulator_version
+
+BUILD_SECONDS = 900
+LOG_LINES = 3
+
+
+def build(generated: Generated, simulator: str, waves: bool = False) -> Path:
+    """Folder with the compiled simulation of a unit, from the cache if it has been built before.
+
+    Raises:
+        ToolError: the build fails or takes longer than `BUILD_SECONDS`.
+        OSError: the cache cannot be written.
+    """
+
+    def make(folder: Path) -> None:
+        source = folder / f"{generated.module}.v"
+        source.write_text(generated.verilog)
+        _launch(
+            folder / "build.log",
+            BUILD_SECONDS,
+            do="build",
+            simulator=simulator,
+            source=str(source),
+            module=generated.module,
+            folder=str(folder),
+            waves=waves,
+        )
+
+    launcher = (Path(__file__).parent / "bench" / "launch.py").read_text()
+    key = [generated.verilog, simulator_version(simulator), str(waves), launcher]
+    return cached(simulator, key, make)
+
+
+def run(
+    generated: Generated,
+    simulator: str,
+    test_module: str,
+    work: Path,
+    variables: Mapping[str, str],
+    *,
+    seed: int = 0,
+    waves: bool = False,
+    seconds: float = 3600,
+) -> Path:
+    """Run cocotb tests on a unit and return the path of the results file they should have left.
+
+    Args:
+        generated: the unit.
+        simulator: "verilator" or "icarus".
+        test_module: Python module with the cocotb tests.
+        work: folder for the log, the results and the waveforms.
+        variables: environment variables for the tests.
+        seed: cocotb's random seed.
+        waves: write a waveform file.
+        seconds: time limit of the run, after the build.
+
+    Raises:
+        ToolError: the build fails, or the run exceeds its limit.
+    """
+    folder = build(generated, simulator, waves)
+    results = work / "results.xml"
+    _launch(
+        work / "run.log",
+        seconds,
+        check=False,
+        do="test",
+        simulator=simulator,
+        module=generated.module,
+        folder=str(folder),
+        test_module=test_module,
+        results=str(results),
+        work=str(work),
+        variables=dict(variables),
+        seed=seed,
+        waves=waves,
+    )
+    if waves and simulator == "icarus":
+        shutil.copy(folder / f"{generated.module}.fst", work)
+    return results
+
+
+def _launch(log: Path, seconds: float, check: bool = True, **request: Any) -> None:
+    """Run `axs6.sim.bench.launch` with a request, everything it prints going to `log`."""
+    simulator = request["simulator"]
+    command = [sys.executable, "-m", "axs6.sim.bench.launch", json.dumps(request)]
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=simulator_environment(simulator),
+            start_new_session=True,
+        )
+        try:
+            status = child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise ToolError(
+                f"{simulator} took longer than {seconds:g} s to {request['do']} {request['module']}"
+            ) from None
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+    if check and status:
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if "rror" in line] or lines
+        raise ToolError(
+            f"{simulator} could not {request['do']} {request['module']}: "
+            + " | ".join(errors[:LOG_LINES])
+        )

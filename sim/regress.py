@@ -1,0 +1,212 @@
+"""Regressions: a unit's bench in a Verilog simulator, and what came of it."""
+
+import shutil
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axs6.hw.registry import find
+from axs6.hw.verilog import Generated, generate
+from axs6.sim.bench.configuration import VARIABLE, Configuration
+from axs6.sim.launcher import run
+from axs6.sim.tools import check_simulator
+
+TEST_MODULE = "axs6.sim.bench.unit_bench"
+STAGES = (0, 1, 3)
+"""Numbers of stages that the default configurations of a unit use in turn."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test of a bench: its name, its time in seconds, and why it failed, if it did."""
+
+    name: str
+    seconds: float
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The outcome of one unit's bench.
+
+    `failure` says why the run as a whole does not count, beside any test that failed: no results
+    file, or no tests in it.
+    """
+
+    unit: str
+    parameters: dict[str, Any]
+    simulator: str
+    seed: int
+    tests: tuple[Test, ...]
+    failure: str | None
+    items: int
+    outputs: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were tests and all of them passed."""
+        return self.failure is None and all(test.failure is None for test in self.tests)
+
+    @property
+    def title(self) -> str:
+        """Unit and parameters, in one line."""
+        return " ".join([self.unit, *(f"{k}={v}" for k, v in self.parameters.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "unit": self.unit,
+            "parameters": self.parameters,
+            "simulator": self.simulator,
+            "seed": self.seed,
+            "passed": self.passed,
+            "failure": self.failure,
+            "items": self.items,
+            "outputs": self.outputs,
+            "tests": [vars(test) for test in self.tests],
+        }
+
+
+def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Parameters of a unit under which every value of every choice occurs, default ones first.
+
+    Parameters in `given` keep their value; with all of them given there is one configuration.
+    """
+    entry = find(unit)
+    fixed = entry.parameters(given)
+    turns = {**entry.choices, "stages": STAGES}
+    free = {name: _default_first(turns[name], fixed[name]) for name in fixed if name not in given}
+    count = max((len(values) for values in free.values()), default=1)
+    return [
+        {**fixed, **{name: values[k % len(values)] for name, values in free.items()}}
+        for k in range(count)
+    ]
+
+
+def _default_first(values: tuple[Any, ...], default: Any) -> list[Any]:
+    return [default, *(value for value in reversed(values) if value != default)]
+
+
+def regress(
+    unit: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    simulator: str = "verilator",
+    seed: int = 0,
+    items: int = 10_000,
+    waves: Path | None = None,
+    generated: Generated | None = None,
+    test_module: str = TEST_MODULE,
+    seconds: float = 3600,
+) -> Regression:
+    """Run a unit's bench: corner cases, random items at full rate and with stalls, and a reset.
+
+    Args:
+        unit: name in the registry.
+        parameters: of the unit; the others keep their defaults.
+        simulator: "verilator" or "icarus".
+        seed: of the random items and stalls.
+        items: random items at full rate; a quarter as many again come with stalls.
+        waves: folder for the waveform file.
+        generated: Verilog to test in place of what the unit generates.
+        test_module: cocotb tests to run in place of the unit's bench.
+        seconds: time limit of the run, after the build.
+
+    Raises:
+        ValueError: unknown unit, parameter or simulator, or no items.
+        ToolError: the simulator is missing, cannot build the unit, or takes too long.
+    """
+    settings = find(unit).parameters(parameters or {})
+    check_simulator(simulator)
+    if items < 1:
+        raise ValueError(f"items must be at least 1, not {items}")
+    made = generated or generate(unit, **settings)
+    with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
+        configuration = Configuration(unit, settings, seed, items, folder)
+        results = run(
+            made,
+            simulator,
+            test_module,
+            Path(folder),
+            {VARIABLE: str(configuration.save())},
+            seed=seed,
+            waves=waves is not None,
+            seconds=seconds,
+        )
+        tests, failure = read_results(results)
+        figures = configuration.figures()
+        outcome = Regression(
+            unit,
+            settings,
+            simulator,
+            seed,
+            tests,
+            failure,
+            items=sum(line["items"] for line in figures),
+            outputs=sum(line["outputs"] for line in figures),
+        )
+        if waves is not None:
+            _keep_waves(Path(folder), waves, outcome)
+    return outcome
+
+
+def read_results(path: Path) -> tuple[tuple[Test, ...], str | None]:
+    """Tests in a cocotb results file, and why the file does not count, if it does not."""
+    if not path.exists():
+        return (), "the simulator left no results file"
+    try:
+        cases = list(ET.parse(path).getroot().iter("testcase"))
+    except ET.ParseError as error:
+        return (), f"the results file cannot be read: {error}"
+    tests = tuple(
+        Test(case.get("name", "?"), float(case.get("time", "0")), _failure(case)) for case in cases
+    )
+    return tests, None if tests else "no tests were run"
+
+
+def _failure(case: ET.Element) -> str | None:
+    for kind in ("failure", "error", "skipped"):
+        found = case.find(kind)
+        if found is not None:
+            text = found.get("message") or found.get("error_msg") or (found.text or "").strip()
+            return (text or kind).splitlines()[0]
+    return None
+
+
+def _keep_waves(work: Path, waves: Path, outcome: Regression) -> None:
+    waves.mkdir(parents=True, exist_ok=True)
+    for path in (*work.glob("*.vcd"), *work.glob("*.fst")):
+        name = outcome.title.replace(" ", "-").replace("=", "")
+        shutil.move(path, waves / f"{name}{path.suffix}")
+
+
+def junit(outcomes: Iterable[Regression]) -> str:
+    """JUnit XML with a suite for each regression."""
+    root = ET.Element("testsuites", name="axs6 regress")
+    for outcome in outcomes:
+        tests = [*outcome.tests]
+        if outcome.failure is not None:
+            tests.append(Test("run", 0.0, outcome.failure))
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=f"{outcome.title} {outcome.simulator} seed={outcome.seed}",
+            tests=str(len(tests)),
+            failures=str(sum(test.failure is not None for test in tests)),
+            time=f"{sum(test.seconds for test in tests):.3f}",
+        )
+        for test in tests:
+            case = ET.SubElement(
+                suite,
+                "testcase",
+                classname=f"axs6.{outcome.unit}",
+                name=test.name,
+                time=f"{test.seconds:.3f}",
+            )
+            if test.failure is not None:
+                ET.SubElement(case, "failure", message=test.failure)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

