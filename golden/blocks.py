@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from axs6.golden.spec import CODE_BITS, Mode, check_block_size
 from numpy.typing import NDArray
+
+from axs6.golden.spec import CODE_BITS, Mode, check_block_size
 
 
 @dataclass(frozen=True, eq=False)

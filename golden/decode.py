@@ -4,6 +4,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden.blocks import Blocks
 from axs6.golden.spec import (
     BF16,
@@ -15,7 +17,6 @@ from axs6.golden.spec import (
     SIGN_BIT,
     FloatFormat,
 )
-from numpy.typing import NDArray
 
 CHUNK_VALUES = 1 << 15
 FLOAT64 = FloatFormat("fp64", 11, 52)
@@ -48,7 +49,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     for start in range(0, len(flat), step):
         rows = slice(start, start + step)
         np.take(table, base[rows] | flat[rows], out=out[rows], mode="clip")
-    padded = out.reshape(*blocks.shape[:-1], -1 if flat.size else 0)
+    padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block_size)
     return padded[..., : blocks.shape[-1]].view(result_dtype)
 
 

@@ -1,6 +1,8 @@
 """Dot products of blocks and of vectors of blocks, as the hardware defines them."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden import fp32, kulisch
 from axs6.golden.blocks import Blocks
 from axs6.golden.spec import (
@@ -11,7 +13,6 @@ from axs6.golden.spec import (
     SIGN_BIT,
     Accumulate,
 )
-from numpy.typing import NDArray
 
 SIGNED_MAGNITUDES = np.array(
     [

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from axs6.golden.blocks import Blocks
 from axs6.golden.floats import fp32_bits, wide
 from axs6.golden.spec import (
@@ -17,7 +19,6 @@ from axs6.golden.spec import (
     check_block_size,
     check_rounding,
 )
-from numpy.typing import ArrayLike, NDArray
 
 CHUNK_VALUES = 1 << 14
 """Values encoded at a time: their temporaries stay within a core's cache."""
@@ -91,8 +92,9 @@ def _pad(values: NDArray[np.generic], size: int) -> NDArray[np.generic]:
 
 
 def _chunks(blocks: int, size: int) -> Iterator[slice]:
+    """Rows of each chunk; one empty chunk of an empty array, whose dtype must be checked too."""
     step = CHUNK_VALUES // size
-    for start in range(0, blocks, step):
+    for start in range(0, max(blocks, 1), step):
         yield slice(start, min(start + step, blocks))
 
 
@@ -215,7 +217,7 @@ def _refuse(
     position = int(np.flatnonzero(bad)[0]) + first_row * bad.shape[1]
     index = tuple(int(i) for i in np.unravel_index(position, padded_shape))
     value = values[index]
-    text = f"bits {int(value):#06x}" if values.dtype == np.uint16 else str(value)
+    text = f"bits {int(value):#06x}" if values.dtype.kind == "u" else str(value)
     raise ValueError(
         f"values must be finite and below 2^128: element {index} is {text} "
         '(nonfinite="saturate" encodes it as the hardware does)'

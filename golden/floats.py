@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from axs6.golden.spec import FP32
 from numpy.typing import NDArray
+
+from axs6.golden.spec import FP32
 
 FLOAT64_BIAS = 1075
 FLOAT64_FRACTION_BITS = 52

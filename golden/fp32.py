@@ -5,9 +5,10 @@ NaN is always `FP32.quiet_nan`, whatever the processor at hand would return.
 """
 
 import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden.floats import bit_length
 from axs6.golden.spec import ACCUMULATOR_SCALE, FP32, PRODUCT_MAX
-from numpy.typing import NDArray
 
 Bits = NDArray[np.uint32]
 
@@ -38,8 +39,9 @@ def round_to_fp32(
     drop = ulp - exponent
     left = np.clip(-drop, 0, 63).astype(np.uint64)
     right = np.clip(drop, 0, 63).astype(np.uint64)
-    kept = (significand << left) >> right
-    rest = significand - (kept << right)
+    shifted = significand << left
+    kept = shifted >> right
+    rest = shifted - (kept << right)
     half = (np.uint64(1) << right) >> np.uint64(1)
     odd = (kept & np.uint64(1)).astype(bool)
     above = (rest > half) | ((rest == half) & (odd | sticky))

@@ -1,9 +1,10 @@
 """A Kulisch accumulator: block sums added as one wide integer, rounded once at the end."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden.fp32 import Bits, round_to_fp32
 from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_MAX, PRODUCT_MAX, SUM_BITS
-from numpy.typing import NDArray
 
 LIMB_BITS = 32
 HEADROOM_BITS = 2 * LIMB_BITS

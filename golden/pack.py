@@ -1,6 +1,8 @@
 """The packed byte layout of blocks: a 16-bit header, then the codes from bit 0 up."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden.blocks import Blocks
 from axs6.golden.spec import (
     CODE_BITS,
@@ -10,7 +12,6 @@ from axs6.golden.spec import (
     Mode,
     check_block_size,
 )
-from numpy.typing import NDArray
 
 HEADER_BYTES = HEADER_BITS // 8
 GROUP = 4
@@ -48,11 +49,11 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     header = blocks.exponents.ravel().astype(np.uint16) << MODE_BITS | blocks.modes.ravel()
     out[:, 0] = header & 0xFF
     out[:, 1] = header >> 8
-    payload = out[:, HEADER_BYTES : packed_bytes(size)].reshape(len(codes), -1, 3)
+    payload = np.empty((len(codes), size // GROUP, 3), np.uint8)
     payload[..., 0] = codes[..., 0] | codes[..., 1] << 6
     payload[..., 1] = codes[..., 1] >> 2 | codes[..., 2] << 4
     payload[..., 2] = codes[..., 2] >> 4 | codes[..., 3] << 2
-    out[:, HEADER_BYTES : packed_bytes(size)] = payload.reshape(len(codes), -1)
+    out[:, HEADER_BYTES : packed_bytes(size)] = payload.reshape(len(codes), size // GROUP * 3)
     return out.tobytes()
 
 
@@ -87,7 +88,8 @@ def unpack(
     _check_rows(header >> (HEADER_BITS - 6), "header bits 10 to 15 must be zero")
     _check_rows(header & ((1 << MODE_BITS) - 1), f"mode must be {int(Mode.DENSE)} (dense)")
     _check_rows(raw[:, packed_bytes(block_size) :], "padding must be zero")
-    payload = raw[:, HEADER_BYTES : packed_bytes(block_size)].reshape(count, -1, 3)
+    used = raw[:, HEADER_BYTES : packed_bytes(block_size)]
+    payload = used.reshape(count, block_size // GROUP, 3)
     codes = np.empty((count, block_size // GROUP, GROUP), np.uint8)
     codes[..., 0] = payload[..., 0]
     codes[..., 1] = payload[..., 0] >> 6 | payload[..., 1] << 2
@@ -112,9 +114,9 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _check_rows(values: NDArray[np.generic], rule: str) -> None:
     """Raise the error for the first block with a value that is not zero."""
-    bad = values.reshape(len(values), -1).any(axis=1)
+    bad = values.any(axis=tuple(range(1, values.ndim)))
     if bad.any():
         block = int(np.flatnonzero(bad)[0])
-        found = values.reshape(len(values), -1)[block]
+        found = values[block].reshape(-1)
         shown = int(found[0]) if found.size == 1 else bytes(found.astype(np.uint8)).hex()
         raise ValueError(f"block {block}: {rule}, not {shown}")

@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+
 from axs6.golden.spec import FP32
 from axs6.hw.fp32 import addition_steps
 from axs6.hw.layouts import fp32_layout

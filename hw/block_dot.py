@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
 from axs6.golden.spec import EXPONENT_SUM_BITS, PRODUCT_BITS, check_block_size
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step

@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+
 from axs6.golden.spec import check_block_size
 from axs6.hw.accumulator import Accumulator, last_layout
 from axs6.hw.block_dot import block_dot_steps

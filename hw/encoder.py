@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
 from axs6.golden.spec import (
     EXPONENT_BIAS,
     EXPONENT_BITS,

@@ -8,6 +8,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
+
 from axs6.golden.spec import (
     ACCUMULATOR_SCALE,
     EXPONENT_BIAS,

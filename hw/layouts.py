@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
+
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_BITS,

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from amaranth.lib import wiring
+from numpy.typing import NDArray
+
 from axs6.golden import fp32
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
@@ -20,7 +22,6 @@ from axs6.hw.block_dot import BlockDot
 from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
-from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
 """Items of a stream: an array for each field of the payload, its first axis the items."""

@@ -1,12 +1,14 @@
 """Verilog of a unit, and the manifest that describes it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from amaranth.back import verilog
 from amaranth.hdl import ClockDomain, Fragment, Value
-from amaranth.lib import data, wiring
-from axs6.hw.layouts import fields
+from amaranth.lib import wiring
+
+from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
 
 LINT = "".join(
@@ -22,6 +24,22 @@ class Generated:
     module: str
     verilog: str
     manifest: dict[str, Any]
+
+    @property
+    def inputs(self) -> list[Field]:
+        """Fields of the input stream's payload."""
+        return stream_fields(self.manifest, "i")
+
+    @property
+    def outputs(self) -> list[Field]:
+        """Fields of the output stream's payload."""
+        return stream_fields(self.manifest, "o")
+
+
+def stream_fields(manifest: Mapping[str, Any], name: str) -> list[Field]:
+    """Payload fields of the stream called `name` in a manifest."""
+    described = next(each for each in manifest["streams"] if each["name"] == name)
+    return [Field(**field) for field in described["fields"]]
 
 
 def generate(unit: str, **parameters: Any) -> Generated:
@@ -78,7 +96,7 @@ def convert(component: wiring.Component, module: str) -> str:
 
 def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:
     """Ports and payload fields of a component's stream `i` or `o`."""
-    layout = payload_layout(component, name)
+    layout = getattr(component, name).payload.shape()
     return {
         "name": name,
         "direction": "input" if name == "i" else "output",
@@ -88,10 +106,3 @@ def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:
         "width": layout.size,
         "fields": [asdict(field) for field in fields(layout)],
     }
-
-
-def payload_layout(component: wiring.Component, name: str) -> data.StructLayout:
-    """Layout of the payload of a component's stream `i` or `o`."""
-    layout = getattr(component, name).payload.shape()
-    assert isinstance(layout, data.StructLayout)
-    return layout

@@ -48,7 +48,13 @@ class Regression:
     @property
     def passed(self) -> bool:
         """Whether there were tests and all of them passed."""
-        return self.failure is None and all(test.failure is None for test in self.tests)
+        return not self.failures
+
+    @property
+    def failures(self) -> list[tuple[str, str]]:
+        """What failed and why: tests by name, and "run" for the run as a whole."""
+        failed = [(test.name, test.failure) for test in self.tests if test.failure is not None]
+        return failed if self.failure is None else [*failed, ("run", self.failure)]
 
     @property
     def title(self) -> str:
@@ -125,7 +131,7 @@ def regress(
         raise ValueError(f"items must be at least 1, not {items}")
     made = generated or generate(unit, **settings)
     with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
-        configuration = Configuration(unit, settings, seed, items, folder)
+        configuration = Configuration(made.manifest, seed, items, folder)
         results = run(
             made,
             simulator,

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
@@ -13,8 +16,6 @@ from axs6.golden.spec import (
     SIGN_BIT,
     FloatFormat,
 )
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 Items = dict[str, NDArray[Any]]
 Parameters = Mapping[str, Any]

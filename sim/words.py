@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from axs6.hw.layouts import Field
 from numpy.typing import NDArray
+
+from axs6.hw.layouts import Field
 
 
 def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
@@ -76,6 +77,12 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
         values = places.reshape(len(words), count, field.width) @ weights
         items[field.name] = values[:, 0] if field.count is None else values
     return items
+
+
+def completing(items: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
+    """Which items complete an output: those with `last`, or all of a unit without it."""
+    last = items.get("last")
+    return np.arange(len(next(iter(items.values())))) if last is None else np.flatnonzero(last)
 
 
 def payload_width(fields: Sequence[Field]) -> int:

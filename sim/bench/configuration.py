@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from axs6.hw.layouts import Field
+from axs6.hw.verilog import stream_fields
+
 VARIABLE = "AXS6_BENCH"
 """Environment variable with the path of the configuration file."""
 
@@ -15,15 +18,13 @@ class Configuration:
     """One run of a bench.
 
     Args:
-        unit: name in the registry.
-        parameters: of the unit.
+        manifest: of the generated unit.
         seed: of the random items and stalls.
         items: number of random items.
         folder: where the run reads and writes its files.
     """
 
-    unit: str
-    parameters: dict[str, Any]
+    manifest: dict[str, Any]
     seed: int
     items: int
     folder: str
@@ -38,6 +39,26 @@ class Configuration:
     def load(cls) -> "Configuration":
         """The configuration of this process."""
         return cls(**json.loads(Path(os.environ[VARIABLE]).read_text()))
+
+    @property
+    def unit(self) -> str:
+        """Name of the unit in the registry."""
+        return str(self.manifest["unit"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the unit."""
+        return dict(self.manifest["parameters"])
+
+    @property
+    def inputs(self) -> list[Field]:
+        """Fields of the unit's input payload."""
+        return stream_fields(self.manifest, "i")
+
+    @property
+    def outputs(self) -> list[Field]:
+        """Fields of the unit's output payload."""
+        return stream_fields(self.manifest, "o")
 
     @property
     def figures_file(self) -> Path:

@@ -9,17 +9,16 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from axs6.hw.layouts import fields
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
 from axs6.hw.registry import find
-from axs6.hw.verilog import payload_layout
 from axs6.sim.bench.checker import Checker
 from axs6.sim.bench.configuration import Configuration
 from axs6.sim.bench.stream import CLOCK_PERIOD, Driver, Monitor, Pause, cycle, never
 from axs6.sim.stimulus import STIMULI
-from axs6.sim.words import to_words
-from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge
-from numpy.typing import NDArray
+from axs6.sim.words import completing, to_words
 
 DRAIN_CYCLES = 64
 """Cycles watched after the last expected output, for outputs that should not be."""
@@ -38,7 +37,8 @@ class Bench:
         self.configuration = Configuration.load()
         self.unit = find(self.configuration.unit)
         self.parameters = self.configuration.parameters
-        self.component: Any = self.unit.build(**self.parameters)
+        self.latency = self.configuration.manifest["latency"]
+        self.interval = self.configuration.manifest["interval"]
         self.stimulus = STIMULI[self.configuration.unit]
         self.rng = np.random.default_rng(self.configuration.seed)
         self.dut = dut
@@ -77,8 +77,8 @@ class Bench:
     async def abandon(self, items: Mapping[str, NDArray[Any]]) -> None:
         """Send items that are not the last of a vector, and take no output."""
         open_ended = {**items, "last": np.zeros_like(items["last"])} if "last" in items else items
-        words = to_words(open_ended, fields(payload_layout(self.component, "i")))
-        sending: Any = cocotb.start_soon(self.driver.send(words))
+        words = to_words(open_ended, self.configuration.inputs)
+        sending = cocotb.start_soon(self.driver.send(words))
         for _ in words:
             await RisingEdge(self.dut.clk)
         sending.cancel()
@@ -95,11 +95,10 @@ class Bench:
             For each output, the cycle in which the item that completed it was taken, and the
             cycle in which the output was.
         """
-        inputs = fields(payload_layout(self.component, "i"))
-        outputs = fields(payload_layout(self.component, "o"))
+        inputs, outputs = self.configuration.inputs, self.configuration.outputs
         expected = self.unit.golden(items, self.parameters)
         checker = Checker(to_words(expected, outputs), outputs)
-        receiving: Any = cocotb.start_soon(self.monitor.receive(checker.take, output_pause))
+        receiving = cocotb.start_soon(self.monitor.receive(checker.take, output_pause))
         self.first_cycle = cycle()
         taken = np.array(await self.driver.send(to_words(items, inputs), input_pause))
         for _ in range(STALL_LIMIT):
@@ -110,13 +109,12 @@ class Bench:
             await RisingEdge(self.dut.clk)
         receiving.cancel()
         assert not checker.missing, f"{checker.missing} outputs never came"
-        completing = np.flatnonzero(items["last"]) if "last" in items else np.arange(len(taken))
-        return taken[completing], np.array(checker.cycles)
+        return taken[completing(items)], np.array(checker.cycles)
 
 
 async def start(dut: Any) -> Bench:
     """A bench with a running clock, after reset."""
-    cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD, unit="ns").start())
+    Clock(dut.clk, CLOCK_PERIOD, unit="ns").start()
     bench = Bench(dut)
     await bench.reset()
     return bench
@@ -138,9 +136,9 @@ async def full_rate(dut: Any) -> None:
     items = bench.random_items(bench.configuration.items)
     completed, given = await bench.run(items)
     latency = set((given - completed).tolist())
-    assert latency == {bench.component.latency}, f"latency {latency}, not the promised one"
+    assert latency == {bench.latency}, f"latency {latency}, not the promised one"
     cycles = int(completed[-1]) - bench.first_cycle + 1
-    promised = bench.configuration.items * bench.component.interval
+    promised = bench.configuration.items * bench.interval
     assert cycles == promised, f"{cycles} cycles for the items, not {promised}"
     bench.report("full_rate", items, completed)
 

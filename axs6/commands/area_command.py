@@ -1,0 +1,41 @@
+"""`axs6 area`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from axs6.commands.options import Block, Format, Json, Rounding, Stages, given
+
+
+def run(
+    units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
+    target: Annotated[str, typer.Option(help="generic, ice40, ecp5 or xc7.")] = "generic",
+    liberty: Annotated[
+        Path | None, typer.Option(help="Cell library to map to, in place of a target.")
+    ] = None,
+    block: Block = None,
+    stages: Stages = None,
+    format: Format = None,
+    rounding: Rounding = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
+    json: Json = None,
+) -> None:
+    """Synthesise units with Yosys and report what they take, in all and by submodule.
+
+    Example: axs6 area block_dot --block 32 --target ecp5
+    """
+    from axs6.commands.output import console, write_json
+    from axs6.hw.verilog import generate
+    from axs6.synth.area import area
+    from axs6.synth.tables import render
+
+    out = console(json)
+    parameters = given(block=block, stages=stages, format=format, rounding=rounding)
+    made = [generate(unit, **parameters) for unit in units]
+    reports = []
+    for each in made:
+        report = area(each.verilog, each.module, target=target, liberty=liberty, timeout=timeout)
+        reports.append({"parameters": each.manifest["parameters"], **report.to_dict()})
+        out.print(render(report))
+    write_json(json, reports)

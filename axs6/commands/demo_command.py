@@ -1,0 +1,105 @@
+"""`axs6 demo`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+UNITS = ("encoder", "decoder", "dot")
+BLOCK = 32
+
+
+def run(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")] = Path(
+        "axs6-demo"
+    ),
+    simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
+) -> None:
+    """Classify handwritten digits on simulated AXS-6 hardware and compare every bit.
+
+    Trains a small classifier, encodes its weights and activations, multiplies and decodes them in
+    the generated RTL, compares all of it with the golden model, and writes Verilog and areas.
+
+    Example: axs6 demo -o axs6-demo
+    """
+    from axs6 import encode, matmul
+    from axs6.commands.output import console, write_json
+    from axs6.demo import Hardware, train
+    from axs6.sim.tools import check_simulator
+
+    check_simulator(simulator)
+    output.mkdir(parents=True, exist_ok=True)
+    out = console()
+    out.print("training a 64-32-10 classifier on scikit-learn's handwritten digits")
+    classifier = train()
+    out.print(f"  {len(classifier.images)} test images")
+    hardware = Hardware(simulator, BLOCK, lambda line: out.print(f"  {line}"))
+    out.print(f"running its layers in the RTL ({simulator}; the first run builds the simulations)")
+    in_hardware, hardware_accuracy = classifier.classify(hardware.multiply)
+    reference, fp32_accuracy = classifier.classify(lambda x, w: x @ w.T)
+    golden, golden_accuracy = classifier.classify(
+        lambda x, w: matmul(encode(x, BLOCK), encode(w, BLOCK))
+    )
+    figures: dict[str, Any] = {
+        "images": len(classifier.images),
+        "block": BLOCK,
+        "simulator": simulator,
+        "accuracy": {
+            "fp32": fp32_accuracy,
+            "axs6_golden": golden_accuracy,
+            "axs6_rtl": hardware_accuracy,
+        },
+        "outputs_equal": bool((in_hardware == golden).all()),
+        "bits_compared": hardware.bits,
+        "bits_different": hardware.mismatches,
+        "cycles": hardware.cycles,
+        "largest_output_difference_from_fp32": float(abs(in_hardware - reference).max()),
+    }
+    _show(out, figures)
+    out.print("generating Verilog and measuring its area (generic gates)")
+    figures["area"] = _hardware_files(out, output)
+    write_json(str(output / "demo.json"), figures)
+    out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(UNITS)}")
+    if any(hardware.mismatches.values()) or not figures["outputs_equal"]:
+        raise typer.Exit(1)
+
+
+def _show(out: Any, figures: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table("unit", "cycles", "bits compared", "bits different", box=None, pad_edge=False)
+    for unit in UNITS:
+        table.add_row(
+            unit,
+            f"{figures['cycles'][unit]:,}",
+            f"{figures['bits_compared'][unit]:,}",
+            f"{figures['bits_different'][unit]:,}",
+        )
+    out.print(table)
+    accuracy = figures["accuracy"]
+    out.print(
+        f"accuracy: FP32 {accuracy['fp32']:.2%}, AXS-6 golden model "
+        f"{accuracy['axs6_golden']:.2%}, AXS-6 RTL {accuracy['axs6_rtl']:.2%}"
+    )
+
+
+def _hardware_files(out: Any, folder: Path) -> dict[str, Any]:
+    """Write the Verilog of each unit, show the areas, and return them."""
+    from rich.table import Table
+
+    from axs6.commands.output import write_generated
+    from axs6.hw.verilog import generate
+    from axs6.synth.area import area
+
+    table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
+    reports = {}
+    for unit in UNITS:
+        made = generate(unit, block=BLOCK)
+        write_generated(folder, made)
+        report = area(made.verilog, made.module)
+        figures = report.total.figures
+        names = ("gate_equivalents", "transistors", "flip_flops")
+        table.add_row(unit, *(f"{figures[name]:,.0f}" for name in names))
+        reports[unit] = report.to_dict()
+    out.print(table)
+    return reports

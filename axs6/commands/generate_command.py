@@ -1,0 +1,33 @@
+"""`axs6 generate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from axs6.commands.options import Block, Format, Rounding, Stages, given
+
+
+def run(
+    unit: Annotated[str, typer.Argument(help="Unit to generate; `axs6 list` shows them.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")],
+    block: Block = None,
+    stages: Stages = None,
+    format: Format = None,
+    rounding: Rounding = None,
+) -> None:
+    """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
+
+    Example: axs6 generate dot --block 32 --stages 4 -o rtl
+    """
+    from axs6.commands.output import console
+    from axs6.hw.verilog import generate
+
+    parameters = given(block=block, stages=stages, format=format, rounding=rounding)
+    made = generate(unit, **parameters)
+    paths = write_generated(output, made)
+    latency, interval = made.manifest["latency"], made.manifest["interval"]
+    out = console()
+    for path in paths:
+        out.print(f"wrote {path}")
+    out.print(f"latency {latency}, interval {interval} (cycles)")

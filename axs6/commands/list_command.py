@@ -1,0 +1,36 @@
+"""`axs6 list`."""
+
+from axs6.commands.options import Json
+
+
+def run(json: Json = None) -> None:
+    """Show the units and their parameters.
+
+    Example: axs6 list
+    """
+    from rich.table import Table
+
+    from axs6.commands.output import console, write_json
+    from axs6.hw.registry import UNITS
+
+    table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
+    for unit in UNITS.values():
+        settings = []
+        for name, default in unit.defaults.items():
+            choices = unit.choices.get(name)
+            values = "|".join(map(str, choices)) if choices else "0.."
+            settings.append(f"{name}={default} ({values})")
+        table.add_row(unit.name, unit.summary, "\n".join(settings))
+    console(json).print(table)
+    write_json(
+        json,
+        [
+            {
+                "unit": unit.name,
+                "summary": unit.summary,
+                "parameters": unit.defaults,
+                "choices": {name: list(values) for name, values in unit.choices.items()},
+            }
+            for unit in UNITS.values()
+        ],
+    )

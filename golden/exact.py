@@ -1,0 +1,232 @@
+"""AXS-6 by its definitions, in Python integers and fractions: what `validate` compares with.
+
+Nothing here is imported from the rest of the package, and the constants of the format are stated
+again on purpose: a number that is wrong in `spec` must not be wrong here as well. Each function
+takes one value or one block and keeps to the wording of docs/format.md, at the cost of speed.
+Python's `round` of a fraction is exact and goes to the nearest integer, ties to even.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from math import floor
+from typing import Final, NamedTuple
+
+
+class Special(Enum):
+    """What a floating-point pattern holds where it holds no number."""
+
+    NAN = "nan"
+    INFINITY = "+inf"
+    NEGATIVE_INFINITY = "-inf"
+
+
+Value = Fraction | Special
+"""A value to encode. Zeros have no sign here: -0.0 and +0.0 get the same code."""
+
+Block = tuple[int, list[int]]
+"""Shared exponent E and the codes `sign << 5 | magnitude`."""
+
+
+class Format(NamedTuple):
+    """Field widths of an IEEE 754 style binary format."""
+
+    exponent_bits: int
+    fraction_bits: int
+
+    @property
+    def bias(self) -> int:
+        """Exponent bias."""
+        return 2 ** (self.exponent_bits - 1) - 1
+
+    @property
+    def lowest(self) -> int:
+        """Exponent of the smallest subnormal, a power of two."""
+        return 1 - self.bias - self.fraction_bits
+
+    @property
+    def sign(self) -> int:
+        """Pattern of -0.0."""
+        return 1 << (self.exponent_bits + self.fraction_bits)
+
+    @property
+    def infinity(self) -> int:
+        """Pattern of +Inf."""
+        return (2**self.exponent_bits - 1) << self.fraction_bits
+
+
+FP16: Final = Format(5, 10)
+BF16: Final = Format(8, 7)
+FP32: Final = Format(8, 23)
+FP64: Final = Format(11, 52)
+FP32_NAN: Final = 0x7FC00000
+
+
+@cache
+def power(exponent: int) -> Fraction:
+    """2^exponent."""
+    return Fraction(2) ** exponent
+
+
+def floor_log2(x: Fraction) -> int:
+    """The largest n with 2^n <= x, for x > 0."""
+    n = x.numerator.bit_length() - x.denominator.bit_length()
+    return n if power(n) <= x else n - 1
+
+
+def float_value(bits: int, fmt: Format) -> Value:
+    """Exact value of a bit pattern."""
+    sign = -1 if bits & fmt.sign else 1
+    field = bits >> fmt.fraction_bits & 2**fmt.exponent_bits - 1
+    fraction = bits & 2**fmt.fraction_bits - 1
+    if field == 2**fmt.exponent_bits - 1:
+        if fraction:
+            return Special.NAN
+        return Special.INFINITY if sign > 0 else Special.NEGATIVE_INFINITY
+    if field == 0:
+        return sign * fraction * power(fmt.lowest)
+    return sign * (2**fmt.fraction_bits + fraction) * power(field - fmt.bias - fmt.fraction_bits)
+
+
+def round_to_float(x: Fraction, fmt: Format, saturate: bool = False) -> int:
+    """Bit pattern nearest to `x`, ties to even, subnormals kept.
+
+    A negative `x` that rounds to zero gives -0.0; zero itself gives +0.0. What rounds to
+    2^(bias + 1) or more becomes an infinity, or the largest finite value with `saturate`.
+    """
+    if x == 0:
+        return 0
+    sign = fmt.sign if x < 0 else 0
+    exponent = max(floor_log2(abs(x)) - fmt.fraction_bits, fmt.lowest)
+    n = round(abs(x) / power(exponent))
+    if n * power(exponent) >= power(fmt.bias + 1):
+        return sign | fmt.infinity - (1 if saturate else 0)
+    if n < 2**fmt.fraction_bits:
+        return sign | n
+    if n == 2 ** (fmt.fraction_bits + 1):
+        n, exponent = n // 2, exponent + 1
+    field = exponent - fmt.lowest + 1
+    return sign | field << fmt.fraction_bits | n - 2**fmt.fraction_bits
+
+
+def encode_block(values: Sequence[Value], rounding: str = "nearest") -> Block:
+    """Encode one block; its size is the number of values.
+
+    Numbers of magnitude 2^128 or more count as infinities. NaN becomes code 0 and has no part in
+    the exponent; an infinity makes E = 255 and has magnitude 31.
+    """
+    exponent = shared_exponent(values)
+    step = power(exponent - 127) / 31
+    return exponent, [encode_value(v, step, rounding) for v in values]
+
+
+def shared_exponent(values: Sequence[Value]) -> int:
+    """E = clamp(floor(log2 amax) + 128, 0, 255), and 0 where every value is zero."""
+    if Special.INFINITY in values or Special.NEGATIVE_INFINITY in values:
+        return 255
+    amax = max((abs(v) for v in values if isinstance(v, Fraction)), default=Fraction(0))
+    if amax == 0:
+        return 0
+    return min(max(floor_log2(amax) + 128, 0), 255)
+
+
+def encode_value(value: Value, step: Fraction, rounding: str) -> int:
+    """Code of one value: the sign of numbers below zero, and |x| / step rounded, at most 31."""
+    if isinstance(value, Special):
+        return {Special.NAN: 0, Special.INFINITY: 31, Special.NEGATIVE_INFINITY: 63}[value]
+    if value == 0:
+        return 0
+    sign = 32 if value < 0 else 0
+    steps = abs(value) / step
+    return sign | min(floor(steps) if rounding == "toward_zero" else round(steps), 31)
+
+
+def encode_vector(values: Sequence[Value], block_size: int, rounding: str) -> list[Block]:
+    """Encode values in blocks, the last padded with zeros."""
+    padded = [*values, *[Fraction(0)] * (-len(values) % block_size)]
+    return [
+        encode_block(padded[i : i + block_size], rounding)
+        for i in range(0, len(padded), block_size)
+    ]
+
+
+def decode_value(exponent: int, code: int) -> Fraction:
+    """(-1)^sign * m / 31 * 2^(E - 127)."""
+    return Fraction(signed_magnitude(code), 31) * power(exponent - 127)
+
+
+def decode_bits(exponent: int, code: int, fmt: Format) -> int:
+    """Bit pattern of a decoded value: rounded once, saturated, and -0.0 for code 0x20."""
+    sign = fmt.sign if code & 32 else 0
+    return sign | round_to_float(decode_value(exponent, code), fmt, saturate=True)
+
+
+def signed_magnitude(code: int) -> int:
+    """Magnitude 0 to 31 with the sign of the code; -0 is 0."""
+    return -(code & 31) if code & 32 else code & 31
+
+
+def pack_block(exponent: int, codes: Sequence[int], align: int = 1) -> bytes:
+    """A dense block as bytes: 16 header bits `E << 2`, then six bits a code, zeros to `align`."""
+    number, position = exponent << 2, 16
+    for code in codes:
+        for bit in range(6):
+            number |= (code >> bit & 1) << position
+            position += 1
+    length = -(-position // 8)
+    return number.to_bytes(-(-length // align) * align, "little")
+
+
+def block_dot(a: Block, b: Block) -> tuple[int, int]:
+    """P and the sum of the exponents: the dot product is P / 961 * 2^(Ea + Eb - 254)."""
+    products = zip(a[1], b[1], strict=True)
+    return sum(signed_magnitude(x) * signed_magnitude(y) for x, y in products), a[0] + b[0]
+
+
+def vector_dot(a: Sequence[Block], b: Sequence[Block], how: str = "fp32") -> int:
+    """FP32 pattern of the dot product of two vectors of blocks."""
+    pairs = [block_dot(x, y) for x, y in zip(a, b, strict=True)]
+    return accumulate([p for p, _ in pairs], [e for _, e in pairs], how)
+
+
+def accumulate(sums: Sequence[int], exponents: Sequence[int], how: str = "fp32") -> int:
+    """FP32 pattern of the sum of P_k / 961 * 2^(e_k - 254), combined as `how` says.
+
+    "fp32": acc = fp32(acc + fp32(P_k * 2^(e_k - 264))) in order from +0, then
+    fp32(acc / (961 / 1024)). "exact": everything added exactly, rounded once.
+    """
+    terms = list(zip(sums, exponents, strict=True))
+    if how == "exact":
+        total = sum((p * power(e) for p, e in terms), Fraction(0))
+        return round_to_float(total / 961 * power(-254), FP32)
+    accumulator = 0
+    for p, e in terms:
+        accumulator = add_fp32(accumulator, round_to_float(p * power(e - 264), FP32))
+    return divide_fp32(accumulator)
+
+
+def add_fp32(a: int, b: int) -> int:
+    """FP32 pattern of a + b: NaN is 0x7fc00000, Inf + -Inf is NaN, x + -x is +0, -0 + -0 is -0."""
+    x, y = float_value(a, FP32), float_value(b, FP32)
+    if isinstance(x, Special) or isinstance(y, Special):
+        specials = {v for v in (x, y) if isinstance(v, Special)}
+        return special_bits(specials.pop() if len(specials) == 1 else Special.NAN)
+    if x + y == 0:
+        return FP32.sign if a == b == FP32.sign else 0
+    return round_to_float(x + y, FP32)
+
+
+def divide_fp32(a: int) -> int:
+    """FP32 pattern of a / (961 / 1024); zeros and infinities keep their sign."""
+    x = float_value(a, FP32)
+    if isinstance(x, Special):
+        return special_bits(x)
+    return round_to_float(x / Fraction(961, 1024), FP32) if x else a
+
+
+def special_bits(value: Special) -> int:
+    """FP32 pattern of an infinity or of the canonical NaN."""
+    if value is Special.NAN:
+        return FP32_NAN
+    return FP32.infinity if value is Special.INFINITY else FP32.sign | FP32.infinity

@@ -1,0 +1,113 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from axs6.golden import Blocks, decode, encode, exact
+
+FORMATS = {"float32": exact.FP32, "bfloat16": exact.BF16, "float64": exact.FP64}
+UNSIGNED = {"float32": np.uint32, "bfloat16": np.uint16, "float64": np.uint64}
+
+
+def all_codes():
+    """Every exponent with every code, as 512 blocks of 32."""
+    exponents = np.repeat(np.arange(256, dtype=np.uint8), 2).reshape(1, -1)
+    codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(1, -1, 32)
+    return Blocks(exponents, np.zeros_like(exponents), codes, (1, codes.size))
+
+
+def decode_one(exponent, code, dtype):
+    codes = np.zeros((1, 8), np.uint8)
+    codes[0, 0] = code
+    blocks = Blocks(np.array([exponent], np.uint8), np.zeros(1, np.uint8), codes, (8,))
+    return int(decode(blocks, dtype).view(UNSIGNED[dtype])[0])
+
+
+@pytest.mark.parametrize(
+    ("exponent", "code", "float32", "bfloat16"),
+    [
+        (127, 0, 0x00000000, 0x0000),
+        (127, 32, 0x80000000, 0x8000),
+        (127, 31, 0x3F800000, 0x3F80),  # 31/31 is one
+        (127, 63, 0xBF800000, 0xBF80),
+        (127, 16, 0x3F042108, 0x3F04),  # 0.10000100001000010000100001...
+        (127, 1, 0x3D042108, 0x3D04),
+        (255, 31, 0x7F7FFFFF, 0x7F7F),  # 2^128 saturates
+        (255, 63, 0xFF7FFFFF, 0xFF7F),
+        (254, 31, 0x7F000000, 0x7F00),
+        (0, 31, 0x00400000, 0x0040),
+        (0, 1, 135300, 2),  # 2^22/31 = 135300.13 and 2^6/31 = 2.06 steps of the subnormals
+        (0, 33, 0x80000000 + 135300, 0x8002),
+        (0, 30, 4059004, 62),  # 4059003.87 and 61.94
+        (1, 31, 0x00800000, 0x0080),
+    ],
+)
+def test_one_code(exponent, code, float32, bfloat16):
+    assert decode_one(exponent, code, "float32") == float32
+    assert decode_one(exponent, code, "bfloat16") == bfloat16
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_every_code_by_definition(dtype):
+    got = decode(all_codes(), dtype).view(UNSIGNED[dtype]).ravel().tolist()
+    fmt = FORMATS[dtype]
+    assert got == [exact.decode_bits(e, code, fmt) for e in range(256) for code in range(64)]
+
+
+def test_float64_as_ieee_division():
+    codes = np.tile(np.arange(64), 256)
+    signed = np.where(codes & 32, -1.0, 1.0) * (codes & 31)
+    expected = np.ldexp(signed / 31, np.repeat(np.arange(256), 64) - 127)
+    assert decode(all_codes(), np.float64).tobytes() == expected.tobytes()
+
+
+def test_float32_normals_as_ieee_division():
+    codes = np.tile(np.arange(64), 249)
+    signed = np.where(codes & 32, -1, 1).astype(np.float32) * (codes & 31).astype(np.float32)
+    expected = np.ldexp(signed / np.float32(31), np.repeat(np.arange(6, 255), 64) - 127)
+    assert decode(all_codes())[0, 6 * 64 : 255 * 64].tobytes() == expected.tobytes()
+
+
+def test_float64_keeps_what_float32_saturates():
+    blocks = encode(np.array([np.inf, -np.inf], np.float32), 8, nonfinite="saturate")
+    largest = np.finfo(np.float32).max
+    assert decode(blocks, np.float64).tolist() == [2.0**128, -(2.0**128)]
+    assert decode(blocks).tolist() == [largest, -largest]
+
+
+def test_bfloat16_arrays_and_patterns():
+    blocks = encode(np.linspace(-2, 2, 50, dtype=np.float32))
+    typed = decode(blocks, ml_dtypes.bfloat16)
+    assert typed.dtype == ml_dtypes.bfloat16
+    assert decode(blocks, "bfloat16").dtype == np.uint16
+    assert typed.tobytes() == decode(blocks, "bfloat16").tobytes()
+
+
+@pytest.mark.parametrize(
+    "shape", [(5,), (32,), (2, 33), (2, 3, 7), (0,), (0, 5), (3, 0), (2, 0, 4)]
+)
+@pytest.mark.parametrize("size", [8, 32])
+def test_shape(shape, size):
+    assert decode(encode(np.ones(shape, np.float32), size)).shape == shape
+
+
+def test_many_blocks():
+    x = np.random.default_rng(0).standard_normal((3, 40000)).astype(np.float32)
+    y = decode(encode(x))
+    for row in range(3):
+        for start in (0, 20000, 39968):
+            part = slice(start, start + 32)
+            assert np.array_equal(y[row, part], decode(encode(x[row, part])))
+
+
+def test_error_is_half_a_step_at_most():
+    x = np.random.default_rng(1).standard_normal((500, 32))
+    blocks = encode(x)
+    step = np.ldexp(1 / 31, blocks.exponents.astype(int) - 127)
+    assert (abs(decode(blocks, np.float64) - x) <= step * (0.5 + 2**-40)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int32, "uint16"])
+def test_dtype(dtype):
+    message = f"^dtype must be float32, float64 or bfloat16, not {np.dtype(dtype)}$"
+    with pytest.raises(TypeError, match=message):
+        decode(all_codes(), dtype)

@@ -1,0 +1,91 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from axs6.golden import cases_fp32, exact, fp32
+from axs6.golden.spec import FP32
+
+
+def canonical(x):
+    """Bit patterns of float32 values, every NaN as the one that the project produces."""
+    return np.where(np.isnan(x), np.uint32(FP32.quiet_nan), x.view(np.uint32))
+
+
+def ieee_sum(a, b):
+    with np.errstate(all="ignore"):
+        return canonical(a.view(np.float32) + b.view(np.float32))
+
+
+def test_add_as_ieee_on_corners():
+    corners = cases_fp32.corners()
+    a, b = np.repeat(corners, len(corners)), np.tile(corners, len(corners))
+    assert np.array_equal(fp32.add(a, b), ieee_sum(a, b))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_add_as_ieee_on_random_pairs(seed):
+    a, b = cases_fp32.random_pairs(200_000, np.random.default_rng(seed))
+    assert np.array_equal(fp32.add(a, b), ieee_sum(a, b))
+
+
+def test_add_broadcasts():
+    a, b = np.uint32([[0x3F800000], [0x40000000]]), np.uint32([0, 0x3F800000, 0xBF800000])
+    one, two, three = 0x3F800000, 0x40000000, 0x40400000
+    assert fp32.add(a, b).tolist() == [[one, two, 0], [two, three, one]]
+
+
+def test_nan_is_canonical():
+    nans = np.uint32([0x7F800001, 0xFFC00000, 0xFFFFFFFF])
+    assert (fp32.add(nans, np.uint32([0])) == 0x7FC00000).all()
+    assert (fp32.add(np.uint32([0x7F800000]), nans) == 0x7FC00000).all()
+    assert (fp32.divide_by_scale(nans) == 0x7FC00000).all()
+
+
+def test_divide_as_ieee():
+    """A float64 quotient of normal values rounds on to the right float32 (53 >= 2 * 24 + 2)."""
+    a = cases_fp32.random_pairs(400_000, np.random.default_rng(5))[0]
+    a = a[(a & 0x7FFFFFFF) >= 0x00800000]
+    with np.errstate(all="ignore"):
+        quotient = a.view(np.float32).astype(np.float64) * 1024 / 961
+        expected = canonical(quotient.astype(np.float32))
+    assert np.array_equal(fp32.divide_by_scale(a), expected)
+
+
+def test_divide_subnormals_by_definition():
+    a = np.arange(1, 1 << 23, 2099, dtype=np.uint32) | np.uint32(1 << 31)
+    assert fp32.divide_by_scale(a).tolist() == [exact.divide_fp32(x) for x in a.tolist()]
+
+
+def test_from_integer_by_definition():
+    rng = np.random.default_rng(6)
+    value = rng.integers(-(1 << 61), 1 << 61, 2000) >> rng.integers(0, 61, 2000)
+    exponent = rng.integers(-230, 130, 2000)
+    expected = [
+        exact.round_to_float(v * exact.power(e), exact.FP32)
+        for v, e in zip(value.tolist(), exponent.tolist(), strict=True)
+    ]
+    assert fp32.from_integer(value, exponent).tolist() == expected
+
+
+@pytest.mark.parametrize("tail", [Fraction(0), Fraction(1, 3)])
+def test_round_to_fp32_with_sticky_bit(tail):
+    """A tail below the significand decides ties, and only ties."""
+    rng = np.random.default_rng(7)
+    significand = rng.integers(1 << 26, 1 << 62, 2000, np.uint64)
+    significand[:500] &= ~np.uint64((1 << 28) - 1)
+    significand[:500] |= np.uint64(1 << 61)
+    exponent = rng.integers(-215, 70, 2000)
+    negative = rng.integers(0, 2, 2000, bool)
+    got = fp32.round_to_fp32(negative, significand, exponent, np.full(2000, tail > 0))
+    expected = [
+        exact.round_to_float((-1 if n else 1) * (s + tail) * exact.power(e), exact.FP32)
+        for n, s, e in zip(negative.tolist(), significand.tolist(), exponent.tolist(), strict=True)
+    ]
+    assert got.tolist() == expected
+
+
+def test_classes():
+    bits = np.uint32([0, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7F800001, 0xFFC00000])
+    assert fp32.is_infinite(bits).tolist() == [False, False, True, True, False, False]
+    assert fp32.is_nan(bits).tolist() == [False, False, False, False, True, True]

@@ -1,0 +1,202 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, matmul, pack, unpack
+from axs6.golden.validate import CHECKS, GOLDEN, Model, validate
+
+SPECIAL, THRESHOLDS, RANDOM, DECODE, PACK, DOT, SUMS, ADD, DIVIDE, MATMUL = CHECKS
+
+
+def run(model, name, blocks=20):
+    (check,) = validate(seed=1, blocks=blocks, model=model, names=[name])
+    return check
+
+
+def assert_caught(model, name, what):
+    check = run(model, name)
+    assert 0 < check.mismatches <= check.cases
+    assert re.search(what, check.first)
+    assert "by definition" in check.first
+
+
+def float32_only(change):
+    """An encoder that is `change(x, blocks)` for float32 and right for other dtypes."""
+
+    def wrong(x, block_size, rounding="nearest", nonfinite="error"):
+        blocks = encode(x, block_size, rounding, nonfinite)
+        if x.dtype != np.float32:
+            return blocks
+        return change(np.ascontiguousarray(x).reshape(blocks.codes.shape), blocks, rounding)
+
+    return wrong
+
+
+def half_down(x, blocks, rounding):
+    tie = abs(x) == np.ldexp(np.float32(1), blocks.exponents.astype(int) - 128)[..., None]
+    codes = blocks.codes - (tie & (rounding == "nearest")).astype(np.uint8)
+    return replace(blocks, codes=codes)
+
+
+def log2_in_float32(x, blocks, rounding):
+    with np.errstate(all="ignore"):
+        amax = np.where(np.isnan(x), 0, np.abs(x)).max(axis=-1)
+        exponents = np.clip(np.nan_to_num(np.floor(np.log2(amax))) + 128, 0, 255)
+    return replace(blocks, exponents=np.where(amax > 0, exponents, 0).astype(np.uint8))
+
+
+def negative_zero_keeps_its_sign(x, blocks, rounding):
+    negative_zero = (x == 0) & np.signbit(x)
+    return replace(blocks, codes=blocks.codes | negative_zero.astype(np.uint8) << np.uint8(5))
+
+
+def fractional_product_in_float32(x, blocks, rounding):
+    """31 * |x| rounded to float32 before it is rounded to an integer."""
+    with np.errstate(all="ignore"):
+        scale = np.ldexp(np.float32(1), 127 - blocks.exponents.astype(int))[..., None]
+        product = abs(x) * scale * np.float32(31)
+        rounded = np.floor(product) if rounding == "toward_zero" else np.rint(product)
+        magnitude = np.minimum(np.nan_to_num(rounded), 31)
+    return replace(blocks, codes=blocks.codes & np.uint8(32) | magnitude.astype(np.uint8))
+
+
+def decode_rounding_twice(blocks, dtype):
+    """Round to 24 bits at a normal exponent first, then once more to a subnormal."""
+    if dtype != "float32":
+        return decode(blocks, dtype)
+    low = blocks.exponents < 64
+    raised = replace(blocks, exponents=np.where(low, blocks.exponents + 64, blocks.exponents))
+    shift = np.repeat(np.where(low, -64, 0), blocks.block_size, axis=-1)
+    return np.ldexp(decode(raised), shift.reshape(blocks.shape))
+
+
+def add_without_sticky_bit(a, b):
+    """Drop the bits of the smaller operand that lie more than two below the larger one's last."""
+    swap = (a & np.uint32(0x7FFFFFFF)) < (b & np.uint32(0x7FFFFFFF))
+    large, small = np.where(swap, b, a), np.where(swap, a, b)
+    exponents = [((x >> np.uint32(23)) & np.uint32(255)).astype(np.int64) for x in (large, small)]
+    distance = np.maximum(exponents[0], 1) - np.maximum(exponents[1], 1)
+    dropped = np.clip(distance - 2, 0, 24).astype(np.uint32)
+    kept = small >> dropped << dropped
+    kept = np.where(dropped > 23, small & np.uint32(1 << 31), kept)
+    return fp32.add(large, np.where(exponents[0] == 255, small, kept))
+
+
+def test_the_model_passes():
+    checks = validate(seed=3, blocks=40)
+    assert [check.name for check in checks] == list(CHECKS)
+    assert [check.mismatches for check in checks] == [0] * len(CHECKS)
+    assert [check.first for check in checks] == [None] * len(CHECKS)
+    assert all(check.cases > 0 for check in checks)
+
+
+def test_seed_and_progress():
+    seen = []
+    names = [DOT, PACK]
+    checks = validate(0, 30, lambda check, total: seen.append((check, total)), names=names)
+    assert [check.name for check in checks] == [PACK, DOT]
+    assert seen == [(check, 2) for check in checks]
+    assert checks == validate(0, 30, names=names)
+
+
+def test_cases_grow_with_blocks():
+    for name in (RANDOM, PACK, DOT, DIVIDE):
+        assert run(GOLDEN, name, 40).cases > run(GOLDEN, name, 20).cases
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "what"),
+    [
+        (half_down, SPECIAL, "encode float32, nearest"),
+        (half_down, THRESHOLDS, "encode float32, nearest"),
+        (log2_in_float32, SPECIAL, "encode float32"),
+        (negative_zero_keeps_its_sign, SPECIAL, "encode float32.*0x80000000"),
+        (fractional_product_in_float32, THRESHOLDS, "encode float32"),
+    ],
+)
+def test_wrong_encoder_is_caught(change, name, what):
+    assert_caught(Model(encode=float32_only(change)), name, what)
+
+
+def test_encoding_through_float32_is_caught():
+    def narrow(x, *args, **options):
+        with np.errstate(over="ignore"):
+            return encode(x.astype(np.float32) if x.dtype == np.float64 else x, *args, **options)
+
+    assert_caught(Model(encode=narrow), THRESHOLDS, "encode float64")
+
+
+def test_wrong_decoder_is_caught():
+    assert_caught(Model(decode=decode_rounding_twice), DECODE, r"decode to float32.*\[0x0, 0x")
+
+
+def test_wrong_adder_is_caught():
+    assert_caught(Model(add=add_without_sticky_bit), ADD, "fp32 addition")
+
+
+def test_wrong_divider_is_caught():
+    def by_reciprocal(a):
+        with np.errstate(all="ignore"):
+            return (a.view(np.float32) * np.float32(1024 / 961)).view(np.uint32)
+
+    assert_caught(Model(divide=by_reciprocal), DIVIDE, "fp32 division")
+
+
+def test_wrong_packing_is_caught():
+    def without_aligned_tail(blocks, align):
+        data = bytearray(pack(blocks, align))
+        data[-1] |= align == 32
+        return bytes(data)
+
+    def without_sign(data, *args):
+        blocks = unpack(data, *args)
+        return replace(blocks, codes=blocks.codes & np.uint8(31))
+
+    assert_caught(Model(pack=without_aligned_tail), PACK, "^pack align=32")
+    assert_caught(Model(unpack=without_sign), PACK, "^unpack align=1")
+
+
+def test_wrong_dot_product_is_caught():
+    def in_fewer_bits(a, b):
+        sums, exponents = block_dot(a, b)
+        return np.clip(sums, -(1 << 14), (1 << 14) - 1), exponents
+
+    assert_caught(Model(block_dot=in_fewer_bits), DOT, "block_dot")
+
+
+def test_wrong_accumulation_is_caught():
+    def in_other_order(sums, exponents, how):
+        return accumulate(sums[..., ::-1], exponents[..., ::-1], how)
+
+    def through_float64(sums, exponents, how):
+        with np.errstate(all="ignore"):
+            total = np.ldexp(sums / 961, exponents - 254).sum(axis=-1)
+            return total.astype(np.float32) if how == "exact" else accumulate(sums, exponents)
+
+    assert_caught(Model(accumulate=in_other_order), SUMS, "accumulate fp32")
+    assert_caught(Model(accumulate=through_float64), SUMS, "accumulate exact")
+
+
+def test_wrong_matmul_is_caught():
+    def without_last_block(a, b, how):
+        def shortened(x):
+            codes = x.codes.copy()
+            codes[:, -1:] = 0
+            return Blocks(x.exponents, x.modes, codes, x.shape)
+
+        return matmul(shortened(a), shortened(b), how)
+
+    assert_caught(Model(matmul=without_last_block), MATMUL, "matmul fp32, block size 8")
+
+
+@pytest.mark.parametrize("blocks", [0, -1])
+def test_blocks(blocks):
+    with pytest.raises(ValueError, match=f"^blocks must be at least 1, not {blocks}$"):
+        validate(blocks=blocks)
+
+
+def test_names():
+    with pytest.raises(ValueError, match=r"^names must be among encode: .*, not 'all'$"):
+        validate(names=["all"])
