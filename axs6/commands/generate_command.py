@@ -20,7 +20,7 @@ def run(
 
     Example: axs6 generate dot --block 32 --stages 4 -o rtl
     """
-    from axs6.commands.output import console
+    from axs6.commands.output import console, write_generated
     from axs6.hw.verilog import generate
 
     parameters = given(block=block, stages=stages, format=format, rounding=rounding)

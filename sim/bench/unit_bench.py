@@ -153,6 +153,15 @@ async def random_stalls(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def valid_first(dut: Any) -> None:
+    """Outputs are taken only once `valid` is up: a unit may not wait for `ready`."""
+    bench = await start(dut)
+    items = bench.random_items(64)
+    completed, _ = await bench.run(items, output_pause=lambda: dut.o__valid.value != 1)
+    bench.report("valid_first", items, completed)
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
 async def reset_in_flight(dut: Any) -> None:
     """After a reset in the middle of a stream nothing of it comes out or counts."""
     bench = await start(dut)

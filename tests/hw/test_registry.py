@@ -1,0 +1,69 @@
+import inspect
+import itertools
+from typing import Any
+
+import pytest
+from amaranth.lib import stream
+
+from axs6.hw.layouts import fields
+from axs6.hw.registry import UNITS, find
+
+CASES = [
+    (name, dict(zip(unit.choices, values, strict=True)))
+    for name, unit in UNITS.items()
+    for values in itertools.product(*unit.choices.values())
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_every_choice_of_parameters_builds(name: str, parameters: dict[str, Any]) -> None:
+    for stages in range(4):
+        component: Any = find(name).build(**parameters, stages=stages)
+        assert component.latency - find(name).build(**parameters).latency == stages  # type: ignore[attr-defined]
+        assert component.interval == 1
+        assert isinstance(component.signature.members["i"].signature, stream.Signature)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_choices_and_defaults_agree(name: str) -> None:
+    unit = UNITS[name]
+    assert set(unit.choices) <= set(unit.defaults)
+    for parameter, values in unit.choices.items():
+        assert unit.defaults[parameter] in values
+    assert inspect.getdoc(unit.component)
+
+
+def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"unit must be one of encoder, .*, not 'divider'"):
+        find("divider")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("block_dot", {"format": "fp32"}, "block_dot has no parameter 'format'; it has block"),
+        ("encoder", {"block": 12}, "block_size must be one of 8, 16, 32, not 12"),
+        ("encoder", {"format": "fp8"}, "format must be one of fp32, bf16, fp16, not 'fp8'"),
+        ("decoder", {"format": "fp16"}, "format must be one of fp32, bf16, not 'fp16'"),
+        ("encoder", {"rounding": "up"}, "rounding must be one of nearest, toward_zero, not 'up'"),
+        ("encoder", {"stages": 6}, "stages must be an integer from 0 to 5, not 6"),
+        ("decoder", {"stages": 4}, "stages must be an integer from 0 to 3, not 4"),
+        ("block_dot", {"stages": 8}, "stages must be an integer from 0 to 7, not 8"),
+        ("dot", {"stages": 15}, "stages must be an integer from 0 to 14, not 15"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(name: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        find(name).build(**parameters)
+
+
+def test_fields_cover_the_payload_without_gaps() -> None:
+    for unit in UNITS.values():
+        component: Any = unit.build(block=8)
+        for port in (component.i, component.o):
+            layout = port.payload.shape()
+            end = 0
+            for field in fields(layout):
+                assert field.offset == end
+                end += field.width * (field.count or 1)
+            assert end == layout.size

@@ -1,0 +1,90 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import generate
+from axs6.sim.tools import simulator_environment
+
+CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]
+
+
+@pytest.mark.parametrize(("unit", "stages"), CASES)
+def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None:
+    first, second = (generate(unit, block=8, stages=stages) for _ in range(2))
+    assert first == second
+    assert str(Path.cwd()) not in first.verilog
+
+
+@pytest.mark.parametrize("block", [8, 16, 32])
+@pytest.mark.parametrize(("unit", "stages"), CASES)
+def test_verilator_and_icarus_read_it_without_a_word(
+    unit: str, stages: int, block: int, tmp_path: Path
+) -> None:
+    source = tmp_path / "unit.v"
+    source.write_text(generate(unit, block=block, stages=stages).verilog)
+    environment = simulator_environment("verilator")
+    commands = [["verilator", "--lint-only", "-Wno-fatal", str(source)]]
+    if shutil.which("iverilog"):
+        commands.append(["iverilog", "-g2005", "-t", "null", str(source)])
+    for command in commands:
+        done = subprocess.run(
+            command, check=False, env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in (done.stdout + done.stderr).lower()
+
+
+YOSYS = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for command in sys.argv[1:]:
+    libyosys.run_pass(command, design)
+"""
+
+
+def test_yosys_reads_it_without_a_warning(tmp_path: Path) -> None:
+    for unit in UNITS:
+        source = tmp_path / f"{unit}.v"
+        source.write_text(generate(unit, block=8, stages=2).verilog)
+        check = ["proc", f"hierarchy -check -top axs6_{unit}", "check -assert"]
+        command = [sys.executable, "-c", YOSYS, f"read_verilog {source}", *check]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "Warning" not in done.stdout + done.stderr
+
+
+def test_the_manifest_describes_the_ports() -> None:
+    made = generate("dot", block=16, stages=3)
+    manifest = made.manifest
+    assert manifest["module"] == "axs6_dot"
+    assert manifest["parameters"] == {"block": 16, "stages": 3}
+    assert (manifest["latency"], manifest["interval"]) == (4, 1)
+    given, taken = manifest["streams"]
+    assert given["width"] == 2 * (8 + 16 * 6) + 1
+    assert [field["name"] for field in given["fields"]] == [
+        "a.exponent",
+        "a.codes",
+        "b.exponent",
+        "b.codes",
+        "last",
+    ]
+    assert taken["fields"] == [
+        {"name": "value", "offset": 0, "width": 32, "signed": False, "count": None}
+    ]
+    for port in (given, taken):
+        for name in (port["valid"], port["ready"], port["payload"]):
+            assert f" {name};" in made.verilog
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
+    text = generate(unit, block=8, stages=0).verilog
+    head = text[text.index(f"module axs6_{unit}(") :]
+    ports = head[: head.index(";")]
+    assert "clk" in ports
+    assert "rst" in ports

@@ -1,0 +1,213 @@
+"""The bench must pass on what the project generates and fail on everything that is wrong."""
+
+import shutil
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import Generated, generate
+from axs6.sim.regress import configurations, junit, read_results, regress
+from axs6.sim.stimulus import STIMULI
+
+ALL = [(unit, parameters) for unit in UNITS for parameters in configurations(unit, {})]
+ITEMS = 10_000
+TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
+
+
+@pytest.mark.parametrize(("unit", "parameters"), ALL)
+def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[str, Any]) -> None:
+    outcome = regress(unit, parameters, items=ITEMS, seed=1)
+    assert outcome.failures == []
+    assert [test.name for test in outcome.tests] == TESTS
+    assert outcome.items > ITEMS * 5 // 4
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
+    assert shutil.which("iverilog"), "the whole suite needs Icarus Verilog: apt install iverilog"
+    outcome = regress(unit, {"block": 8, "stages": 2}, simulator="icarus", items=200)
+    assert outcome.failures == []
+    assert len(outcome.tests) == len(TESTS)
+
+
+def test_configurations_use_every_value() -> None:
+    for name, unit in UNITS.items():
+        chosen = configurations(name, {})
+        assert chosen[0] == unit.defaults
+        for parameter, values in unit.choices.items():
+            assert {each[parameter] for each in chosen} == set(values)
+    assert configurations("dot", {"block": 8, "stages": 2}) == [{"block": 8, "stages": 2}]
+    assert set(STIMULI) == set(UNITS)
+
+
+def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generated:
+    """Verilog of one configuration under the manifest of another."""
+    return replace(generate(unit, **promised), verilog=generate(unit, **made).verilog)
+
+
+@pytest.mark.parametrize(
+    ("unit", "promised", "made", "failing", "reason"),
+    [
+        (
+            "encoder",
+            {"block": 8, "rounding": "nearest"},
+            {"block": 8, "rounding": "toward_zero"},
+            set(TESTS),
+            "the golden model gives",
+        ),
+        (
+            "block_dot",
+            {"block": 8, "stages": 1},
+            {"block": 8, "stages": 2},
+            {"full_rate"},
+            "latency {2}, not the promised one",
+        ),
+    ],
+)
+def test_a_unit_that_is_not_what_it_promises_fails(
+    unit: str, promised: dict[str, Any], made: dict[str, Any], failing: set[str], reason: str
+) -> None:
+    outcome = regress(unit, promised, items=500, generated=wrong(unit, promised, made))
+    assert not outcome.passed
+    assert {name for name, _ in outcome.failures} == failing
+    assert all(reason in text for _, text in outcome.failures)
+
+
+CORRECT = {
+    "LAST": "7",
+    "NEGATE": "-$signed({1'b0, product})",
+    "READY": "!full || o__ready",
+    "LOAD": "i__ready && i__valid",
+    "VALID": "full",
+    "PAYLOAD": "held",
+    "KEEP": "i__valid",
+}
+
+BEHAVIOURAL = """
+module axs6_block_dot(
+  input clk, input rst,
+  input i__valid, output i__ready, input [111:0] i__payload,
+  output o__valid, input o__ready, output [24:0] o__payload);
+  reg full = 0;
+  reg [24:0] held = 0;
+  reg signed [15:0] sum;
+  reg [9:0] product;
+  integer lane;
+  assign i__ready = $READY;
+  assign o__valid = $VALID;
+  assign o__payload = $PAYLOAD;
+  always @* begin
+    sum = 0;
+    product = 0;
+    for (lane = 0; lane <= $LAST; lane = lane + 1) begin
+      product = i__payload[8 + 6 * lane +: 5] * i__payload[64 + 6 * lane +: 5];
+      if (i__payload[13 + 6 * lane] ^ i__payload[69 + 6 * lane])
+        sum = sum + ($NEGATE);
+      else
+        sum = sum + product;
+    end
+  end
+  always @(posedge clk) begin
+    if (i__ready) full <= $KEEP;
+    if ($LOAD) held <= {{1'b0, i__payload[7:0]} + {1'b0, i__payload[63:56]}, sum};
+    if (rst) full <= 0;
+  end
+endmodule
+"""
+
+
+def behavioural(**faults: str) -> Generated:
+    """A block dot product written by hand, with faults in place of some of its expressions."""
+    text = Template(BEHAVIOURAL).substitute({**CORRECT, **faults})
+    lint = "/* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */\n"
+    return replace(generate("block_dot", block=8, stages=1), verilog=lint + text)
+
+
+@pytest.mark.parametrize(
+    ("faults", "reason"),
+    [
+        ({"LAST": "6"}, "sum is"),
+        ({"NEGATE": "~$signed({1'b0, product})"}, "sum is"),
+        ({"PAYLOAD": "held & 25'h0ffffff"}, "exponent is"),
+        ({"READY": "1'b1"}, "payload changed from"),
+        ({"LOAD": "i__valid"}, "payload changed from"),
+        ({"VALID": "full && o__ready", "READY": "o__ready"}, "outputs never came"),
+        ({"KEEP": "i__valid || full"}, "the golden model gives"),
+        ({"KEEP": "i__valid && full"}, "outputs never came"),
+    ],
+    ids=["lane", "negation", "bit", "ready", "load", "valid_waits", "repeats", "drops"],
+)
+def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
+    outcome = regress(
+        "block_dot", {"block": 8, "stages": 1}, items=300, generated=behavioural(**faults)
+    )
+    assert not outcome.passed
+    assert any(reason in text for _, text in outcome.failures), outcome.failures
+
+
+def test_the_unit_without_faults_passes() -> None:
+    parameters = {"block": 8, "stages": 1}
+    assert regress("block_dot", parameters, items=300, generated=behavioural()).passed
+
+
+@pytest.mark.parametrize("module", ["axs6.sim.bench.checker", "axs6.sim.bench.no_such_module"])
+def test_a_run_without_tests_or_results_is_a_failure(module: str) -> None:
+    """cocotb leaves no results file where it finds no tests, nor where it cannot import them."""
+    outcome = regress("block_dot", {"block": 8}, test_module=module)
+    assert outcome.tests == ()
+    assert not outcome.passed
+    assert outcome.failures == [("run", "the simulator left no results file")]
+
+
+def test_a_results_file_without_tests_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "results.xml"
+    path.write_text("<testsuites><testsuite/></testsuites>")
+    assert read_results(path) == ((), "no tests were run")
+
+
+def test_a_broken_results_file_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "results.xml"
+    path.write_text("<testsuites><testsuite>")
+    tests, failure = read_results(path)
+    assert tests == ()
+    assert failure is not None
+    assert failure.startswith("the results file cannot be read")
+
+
+def test_a_skipped_test_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "results.xml"
+    path.write_text('<testsuites><testcase name="a" time="1"><skipped/></testcase></testsuites>')
+    tests, failure = read_results(path)
+    assert failure is None
+    assert tests[0].failure == "skipped"
+
+
+def test_junit_counts_tests_and_failures() -> None:
+    outcomes = [
+        regress("block_dot", {"block": 8}, items=20),
+        regress("block_dot", {"block": 8}, test_module="axs6.sim.bench.no_such_module"),
+    ]
+    suites = ET.fromstring(junit(outcomes)).findall("testsuite")
+    assert [(s.get("tests"), s.get("failures")) for s in suites] == [("5", "0"), ("1", "1")]
+    failure = suites[1].find("testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "the simulator left no results file"
+
+
+def test_waveforms_are_kept(tmp_path: Path) -> None:
+    regress("block_dot", {"block": 8}, items=5, waves=tmp_path / "waves")
+    (wave,) = (tmp_path / "waves").iterdir()
+    assert wave.name == "block_dot-block8-stages0.vcd"
+    assert "o__payload" in wave.read_text()
+
+
+def test_nothing_to_do_is_refused() -> None:
+    with pytest.raises(ValueError, match="items must be at least 1, not 0"):
+        regress("block_dot", items=0)
+    with pytest.raises(ValueError, match="simulator must be one of verilator, icarus, not 'vcs'"):
+        regress("block_dot", simulator="vcs")
