@@ -9,6 +9,9 @@ from cocotb.utils import get_sim_time
 CLOCK_PERIOD = 10
 """Nanoseconds."""
 
+PATIENCE = 5000
+"""Cycles that a unit may keep a word waiting, longer than any random stall."""
+
 Pause = Callable[[], bool]
 """Asked once a cycle: whether to stall in it."""
 
@@ -34,7 +37,11 @@ class Driver:
         self._valid.value = 0
 
     async def send(self, words: Iterable[int], pause: Pause = never) -> list[int]:
-        """Send words in order; return the cycles in which they were taken."""
+        """Send words in order; return the cycles in which they were taken.
+
+        Raises:
+            AssertionError: a word is not taken within `PATIENCE` cycles.
+        """
         taken = []
         for word in words:
             while pause():
@@ -42,13 +49,16 @@ class Driver:
                 await RisingEdge(self._clock)
             self._valid.value = 1
             self._payload.value = word
-            accepted = False
-            while not accepted:
+            for _ in range(PATIENCE):
                 await ReadOnly()
                 accepted = self._ready.value == 1
                 if accepted:
                     taken.append(cycle())
                 await RisingEdge(self._clock)
+                if accepted:
+                    break
+            else:
+                raise AssertionError(f"input {len(taken)} was not taken in {PATIENCE} cycles")
         self._valid.value = 0
         return taken
 

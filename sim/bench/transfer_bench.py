@@ -9,15 +9,13 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
 from axs6.sim.bench.configuration import Configuration
-from axs6.sim.bench.stream import CLOCK_PERIOD, Driver, Monitor, cycle
+from axs6.sim.bench.stream import CLOCK_PERIOD, PATIENCE, Driver, Monitor, cycle
 from axs6.sim.words import completing, from_words, to_words
 
 INPUTS = "inputs.npz"
 OUTPUTS = "outputs.npz"
 CYCLES = "cycles"
 """Name in the outputs file of the number of cycles from the first input to the last output."""
-
-STALL_LIMIT = 1000
 
 
 @cocotb.test()
@@ -42,7 +40,7 @@ async def transfer(dut: Any) -> None:
     cocotb.start_soon(monitor.receive(take))
     await driver.send(to_words(items, configuration.inputs))
     outputs = len(completing(items))
-    for _ in range(STALL_LIMIT):
+    for _ in range(PATIENCE):
         if len(words) == outputs:
             break
         await RisingEdge(dut.clk)

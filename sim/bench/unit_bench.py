@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from axs6.hw.registry import find
 from axs6.sim.bench.checker import Checker
 from axs6.sim.bench.configuration import Configuration
-from axs6.sim.bench.stream import CLOCK_PERIOD, Driver, Monitor, Pause, cycle, never
+from axs6.sim.bench.stream import CLOCK_PERIOD, PATIENCE, Driver, Monitor, Pause, cycle, never
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.words import completing, to_words
 
 DRAIN_CYCLES = 64
 """Cycles watched after the last expected output, for outputs that should not be."""
-
-STALL_LIMIT = 5000
-"""Cycles after the last input within which every output must have come."""
 
 TIME_LIMIT = 100
 """Simulated milliseconds, 10 million cycles."""
@@ -101,7 +98,7 @@ class Bench:
         receiving = cocotb.start_soon(self.monitor.receive(checker.take, output_pause))
         self.first_cycle = cycle()
         taken = np.array(await self.driver.send(to_words(items, inputs), input_pause))
-        for _ in range(STALL_LIMIT):
+        for _ in range(PATIENCE):
             if not checker.missing:
                 break
             await RisingEdge(self.dut.clk)

@@ -1,0 +1,52 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+# Needed beforehand: Python 3.11 or newer with venv, make, g++ and perl.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+TYPED := build/typed
+
+.PHONY: demo test test-all lint bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/axs6 demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+test-all: lint
+	$(BIN)/python -m pytest -n 2 --run-slow
+
+# mypy reads the package as users install it: an editable install maps folders where it cannot look.
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	rm -rf $(TYPED)
+	$(PIP) --no-deps --target $(TYPED) .
+	MYPYPATH=$(TYPED) $(BIN)/mypy -p axs6
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/golden.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info
+
+$(VENV)/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "axs6: Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 2; }
+	@for tool in g++ perl; do command -v $$tool >/dev/null || \
+	  { echo "axs6: $$tool is needed on PATH (Verilator builds simulations with it)"; exit 2; }; done
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "axs6: Python's venv module is needed (apt install python3-venv)"; exit 2; }
+	@touch $@
+
+$(VENV)/demo.stamp: $(VENV)/python.stamp pyproject.toml constraints.txt
+	@echo "installing what the demo needs into $(VENV)"
+	$(PIP) -e ".[demo]"
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/demo.stamp
+	@echo "installing what the tests need into $(VENV)"
+	$(PIP) -e ".[dev]"
+	@touch $@

@@ -1,0 +1,111 @@
+"""The package as users install it."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = {"axs6": "axs6", **{f"axs6/{n}": n for n in ("golden", "hw", "sim", "synth")}}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    # A copy: the build writes beside the sources, where another worker may be reading them.
+    copy = folder / "source"
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout
+    for name in filter(None, tracked.decode().split("\0")):
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
+    subprocess.run([*command, str(copy)], check=True, capture_output=True, timeout=300)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def modules() -> list[str]:
+    """Every module in the sources, by the name under which users import it."""
+    found = []
+    for package, folder in SOURCES.items():
+        for path in (ROOT / folder).rglob("*.py"):
+            name = f"{package}/{path.relative_to(ROOT / folder)}".removesuffix(".py")
+            found.append(name.removesuffix("/__init__").replace("/", "."))
+    return sorted(found)
+
+
+def test_the_wheel_has_every_module_and_each_imports(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    # Those that run inside a simulator, or are programs, act when they are imported.
+    names = [name for name in modules() if name != "axs6.__main__"]
+    script = (
+        "import sys, importlib, pathlib\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
+        f"for name in {names!r}:\n"
+        "    module = importlib.import_module(name)\n"
+        f"    assert pathlib.Path(module.__file__).is_relative_to({str(tmp_path)!r}), name\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def run_script(script: str) -> str:
+    """What a script prints in a process of its own."""
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_importing_the_package_loads_numpy_alone() -> None:
+    script = (
+        "import sys, axs6\n"
+        "x = axs6.encode([1.0, 2.0])\n"
+        "assert axs6.decode(x).tolist()\n"
+        "heavy = {'amaranth', 'cocotb', 'pyosys', 'torch', 'typer', 'sklearn', 'ml_dtypes'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_loads_no_heavy_module() -> None:
+    script = (
+        "import sys\n"
+        "from axs6.cli import main\n"
+        "sys.argv = ['axs6', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0\n"
+        "heavy = {'amaranth', 'cocotb', 'pyosys', 'torch', 'sklearn', 'numpy.random'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_dependency_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        needed += extra
+    names = {name.split(">")[0].split("[")[0].lower() for name in needed} - {"axs6"}
+    pins = (ROOT / "constraints.txt").read_text().lower().splitlines()
+    pinned = {line.split("==")[0] for line in pins if "==" in line}
+    assert names <= pinned
