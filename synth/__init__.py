@@ -1,0 +1,1 @@
+"""What the hardware costs: Yosys in child processes, reports, and tables of them."""

@@ -1,0 +1,73 @@
+"""Running Yosys jobs as child processes with a time limit."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from axs6.synth.errors import SynthesisError, from_log
+
+_LOG = "log.txt"
+
+
+def run_jobs(folders: Sequence[Path], *, timeout: float, source: str) -> list[Any]:
+    """Run the job in each folder at the same time and return their results in order.
+
+    No process is left when this returns or raises.
+
+    Args:
+        folders: a folder for each job, with the files that `axs6.synth.worker` reads.
+        timeout: limit in seconds for all jobs together.
+        source: target or library, for messages.
+
+    Raises:
+        SynthesisError: pyosys is missing, a job failed or the time ran out.
+    """
+    if find_spec("pyosys") is None:
+        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+    deadline = time.monotonic() + timeout
+    with contextlib.ExitStack() as stack:
+        children = [_start(folder, stack) for folder in folders]
+        for folder, child in zip(folders, children, strict=True):
+            try:
+                child.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                raise SynthesisError(
+                    f"{source}: Yosys must finish within {timeout:g} s and has not"
+                ) from None
+            if child.returncode < 0:
+                name = signal.Signals(-child.returncode).name
+                raise SynthesisError(f"{source}: Yosys was ended by {name}, out of memory perhaps")
+            if child.returncode:
+                raise from_log((folder / _LOG).read_text(errors="replace"), source)
+    return [json.loads((folder / "result.json").read_text()) for folder in folders]
+
+
+def _start(folder: Path, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    """Start a worker in its own process group, which is killed when the stack closes."""
+    log = stack.enter_context((folder / _LOG).open("wb"))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "axs6.synth.worker"],
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    stack.callback(_end, child)
+    return child
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a worker's process group (yosys-abc belongs to it) and reap it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,85 @@
+"""What an area report holds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a design or a part of it takes.
+
+    `figures` are the sums of the target, in this order:
+
+    - generic: `gate_equivalents` (areas of a two-input NAND), `transistors` (estimate), `gates`
+      (combinational), `flip_flops`;
+    - ice40, ecp5, xc7: `luts`, `flip_flops`, `carries` (an ECP5 CCU2C holds two LUTs that `luts`
+      does not count), `dsps`, `block_rams`; an xc7 inverter counts as a LUT, and a
+      shift register that xc7 puts into an SRL is only among `cells`;
+    - a library: `area` and `sequential_area` in the library's units (usually square micrometres),
+      `sequential_share` (0 to 1), `flip_flops` (latches included).
+
+    `cells` are counts by cell type, sorted by name.
+    """
+
+    figures: dict[str, float]
+    cells: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries for JSON, keys in a fixed order."""
+        return {"figures": dict(self.figures), "cells": dict(self.cells)}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A submodule, or all equal ones below one parent.
+
+    `path` leads from the top by instance names, such as `dot/accumulator/adder`; numbers of equal
+    instances are drawn together: `lane[0-31]`. `instances` counts them in the whole design.
+    `each` is what one instance takes, with everything below it.
+    """
+
+    path: str
+    module: str
+    instances: int
+    each: Resources
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries for JSON, keys in a fixed order."""
+        return {
+            "path": self.path,
+            "module": self.module,
+            "instances": self.instances,
+            "each": self.each.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class AreaReport:
+    """The area of one design on one target.
+
+    `target` is the target's name or `liberty`, and `library` the file of the latter. `total` comes
+    from the flattened design. `unflattened` and `parts` come from a second run that keeps the
+    hierarchy: the parts add up to `unflattened` together with the logic between them, and not
+    exactly to `total`, because flattening optimises over the borders of modules. `tools` maps the
+    programs used to their versions.
+    """
+
+    top: str
+    target: str
+    library: str | None
+    total: Resources
+    unflattened: Resources
+    parts: tuple[Part, ...]
+    tools: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries for JSON, keys in a fixed order."""
+        return {
+            "top": self.top,
+            "target": self.target,
+            "library": self.library,
+            "total": self.total.to_dict(),
+            "unflattened": self.unflattened.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+            "tools": dict(self.tools),
+        }

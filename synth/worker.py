@@ -1,0 +1,118 @@
+"""The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
+
+It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, and `liberty`, the
+library's file name or null) and `design.v`, and writes `result.json`: null where the hierarchy was
+asked for and the design has none, otherwise
+
+- `yosys`: the version,
+- `modules`: for each module its `cells` (counts by type) and `instances` (name to module),
+- `areas` and `registers`: as in `axs6.synth.targets.Costs`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyosys import libyosys
+
+from axs6.synth.identical import representatives
+
+
+class _Yosys:
+    """One design in Yosys, which is told commands and asked for JSON."""
+
+    def __init__(self) -> None:
+        self._design = libyosys.Design()
+
+    def run(self, *commands: str) -> None:
+        """Run commands; Yosys ends the process at the first that fails."""
+        for command in commands:
+            libyosys.run_pass(command, self._design)
+
+    def netlist(self) -> dict[str, Any]:
+        """Return the modules of the JSON netlist."""
+        self.run("write_json -noscopeinfo netlist.json")
+        modules: dict[str, Any] = json.loads(Path("netlist.json").read_text())["modules"]
+        return modules
+
+    def statistics(self, liberty: str | None) -> dict[str, Any]:
+        """Return what `stat -json` says, with areas where there is a library."""
+        option = f" -liberty {liberty}" if liberty else ""
+        self.run(f"tee -q -o stat.json stat -hierarchy -json{option}")
+        statistics: dict[str, Any] = json.loads(Path("stat.json").read_text())
+        return statistics
+
+
+def _merge_identical(yosys: _Yosys, top: str) -> bool:
+    """Let equal modules be one; say whether the design has submodules."""
+    yosys.run("design -save loaded", "proc", "rename -enumerate")
+    modules = yosys.netlist()
+    yosys.run("design -load loaded")
+    for name, equal in representatives(modules, top).items():
+        yosys.run(f"chtype -map {name} {equal}")
+    yosys.run(f"hierarchy -top {top}")
+    return len(modules) > 1
+
+
+def _cells(statistics: dict[str, Any], column: str) -> dict[str, dict[str, float]]:
+    """Return one column of the cells of each module, by type."""
+    return {
+        module.removeprefix("\\"): {
+            cell: float(row[column])
+            for cell, row in rows["num_cells_by_type"].items()
+            if int(row["local_count"])
+        }
+        for module, rows in statistics["modules"].items()
+    }
+
+
+def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
+    yosys.run(*job["registers"])
+    registers = {
+        cell
+        for cells in _cells(yosys.statistics(None), "local_count").values()
+        for cell in cells
+        if not cell.startswith("$")
+    }
+    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    statistics = yosys.statistics(job["liberty"])
+    counts = _cells(statistics, "local_count")
+    areas = {
+        cell: round(area / counts[module][cell], 6)
+        for module, cells in _cells(statistics, "local_area").items()
+        for cell, area in cells.items()
+    }
+    yosys.run("delete =A:blackbox")
+    netlist = yosys.netlist()
+    modules = {
+        module: {
+            "cells": {cell: int(count) for cell, count in cells.items()},
+            "instances": {
+                name: cell["type"]
+                for name, cell in netlist[module]["cells"].items()
+                if cell["type"] in counts
+            },
+        }
+        for module, cells in counts.items()
+    }
+    version = statistics["creator"].removeprefix("Yosys ").split(",")[0] + ")"
+    return {
+        "yosys": version,
+        "modules": modules,
+        "areas": areas,
+        "registers": sorted(registers),
+    }
+
+
+def main() -> None:
+    """Do the job in the working directory."""
+    job = json.loads(Path("job.json").read_text())
+    yosys = _Yosys()
+    yosys.run("read_verilog design.v", f"hierarchy -check -top {job['top']}")
+    wanted = job["flatten"] or _merge_identical(yosys, job["top"])
+    result = _measure(yosys, job) if wanted else None
+    Path("result.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
