@@ -7,16 +7,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TYPED := build/typed
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test lint bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2
-
-test-all: lint
-	$(BIN)/python -m pytest -n 2 --run-slow
 
 # mypy reads the package as users install it: an editable install maps folders where it cannot look.
 lint: $(VENV)/dev.stamp

@@ -18,10 +18,8 @@ from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
 from axs6.golden.pack import pack, unpack
+from axs6.golden.spec import BLOCK_SIZES, Accumulate, Rounding
 
-BLOCK_SIZES = (8, 16, 32)
-ROUNDINGS = ("nearest", "toward_zero")
-ACCUMULATIONS = ("fp32", "exact")
 OUTPUTS = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
 """Rows of a, rows of b, and K of the matrix products compared."""
@@ -164,7 +162,7 @@ def _compare_encode(
     size = patterns.shape[1]
     rows = patterns.tolist()
     values = [[kind.value(pattern) for pattern in row] for row in rows]
-    for rounding in ROUNDINGS:
+    for rounding in Rounding:
         got = model.encode(kind.array(patterns), size, rounding, **options)
         what = f"encode {kind.name}, {rounding}, block"
         for row, value, block in zip(rows, values, _as_exact(got), strict=True):
@@ -238,7 +236,7 @@ def accumulations(model: Model, rng: np.random.Generator, blocks: int) -> Iterat
         by_length.setdefault(len(terms), []).append(terms)
     for length, vectors in by_length.items():
         pairs = np.array(vectors, np.int64).reshape(len(vectors), length, 2)
-        for how in ACCUMULATIONS:
+        for how in Accumulate:
             got = model.accumulate(pairs[..., 0], pairs[..., 1], how).view(np.uint32).tolist()
             for terms, answer in zip(vectors, got, strict=True):
                 sums, exponents = [p for p, _ in terms], [e for _, e in terms]
@@ -270,7 +268,7 @@ def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iter
     for size in BLOCK_SIZES:
         for m, n, k in MATRICES:
             a, b = (cases.random_blocks(kind, k, rows, rng) for rows in (m, n))
-            for how in ACCUMULATIONS:
+            for how in Accumulate:
                 left, right = (model.encode(kind.array(x), size) for x in (a, b))
                 got = model.matmul(left, right, how).view(np.uint32).tolist()
                 rows, columns = (

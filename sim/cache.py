@@ -10,8 +10,8 @@ from pathlib import Path
 
 def cache_folder() -> Path:
     """$AXS6_CACHE, or `axs6` in $XDG_CACHE_HOME or ~/.cache."""
-    if "AXS6_CACHE" in os.environ:
-        return Path(os.environ["AXS6_CACHE"])
+    if folder := os.environ.get("AXS6_CACHE"):
+        return Path(folder)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "axs6"
 

@@ -5,4 +5,5 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the builds of simulations with pytest's own cache, for every worker and child."""
-    os.environ.setdefault("AXS6_CACHE", str(config.cache.mkdir("axs6")))
+    if not os.environ.get("AXS6_CACHE"):
+        os.environ["AXS6_CACHE"] = str(config.cache.mkdir("axs6"))
