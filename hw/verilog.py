@@ -76,19 +76,27 @@ def generate(unit: str, **parameters: Any) -> Generated:
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
 
 
-def convert(component: wiring.Component, module: str) -> str:
-    """Verilog of a component as `module`, with a clock and a reset even where it has no registers.
+Ports = dict[str, tuple[Value, None]]
+
+
+def top_level(component: wiring.Component) -> tuple[Fragment, Ports]:
+    """A component as a top level, with a clock and a reset even where it has no registers.
 
     A unit's ports thus stay the same whatever its number of stages.
     """
     domain = ClockDomain("sync")
     fragment = Fragment.get(component, None)
     fragment.add_domains(domain)
-    ports = {
+    ports: Ports = {
         "__".join(map(str, path)): (Value.cast(value), None)
         for path, _, value in component.signature.flatten(component)
     }
-    ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
+    return fragment, ports | {"clk": (domain.clk, None), "rst": (domain.rst, None)}
+
+
+def convert(component: wiring.Component, module: str) -> str:
+    """Verilog of a component as `module`, with ports `clk` and `rst` beside its own."""
+    fragment, ports = top_level(component)
     return verilog.convert(
         fragment, name=module, ports=ports, emit_src=False, strip_internal_attrs=True
     )

@@ -1,0 +1,243 @@
+"""Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.hw.layouts import Field, fields
+from axs6.hw.registry import find
+from axs6.sim.batch.emit import element_bits
+from axs6.sim.batch.model import model_source, runtime
+from axs6.sim.batch.netlist import yosys_json
+from axs6.sim.batch.read import read_netlist
+from axs6.sim.cache import cached
+from axs6.sim.tools import ToolError
+from axs6.sim.words import completing
+
+COMPILER = "g++"
+OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+BUILD_SECONDS = 600
+PATIENCE = 10_000
+"""Cycles without any movement after which a unit counts as stuck."""
+
+LIBRARY = "model.so"
+
+
+@dataclass(frozen=True)
+class BatchRun:
+    """Outputs of a run, and the cycles that its copies worked, added up."""
+
+    outputs: dict[str, NDArray[Any]]
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Random stalls: the share of cycles, 0 to below 1, and the seed they come from."""
+
+    inputs: float = 0.0
+    outputs: float = 0.0
+    seed: int = 0
+
+
+class BatchModel:
+    """A unit, compiled. Every run starts from reset.
+
+    Args:
+        unit: name in the registry.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+    """
+
+    def __init__(self, unit: str, **parameters: Any) -> None:
+        settings = tuple(find(unit).parameters(parameters).items())
+        source, self.inputs, self.outputs = _source(unit, settings)
+        self._library = ctypes.CDLL(str(_compiled(source) / LIBRARY))
+        self._library.axs6_lanes.restype = ctypes.c_int64
+        self._library.axs6_run.restype = ctypes.c_int64
+        self._lanes = int(self._library.axs6_lanes())
+        self._name = f"{unit} {dict(settings)}"
+
+    def run(
+        self,
+        items: Mapping[str, NDArray[Any]],
+        stall: Stall | None = None,
+        threads: int = 1,
+    ) -> BatchRun:
+        """Put items through copies of the unit, each copy on its own share of them.
+
+        Args:
+            items: an array for each input field, its first axis the items. Whole vectors, up to
+                their `last`, stay with one copy.
+            stall: random stalls on both sides; none by default.
+            threads: threads that share the copies.
+
+        Raises:
+            ToolError: the unit stopped giving outputs, or gave more than it should.
+        """
+        chosen = stall or Stall()
+        arrays = [_column(items[field.name], field) for field in self.inputs]
+        ends = completing(items)
+        outputs = [_room(len(ends) + threads, field) for field in self.outputs]
+        shares = _shares(len(arrays[0]), ends, "last" in items, self._lanes, threads)
+
+        def work(thread: int) -> int:
+            return self._run_share(shares[thread], arrays, outputs, chosen, thread)
+
+        if threads == 1:
+            cycles = [work(0)]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                cycles = list(pool.map(work, range(threads)))
+        results = {
+            field.name: array[: len(ends)]
+            for field, array in zip(self.outputs, outputs, strict=True)
+        }
+        return BatchRun(results, sum(cycles))
+
+    def _run_share(
+        self,
+        share: "_Share",
+        arrays: Sequence[NDArray[Any]],
+        outputs: Sequence[NDArray[Any]],
+        stall: Stall,
+        thread: int,
+    ) -> int:
+        busy = np.zeros(self._lanes, np.int64)
+        if not share.input_count.any():
+            return 0
+        done = self._library.axs6_run(
+            share.packed(thread).ctypes.data_as(ctypes.c_void_p),
+            _pointers(arrays),
+            _pointers(outputs),
+            ctypes.c_uint64(stall.seed * 1_000_003 + thread),
+            ctypes.c_uint32(round(stall.inputs * 256)),
+            ctypes.c_uint32(round(stall.outputs * 256)),
+            ctypes.c_int64(PATIENCE),
+            busy.ctypes.data_as(ctypes.c_void_p),
+        )
+        if done == -1:
+            raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
+        if done < 0:
+            raise ToolError(f"{self._name} gave more outputs than its items complete")
+        return int(busy.sum())
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What the copies of one thread work on: first rows, counts, and the distance of rows."""
+
+    input_first: NDArray[np.int64]
+    input_count: NDArray[np.int64]
+    output_first: NDArray[np.int64]
+    output_count: NDArray[np.int64]
+    stride: int
+    outputs: int
+
+    def packed(self, thread: int) -> NDArray[np.int64]:
+        """The C++ struct `Share`; rows that nobody wants go behind all outputs."""
+        return np.concatenate(
+            [
+                self.input_first,
+                self.input_count,
+                self.output_first,
+                self.output_count,
+                [self.stride, self.outputs + thread],
+            ]
+        ).astype(np.int64)
+
+
+def _shares(
+    items: int, ends: NDArray[np.intp], whole_vectors: bool, lanes: int, threads: int
+) -> list[_Share]:
+    """Share out the items: in turn where each stands alone, else in runs of whole vectors."""
+    copies = lanes * threads
+    if whole_vectors:
+        bounds = np.linspace(0, len(ends), copies + 1).astype(np.int64)
+        starts = np.concatenate([[0], ends + 1])[bounds]
+        first, count = starts[:-1], np.diff(starts)
+        output_first, output_count, stride = bounds[:-1], np.diff(bounds), 1
+    else:
+        first = np.arange(copies)
+        count = (items - first + copies - 1) // copies
+        output_first, output_count, stride = first, count, copies
+    return [
+        _Share(first[t], count[t], output_first[t], output_count[t], stride, len(ends))
+        for t in (slice(i * lanes, (i + 1) * lanes) for i in range(threads))
+    ]
+
+
+def _column(array: NDArray[Any], field: Field) -> NDArray[Any]:
+    return np.ascontiguousarray(array, f"u{element_bits(field.width) // 8}")
+
+
+def _room(rows: int, field: Field) -> NDArray[Any]:
+    kind = "i" if field.signed else "u"
+    shape = rows if field.count is None else (rows, field.count)
+    return np.empty(shape, f"{kind}{element_bits(field.width) // 8}")
+
+
+def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+
+@cache
+def _source(
+    unit: str, settings: tuple[tuple[str, Any], ...]
+) -> tuple[str, list[Field], list[Field]]:
+    component: Any = find(unit).build(**dict(settings))
+    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    text = yosys_json(component)
+    netlist = read_netlist(text, {"i__payload": inputs, "o__payload": outputs})
+    return model_source(netlist, inputs, outputs), inputs, outputs
+
+
+def _compiled(source: str) -> Path:
+    """Folder with the compiled library, keyed by source, compiler and processor."""
+    compiler = shutil.which(COMPILER)
+    if compiler is None:
+        raise ToolError(f"the batch simulator needs {COMPILER} on PATH")
+    headers = runtime()
+
+    def build(folder: Path) -> None:
+        for name, text in {**headers, "model.cpp": source}.items():
+            (folder / name).write_text(text)
+        command = [compiler, *OPTIONS, "-o", LIBRARY, "model.cpp"]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=BUILD_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"{COMPILER} took longer than {BUILD_SECONDS} s") from None
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line]
+            raise ToolError(f"{COMPILER} failed: {' | '.join(lines[:3]) or done.stderr[-300:]}")
+
+    key = [source, *headers.values(), *OPTIONS, _toolchain(compiler)]
+    return cached("batch", key, build)
+
+
+@cache
+def _toolchain(compiler: str) -> str:
+    """The compiler's version and the processor it compiles for."""
+    command = [compiler, "-march=native", "-Q", "--help=target", "--version"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return f"{os.path.realpath(compiler)} {done.stdout}"

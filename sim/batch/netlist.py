@@ -1,0 +1,99 @@
+"""A word-level netlist: cells, registers and ports over words, read from Yosys JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+
+from axs6.hw.verilog import top_level
+
+MIN_YOSYS = (0, 40)
+"""Amaranth's own bound for its back ends."""
+
+SCRIPT = "proc\nflatten\nopt -full\nwreduce\nopt -full\nclean\nwrite_json -noscopeinfo\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Word:
+    """A vector of bits with one driver: a cell, a register, or a field of an input port."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`width` bits of a word from `offset` up, or of a constant where `word` is None."""
+
+    word: Word | None
+    offset: int
+    width: int
+    value: int = 0
+
+
+Operand = tuple[Piece, ...]
+"""A value put together from pieces, lowest bits first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A combinational cell: its Yosys type and parameters, its operands by port, its output."""
+
+    kind: str
+    parameters: Mapping[str, int]
+    operands: Mapping[str, Operand]
+    output: Word
+
+    def flag(self, name: str) -> bool:
+        """Whether a parameter such as A_SIGNED is set."""
+        return bool(self.parameters.get(name, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Register:
+    """A register on the one clock: `data` when `enable`, `reset_value` when `reset`.
+
+    `enable` and `reset` are None where there is none; with `reset_needs_enable` the reset too
+    happens only when enabled. `initial` is the value before the first clock edge.
+    """
+
+    output: Word
+    data: Operand
+    enable: Operand | None
+    enable_high: bool
+    reset: Operand | None
+    reset_high: bool
+    reset_value: int
+    reset_needs_enable: bool
+    initial: int
+
+
+@dataclass
+class Netlist:
+    """A design without hierarchy: what drives every word, and what its ports are.
+
+    Args:
+        inputs: for each input port, its words in bit order.
+        outputs: for each output port, an operand for each of its fields.
+        cells: combinational cells, each after those that drive it.
+        registers: in no particular order.
+    """
+
+    inputs: dict[str, list[Word]] = field(default_factory=dict)
+    outputs: dict[str, list[Operand]] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    registers: list[Register] = field(default_factory=list)
+
+
+class NetlistError(ValueError):
+    """The netlist has something that the batch simulator does not handle."""
+
+
+def yosys_json(component: wiring.Component) -> str:
+    """A component as flattened word-level Yosys JSON, its module called `top`."""
+    fragment, ports = top_level(component)
+    text, _ = rtlil.convert_fragment(fragment, ports, "top", emit_src=False)
+    yosys = find_yosys(lambda version: version >= MIN_YOSYS)
+    return str(yosys.run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))

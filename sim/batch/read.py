@@ -1,0 +1,271 @@
+"""From Yosys JSON to a netlist: words are cut where fields and concatenations meet."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from axs6.hw.layouts import Field
+from axs6.sim.batch.netlist import (
+    Cell,
+    Netlist,
+    NetlistError,
+    Operand,
+    Piece,
+    Register,
+    Word,
+)
+
+WIDEST = 64
+"""Bits of the widest word."""
+
+BITWISE = {"$mux", "$pmux", "$and", "$or", "$xor", "$xnor", "$not"}
+REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
+CLOCK = "clk"
+
+Bit = int | str
+Bits = list[Bit]
+
+
+def read_netlist(text: str, fields: Mapping[str, Sequence[Field]]) -> Netlist:
+    """The netlist of module `top` in Yosys JSON.
+
+    Args:
+        text: flattened JSON.
+        fields: fields of the payload ports, by port name; each element becomes a word.
+
+    Raises:
+        NetlistError: a cell or a clock that the batch simulator does not handle, or a
+            combinational loop.
+    """
+    return _Reader(json.loads(text)["modules"]["top"], fields).netlist()
+
+
+def field_cuts(fields: Sequence[Field]) -> list[int]:
+    """Bit offsets at which the elements of a payload begin."""
+    return [
+        field.offset + index * field.width for field in fields for index in range(field.count or 1)
+    ]
+
+
+class _Reader:
+    def __init__(self, module: Mapping[str, Any], fields: Mapping[str, Sequence[Field]]) -> None:
+        self._module = module
+        self._fields = fields
+        self._cells: Mapping[str, Mapping[str, Any]] = module["cells"]
+        self._drivers: dict[Bit, tuple[str, int]] = {}
+        self._cuts: dict[str, set[int]] = {}
+        self._words: dict[str, list[tuple[int, Word]]] = {}
+
+    def netlist(self) -> Netlist:
+        """Cut, name and connect everything."""
+        self._find_drivers()
+        self._find_cuts()
+        self._make_words()
+        netlist = Netlist()
+        for name, port in self._module["ports"].items():
+            if port["direction"] == "input":
+                if name != CLOCK:
+                    netlist.inputs[name] = [word for _, word in self._words[name]]
+            else:
+                netlist.outputs[name] = list(self._output_fields(name, port["bits"]))
+        cells: list[Cell] = []
+        for name, cell in self._cells.items():
+            if cell["type"] in REGISTERS:
+                netlist.registers += self._registers(name, cell)
+            else:
+                cells += self._cell(name, cell)
+        netlist.cells = _sorted(cells)
+        return netlist
+
+    def _find_drivers(self) -> None:
+        for name, port in self._module["ports"].items():
+            if port["direction"] == "input":
+                self._drive(name, port["bits"])
+                self._cuts[name] = set(field_cuts(self._fields.get(name, [])))
+        for name, cell in self._cells.items():
+            kind = cell["type"]
+            if cell["port_directions"].get("CLK") and kind not in REGISTERS:
+                raise NetlistError(f"cell {name} is a {kind}, which has no vector form yet")
+            output = "Q" if kind in REGISTERS else "Y"
+            self._drive(name, cell["connections"][output])
+            self._cuts[name] = set()
+
+    def _drive(self, name: str, bits: Bits) -> None:
+        for offset, bit in enumerate(bits):
+            self._drivers[bit] = (name, offset)
+
+    def _find_cuts(self) -> None:
+        """Cut registers and wide bitwise cells where their operands are cut, until none is new."""
+        cuttable = {
+            name: list(self._parallel_operands(cell))
+            for name, cell in self._cells.items()
+            if cell["type"] in REGISTERS or (cell["type"] in BITWISE and _width(cell) > WIDEST)
+        }
+        changed = True
+        while changed:
+            changed = False
+            for name, operands in cuttable.items():
+                found = set().union(*(self._boundaries(bits) for bits in operands))
+                if not found <= self._cuts[name]:
+                    self._cuts[name] |= found
+                    changed = True
+
+    @staticmethod
+    def _parallel_operands(cell: Mapping[str, Any]) -> Iterator[Bits]:
+        """Operands of a bitwise cell whose bits stand one to one with those of its output."""
+        width = _width(cell)
+        connections = cell["connections"]
+        for port in ("A", "D"):
+            if port in connections:
+                yield connections[port]
+        if "B" in connections:
+            bits = connections["B"]
+            yield from (bits[i : i + width] for i in range(0, len(bits), width))
+
+    def _boundaries(self, bits: Bits) -> set[int]:
+        """Offsets at which a new word, or a part of another, begins."""
+        found = set()
+        for offset in range(1, len(bits)):
+            before, after = (self._drivers.get(bit) for bit in bits[offset - 1 : offset + 1])
+            if before is None and after is None:
+                continue
+            if (
+                before is None
+                or after is None
+                or after != (before[0], before[1] + 1)
+                or after[1] in self._cuts[after[0]]
+            ):
+                found.add(offset)
+        return found
+
+    def _make_words(self) -> None:
+        for name, cuts in self._cuts.items():
+            width = self._driven_width(name)
+            starts = sorted({0, *(cut for cut in cuts if cut < width)})
+            words = []
+            for start, end in zip(starts, [*starts[1:], width], strict=True):
+                for low in range(start, end, WIDEST):
+                    word = Word(f"{name}[{low}]", min(WIDEST, end - low))
+                    words.append((low, word))
+            self._words[name] = words
+
+    def _driven_width(self, name: str) -> int:
+        if name in self._cells:
+            return _width(self._cells[name])
+        return len(self._module["ports"][name]["bits"])
+
+    def _operand(self, bits: Bits) -> Operand:
+        """Pieces of words and constants that make up a list of bits; unknown bits are 0."""
+        pieces: list[Piece] = []
+        for bit in bits:
+            driver = self._drivers.get(bit)
+            if driver is None:
+                piece = Piece(None, 0, 1, int(bit == "1"))
+            else:
+                word, offset = self._word_at(*driver)
+                piece = Piece(word, offset, 1)
+            last = pieces[-1] if pieces else None
+            if last and last.word is piece.word is None:
+                pieces[-1] = Piece(None, 0, last.width + 1, last.value | piece.value << last.width)
+            elif last and last.word is piece.word and last.offset + last.width == piece.offset:
+                pieces[-1] = Piece(last.word, last.offset, last.width + 1)
+            else:
+                pieces.append(piece)
+        return tuple(pieces)
+
+    def _word_at(self, name: str, offset: int) -> tuple[Word, int]:
+        for start, word in reversed(self._words[name]):
+            if offset >= start:
+                return word, offset - start
+        raise AssertionError(f"{name} has no bit {offset}")
+
+    def _output_fields(self, name: str, bits: Bits) -> Iterator[Operand]:
+        starts = field_cuts(self._fields.get(name, [])) or [0]
+        for start, end in zip(starts, [*starts[1:], len(bits)], strict=True):
+            yield self._operand(bits[start:end])
+
+    def _cell(self, name: str, cell: Mapping[str, Any]) -> Iterator[Cell]:
+        """A cell, or one for each of the words it was cut into."""
+        connections = cell["connections"]
+        parameters = {key: int(value, 2) for key, value in cell["parameters"].items()}
+        width = _width(cell)
+        words = self._words[name]
+        if len(words) > 1 and cell["type"] not in BITWISE:
+            raise NetlistError(
+                f"cell {name} is a {cell['type']} of {width} bits; {WIDEST} is the most"
+            )
+        for start, word in words:
+            operands = {}
+            for port in cell["port_directions"]:
+                if port == "Y":
+                    continue
+                bits = connections[port]
+                if len(words) > 1 and port != "S":
+                    copies = range(start, len(bits), width)
+                    bits = [bit for low in copies for bit in bits[low : low + word.width]]
+                operands[port] = self._operand(bits)
+            yield Cell(cell["type"], parameters, operands, word)
+
+    def _registers(self, name: str, cell: Mapping[str, Any]) -> Iterator[Register]:
+        connections, parameters = cell["connections"], cell["parameters"]
+        clock = self._module["ports"][CLOCK]["bits"]
+        if connections["CLK"] != clock or int(parameters["CLK_POLARITY"], 2) != 1:
+            raise NetlistError(f"register {name} must have the rising edge of {CLOCK}")
+        enable = self._operand(connections["EN"]) if "EN" in connections else None
+        reset = self._operand(connections["SRST"]) if "SRST" in connections else None
+        value = int(parameters.get("SRST_VALUE", "0").replace("x", "0"), 2)
+        initial = self._initial(connections["Q"])
+        for start, word in self._words[name]:
+            mask = (1 << word.width) - 1
+            yield Register(
+                output=word,
+                data=self._operand(connections["D"][start : start + word.width]),
+                enable=enable,
+                enable_high=int(parameters.get("EN_POLARITY", "1"), 2) == 1,
+                reset=reset,
+                reset_high=int(parameters.get("SRST_POLARITY", "1"), 2) == 1,
+                reset_value=value >> start & mask,
+                reset_needs_enable=cell["type"] == "$sdffce",
+                initial=initial >> start & mask,
+            )
+
+    def _initial(self, bits: Bits) -> int:
+        value = 0
+        for offset, bit in enumerate(bits):
+            value |= self._initial_bits.get(bit, 0) << offset
+        return value
+
+    @property
+    def _initial_bits(self) -> Mapping[Bit, int]:
+        if not hasattr(self, "_initials"):
+            self._initials: dict[Bit, int] = {}
+            for net in self._module["netnames"].values():
+                digits = net["attributes"].get("init", "")
+                for bit, digit in zip(net["bits"], reversed(digits), strict=False):
+                    if digit == "1":
+                        self._initials[bit] = 1
+        return self._initials
+
+
+def _width(cell: Mapping[str, Any]) -> int:
+    return len(cell["connections"]["Q" if cell["type"] in REGISTERS else "Y"])
+
+
+def _sorted(cells: list[Cell]) -> list[Cell]:
+    """Cells in an order in which each comes after those that drive it."""
+    driver = {cell.output: cell for cell in cells}
+    graph = {
+        cell: {
+            driver[piece.word]
+            for operand in cell.operands.values()
+            for piece in operand
+            if piece.word in driver
+        }
+        for cell in cells
+    }
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        names = ", ".join(cell.output.name for cell in error.args[1][:3])
+        raise NetlistError(f"there is a combinational loop through {names}") from None
