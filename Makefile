@@ -19,8 +19,8 @@ test: lint
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	rm -rf $(TYPED)
-	$(PIP) --no-deps --target $(TYPED) .
+	rm -rf $(TYPED) build/lib
+	$(PIP) --no-deps --no-build-isolation --target $(TYPED) .
 	MYPYPATH=$(TYPED) $(BIN)/mypy -p axs6
 
 bench: $(VENV)/dev.stamp

@@ -1,11 +1,18 @@
 """The command line: `axs6`, one sub-command for each file in `axs6/commands`."""
 
+import os
+import signal
 import sys
 import warnings
 from importlib import import_module
+from typing import NoReturn
 
 COMMANDS = ("list", "generate", "validate", "regress", "area", "demo")
 """In the order in which --help shows them; each is a module `axs6.commands.NAME_command`."""
+
+
+TRACEBACK = "AXS6_TRACEBACK"
+"""Environment variable that shows the traceback of an error instead of one line."""
 
 
 def main() -> None:
@@ -14,10 +21,13 @@ def main() -> None:
     Exit status: 0 for success, 1 where a comparison or a test fails, 2 for bad input or a missing
     tool, with one line that says what is wrong.
     """
+    # A signal that ends the process must still end its children.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, frame: sys.exit(128 + received))
     try:
         import typer
     except ModuleNotFoundError:
-        sys.exit('axs6: the command line needs more packages: pip install "axs6[cli]"')
+        _fail('the command line needs more packages: pip install "axs6[cli]"')
     # Amaranth warns of components that a unit with a wrong parameter leaves behind.
     warnings.filterwarnings("ignore", message=".*created but never used")
     app = typer.Typer(
@@ -31,15 +41,22 @@ def main() -> None:
     for name in COMMANDS:
         function = import_module(f"axs6.commands.{name}_command").run
         app.command(name)(function)
+    (usage_error,) = typer.BadParameter.__bases__
     try:
-        app()
-    except ModuleNotFoundError as error:
-        _fail(f'the package {error.name} is missing: pip install "axs6[demo]"')
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        sys.exit(app(standalone_mode=False))
+    except typer.Abort:
+        sys.exit(130)
+    except usage_error as error:
+        _fail(error.format_message())
+    except (ValueError, TypeError, OSError, RuntimeError, ModuleNotFoundError) as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        if isinstance(error, ModuleNotFoundError):
+            _fail(f'the package {error.name} is missing: pip install "axs6[demo]"')
         _fail(str(error))
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     line = " ".join(message.split())
     print(f"axs6: {line}", file=sys.stderr)
     sys.exit(2)

@@ -54,7 +54,14 @@ def main() -> None:
     group(ax, 1.2, 0.2, 9.6, 2.5, "dot")
     ax.add_patch(FancyBboxPatch((1.4, 0.4), 3.6, 1.85, boxstyle="round,pad=0", fc="white", ec=LINE))
     ax.text(1.5, 2.08, "block_dot", fontsize=8, weight="bold")
-    box(ax, 1.6, 0.6, 1.4, 1.2, f"{BLOCK} products\nof {spec.PRODUCT_BITS} bits,\nsigns by xor")
+    box(
+        ax,
+        1.6,
+        0.6,
+        1.4,
+        1.2,
+        f"{BLOCK} products,\n{spec.PRODUCT_BITS} bits,\nnegated where\nsigns differ",
+    )
     box(ax, 3.4, 0.6, 1.4, 1.2, "adder tree,\nexponent sum")
     box(ax, 5.95, 0.6, 1.1, 1.2, "to FP32:\nP·2^(e-264)")
     box(ax, 7.5, 0.6, 1.2, 1.2, "FP32 adder,\naccumulator")

@@ -8,6 +8,14 @@ from numpy.typing import NDArray
 from axs6.golden.spec import CODE_BITS, Mode, check_block_size
 
 
+def check_blocks(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is Blocks; `name` is the argument's."""
+    if not isinstance(value, Blocks):
+        raise TypeError(
+            f"{name} must be Blocks, as axs6.encode gives them, not {type(value).__name__}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """Values in AXS-6, blocked along the last axis.

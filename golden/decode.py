@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
+from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.spec import (
     BF16,
     CODE_BITS,
@@ -40,6 +40,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
 
     Source: AXS-6 specification, section 6; docs/format.md.
     """
+    check_blocks("blocks", blocks)
     fmt, result_dtype = _output(dtype)
     table = decode_table(fmt)
     flat = blocks.codes.reshape(-1, blocks.block_size)

@@ -4,12 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32, kulisch
-from axs6.golden.blocks import Blocks
+from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.spec import (
     ACCUMULATOR_SCALE,
+    BLOCK_SIZES,
     CODE_BITS,
     EXPONENT_BIAS,
+    EXPONENT_MAX,
     MAGNITUDE_MAX,
+    PRODUCT_MAX,
     SIGN_BIT,
     Accumulate,
 )
@@ -22,6 +25,9 @@ SIGNED_MAGNITUDES = np.array(
     np.int16,
 )
 """Signed integer value of each code; codes 0x00 and 0x20 are both 0."""
+
+MAX_SUM = max(BLOCK_SIZES) * PRODUCT_MAX
+"""Largest magnitude of a block dot product."""
 
 MATMUL_VALUES = 1 << 22
 """Outputs of `matmul` worked on at a time, to bound its memory."""
@@ -69,9 +75,13 @@ def accumulate(
         0x7fc00000 (possible with "fp32" alone).
 
     Raises:
-        ValueError: `how` is unknown or the shapes differ.
+        TypeError: an array does not hold integers.
+        ValueError: `how` is unknown, the shapes differ, or a value is not one of a block dot
+            product.
     """
     method = check_accumulate(how)
+    _check_integers("sums", sums, -MAX_SUM, MAX_SUM)
+    _check_integers("exponents", exponents, 0, 2 * EXPONENT_MAX)
     if sums.shape != exponents.shape or not sums.ndim:
         raise ValueError(
             f"sums and exponents must have one shape (..., n), not {sums.shape}, {exponents.shape}"
@@ -134,6 +144,15 @@ def _matmul_rows(
     return fp32.divide_by_scale(total).view(np.float32)
 
 
+def _check_integers(name: str, values: NDArray[np.integer], low: int, high: int) -> None:
+    """Raise TypeError or ValueError unless an array holds integers from `low` to `high`."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+        kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
+        raise TypeError(f"{name} must be an array of integers, not {kind}")
+    if values.size and (int(values.min()) < low or int(values.max()) > high):
+        raise ValueError(f"{name} must be in {low} to {high}")
+
+
 def add_block(
     total: fp32.Bits, sums: NDArray[np.integer], exponents: NDArray[np.integer]
 ) -> fp32.Bits:
@@ -143,7 +162,9 @@ def add_block(
 
 
 def check_same_block_size(a: Blocks, b: Blocks) -> None:
-    """Raise ValueError unless both have blocks of one size."""
+    """Raise TypeError unless both are Blocks, ValueError unless of one block size."""
+    check_blocks("a", a)
+    check_blocks("b", b)
     if a.block_size != b.block_size:
         raise ValueError(
             f"a and b must have the same block_size, not {a.block_size} and {b.block_size}"

@@ -30,6 +30,7 @@ def encode(
     x: ArrayLike,
     block_size: int = 32,
     rounding: str = "nearest",
+    *,
     nonfinite: NonFinite = "error",
 ) -> Blocks:
     """Encode values into dense AXS-6 blocks along their last axis.

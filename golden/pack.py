@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
+from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
@@ -42,6 +42,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
 
     Source: AXS-6 specification, sections 3 and 11; docs/format.md.
     """
+    check_blocks("blocks", blocks)
     size = blocks.block_size
     stride = packed_bytes(size, align)
     codes = blocks.codes.reshape(-1, size // GROUP, GROUP)
@@ -106,7 +107,7 @@ def unpack(
 
 
 def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    checked = tuple(shape)
+    checked = tuple(shape) if isinstance(shape, tuple | list) else ()
     if not checked or any(not isinstance(n, int | np.integer) or n < 0 for n in checked):
         raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
     return tuple(int(n) for n in checked)

@@ -105,7 +105,7 @@ OUTPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16)}
 
 def check_block_size(block_size: int) -> int:
     """Return `block_size`, or raise ValueError unless it is 8, 16 or 32."""
-    if block_size not in BLOCK_SIZES:
+    if isinstance(block_size, bool) or block_size not in BLOCK_SIZES:
         raise ValueError(f"block_size must be one of 8, 16, 32, not {block_size!r}")
     return int(block_size)
 

@@ -90,8 +90,10 @@ def validate(
         The outcomes, in the order of `CHECKS`.
 
     Raises:
-        ValueError: `blocks` is not positive, or a name is unknown.
+        ValueError: `seed` is negative, `blocks` is not positive, or a name is unknown.
     """
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, not {seed!r}")
     if blocks < 1:
         raise ValueError(f"blocks must be at least 1, not {blocks!r}")
     chosen = CHECKS.keys() if names is None else names

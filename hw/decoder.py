@@ -187,7 +187,7 @@ class Decoder(Pipeline):
     """
 
     def __init__(self, block: int = 32, format: str = "fp32", stages: int = 0) -> None:
-        check_block_size(block)
+        block = check_block_size(block)
         fmt = float_format(format, OUTPUT_FORMATS)
         select = Select(block, fmt)
         super().__init__([select, Round(block, fmt, select.o.shape())], stages)

@@ -50,7 +50,7 @@ class Dot(wiring.Component):
     """
 
     def __init__(self, block: int = 32, stages: int = 0) -> None:
-        check_block_size(block)
+        block = check_block_size(block)
         front = [*block_dot_steps(block), *conversion_steps()]
         back = division_steps()
         before, after = split_stages(
@@ -63,6 +63,11 @@ class Dot(wiring.Component):
         super().__init__(
             {"i": In(stream.Signature(pairs)), "o": Out(stream.Signature(fp32_layout))}
         )
+
+    @property
+    def most_stages(self) -> int:
+        """The largest number of stages that the unit can have."""
+        return self._term.most_stages + self._divide.most_stages
 
     @property
     def latency(self) -> int:

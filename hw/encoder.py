@@ -272,7 +272,7 @@ class Encoder(Pipeline):
     def __init__(
         self, block: int = 32, format: str = "fp32", rounding: str = "nearest", stages: int = 0
     ) -> None:
-        check_block_size(block)
+        block = check_block_size(block)
         fmt = float_format(format, INPUT_FORMATS)
         mode = check_rounding(rounding)
         unpack = Unpack(block, fmt)

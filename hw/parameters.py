@@ -11,6 +11,6 @@ def float_format(name: str, known: Mapping[str, FloatFormat]) -> FloatFormat:
     Raises:
         ValueError: `known` has no such format.
     """
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(f"format must be one of {', '.join(known)}, not {name!r}")
     return known[name]

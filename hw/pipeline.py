@@ -72,7 +72,7 @@ def deepest(levels: Sequence[int], places: Sequence[int]) -> int:
 
 def check_stages(stages: int, most: int) -> None:
     """Raise ValueError unless `stages` is an integer from 0 to `most`."""
-    if not isinstance(stages, int) or not 0 <= stages <= most:
+    if isinstance(stages, bool) or not isinstance(stages, int) or not 0 <= stages <= most:
         raise ValueError(f"stages must be an integer from 0 to {most}, not {stages!r}")
 
 
@@ -107,6 +107,11 @@ class Pipeline(wiring.Component):
         if self._carry is None:
             return layout
         return data.StructLayout({"data": layout, "carry": self._carry})
+
+    @property
+    def most_stages(self) -> int:
+        """The largest number of stages that the unit can have."""
+        return len(self._steps) + 1
 
     @property
     def latency(self) -> int:

@@ -63,6 +63,11 @@ class Unit:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
         return {**self.defaults, **given}
 
+    def most_stages(self, given: Mapping[str, Any]) -> int:
+        """The largest `stages` with these parameters."""
+        component: Any = self.build(**{**given, "stages": 0})
+        return int(component.most_stages)
+
     def build(self, **given: Any) -> wiring.Component:
         """The component with these parameters.
 

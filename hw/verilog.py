@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from amaranth._toolchain import ToolNotFound
 from amaranth.back import verilog
 from amaranth.hdl import ClockDomain, Fragment, Value
 from amaranth.lib import wiring
@@ -95,11 +96,18 @@ def top_level(component: wiring.Component) -> tuple[Fragment, Ports]:
 
 
 def convert(component: wiring.Component, module: str) -> str:
-    """Verilog of a component as `module`, with ports `clk` and `rst` beside its own."""
+    """Verilog of a component as `module`, with ports `clk` and `rst` beside its own.
+
+    Raises:
+        RuntimeError: the Yosys that Amaranth uses is missing or fails.
+    """
     fragment, ports = top_level(component)
-    return verilog.convert(
-        fragment, name=module, ports=ports, emit_src=False, strip_internal_attrs=True
-    )
+    try:
+        return verilog.convert(
+            fragment, name=module, ports=ports, emit_src=False, strip_internal_attrs=True
+        )
+    except (verilog.YosysError, ToolNotFound) as error:
+        raise RuntimeError(f"Amaranth could not write the Verilog of {module}: {error}") from error
 
 
 def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """Building simulations and running them, in child processes with a time limit."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,10 +10,13 @@ from typing import Any
 
 from axs6.hw.verilog import Generated
 from axs6.sim.cache import cached
+from axs6.sim.process import child_process, last_error
 from axs6.sim.tools import ToolError, simulator_environment, simulator_version
 
 BUILD_SECONDS = 900
-LOG_LINES = 3
+
+LOG = "run.log"
+"""What a run printed, in its working folder."""
 
 
 def build(generated: Generated, simulator: str, waves: bool = False) -> Path:
@@ -74,7 +75,7 @@ def run(
     folder = build(generated, simulator, waves)
     results = work / "results.xml"
     _launch(
-        work / "run.log",
+        work / LOG,
         seconds,
         check=False,
         do="test",
@@ -97,29 +98,14 @@ def _launch(log: Path, seconds: float, check: bool = True, **request: Any) -> No
     """Run `axs6.sim.bench.launch` with a request, everything it prints going to `log`."""
     simulator = request["simulator"]
     command = [sys.executable, "-m", "axs6.sim.bench.launch", json.dumps(request)]
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=simulator_environment(simulator),
-            start_new_session=True,
-        )
+    with child_process(command, log, simulator_environment(simulator)) as child:
         try:
             status = child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             raise ToolError(
                 f"{simulator} took longer than {seconds:g} s to {request['do']} {request['module']}"
             ) from None
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
     if check and status:
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        errors = [line for line in lines if "rror" in line] or lines
         raise ToolError(
-            f"{simulator} could not {request['do']} {request['module']}: "
-            + " | ".join(errors[:LOG_LINES])
+            f"{simulator} could not {request['do']} {request['module']}: {last_error(log)}"
         )

@@ -5,18 +5,20 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.bench.configuration import VARIABLE, Configuration
-from axs6.sim.launcher import run
+from axs6.sim.launcher import LOG, run
+from axs6.sim.process import last_error
 from axs6.sim.tools import check_simulator
 
 TEST_MODULE = "axs6.sim.bench.unit_bench"
-STAGES = (0, 1, 3)
-"""Numbers of stages that the default configurations of a unit use in turn."""
+STAGES = (0, 1, 3, None)
+"""Numbers of stages that the configurations of a unit use in turn; None is as many as it can."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,29 @@ class Regression:
 
 
 def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Parameters of a unit under which every value of every choice occurs, default ones first.
+    """Parameters of a unit under which it is tested, default ones first.
 
-    Parameters in `given` keep their value; with all of them given there is one configuration.
+    Every combination of formats and roundings occurs, and between them every block size and
+    number of stages in `STAGES`. Parameters in `given` keep their value; with all of them given
+    there is one configuration.
     """
     entry = find(unit)
     fixed = entry.parameters(given)
-    turns = {**entry.choices, "stages": STAGES}
-    free = {name: _default_first(turns[name], fixed[name]) for name in fixed if name not in given}
-    count = max((len(values) for values in free.values()), default=1)
-    return [
-        {**fixed, **{name: values[k % len(values)] for name, values in free.items()}}
-        for k in range(count)
-    ]
+    free = {
+        name: _default_first(values, fixed[name])
+        for name, values in entry.choices.items()
+        if name not in given
+    }
+    blocks = free.pop("block", [fixed["block"]])
+    combinations = [dict(zip(free, values, strict=True)) for values in product(*free.values())]
+    stages = STAGES if "stages" not in given else (fixed["stages"],)
+    count = max(len(combinations), len(blocks), len(stages))
+    chosen = []
+    for k in range(count):
+        each = {**fixed, "block": blocks[k % len(blocks)], **combinations[k % len(combinations)]}
+        ranks = stages[k % len(stages)]
+        chosen.append({**each, "stages": entry.most_stages(each) if ranks is None else ranks})
+    return chosen
 
 
 def _default_first(values: tuple[Any, ...], default: Any) -> list[Any]:
@@ -122,13 +134,18 @@ def regress(
         seconds: time limit of the run, after the build.
 
     Raises:
-        ValueError: unknown unit, parameter or simulator, or no items.
+        ValueError: unknown unit, parameter or simulator, no items, or a negative seed.
+        OSError: the folder for waveforms cannot be made.
         ToolError: the simulator is missing, cannot build the unit, or takes too long.
     """
     settings = find(unit).parameters(parameters or {})
     check_simulator(simulator)
     if items < 1:
         raise ValueError(f"items must be at least 1, not {items}")
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, not {seed}")
+    if waves is not None:
+        _make_folder(waves)
     made = generated or generate(unit, **settings)
     with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
         configuration = Configuration(made.manifest, seed, items, folder)
@@ -143,6 +160,8 @@ def regress(
             seconds=seconds,
         )
         tests, failure = read_results(results)
+        if failure is not None:
+            failure = f"{failure} ({last_error(results.parent / LOG)})"
         figures = configuration.figures()
         outcome = Regression(
             unit,
@@ -182,8 +201,14 @@ def _failure(case: ET.Element) -> str | None:
     return None
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"cannot write to {folder}: {error.strerror}") from error
+
+
 def _keep_waves(work: Path, waves: Path, outcome: Regression) -> None:
-    waves.mkdir(parents=True, exist_ok=True)
     for path in (*work.glob("*.vcd"), *work.glob("*.fst")):
         name = outcome.title.replace(" ", "-").replace("=", "")
         shutil.move(path, waves / f"{name}{path.suffix}")

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.verilog import generate
-from axs6.sim.bench.configuration import VARIABLE, Configuration
-from axs6.sim.bench.transfer_bench import CYCLES, INPUTS, OUTPUTS
+from axs6.sim.bench.configuration import CYCLES, INPUTS, OUTPUTS, VARIABLE, Configuration
 from axs6.sim.launcher import run
 from axs6.sim.regress import read_results
 from axs6.sim.tools import ToolError, check_simulator
-from axs6.sim.words import item_count
+from axs6.sim.words import to_words
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def simulate(
     made = generate(unit, **parameters)
     check_simulator(engine)
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
-    item_count(arrays, made.inputs)
+    to_words(arrays, made.inputs)
     with tempfile.TemporaryDirectory(prefix="axs6-simulate-") as folder:
         configuration = Configuration(made.manifest, 0, 0, folder)
         np.savez(Path(folder) / INPUTS, **arrays)  # type: ignore[arg-type]

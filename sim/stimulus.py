@@ -1,6 +1,6 @@
 """Inputs for the units' benches: corner cases, and random items from a seeded generator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,11 +151,45 @@ def _block_dot_random(parameters: Parameters, rng: Generator, count: int) -> Ite
     return _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
 
 
+Vector = list[tuple[NDArray[Any], NDArray[Any], int]]
+"""Operands and exponent sums of the block pairs of one vector."""
+
+
+def significand_vector(significand: int, block: int, total: int) -> Vector:
+    """Two block pairs whose FP32 accumulator is `significand` * 2^(total - 276), exactly."""
+    high, low = significand >> 12, significand & 0xFFF
+    return [(*_operands(high, block), total), (*_operands(low, block), total - 12)]
+
+
+def _operands(product: int, block: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes whose block dot product is a number of up to 12 bits."""
+    whole, rest = divmod(product, MAGNITUDE_MAX**2)
+    a, b = np.zeros((2, block), np.int64)
+    a[: whole + 1] = MAGNITUDE_MAX
+    b[:whole] = MAGNITUDE_MAX
+    b[whole], a[whole + 1] = divmod(rest, MAGNITUDE_MAX)
+    b[whole + 1] = 1
+    return a, b
+
+
+def hard_quotients() -> Iterator[int]:
+    """Significands whose quotient by 961/1024 lies nearest above a rounding boundary.
+
+    That is 1/1922 above one where the quotient has 24 bits, 1/961 where it has 25.
+    """
+    divisor = MAGNITUDE_MAX**2
+    for scale, low, high in ((1024, 1 << 23, 15 << 20), (512, 0xF10000, 1 << 24)):
+        first = (divisor + 1) // 2 * pow(scale, -1, divisor) % divisor
+        steps = np.linspace(-(-(low - first) // divisor), (high - 1 - first) // divisor, 24)
+        yield from (first + divisor * int(step) for step in steps)
+
+
 def _dot_corners(parameters: Parameters) -> Items:
     """Vectors that overflow, cancel, underflow, meet infinities, and round at every distance.
 
     Two equal blocks with opposite signs cancel; the largest sums at the highest exponents give
-    infinities of either sign and NaN; exponent sums near 115 end among the subnormals.
+    infinities of either sign and NaN; exponent sums near 115 end among the subnormals; and the
+    quotients that are hardest to round end the list.
     """
     block = parameters["block"]
     rng = np.random.default_rng(6)
@@ -164,7 +198,7 @@ def _dot_corners(parameters: Parameters) -> Items:
     one = np.zeros(block, np.int64)
     one[0] = 1
     operands = [plus, minus, one, one | SIGN_BIT, np.zeros(block, np.int64)]
-    vectors: list[list[tuple[NDArray[Any], NDArray[Any], int]]] = []
+    vectors: list[Vector] = []
     for total in (0, 90, 98, 100, 103, 107, 111, 114, 115, 116, 118, 264, 372, 376, 390, 510):
         vectors += [[(x, one, total)] for x in operands]
         vectors += [[(x, plus, total), (y, plus, total)] for x in operands for y in operands]
@@ -176,6 +210,12 @@ def _dot_corners(parameters: Parameters) -> Items:
         codes = _random_codes(rng, (length, 2, block))
         steps = rng.integers(0, 30, length)
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
+    vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
+    return vector_items(vectors)
+
+
+def vector_items(vectors: Sequence[Vector]) -> Items:
+    """Items of the dot product for vectors, one after the other."""
     pairs = [pair for vector in vectors for pair in vector]
     totals = np.array([total for _, _, total in pairs])
     first = np.minimum(totals, EXPONENT_MAX)

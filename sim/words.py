@@ -26,7 +26,9 @@ def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> in
         array = items[name]
         if array.dtype.kind not in "iub":
             raise ValueError(f"input {name!r} must have an integer dtype, not {array.dtype}")
-        count = array.shape[0] if count is None and array.ndim else count
+        if not array.ndim:
+            raise ValueError(f"input {name!r} must have an axis of items, not shape ()")
+        count = array.shape[0] if count is None else count
         expected = (count,) if field.count is None else (count, field.count)
         if array.shape != expected:
             raise ValueError(f"input {name!r} must have shape {expected}, not {array.shape}")
@@ -53,9 +55,10 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
         )
         if values.size and (values.min() < low or values.max() >= high):
             raise ValueError(f"input {field.name!r} must be in {low} to {high - 1}")
-        places = values.reshape(count, -1, 1) >> np.arange(field.width) & 1
+        elements = values.reshape(count, field.count or 1, 1)
+        places = elements >> np.arange(field.width) & 1
         end = field.offset + places.shape[1] * field.width
-        bits[:, field.offset : end] = places.reshape(count, -1)
+        bits[:, field.offset : end] = places.reshape(count, end - field.offset)
     rows = np.packbits(bits, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
 

@@ -54,7 +54,7 @@ def area(
             library or lacks a gate or register that the design needs, Verilog that Yosys rejects,
             or a run over the time limit.
     """
-    source = _check(top, target, liberty)
+    source = _check(top, target, liberty, timeout)
     kind = "liberty" if liberty else target
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
         jobs = [Path(folder, "flat"), Path(folder, "nested")]
@@ -96,8 +96,10 @@ class _Measured:
         )
 
 
-def _check(top: str, target: str, liberty: Path | None) -> str:
+def _check(top: str, target: str, liberty: Path | None, timeout: float) -> str:
     """Check the arguments and return how messages name the target."""
+    if not timeout > 0:
+        raise SynthesisError(f"timeout must be more than 0 seconds, not {timeout:g}")
     if not top or any(c.isspace() or c == ";" for c in top):
         raise SynthesisError(f"the top module must be a Verilog name, not {top!r}")
     if liberty is None:

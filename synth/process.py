@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError, from_log
 
 _LOG = "log.txt"
@@ -51,23 +52,7 @@ def run_jobs(folders: Sequence[Path], *, timeout: float, source: str) -> list[An
 
 
 def _start(folder: Path, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-    """Start a worker in its own process group, which is killed when the stack closes."""
-    log = stack.enter_context((folder / _LOG).open("wb"))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "axs6.synth.worker"],
-        cwd=folder,
-        env=os.environ | {"TMPDIR": str(folder)},
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    stack.callback(_end, child)
-    return child
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a worker's process group (yosys-abc belongs to it) and reap it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    """Start a worker; it and the yosys-abc that it starts are killed when the stack closes."""
+    command = [sys.executable, "-m", "axs6.synth.worker"]
+    environment = os.environ | {"TMPDIR": str(folder)}
+    return stack.enter_context(child_process(command, folder / _LOG, environment, folder))

@@ -24,3 +24,42 @@ def test_sessions_in_the_docs_are_true(page: Path) -> None:
     text = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
     session = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     assert doctest.DocTestRunner().run(session).failed == 0
+
+
+SESSIONS = ("generate", "area", "validate")
+"""Commands whose output in the docs is compared with what they print; the others take longer."""
+
+
+def sessions() -> list[tuple[str, str, str]]:
+    """Page, command and output of the sessions in the docs."""
+    found = []
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for fence in re.findall(r"^```\n(\$ axs6 .*?)^```", page.read_text(), re.M | re.S):
+            for part in fence.split("$ axs6 ")[1:]:
+                command, _, output = part.partition("\n")
+                if command.split()[0] in SESSIONS:
+                    found.append((page.name, command, output))
+    return found
+
+
+@pytest.mark.parametrize(("page", "command", "output"), sessions())
+def test_the_docs_show_what_commands_print(
+    page: str, command: str, output: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "axs6", *command.split()],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    for passage in output.split("...\n"):
+        lines = [line.rstrip() for line in passage.strip("\n").splitlines()]
+        starts = range(len(printed) - len(lines) + 1)
+        assert any(printed[i : i + len(lines)] == lines for i in starts), passage
+
+
+def test_the_docs_are_filled_in() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        assert not re.search(r"@[A-Z]+@", page.read_text()), page

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from axs6.commands.options import Json
+
 UNITS = ("encoder", "decoder", "dot")
 BLOCK = 32
 
@@ -14,6 +16,7 @@ def run(
         "axs6-demo"
     ),
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
+    json: Json = None,
 ) -> None:
     """Classify handwritten digits on simulated AXS-6 hardware and compare every bit.
 
@@ -22,14 +25,16 @@ def run(
 
     Example: axs6 demo -o axs6-demo
     """
+    import sklearn  # noqa: F401  said to be missing before anything is written
+
     from axs6 import encode, matmul
-    from axs6.commands.output import console, write_json
+    from axs6.commands.output import check_writable, console, json_path, write_json
     from axs6.demo import Hardware, train
     from axs6.sim.tools import check_simulator
 
     check_simulator(simulator)
-    output.mkdir(parents=True, exist_ok=True)
-    out = console()
+    check_writable(output / "demo.json", json_path(json))
+    out = console(json)
     out.print("training a 64-32-10 classifier on scikit-learn's handwritten digits")
     classifier = train()
     out.print(f"  {len(classifier.images)} test images")
@@ -59,6 +64,7 @@ def run(
     out.print("generating Verilog and measuring its area (generic gates)")
     figures["area"] = _hardware_files(out, output)
     write_json(str(output / "demo.json"), figures)
+    write_json(json, figures)
     out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(UNITS)}")
     if any(hardware.mismatches.values()) or not figures["outputs_equal"]:
         raise typer.Exit(1)

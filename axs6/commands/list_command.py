@@ -18,7 +18,7 @@ def run(json: Json = None) -> None:
         settings = []
         for name, default in unit.defaults.items():
             choices = unit.choices.get(name)
-            values = "|".join(map(str, choices)) if choices else "0.."
+            values = "|".join(map(str, choices)) if choices else f"0..{unit.most_stages({})}"
             settings.append(f"{name}={default} ({values})")
         table.add_row(unit.name, unit.summary, "\n".join(settings))
     console(json).print(table)
@@ -30,6 +30,7 @@ def run(json: Json = None) -> None:
                 "summary": unit.summary,
                 "parameters": unit.defaults,
                 "choices": {name: list(values) for name, values in unit.choices.items()},
+                "most_stages": unit.most_stages({}),
             }
             for unit in UNITS.values()
         ],

@@ -1,5 +1,6 @@
 """Writing files and figures so that nothing is left half-written."""
 
+import errno
 import json
 import os
 import sys
@@ -23,6 +24,9 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
     pending: list[tuple[str, Path]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            if (folder / name).is_dir():
+                raise OSError(errno.EISDIR, f"{name} is a directory")
         for name, text in files.items():
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
             pending.append((temporary, folder / name))
@@ -46,8 +50,37 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write one file, whole or not at all. Raises OSError as `write_files` does."""
-    write_files(path.parent, {path.name: text})
+    """Write one file, whole or not at all. Raises OSError as `write_files` does.
+
+    A link is followed; a device or a pipe is written to, never replaced.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        try:
+            target.write_text(text)
+        except OSError as error:
+            raise OSError(f"cannot write to {path}: {error.strerror}") from error
+    else:
+        write_files(target.parent, {target.name: text})
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Raise OSError for the first path whose folder cannot be written; None stands for no file."""
+    for path in paths:
+        if path is None:
+            continue
+        folder = path.resolve().parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(f"cannot write to {path}: {error.strerror}") from error
+        if path.is_dir() or not os.access(folder, os.W_OK):
+            raise OSError(f"cannot write to {path}: it is a directory or in a protected one")
+
+
+def json_path(target: str | None) -> Path | None:
+    """The file that --json names, if it names one."""
+    return None if target in (None, "-") else Path(str(target))
 
 
 def write_json(target: str | None, figures: Any) -> None:

@@ -31,34 +31,40 @@ def run(
 
     Example: axs6 regress dot --block 32 --seed 7 --junit report.xml
     """
-    from axs6.commands.output import console, write_file, write_json
-    from axs6.hw.registry import UNITS
+    from axs6.commands.output import check_writable, console, json_path, write_file, write_json
+    from axs6.hw.registry import UNITS, find
     from axs6.sim.regress import Regression, configurations, regress
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
     parameters = given(block=block, stages=stages, format=format, rounding=rounding)
     runs = [(unit, each) for unit in units or UNITS for each in configurations(unit, parameters)]
-    outcomes: list[Regression] = []
     for unit, configuration in runs:
-        outcome = regress(
-            unit,
-            configuration,
-            simulator=simulator,
-            seed=seed,
-            items=items,
-            waves=WAVES_FOLDER if waves else None,
-        )
-        outcomes.append(outcome)
-        verdict = "[green]pass[/]" if outcome.passed else "[red]FAIL[/]"
-        count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"
-        out.print(f"{verdict} {outcome.title}: {len(outcome.tests)} tests, {count}")
-        for name, reason in outcome.failures:
-            out.print(f"     {name}: {reason}", markup=False)
+        find(unit).build(**configuration)
+    check_writable(junit, json_path(json))
+    outcomes: list[Regression] = []
+    try:
+        for unit, configuration in runs:
+            outcome = regress(
+                unit,
+                configuration,
+                simulator=simulator,
+                seed=seed,
+                items=items,
+                waves=WAVES_FOLDER if waves else None,
+            )
+            outcomes.append(outcome)
+            verdict = "[green]pass[/]" if outcome.passed else "[red]FAIL[/]"
+            count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"
+            out.print(f"{verdict} {outcome.title}: {len(outcome.tests)} tests, {count}")
+            for name, reason in outcome.failures:
+                out.print(f"     {name}: {reason}", markup=False)
+    finally:
+        if junit is not None and outcomes:
+            write_file(junit, junit_xml(outcomes))
+        if outcomes:
+            write_json(json, [outcome.to_dict() for outcome in outcomes])
     failed = sum(not outcome.passed for outcome in outcomes)
-    if junit is not None:
-        write_file(junit, junit_xml(outcomes))
-    write_json(json, [outcome.to_dict() for outcome in outcomes])
     out.print(f"{len(outcomes) - failed} passed, {failed} failed ({simulator}, seed {seed})")
     if failed or not outcomes:
         raise typer.Exit(1)

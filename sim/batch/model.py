@@ -10,6 +10,9 @@ from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
 RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
 SOURCES = Path(__file__).parent
 
+NOINLINE = "__attribute__((noinline))"
+"""A step is compiled once, not into every loop that calls it."""
+
 CONTROL_INPUTS = ("i__valid", "o__ready", "rst")
 CONTROL_OUTPUTS = ("i__ready", "o__valid")
 INPUT, OUTPUT = "i__payload", "o__payload"
@@ -46,7 +49,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + _members(inputs)),
         _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
         _function("void reset(State& s)", _initials(netlist.registers)),
-        _function("inline void step(State& s, const In& in, Out& out)", body),
+        _function(f"{NOINLINE} void step(State& s, const In& in, Out& out)", body),
         _function(
             "inline void load(In& in, const void* const* arrays, const int64_t* row)",
             _moves("load", "in", inputs),

@@ -12,6 +12,12 @@ from axs6.hw.verilog import stream_fields
 VARIABLE = "AXS6_BENCH"
 """Environment variable with the path of the configuration file."""
 
+INPUTS, OUTPUTS = "inputs.npz", "outputs.npz"
+"""Files of the arrays that a transfer reads and writes."""
+
+CYCLES = "cycles"
+"""Name in the outputs file of the number of cycles from the first input to the last output."""
+
 
 @dataclass(frozen=True)
 class Configuration:

@@ -8,14 +8,9 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
-from axs6.sim.bench.configuration import Configuration
+from axs6.sim.bench.configuration import CYCLES, INPUTS, OUTPUTS, Configuration
 from axs6.sim.bench.stream import CLOCK_PERIOD, PATIENCE, Driver, Monitor, cycle
 from axs6.sim.words import completing, from_words, to_words
-
-INPUTS = "inputs.npz"
-OUTPUTS = "outputs.npz"
-CYCLES = "cycles"
-"""Name in the outputs file of the number of cycles from the first input to the last output."""
 
 
 @cocotb.test()

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -72,6 +74,15 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
         (["generate", "dot", "--stages", "99", "-o", "x"], "stages must be an integer from 0 to"),
         (["generate", "dot", "--format", "fp32", "-o", "x"], "dot has no parameter 'format'"),
         (["generate", "encoder", "--format", "fp8", "-o", "x"], "format must be one of fp32,"),
+        (["generate", "dot", "--blocks", "8", "-o", "x"], "No such option: --blocks"),
+        (["generate", "dot", "--stages", "two", "-o", "x"], "Invalid value for '--stages'"),
+        (["generate", "dot"], "Missing option '-o' / '--output'"),
+        (["multiply"], "No such command 'multiply'"),
+        (["regress", "dot", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 3"),
+        (["regress", "dot", "--junit", "/proc/x/report.xml"], "cannot write to /proc/x/report.xml"),
+        (["validate", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (["area", "dot", "--timeout", "nan"], "timeout must be more than 0 seconds, not nan"),
         (["regress", "divider"], "unit must be one of encoder, "),
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
         (["regress", "dot", "--items", "0"], "items must be at least 1, not 0"),
@@ -118,10 +129,107 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert refused(done).startswith(f"cannot write to the cache {tmp_path / 'file'}")
 
 
-def test_a_wrong_option_exits_with_2(tmp_path: Path) -> None:
-    done = axs6("generate", "dot", "--blocks", "8", "-o", "x", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "No such option: --blocks" in done.stderr
+def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "rtl/axs6_dot.json").mkdir(parents=True)
+    line = refused(axs6("generate", "dot", "--block", "8", "-o", "rtl", cwd=tmp_path))
+    assert line == "cannot write to rtl: axs6_dot.json is a directory"
+    assert [path.name for path in (tmp_path / "rtl").iterdir()] == ["axs6_dot.json"]
+
+
+def test_waves_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "waves").write_text("kept")
+    done = axs6("regress", "block_dot", "--block", "8", "--stages", "0", "--waves", cwd=tmp_path)
+    assert refused(done) == "cannot write to waves: File exists"
+    assert (tmp_path / "waves").read_text() == "kept"
+
+
+def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("target.json")
+    assert axs6("list", "--json", "link", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    assert len(json.loads((tmp_path / "target.json").read_text())) == 4
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
+        assert axs6("list", "--json", "pipe", cwd=tmp_path).returncode == 0
+        text, _ = reader.communicate(timeout=60)
+    assert len(json.loads(text)) == 4
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def patched(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process that has run `script` first."""
+    code = f"{script}\nimport sys\nsys.argv = {['axs6', *arguments]!r}\n"
+    return subprocess.run(
+        [sys.executable, "-c", f"{code}from axs6.cli import main\nmain()\n"],
+        cwd=cwd,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+TRUNCATING = """
+from dataclasses import replace
+import axs6.sim.regress as r
+right = r.generate
+def generate(unit, **parameters):
+    wrong = right(unit, **{**parameters, "rounding": "toward_zero"})
+    return replace(right(unit, **parameters), verilog=wrong.verilog)
+r.generate = generate
+"""
+
+WITHOUT_TESTS = """
+import axs6.sim.regress as r
+r.regress.__kwdefaults__["test_module"] = "axs6.sim.bench.checker"
+"""
+
+WRONG_ADDITION = """
+import functools
+import axs6.golden.validate as v
+v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b))
+"""
+
+WRONG_PRODUCT = """
+import axs6
+import axs6.demo as d
+right = axs6.matmul
+d.matmul = lambda a, b: -right(a, b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "said"),
+    [
+        (TRUNCATING, ["regress", "encoder", "--items", "50"], "the golden model gives"),
+        (WITHOUT_TESTS, ["regress", "encoder"], "the simulator left no results file"),
+        (WRONG_ADDITION, ["validate", "--blocks", "1"], "fp32 addition of"),
+        (WRONG_PRODUCT, ["demo", "-o", "out"], "dot"),
+    ],
+    ids=["wrong unit", "no tests", "wrong model", "wrong product"],
+)
+def test_a_difference_exits_with_1(
+    script: str, arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    if arguments[0] == "regress":
+        arguments += ["--block", "8", "--format", "fp32", "--rounding", "nearest", "--stages", "0"]
+    done = patched(script, *arguments, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert said in done.stdout
+
+
+def test_a_signal_ends_the_simulation_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "axs6", "regress", "block_dot", "--block", "8"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    arguments = ["--stages", "0", "--items", "3000000"]
+    with subprocess.Popen([*command, *arguments], env=environment, cwd=tmp_path) as child:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob("axs6-regress-*/run.log")):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        child.terminate()
+        assert child.wait(timeout=60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_regress_reports_json_and_junit(tmp_path: Path) -> None:

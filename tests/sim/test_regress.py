@@ -13,7 +13,7 @@ from axs6.hw.registry import UNITS
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
-from axs6.sim.tools import SIMULATORS
+from axs6.sim.tools import SIMULATORS, ToolError
 
 ALL = [(unit, parameters) for unit in UNITS for parameters in configurations(unit, {})]
 AVAILABLE = [name for name, programs in SIMULATORS.items() if all(map(shutil.which, programs))]
@@ -37,12 +37,16 @@ def test_units_equal_the_golden_model_on_every_simulator(unit: str, simulator: s
     assert [test.name for test in outcome.tests] == TESTS
 
 
-def test_configurations_use_every_value() -> None:
+def test_configurations_use_every_value_and_combination() -> None:
     for name, unit in UNITS.items():
         chosen = configurations(name, {})
         assert chosen[0] == unit.defaults
         for parameter, values in unit.choices.items():
             assert {each[parameter] for each in chosen} == set(values)
+        assert unit.most_stages({}) > 2
+        assert any(each["stages"] == unit.most_stages(each) for each in chosen)
+    formats = {(each["format"], each["rounding"]) for each in configurations("encoder", {})}
+    assert len(formats) == 6
     assert configurations("dot", {"block": 8, "stages": 2}) == [{"block": 8, "stages": 2}]
     assert set(STIMULI) == set(UNITS)
 
@@ -88,6 +92,7 @@ CORRECT = {
     "VALID": "full",
     "PAYLOAD": "held",
     "KEEP": "i__valid",
+    "RESET": "rst",
 }
 
 BEHAVIOURAL = """
@@ -117,7 +122,7 @@ module axs6_block_dot(
   always @(posedge clk) begin
     if (i__ready) full <= $KEEP;
     if ($LOAD) held <= {{1'b0, i__payload[7:0]} + {1'b0, i__payload[63:56]}, sum};
-    if (rst) full <= 0;
+    if ($RESET) full <= 0;
   end
 endmodule
 """
@@ -140,9 +145,10 @@ def behavioural(**faults: str) -> Generated:
         ({"LOAD": "i__valid"}, "payload changed from"),
         ({"VALID": "full && o__ready", "READY": "o__ready"}, "input 0 was not taken"),
         ({"KEEP": "i__valid || full"}, "the golden model gives"),
+        ({"RESET": "0"}, "the golden model gives"),
         ({"KEEP": "i__valid && full"}, "outputs never came"),
     ],
-    ids=["lane", "negation", "bit", "ready", "load", "valid_waits", "repeats", "drops"],
+    ids=["lane", "negation", "bit", "ready", "load", "valid_waits", "repeats", "reset", "drops"],
 )
 def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
     outcome = regress(
@@ -150,6 +156,29 @@ def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
     )
     assert not outcome.passed
     assert any(reason in text for _, text in outcome.failures), outcome.failures
+
+
+def test_too_few_bits_in_the_division_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    promised = generate("dot", block=8)
+    monkeypatch.setattr("axs6.hw.fp32.FRACTION", 11)
+    faulty = replace(promised, verilog=generate("dot", block=8).verilog)
+    outcome = regress("dot", {"block": 8}, items=10, generated=faulty)
+    assert "corners" in {name for name, _ in outcome.failures}
+
+
+def test_a_total_that_survives_a_reset_fails() -> None:
+    made = generate("dot", block=8)
+    waiting = made.verilog.index("= waiting;")
+    reset = made.verilog.index("if (rst)", waiting)
+    without = made.verilog[reset:].replace("if (rst)", "if (1'b0)", 1)
+    faulty = replace(made, verilog=made.verilog[:reset] + without)
+    outcome = regress("dot", {"block": 8}, items=10, generated=faulty)
+    assert [name for name, _ in outcome.failures] == ["reset_in_flight"]
+
+
+def test_a_run_that_takes_too_long_is_stopped() -> None:
+    with pytest.raises(ToolError, match=r"verilator took longer than 0.1 s to test axs6_block_dot"):
+        regress("block_dot", {"block": 8}, seconds=0.1)
 
 
 def test_the_unit_without_faults_passes() -> None:
@@ -163,7 +192,9 @@ def test_a_run_without_tests_or_results_is_a_failure(module: str) -> None:
     outcome = regress("block_dot", {"block": 8}, test_module=module)
     assert outcome.tests == ()
     assert not outcome.passed
-    assert outcome.failures == [("run", "the simulator left no results file")]
+    ((name, reason),) = outcome.failures
+    assert name == "run"
+    assert reason.startswith("the simulator left no results file (")
 
 
 def test_a_results_file_without_tests_is_a_failure(tmp_path: Path) -> None:
@@ -198,7 +229,7 @@ def test_junit_counts_tests_and_failures() -> None:
     assert [(s.get("tests"), s.get("failures")) for s in suites] == [("5", "0"), ("1", "1")]
     failure = suites[1].find("testcase/failure")
     assert failure is not None
-    assert failure.get("message") == "the simulator left no results file"
+    assert failure.get("message", "").startswith("the simulator left no results file")
 
 
 def test_waveforms_are_kept(tmp_path: Path) -> None:

@@ -32,18 +32,18 @@ class PairOfDots(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        both_ready = self._dots[0].i.ready & self._dots[1].i.ready
         for index, dot in enumerate(self._dots):
             m.submodules[f"dot{index}"] = dot
             m.d.comb += [
                 dot.i.payload.eq(self.i.payload[index]),
-                dot.i.valid.eq(self.i.valid & both_ready),
+                dot.i.valid.eq(self.i.valid),
                 dot.o.ready.eq(self.o.ready),
             ]
         first, second = (dot.o for dot in self._dots)
         m.d.comb += [
-            self.i.ready.eq(both_ready),
-            self.o.valid.eq(first.valid & second.valid),
+            # The two are alike and see the same handshakes, so they move in step.
+            self.i.ready.eq(self._dots[0].i.ready),
+            self.o.valid.eq(first.valid),
             self.o.payload.sum.eq(first.payload.sum + second.payload.sum),
         ]
         return m

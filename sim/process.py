@@ -1,0 +1,48 @@
+"""Child processes that leave nothing behind."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def child_process(
+    command: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a group of its own, which is killed whole when the context ends.
+
+    Args:
+        command: program and arguments.
+        log: file for everything that it prints.
+        environment: its environment variables.
+        folder: its working directory.
+    """
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield child
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def last_error(log: Path) -> str:
+    """The last line of a log that speaks of an error, or its last line."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "rror" in line]
+    return (errors or lines or ["it printed nothing"])[-1]

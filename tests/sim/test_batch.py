@@ -1,0 +1,152 @@
+"""The batch simulator equals the golden model on every bit, with and without stalls."""
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.golden import fp32
+from axs6.hw.layouts import Field
+from axs6.hw.registry import UNITS
+from axs6.sim.batch.emit import constant, resized, signed, unsigned
+from axs6.sim.batch.engine import BatchModel, Stall
+from axs6.sim.batch.netlist import NetlistError
+from axs6.sim.batch.read import read_netlist
+from axs6.sim.stimulus import STIMULI
+from axs6.sim.tools import ToolError
+
+CASES = [
+    (name, {"block": 8, **dict(zip(choices, values, strict=True))}, most)
+    for name, unit in UNITS.items()
+    for choices in [[c for c in unit.choices if c != "block"]]
+    for values in itertools.product(*(unit.choices[c] for c in choices))
+    for most in (False, True)
+]
+
+
+def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:
+    expected = UNITS[unit].golden(items, parameters)
+    for stall in (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4)):
+        outputs = model.run(items, stall, threads=2).outputs
+        for name, values in expected.items():
+            assert np.array_equal(outputs[name], values), (name, stall)
+
+
+@pytest.mark.parametrize(("unit", "parameters", "most"), CASES)
+def test_every_unit_equals_the_golden_model(
+    unit: str, parameters: dict[str, Any], most: bool
+) -> None:
+    parameters = {**parameters, "stages": UNITS[unit].most_stages(parameters) if most else 0}
+    model = BatchModel(unit, **parameters)
+    stimulus = STIMULI[unit]
+    assert_equal(model, unit, parameters, stimulus.corners(parameters))
+    rng = np.random.default_rng(2)
+    assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 20_000))
+
+
+@pytest.mark.parametrize("unit", ["encoder", "block_dot", "dot"])
+def test_full_blocks_equal_the_golden_model(unit: str) -> None:
+    parameters = UNITS[unit].parameters({"stages": 2})
+    items = STIMULI[unit].random(parameters, np.random.default_rng(3), 20_000)
+    assert_equal(BatchModel(unit, **parameters), unit, parameters, items)
+
+
+def significand_items(significands: np.ndarray, block: int) -> dict[str, np.ndarray]:
+    """Dot product items, two for each vector, whose accumulators have these significands."""
+    parts = np.stack([significands >> 12, significands & 0xFFF], axis=1).ravel()
+    whole, rest = np.divmod(parts, 961)
+    lane = np.arange(block)
+    full = lane < whole[:, None]
+    at_whole, after = lane == whole[:, None], lane == whole[:, None] + 1
+    a = np.where(full | at_whole, 31, np.where(after, (rest % 31)[:, None], 0))
+    b = np.where(full, 31, np.where(at_whole, (rest // 31)[:, None], np.where(after, 1, 0)))
+    return {
+        "a.exponent": np.tile(np.uint8([132, 120]), len(significands)),
+        "a.codes": a.astype(np.uint8),
+        "b.exponent": np.full(len(parts), 132, np.uint8),
+        "b.codes": b.astype(np.uint8),
+        "last": np.tile(np.uint8([0, 1]), len(significands)),
+    }
+
+
+def test_the_division_is_right_for_every_significand() -> None:
+    """All 2^24 significands, normal and shorter, through the whole dot product."""
+    model = BatchModel("dot", block=8)
+    step = 1 << 20
+    for start in range(0, 1 << 24, step):
+        significands = np.arange(start, start + step)
+        values = model.run(significand_items(significands, 8), threads=2).outputs["value"]
+        exact = fp32.from_integer(significands, np.full(step, -12))
+        assert np.array_equal(values, fp32.divide_by_scale(exact))
+
+
+def test_two_runs_are_the_same() -> None:
+    parameters = UNITS["dot"].parameters({"block": 8, "stages": 4})
+    items = STIMULI["dot"].random(parameters, np.random.default_rng(5), 3000)
+    model = BatchModel("dot", **parameters)
+    first, second = (model.run(items, Stall(0.3, 0.3, seed=9)) for _ in range(2))
+    assert first.cycles == second.cycles
+    assert np.array_equal(first.outputs["value"], second.outputs["value"])
+    assert model.run(items, Stall(0.3, 0.3, seed=10)).cycles != first.cycles
+
+
+def test_cycles_without_stalls_are_items_and_latency() -> None:
+    parameters = UNITS["block_dot"].parameters({"block": 8, "stages": 4})
+    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(5), 1)
+    assert BatchModel("block_dot", **parameters).run(items).cycles == 1 + 4
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
+def test_any_number_of_items(count: int) -> None:
+    parameters = UNITS["block_dot"].parameters({"block": 8})
+    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(1), count)
+    outputs = BatchModel("block_dot", block=8).run(items, threads=2).outputs
+    assert np.array_equal(outputs["sum"], UNITS["block_dot"].golden(items, parameters)["sum"])
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolError, match=r"the batch simulator needs g\+\+ on PATH"):
+        BatchModel("block_dot", block=8)
+
+
+def netlist_json(bits: list[int]) -> str:
+    """A design of one inverter of two bits, whose operand is `bits`: 2, 3 input, 4, 5 output."""
+    cell = {
+        "type": "$not",
+        "parameters": {},
+        "port_directions": {"A": "input", "Y": "output"},
+        "connections": {"A": bits, "Y": [4, 5]},
+    }
+    ports = {
+        "a": {"direction": "input", "bits": [2, 3]},
+        "y": {"direction": "output", "bits": [4, 5]},
+    }
+    return json.dumps(
+        {"modules": {"top": {"ports": ports, "cells": {"cell": cell}, "netnames": {}}}}
+    )
+
+
+def test_a_combinational_loop_is_named() -> None:
+    with pytest.raises(NetlistError, match=r"there is a combinational loop through cell\[0\]"):
+        read_netlist(netlist_json([5, 4]), {})
+
+
+def test_words_are_cut_at_fields() -> None:
+    fields = {"a": [Field("x", 0, 1, False, 2)]}
+    netlist = read_netlist(netlist_json([2, 3]), fields)
+    assert [word.width for word in netlist.inputs["a"]] == [1, 1]
+    (cell,) = netlist.cells
+    assert [piece.width for piece in cell.operands["A"]] == [1, 1]
+
+
+def test_values_are_masked_only_where_their_range_needs_it() -> None:
+    assert unsigned(constant(5, 8), 3).text == constant(5, 8).text
+    assert "both" in unsigned(constant(9, 8), 3).text
+    assert signed(constant(-3, 8), 3).text == constant(-3, 8).text
+    assert "sar" in signed(constant(5, 8), 3).text
+    assert resized(constant(-1, 8), 16).text.startswith("sext<16>")
+    assert resized(constant(200, 8), 16).text.startswith("zext<16>")
+    assert (resized(constant(300, 16), 8).low, resized(constant(300, 16), 8).high) == (0, 255)
