@@ -10,7 +10,7 @@ from typing import Any
 
 from axs6.hw.verilog import Generated
 from axs6.sim.cache import cached
-from axs6.sim.process import child_process, last_error
+from axs6.sim.process import child_process, first_error
 from axs6.sim.tools import ToolError, simulator_environment, simulator_version
 
 BUILD_SECONDS = 900
@@ -107,5 +107,5 @@ def _launch(log: Path, seconds: float, check: bool = True, **request: Any) -> No
             ) from None
     if check and status:
         raise ToolError(
-            f"{simulator} could not {request['do']} {request['module']}: {last_error(log)}"
+            f"{simulator} could not {request['do']} {request['module']}: {first_error(log)}"
         )

@@ -41,8 +41,8 @@ def child_process(
             child.wait()
 
 
-def last_error(log: Path) -> str:
-    """The last line of a log that speaks of an error, or its last line."""
+def first_error(log: Path) -> str:
+    """The first line of a log that speaks of an error, or else its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "rror" in line]
-    return (errors or lines or ["it printed nothing"])[-1]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines[-1:] or ["it printed nothing"])[0]

