@@ -5,7 +5,7 @@ import signal
 import sys
 import warnings
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 COMMANDS = ("list", "generate", "validate", "regress", "area", "demo")
 """In the order in which --help shows them; each is a module `axs6.commands.NAME_command`."""
@@ -41,7 +41,7 @@ def main() -> None:
     for name in COMMANDS:
         function = import_module(f"axs6.commands.{name}_command").run
         app.command(name)(function)
-    (usage_error,) = typer.BadParameter.__bases__
+    usage_error: Any = typer.BadParameter.__bases__[0]
     try:
         sys.exit(app(standalone_mode=False))
     except typer.Abort:

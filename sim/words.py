@@ -35,27 +35,32 @@ def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> in
     return count or 0
 
 
-def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:
-    """Payload integers for items, one for each.
+def check_items(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+    """Number of items in arrays for `fields`, whose values must fit them.
 
     Raises:
         ValueError: as `item_count`, or a value does not fit its field.
     """
     count = item_count(items, fields)
+    for field in fields:
+        values = items[field.name]
+        low = -(1 << field.width - 1) if field.signed else 0
+        high = low + (1 << field.width) - 1
+        if values.size and (int(values.min()) < low or int(values.max()) > high):
+            raise ValueError(f"input {field.name!r} must be in {low} to {high}")
+    return count
+
+
+def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:
+    """Payload integers for items, one for each.
+
+    Raises:
+        ValueError: as `check_items`.
+    """
+    count = check_items(items, fields)
     bits = np.zeros((count, payload_width(fields)), np.uint8)
     for field in fields:
-        values = items[field.name].astype(np.int64)
-        low, high = (
-            (-(1 << field.width - 1), 1 << field.width - 1)
-            if field.signed
-            else (
-                0,
-                1 << field.width,
-            )
-        )
-        if values.size and (values.min() < low or values.max() >= high):
-            raise ValueError(f"input {field.name!r} must be in {low} to {high - 1}")
-        elements = values.reshape(count, field.count or 1, 1)
+        elements = items[field.name].astype(np.int64).reshape(count, field.count or 1, 1)
         places = elements >> np.arange(field.width) & 1
         end = field.offset + places.shape[1] * field.width
         bits[:, field.offset : end] = places.reshape(count, end - field.offset)

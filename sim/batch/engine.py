@@ -22,7 +22,7 @@ from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached
 from axs6.sim.tools import ToolError
-from axs6.sim.words import completing
+from axs6.sim.words import check_items, completing
 
 COMPILER = "g++"
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
@@ -86,9 +86,11 @@ class BatchModel:
             threads: threads that share the copies.
 
         Raises:
+            ValueError: arrays that do not fit the input payload.
             ToolError: the unit stopped giving outputs, or gave more than it should.
         """
         chosen = stall or Stall()
+        check_items(items, self.inputs)
         arrays = [_column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [_room(len(ends) + threads, field) for field in self.outputs]
