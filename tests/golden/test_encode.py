@@ -14,7 +14,7 @@ SUBNORMAL = 2.0**-149
 
 def encode_one(x, rounding="nearest", dtype=np.float32):
     """Exponent and code of the first value of a block of 8 that holds `x` and zeros."""
-    block = encode(np.array([x] + [0] * 7, dtype), 8, rounding, "saturate")
+    block = encode(np.array([x] + [0] * 7, dtype), 8, rounding, nonfinite="saturate")
     assert not block.codes[0, 1:].any()
     return int(block.exponents[0]), int(block.codes[0, 0])
 
@@ -162,7 +162,7 @@ float32_patterns = st.one_of(
 )
 def test_any_float32_block_by_definition(patterns, rounding):
     x = np.array(patterns, np.uint32).view(np.float32)
-    block = encode(x, len(patterns), rounding, "saturate")
+    block = encode(x, len(patterns), rounding, nonfinite="saturate")
     values = [exact.float_value(pattern, exact.FP32) for pattern in patterns]
     expected = exact.encode_block(values, rounding)
     assert (int(block.exponents[0]), block.codes[0].tolist()) == expected
