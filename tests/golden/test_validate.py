@@ -26,7 +26,7 @@ def float32_only(change):
     """An encoder that is `change(x, blocks)` for float32 and right for other dtypes."""
 
     def wrong(x, block_size, rounding="nearest", nonfinite="error"):
-        blocks = encode(x, block_size, rounding, nonfinite)
+        blocks = encode(x, block_size, rounding, nonfinite=nonfinite)
         if x.dtype != np.float32:
             return blocks
         return change(np.ascontiguousarray(x).reshape(blocks.codes.shape), blocks, rounding)
