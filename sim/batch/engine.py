@@ -50,26 +50,26 @@ class Stall:
     seed: int = 0
 
 
-class BatchModel:
-    """A unit, compiled. Every run starts from reset.
+class ComponentModel:
+    """A component with one input stream `i` and one output stream `o`, compiled.
+
+    Every run starts from reset.
 
     Args:
-        unit: name in the registry.
-        parameters: of the unit; the others keep their defaults.
+        source: what `component_source` made of the component.
+        name: what messages call it.
 
     Raises:
-        ValueError: an unknown unit or parameter.
         ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
     """
 
-    def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find(unit).parameters(parameters).items())
-        source, self.inputs, self.outputs = _source(unit, settings)
-        self._library = ctypes.CDLL(str(_compiled(source) / LIBRARY))
+    def __init__(self, source: "Source", name: str) -> None:
+        self.inputs, self.outputs = source.inputs, source.outputs
+        self._library = ctypes.CDLL(str(_compiled(source.text) / LIBRARY))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
-        self._name = f"{unit} {dict(settings)}"
+        self._name = name
 
     def run(
         self,
@@ -138,6 +138,23 @@ class BatchModel:
         return int(busy.sum())
 
 
+class BatchModel(ComponentModel):
+    """A unit of the registry, compiled.
+
+    Args:
+        unit: its name.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+    """
+
+    def __init__(self, unit: str, **parameters: Any) -> None:
+        settings = tuple(find(unit).parameters(parameters).items())
+        super().__init__(_unit_source(unit, settings), f"{unit} {dict(settings)}")
+
+
 @dataclass(frozen=True)
 class _Share:
     """What the copies of one thread work on: first rows, counts, and the distance of rows."""
@@ -196,15 +213,29 @@ def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 
 
-@cache
-def _source(
-    unit: str, settings: tuple[tuple[str, Any], ...]
-) -> tuple[str, list[Field], list[Field]]:
-    component: Any = find(unit).build(**dict(settings))
+@dataclass(frozen=True)
+class Source:
+    """C++ of a component, and the fields of its two payloads."""
+
+    text: str
+    inputs: list[Field]
+    outputs: list[Field]
+
+
+def component_source(component: Any) -> Source:
+    """C++ of a component with streams `i` and `o`.
+
+    Raises:
+        NetlistError: the component has something that the batch simulator does not handle.
+    """
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    text = yosys_json(component)
-    netlist = read_netlist(text, {"i__payload": inputs, "o__payload": outputs})
-    return model_source(netlist, inputs, outputs), inputs, outputs
+    netlist = read_netlist(yosys_json(component), {"i__payload": inputs, "o__payload": outputs})
+    return Source(model_source(netlist, inputs, outputs), inputs, outputs)
+
+
+@cache
+def _unit_source(unit: str, settings: tuple[tuple[str, Any], ...]) -> Source:
+    return component_source(find(unit).build(**dict(settings)))
 
 
 def _compiled(source: str) -> Path:
