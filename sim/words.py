@@ -29,7 +29,7 @@ def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> in
         if not array.ndim:
             raise ValueError(f"input {name!r} must have an axis of items, not shape ()")
         count = array.shape[0] if count is None else count
-        expected = (count,) if field.count is None else (count, field.count)
+        expected = (count, *field.shape)
         if array.shape != expected:
             raise ValueError(f"input {name!r} must have shape {expected}, not {array.shape}")
     return count or 0
@@ -60,7 +60,7 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
     count = check_items(items, fields)
     bits = np.zeros((count, payload_width(fields)), np.uint8)
     for field in fields:
-        elements = items[field.name].astype(np.int64).reshape(count, field.count or 1, 1)
+        elements = items[field.name].astype(np.int64).reshape(count, field.count, 1)
         places = elements >> np.arange(field.width) & 1
         end = field.offset + places.shape[1] * field.width
         bits[:, field.offset : end] = places.reshape(count, end - field.offset)
@@ -77,13 +77,11 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
     bits = np.unpackbits(rows, axis=1, bitorder="little").astype(np.int64)
     items = {}
     for field in fields:
-        count = 1 if field.count is None else field.count
-        places = bits[:, field.offset : field.offset + count * field.width]
+        places = bits[:, field.offset : field.offset + field.count * field.width]
         weights = 1 << np.arange(field.width, dtype=np.int64)
         if field.signed:
             weights[-1] = -weights[-1]
-        values = places.reshape(len(words), count, field.width) @ weights
-        items[field.name] = values[:, 0] if field.count is None else values
+        items[field.name] = places.reshape(len(words), *field.shape, field.width) @ weights
     return items
 
 
@@ -93,6 +91,16 @@ def completing(items: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     return np.arange(len(next(iter(items.values())))) if last is None else np.flatnonzero(last)
 
 
+def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:
+    """Where a stream of vectors that take turns can be divided: item numbers, ends included.
+
+    At each of them the next item has the first turn, and all vectors before it have ended.
+    """
+    rounds = last[: len(last) // turns * turns].reshape(-1, turns).astype(bool)
+    inner = (np.flatnonzero(rounds.all(axis=1)) + 1) * turns
+    return np.unique(np.concatenate([[0], inner, [len(last)]]))
+
+
 def payload_width(fields: Sequence[Field]) -> int:
     """Bits of the payload that `fields` fill."""
-    return max(field.offset + (field.count or 1) * field.width for field in fields)
+    return max(field.offset + field.count * field.width for field in fields)

@@ -7,8 +7,9 @@ word is cleaned only for a consumer that reads the bits above.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from axs6.sim.batch.netlist import Cell, NetlistError, Operand, Piece, Word
+from axs6.sim.batch.netlist import Call, Cell, Netlist, NetlistError, Operand, Piece, Word
 
 SIZES = (8, 16, 32, 64)
 
@@ -83,23 +84,53 @@ def signed(value: Value, width: int) -> Value:
     return Value(f"sar(shl({value.text}, {spare}), {spare})", value.bits, low, high)
 
 
+class Callee(Protocol):
+    """A C++ function: its name, and the range of each of its results."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def results(self) -> Sequence[Value]:
+        """Its results, in the order of the words that a call drives."""
+
+
 class Emitter:
     """Writes the statements of a netlist.
 
     Args:
         values: where the words that no cell drives are found: inputs and registers.
+        functions: what calls in the netlist call.
     """
 
-    def __init__(self, values: Mapping[Word, Value]) -> None:
+    def __init__(self, values: Mapping[Word, Value], functions: Mapping[Netlist, "Callee"]) -> None:
         self._values = dict(values)
+        self._functions = functions
         self.lines: list[str] = []
 
-    def cell(self, cell: Cell) -> None:
-        """Add the statement of a cell.
+    def add(self, cell: Cell | Call) -> None:
+        """Add the statements of a cell or a call.
 
         Raises:
             NetlistError: the cell's type has no vector form.
         """
+        if isinstance(cell, Call):
+            self._call(cell)
+        else:
+            self._cell(cell)
+
+    def _call(self, call: Call) -> None:
+        callee = self._functions[call.function]
+        arguments = [self.word(operand).text for operand in call.operands]
+        for word, result in zip(call.driven, callee.results, strict=True):
+            name = f"w{len(self.lines)}"
+            self.lines.append(f"V<{result.bits}> {name};")
+            self._values[word] = Value(name, result.bits, result.low, result.high)
+            arguments.append(name)
+        self.lines.append(f"{callee.name}({', '.join(arguments)});")
+
+    def _cell(self, cell: Cell) -> None:
         handler = HANDLERS.get(cell.kind)
         if handler is None:
             raise NetlistError(
@@ -163,6 +194,13 @@ class Emitter:
             value = operand[0].value
             return constant(value - (value >> width - 1 << width), bits)
         return resized(signed(self.modular(operand, max(bits, element_bits(width))), width), bits)
+
+    def word(self, operand: Operand) -> Value:
+        """An operand as a function takes or gives it: a truth, or an unsigned value."""
+        width = operand_width(operand)
+        if width == 1:
+            return self.truth(operand)
+        return self.extended(operand, element_bits(width), False)
 
     def argument(self, cell: Cell, port: str, bits: int) -> Value:
         """Operand `port` of an arithmetic or bitwise cell, extended to the width of its output."""

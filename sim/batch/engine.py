@@ -22,7 +22,7 @@ from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached
 from axs6.sim.tools import ToolError
-from axs6.sim.words import check_items, completing
+from axs6.sim.words import check_items, completing, whole_vectors
 
 COMPILER = "g++"
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
@@ -58,18 +58,20 @@ class ComponentModel:
     Args:
         source: what `component_source` made of the component.
         name: what messages call it.
+        turns: vectors that take turns in its input stream.
 
     Raises:
         ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
     """
 
-    def __init__(self, source: "Source", name: str) -> None:
+    def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
         self._library = ctypes.CDLL(str(_compiled(source.text) / LIBRARY))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
         self._name = name
+        self._turns = turns
 
     def run(
         self,
@@ -94,7 +96,9 @@ class ComponentModel:
         arrays = [_column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [_room(len(ends) + threads, field) for field in self.outputs]
-        shares = _shares(len(arrays[0]), ends, "last" in items, self._lanes, threads)
+        count = len(arrays[0])
+        bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
+        shares = _shares(count, ends, bounds, self._lanes, threads)
 
         def work(thread: int) -> int:
             return self._run_share(shares[thread], arrays, outputs, chosen, thread)
@@ -151,8 +155,9 @@ class BatchModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find(unit).parameters(parameters).items())
-        super().__init__(_unit_source(unit, settings), f"{unit} {dict(settings)}")
+        settings = find(unit).parameters(parameters)
+        source = _unit_source(unit, tuple(settings.items()))
+        super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
 
 
 @dataclass(frozen=True)
@@ -180,15 +185,19 @@ class _Share:
 
 
 def _shares(
-    items: int, ends: NDArray[np.intp], whole_vectors: bool, lanes: int, threads: int
+    items: int,
+    ends: NDArray[np.intp],
+    bounds: NDArray[np.intp] | None,
+    lanes: int,
+    threads: int,
 ) -> list[_Share]:
-    """Share out the items: in turn where each stands alone, else in runs of whole vectors."""
+    """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
     copies = lanes * threads
-    if whole_vectors:
-        bounds = np.linspace(0, len(ends), copies + 1).astype(np.int64)
-        starts = np.concatenate([[0], ends + 1])[bounds]
-        first, count = starts[:-1], np.diff(starts)
-        output_first, output_count, stride = bounds[:-1], np.diff(bounds), 1
+    if bounds is not None:
+        picked = bounds[np.linspace(0, len(bounds) - 1, copies + 1).astype(np.int64)]
+        outputs = np.searchsorted(ends, picked)
+        first, count = picked[:-1], np.diff(picked)
+        output_first, output_count, stride = outputs[:-1], np.diff(outputs), 1
     else:
         first = np.arange(copies)
         count = (items - first + copies - 1) // copies
@@ -205,8 +214,7 @@ def _column(array: NDArray[Any], field: Field) -> NDArray[Any]:
 
 def _room(rows: int, field: Field) -> NDArray[Any]:
     kind = "i" if field.signed else "u"
-    shape = rows if field.count is None else (rows, field.count)
-    return np.empty(shape, f"{kind}{element_bits(field.width) // 8}")
+    return np.empty((rows, *field.shape), f"{kind}{element_bits(field.width) // 8}")
 
 
 def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:

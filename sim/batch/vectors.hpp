@@ -161,3 +161,10 @@ template <int BITS> INLINE V<BITS> select(const V<8>& when, const V<BITS>& x, co
     z.part[p] = (x.part[p] & ~mask.part[p]) | (y.part[p] & mask.part[p]);
   return z;
 }
+
+INLINE bool any_true(const V<8>& x) {
+  uint64_t words[LANES / 8], some = 0;
+  memcpy(words, &x, sizeof words);
+  for (int i = 0; i < LANES / 8; i++) some |= words[i];
+  return some != 0;
+}
