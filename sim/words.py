@@ -1,6 +1,7 @@
 """Stream items as arrays, and as the integers that a payload port carries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,37 @@ from numpy.typing import NDArray
 from axs6.hw.layouts import Field
 
 
-def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+@dataclass(frozen=True)
+class Rows:
+    """Items that are rows of an array: item n is `array[index[n]]`.
+
+    Args:
+        array: an integer array, its first axis the rows.
+        index: int32, shape (items,).
+
+    Raises:
+        IndexError: the array has no such row.
+    """
+
+    array: NDArray[Any]
+    index: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        rows = len(self.array)
+        if self.index.size and not 0 <= self.index.min() <= self.index.max() < rows:
+            raise IndexError(f"index must be in 0 to {rows - 1}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the items."""
+        return (*self.index.shape, *self.array.shape[1:])
+
+
+Items = Mapping[str, "NDArray[Any] | Rows"]
+"""Items of a stream by field: arrays whose first axis is the items, or rows of arrays."""
+
+
+def item_count(items: Items, fields: Sequence[Field]) -> int:
     """Number of items in arrays for `fields`.
 
     Raises:
@@ -23,19 +54,23 @@ def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> in
     for name, field in known.items():
         if name not in items:
             raise ValueError(f"input {name!r} is missing")
-        array = items[name]
-        if array.dtype.kind not in "iub":
-            raise ValueError(f"input {name!r} must have an integer dtype, not {array.dtype}")
-        if not array.ndim:
+        dtype, shape = _source(items[name]).dtype, items[name].shape
+        if dtype.kind not in "iub":
+            raise ValueError(f"input {name!r} must have an integer dtype, not {dtype}")
+        if not shape:
             raise ValueError(f"input {name!r} must have an axis of items, not shape ()")
-        count = array.shape[0] if count is None else count
+        count = shape[0] if count is None else count
         expected = (count, *field.shape)
-        if array.shape != expected:
-            raise ValueError(f"input {name!r} must have shape {expected}, not {array.shape}")
+        if shape != expected:
+            raise ValueError(f"input {name!r} must have shape {expected}, not {shape}")
     return count or 0
 
 
-def check_items(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+def _source(items: NDArray[Any] | Rows) -> NDArray[Any]:
+    return items.array if isinstance(items, Rows) else items
+
+
+def check_items(items: Items, fields: Sequence[Field]) -> int:
     """Number of items in arrays for `fields`, whose values must fit them.
 
     Raises:
@@ -43,7 +78,7 @@ def check_items(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> i
     """
     count = item_count(items, fields)
     for field in fields:
-        values = items[field.name]
+        values = _source(items[field.name])
         low = -(1 << field.width - 1) if field.signed else 0
         high = low + (1 << field.width) - 1
         if values.size and (int(values.min()) < low or int(values.max()) > high):

@@ -4,7 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached
 from axs6.sim.tools import ToolError
-from axs6.sim.words import check_items, completing, whole_vectors
+from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
 COMPILER = "g++"
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
@@ -35,10 +35,11 @@ LIBRARY = "model.so"
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, and the cycles that its copies worked, added up."""
+    """Outputs of a run, the cycles that its copies worked, added up, and how many did."""
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
+    copies: int
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,15 @@ class ComponentModel:
 
     def run(
         self,
-        items: Mapping[str, NDArray[Any]],
+        items: Items,
         stall: Stall | None = None,
         threads: int = 1,
     ) -> BatchRun:
         """Put items through copies of the unit, each copy on its own share of them.
 
         Args:
-            items: an array for each input field, its first axis the items. Whole vectors, up to
-                their `last`, stay with one copy.
+            items: an array for each input field, its first axis the items, or rows of an array.
+                Whole vectors, up to their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
 
@@ -93,41 +94,43 @@ class ComponentModel:
         """
         chosen = stall or Stall()
         check_items(items, self.inputs)
-        arrays = [_column(items[field.name], field) for field in self.inputs]
+        columns = [_Column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [_room(len(ends) + threads, field) for field in self.outputs]
-        count = len(arrays[0])
+        count = items[self.inputs[0].name].shape[0]
         bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
         shares = _shares(count, ends, bounds, self._lanes, threads)
 
-        def work(thread: int) -> int:
-            return self._run_share(shares[thread], arrays, outputs, chosen, thread)
+        def work(thread: int) -> NDArray[np.int64]:
+            return self._run_share(shares[thread], columns, outputs, chosen, thread)
 
         if threads == 1:
-            cycles = [work(0)]
+            busy = [work(0)]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                cycles = list(pool.map(work, range(threads)))
+                busy = list(pool.map(work, range(threads)))
         results = {
             field.name: array[: len(ends)]
             for field, array in zip(self.outputs, outputs, strict=True)
         }
-        return BatchRun(results, sum(cycles))
+        cycles = np.concatenate(busy)
+        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()))
 
     def _run_share(
         self,
         share: "_Share",
-        arrays: Sequence[NDArray[Any]],
+        columns: Sequence["_Column"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
-    ) -> int:
+    ) -> NDArray[np.int64]:
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
-            return 0
+            return busy
         done = self._library.axs6_run(
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
-            _pointers(arrays),
+            _pointers([column.array for column in columns]),
+            _pointers([column.index for column in columns]),
             _pointers(outputs),
             ctypes.c_uint64(stall.seed * 1_000_003 + thread),
             ctypes.c_uint32(round(stall.inputs * 256)),
@@ -139,7 +142,7 @@ class ComponentModel:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
         if done < 0:
             raise ToolError(f"{self._name} gave more outputs than its items complete")
-        return int(busy.sum())
+        return busy
 
 
 class BatchModel(ComponentModel):
@@ -208,8 +211,13 @@ def _shares(
     ]
 
 
-def _column(array: NDArray[Any], field: Field) -> NDArray[Any]:
-    return np.ascontiguousarray(array, f"u{element_bits(field.width) // 8}")
+class _Column:
+    """A field's items as the model reads them: rows of an array, and which rows, if not all."""
+
+    def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
+        source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
+        self.array = np.ascontiguousarray(source, f"u{element_bits(field.width) // 8}")
+        self.index = None if index is None else np.ascontiguousarray(index, np.int32)
 
 
 def _room(rows: int, field: Field) -> NDArray[Any]:
@@ -217,8 +225,9 @@ def _room(rows: int, field: Field) -> NDArray[Any]:
     return np.empty((rows, *field.shape), f"{kind}{element_bits(field.width) // 8}")
 
 
-def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+def _pointers(arrays: Sequence[NDArray[Any] | None]) -> ctypes.Array[ctypes.c_void_p]:
+    addresses = [None if array is None else array.ctypes.data for array in arrays]
+    return (ctypes.c_void_p * len(arrays))(*addresses)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,16 @@ template <int N, class Vector> INLINE void transpose(Vector* x) {
 // Rows and elements that are transposed together: a power of two that divides COUNT.
 template <int BITS, int COUNT> constexpr int TILE = 128 / BITS < (COUNT & -COUNT) ? 128 / BITS : COUNT & -COUNT;
 
+// Rows of an array for the items of all copies: the items' own numbers, or what an index gives.
+struct Chosen {
+  int64_t buffer[LANES];
+  const int64_t* row;
+  Chosen(const int32_t* index, const int64_t* item) : row(index ? buffer : item) {
+    if (index)
+      for (int l = 0; l < LANES; l++) buffer[l] = index[item[l]];
+  }
+};
+
 // Element l of signal[j] is element j of row[l] of an array with COUNT elements a row.
 template <int BITS, int COUNT>
 INLINE void load_field(V<BITS>* signal, const void* array, const int64_t* row) {

@@ -42,12 +42,13 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
             _step(netlist, inputs, outputs, functions),
         ),
         block(
-            "static inline void load(In& in, const void* const* arrays, const int64_t* row)",
-            _moves("load", "in", inputs),
+            "static inline void load(In& in, const void* const* arrays, "
+            "const int32_t* const* index, const int64_t* row)",
+            _moves("load", "in", inputs, "Chosen(index[{}], row).row"),
         ),
         block(
             "static inline void store(const Out& out, void* const* arrays, const int64_t* row)",
-            _moves("store", "out", outputs),
+            _moves("store", "out", outputs, "row"),
         ),
         '#include "stream.hpp"',
     ]
@@ -175,9 +176,9 @@ def _active(emitter: Emitter, operand: Operand, high: bool) -> str:
     return text if high else f"invert({text})"
 
 
-def _moves(verb: str, struct: str, fields: Sequence[Field]) -> list[str]:
+def _moves(verb: str, struct: str, fields: Sequence[Field], rows: str) -> list[str]:
     return [
         f"{verb}_field<{element_bits(field.width)}, {field.count}>"
-        f"({struct}.f{index}, arrays[{index}], row);"
+        f"({struct}.f{index}, arrays[{index}], {rows.format(index)});"
         for index, field in enumerate(fields)
     ]
