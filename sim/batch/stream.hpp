@@ -125,7 +125,8 @@ extern "C" {
 int64_t axs6_lanes() { return LANES; }
 
 int64_t axs6_run(const Share* share, const void* const* inputs, const int32_t* const* index,
-                 void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall, int64_t patience, int64_t* busy) {
+                 void* const* outputs, uint64_t seed, uint32_t input_stall,
+                 uint32_t output_stall, int64_t patience, int64_t* busy) {
   auto run = input_stall | output_stall ? run_copies<true> : run_copies<false>;
   return run(*share, inputs, index, outputs, seed, input_stall, output_stall, patience, busy);
 }

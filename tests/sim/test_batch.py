@@ -10,10 +10,10 @@ import pytest
 from axs6.golden import fp32
 from axs6.hw.layouts import Field
 from axs6.hw.registry import UNITS
-from axs6.sim.batch.emit import constant, resized, signed, unsigned
 from axs6.sim.batch.engine import BatchModel, Stall
 from axs6.sim.batch.netlist import NetlistError
 from axs6.sim.batch.read import read_netlist
+from axs6.sim.batch.values import constant, resized, signed, unsigned
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
