@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from axs6.sim.batch.bits import BIT
 from axs6.sim.batch.netlist import Cell, NetlistError, Operand, Piece
 from axs6.sim.batch.operands import Words, combined, operand_width, signed_cell
 from axs6.sim.batch.values import Value, constant, element_bits, fitted, resized, unsigned
@@ -161,6 +162,37 @@ def _parity(words: Words, cell: Cell) -> Value:
     return resized(unsigned(value, 1), 8)
 
 
+GATES: Mapping[str, str] = {
+    "BUF": "{A}",
+    "NOT": "~{A}",
+    "AND": "{A} & {B}",
+    "OR": "{A} | {B}",
+    "XOR": "{A} ^ {B}",
+    "NAND": "~({A} & {B})",
+    "NOR": "~({A} | {B})",
+    "XNOR": "~({A} ^ {B})",
+    "ANDNOT": "{A} & ~{B}",
+    "ORNOT": "{A} | ~{B}",
+    "MUX": "({A} & ~{S}) | ({B} & {S})",
+    "NMUX": "~(({A} & ~{S}) | ({B} & {S}))",
+    "AOI3": "~(({A} & {B}) | {C})",
+    "OAI3": "~(({A} | {B}) & {C})",
+    "AOI4": "~(({A} & {B}) | ({C} & {D}))",
+    "OAI4": "~(({A} | {B}) & ({C} | {D}))",
+}
+"""Yosys's gates, `$_AND_` and so on, over the one register of a truth: what thousands of gates call
+for each would have to be compiled for each."""
+
+
+def _gate(words: Words, cell: Cell) -> Value:
+    operands = {port: f"{words.truth(op).text}.part[0]" for port, op in cell.operands.items()}
+    return Value(f"{{{{{GATES[cell.kind.strip('$_')].format(**operands)}}}}}", 8, -1, 0)
+
+
+def _bit(words: Words, cell: Cell) -> Value:
+    return words.truth(cell.operands["A"])
+
+
 HANDLERS: Mapping[str, Callable[[Words, Cell], Value]] = {
     **dict.fromkeys(("$add", "$sub"), _sum),
     "$neg": _negation,
@@ -173,6 +205,8 @@ HANDLERS: Mapping[str, Callable[[Words, Cell], Value]] = {
     **dict.fromkeys(("$reduce_and", "$reduce_or", "$reduce_bool", "$logic_not"), _reduction),
     **dict.fromkeys(("$logic_and", "$logic_or"), _logic),
     **dict.fromkeys(("$reduce_xor", "$reduce_xnor"), _parity),
+    BIT: _bit,
+    **dict.fromkeys((f"$_{name}_" for name in GATES), _gate),
 }
 """The cell types that have a vector form."""
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
-from axs6.sim.batch.model import model_source, runtime
+from axs6.sim.batch.bits import with_bits
+from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.batch.values import element_bits
@@ -27,7 +28,10 @@ from axs6.sim.tools import ToolError
 from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
 COMPILER = "g++"
-OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+COMMON_OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
+OPTIONS = (*COMMON_OPTIONS, "-O3")
+GATE_OPTIONS = (*COMMON_OPTIONS, "-O1")
+"""Gates are straight code without loops, thousands of lines in one function."""
 BUILD_SECONDS = 600
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
@@ -71,7 +75,7 @@ class ComponentModel:
 
     def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
-        self._library = ctypes.CDLL(str(_compiled(source.text) / LIBRARY))
+        self._library = ctypes.CDLL(str(_compiled(source) / LIBRARY))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
@@ -167,6 +171,29 @@ class BatchModel(ComponentModel):
         super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
 
 
+class GateModel(ComponentModel):
+    """A unit of the registry after synthesis, compiled from its gates.
+
+    Args:
+        netlist: Yosys JSON as `axs6.synth.mapped.mapped_netlist` gives it.
+        unit: name of the unit that was synthesised.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        NetlistError: the netlist has something that the batch simulator does not handle.
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+    """
+
+    def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
+        settings = find(unit).parameters(parameters)
+        component: Any = find(unit).build(**settings)
+        inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+        gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
+        source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
+        super().__init__(source, f"mapped {unit} {settings}", settings.get("interleave", 1))
+
+
 @dataclass(frozen=True)
 class _Share:
     """What the copies of one thread work on: first rows, counts, and the distance of rows."""
@@ -236,11 +263,12 @@ def _pointers(arrays: Sequence[NDArray[Any] | None]) -> ctypes.Array[ctypes.c_vo
 
 @dataclass(frozen=True)
 class Source:
-    """C++ of a component, and the fields of its two payloads."""
+    """C++ of a component, the fields of its two payloads, and options for the compiler."""
 
     text: str
     inputs: list[Field]
     outputs: list[Field]
+    options: tuple[str, ...] = OPTIONS
 
 
 def component_source(component: Any) -> Source:
@@ -250,7 +278,7 @@ def component_source(component: Any) -> Source:
         NetlistError: the component has something that the batch simulator does not handle.
     """
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    netlist = read_netlist(yosys_json(component), {"i__payload": inputs, "o__payload": outputs})
+    netlist = read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs})
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 
@@ -267,7 +295,7 @@ def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
     return Source((folder / MODEL).read_text(), inputs, outputs)
 
 
-def _compiled(source: str) -> Path:
+def _compiled(source: Source) -> Path:
     """Folder with the compiled library, keyed by source, compiler and processor."""
     compiler = shutil.which(COMPILER)
     if compiler is None:
@@ -275,9 +303,9 @@ def _compiled(source: str) -> Path:
     headers = runtime()
 
     def build(folder: Path) -> None:
-        for name, text in {**headers, MODEL: source}.items():
+        for name, text in {**headers, MODEL: source.text}.items():
             (folder / name).write_text(text)
-        command = [compiler, *OPTIONS, "-o", LIBRARY, MODEL]
+        command = [compiler, *source.options, "-o", LIBRARY, MODEL]
         try:
             done = subprocess.run(
                 command,
@@ -293,7 +321,7 @@ def _compiled(source: str) -> Path:
             lines = [line for line in done.stderr.splitlines() if "error" in line]
             raise ToolError(f"{COMPILER} failed: {' | '.join(lines[:3]) or done.stderr[-300:]}")
 
-    key = [source, *headers.values(), *OPTIONS, _toolchain(compiler)]
+    key = [source.text, *headers.values(), *source.options, _toolchain(compiler)]
     return cached("batch", key, build)
 
 

@@ -1,6 +1,7 @@
 """From Yosys JSON to a netlist: words are cut where fields and concatenations meet."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, pairwise
@@ -24,6 +25,8 @@ WIDEST = 64
 
 BITWISE = {"$mux", "$pmux", "$and", "$or", "$xor", "$xnor", "$not"}
 REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
+FLIP_FLOP = re.compile(r"\$_(S?DFFC?E?)_([PN])(?:([PN])([01]))?([PN])?_")
+"""Yosys's flip-flops of one bit: polarities of clock and reset, reset value, polarity of enable."""
 CLOCK = "clk"
 
 Bit = int | str
@@ -68,7 +71,7 @@ class _Reader:
         self._module = module
         self._fields = fields
         self._functions = functions
-        self._cells: Mapping[str, Mapping[str, Any]] = module["cells"]
+        self._cells = {name: _as_register(cell) for name, cell in module["cells"].items()}
         self._drivers: dict[Bit, tuple[str, int]] = {}
         self._driven_widths: dict[str, int] = {}
         self._cuts: dict[str, set[int]] = {}
@@ -313,6 +316,30 @@ class _Reader:
                     if digit == "1":
                         self._initials[bit] = 1
         return self._initials
+
+
+def _as_register(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A flip-flop of one bit as a register of one bit; other cells as they are."""
+    match = FLIP_FLOP.fullmatch(cell["type"])
+    if match is None:
+        return cell
+    kind, clock, reset, value, enable = match.groups()
+    parameters = {"CLK_POLARITY": clock}
+    connections = {"CLK": cell["connections"]["C"]}
+    connections |= {port: cell["connections"][port] for port in ("D", "Q")}
+    if reset:
+        parameters |= {"SRST_POLARITY": reset, "SRST_VALUE": value}
+        connections["SRST"] = cell["connections"]["R"]
+    if enable:
+        parameters["EN_POLARITY"] = enable
+        connections["EN"] = cell["connections"]["E"]
+    bits = {"P": "1", "N": "0"}
+    return {
+        "type": f"${kind.lower()}",
+        "parameters": {name: bits.get(value, value) for name, value in parameters.items()},
+        "connections": connections,
+        "port_directions": {port: "output" if port == "Q" else "input" for port in connections},
+    }
 
 
 def _width(cell: Mapping[str, Any]) -> int:

@@ -74,7 +74,7 @@ def test_the_manifest_describes_the_ports() -> None:
         "last",
     ]
     assert taken["fields"] == [
-        {"name": "value", "offset": 0, "width": 32, "signed": False, "count": None}
+        {"name": "value", "offset": 0, "width": 32, "signed": False, "shape": ()}
     ]
     for port in (given, taken):
         for name in (port["valid"], port["ready"], port["payload"]):
