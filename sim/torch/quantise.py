@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
@@ -212,7 +212,7 @@ def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Itera
 def as_rows(x: Tensor, size: int) -> Tensor:
     """The blocks of `x` along its last axis, shape (count, size), padded with zeros."""
     missing = -x.shape[-1] % size
-    padded = F.pad(x.detach(), (0, missing)) if missing else x.detach()
+    padded = functional.pad(x.detach(), (0, missing)) if missing else x.detach()
     return padded.reshape(-1, size) if padded.numel() else padded.new_empty(0, size)
 
 
