@@ -71,10 +71,12 @@ class MultiheadAttention(nn.MultiheadAttention):
             linear(x, weight, bias, self.axs6_sites[name].handle)
             for x, weight, bias, name in zip(inputs, weights, biases, PROJECTIONS, strict=True)
         )
-        if self.bias_k is not None:
+        if self.bias_k is not None and self.bias_v is not None:
             k = torch.cat([k, self.bias_k.expand(len(k), 1, -1)], 1)
             v = torch.cat([v, self.bias_v.expand(len(v), 1, -1)], 1)
-        heads = [x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (q, k, v)]
+        heads = [
+            x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (q, k, v)
+        ]
         if self.add_zero_attn:
             heads[1:] = [functional.pad(x, (0, 0, 0, 1)) for x in heads[1:]]
         return heads

@@ -138,7 +138,7 @@ class Rtl(Golden):
     """
 
     def __init__(self, options: Options) -> None:
-        from axs6.sim.tile import Tile  # noqa: PLC0415 - loads the simulator, for "rtl" alone
+        from axs6.sim.tile import Tile
 
         super().__init__(options)
         self._tile = Tile(block=options.block_size, **dict(options.tile))

@@ -132,7 +132,7 @@ def _is_users(module: nn.Module) -> bool:
     return not getattr(type(module).forward, "__module__", "").startswith("torch.nn.")
 
 
-def _replace(module: nn.Module, name: str, options: Options) -> None:
+def _replace(module: Any, name: str, options: Options) -> None:
     """Put a module's products, if it has any, into the hardware."""
     if isinstance(module, MatMul):
         module.axs6_site = Site(name, options)
@@ -155,18 +155,20 @@ def _replace(module: nn.Module, name: str, options: Options) -> None:
         module.__class__ = derived(Intercepted, type(module))
 
 
-def _give_sites(module: nn.Module, name: str, options: Options) -> None:
+def _give_sites(module: Any, name: str, options: Options) -> None:
     if not isinstance(module, nn.MultiheadAttention):
         module.axs6_site = Site(name or type(module).__name__.lower(), options)
-        return
+    else:
+        _give_attention_sites(module, name, options)
+
+
+def _give_attention_sites(module: Any, name: str, options: Options) -> None:
+    """Places of the three projections, whose weights may be one, and of the two products."""
     width = module.embed_dim
-    packed = module.in_proj_weight is not None
-    sites = {
-        kind: Site(
-            f"{name}.{kind}".lstrip("."), options, (i * width, (i + 1) * width) if packed else None
-        )
-        for i, kind in enumerate(PROJECTIONS)
+    rows: list[tuple[int, int] | None] = [None] * len(PROJECTIONS)
+    if module.in_proj_weight is not None:
+        rows = [(i * width, (i + 1) * width) for i in range(len(PROJECTIONS))]
+    parts = [*zip(PROJECTIONS, rows, strict=True), ("scores", None), ("values", None)]
+    module.axs6_sites = {
+        part: Site(f"{name}.{part}".lstrip("."), options, chosen) for part, chosen in parts
     }
-    for kind in ("scores", "values"):
-        sites[kind] = Site(f"{name}.{kind}".lstrip("."), options)
-    module.axs6_sites = sites

@@ -95,7 +95,7 @@ def prepare(x: Tensor, block_size: int, nonfinite: NonFinite, name: str) -> Oper
     """
     check_input(x, name)
     if x.dtype == torch.float64:
-        return _from_blocks(encode(x, block_size, nonfinite=nonfinite, name=name), x.device)
+        return from_blocks(encode(x, block_size, nonfinite=nonfinite, name=name), x.device)
     n = -(-x.shape[-1] // block_size)
     count = x.shape[0] * x.shape[1] * n
     shape = (count, block_size)
@@ -117,7 +117,8 @@ def prepare(x: Tensor, block_size: int, nonfinite: NonFinite, name: str) -> Oper
     )
 
 
-def _from_blocks(blocks: Blocks, device: torch.device) -> Operand:
+def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
+    """The operand of matrices that are encoded already, of shape (G, R, K)."""
     exponents = torch.from_numpy(blocks.exponents).to(device, torch.int32)
     magnitudes = torch.from_numpy(SIGNED_MAGNITUDES[blocks.codes]).to(device, torch.int8)
     powers = power_table(device, OFFSET)[exponents.long()].unsqueeze(-1)

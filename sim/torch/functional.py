@@ -117,5 +117,3 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
     if a.ndim == 1:
         y = y.squeeze(-2)
     return y.squeeze(-1) if b.ndim == 1 else y
-
-

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -69,9 +68,7 @@ class Interception(TorchFunctionMode):
         self._count += 1
         return _site_handle(self._scope, self._count - 1, kind)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = kwargs or {}
         replacement = REPLACED.get(func)
         operands = [x for x in (*args, *arguments.values()) if isinstance(x, Tensor)]
@@ -126,7 +123,7 @@ class Intercepted(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the module's own."""
         with Interception(self.axs6_scope.handle):
-            return super().forward(*args, **kwargs)  # type: ignore[misc]
+            return super().forward(*args, **kwargs)
 
 
 class LeftAlone(nn.Module):
@@ -135,23 +132,28 @@ class LeftAlone(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the module's own."""
         with torch._C.DisableTorchFunction():
-            return super().forward(*args, **kwargs)  # type: ignore[misc]
+            return super().forward(*args, **kwargs)
 
 
-@cache
+_derived: dict[tuple[type[nn.Module], type[nn.Module]], type[nn.Module]] = {}
+
+
 def derived(mixin: type[nn.Module], base: type[nn.Module]) -> type[nn.Module]:
     """A class that is `base` with a mixin's `forward`; its objects copy and pickle."""
 
     def reduce(self: nn.Module, protocol: Any) -> tuple[Any, ...]:
         return _new, (mixin, base), self.__getstate__()
 
-    members = {
-        "__module__": base.__module__,
-        "__qualname__": base.__qualname__,
-        "__doc__": base.__doc__,
-        "__reduce_ex__": reduce,
-    }
-    return type(base)(base.__name__, (mixin, base), members)
+    if (mixin, base) not in _derived:
+        members = {
+            "__module__": base.__module__,
+            "__qualname__": base.__qualname__,
+            "__doc__": base.__doc__,
+            "__reduce_ex__": reduce,
+        }
+        metaclass: Any = type(base)
+        _derived[mixin, base] = metaclass(base.__name__, (mixin, base), members)
+    return _derived[mixin, base]
 
 
 def _new(mixin: type[nn.Module], base: type[nn.Module]) -> nn.Module:

@@ -1,6 +1,5 @@
 """Linear and convolution layers whose products are the hardware's."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 

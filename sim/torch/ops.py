@@ -60,6 +60,7 @@ def fake_quantise(
     Raises:
         TypeError, ValueError: as `encode`.
     """
+    quantise.check_input(x, name)
     return _fake_quantise(x, block_size, nonfinite, name)
 
 
@@ -147,9 +148,7 @@ def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     return grad_x, grad_weight, grad_bias, None
 
 
-weight_product.register_autograd(
-    _weight_product_gradients, setup_context=_keep_weight_product
-)
+weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
 
 
 def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:

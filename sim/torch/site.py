@@ -33,9 +33,7 @@ class Site:
     A copy, deep or through pickle, is a place of its own with the same arguments.
     """
 
-    def __init__(
-        self, name: str, options: Options, rows: tuple[int, int] | None = None
-    ) -> None:
+    def __init__(self, name: str, options: Options, rows: tuple[int, int] | None = None) -> None:
         self.name = name
         self.options = options
         self.rows = rows
