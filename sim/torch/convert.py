@@ -10,19 +10,19 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
+from axs6.sim.torch import functional, layers
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import Options, backend_of
-from axs6.sim.torch.functional import MatMul
-from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope, derived
-from axs6.sim.torch.layers import Conv1d, Conv2d, Linear
+from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope, derived, underived
 from axs6.sim.torch.quantise import NonFinite
 from axs6.sim.torch.site import Site
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {
-    nn.Linear: Linear,
-    nn.Conv1d: Conv1d,
-    nn.Conv2d: Conv2d,
+    nn.Linear: layers.Linear,
+    nn.Conv1d: layers.Conv1d,
+    nn.Conv2d: layers.Conv2d,
     nn.MultiheadAttention: MultiheadAttention,
+    functional.MatMul: layers.MatMul,
 }
 """Layers that are replaced, by what."""
 
@@ -46,9 +46,10 @@ def convert(
     such as normalisation, softmax and embeddings, is as it was.
 
     Args:
-        model: left as it is. The copy has parameters of its own and the same `state_dict` keys;
-            weights are encoded again when they change, as in training or by `load_state_dict`
-            (but not when written through `.data`, which torch does not count as a change).
+        model: left as it is; it may be converted already. The copy has parameters of its own
+            and the same `state_dict` keys; weights are encoded again when they change, as in
+            training or by `load_state_dict` (but not when written through `.data`, which torch
+            does not count as a change).
         backend: "emulated", the hardware's bits from torch's own matrix products; "rtl", the
             hardware simulated, on the CPU; or "golden", the NumPy model.
         block_size: values that share an exponent: 8, 16 or 32.
@@ -77,6 +78,7 @@ def convert(
         if is_lazy(parameter):
             raise ValueError(f"{name} has no shape yet: run the model once before converting it")
     converted = copy.deepcopy(model)
+    _restore(converted)
     for name, module, within in _walk(converted, excluded):
         if name in excluded:
             if within:
@@ -84,6 +86,14 @@ def convert(
         else:
             _replace(module, name, options)
     return converted
+
+
+def _restore(model: nn.Module) -> None:
+    """Give the modules of a converted model their own classes back."""
+    originals = {ours: original for original, ours in LAYERS.items()}
+    for module in model.modules():
+        own = underived(type(module))
+        module.__class__ = originals.get(own, own)
 
 
 def _kind(model: object) -> str:
@@ -134,12 +144,9 @@ def _is_users(module: nn.Module) -> bool:
 
 def _replace(module: Any, name: str, options: Options) -> None:
     """Put a module's products, if it has any, into the hardware."""
-    if isinstance(module, MatMul):
-        module.axs6_site = Site(name, options)
-        return
     for original, ours in LAYERS.items():
         if isinstance(module, original) and type(module).forward is original.forward:
-            _give_sites(module, name, options)
+            _give_sites(module, name or type(module).__name__.lower(), options)
             exact = (original, NonDynamicallyQuantizableLinear)
             module.__class__ = ours if type(module) in exact else derived(ours, type(module))
             return
@@ -157,7 +164,7 @@ def _replace(module: Any, name: str, options: Options) -> None:
 
 def _give_sites(module: Any, name: str, options: Options) -> None:
     if not isinstance(module, nn.MultiheadAttention):
-        module.axs6_site = Site(name or type(module).__name__.lower(), options)
+        module.axs6_site = Site(name, options)
     else:
         _give_attention_sites(module, name, options)
 
@@ -169,6 +176,4 @@ def _give_attention_sites(module: Any, name: str, options: Options) -> None:
     if module.in_proj_weight is not None:
         rows = [(i * width, (i + 1) * width) for i in range(len(PROJECTIONS))]
     parts = [*zip(PROJECTIONS, rows, strict=True), ("scores", None), ("values", None)]
-    module.axs6_sites = {
-        part: Site(f"{name}.{part}".lstrip("."), options, chosen) for part, chosen in parts
-    }
+    module.axs6_sites = {part: Site(f"{name}.{part}", options, chosen) for part, chosen in parts}

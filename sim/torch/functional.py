@@ -14,27 +14,11 @@ from axs6.sim.torch.site import Site
 
 
 class MatMul(nn.Module):
-    """A matrix product in AXS-6 for models that multiply activations themselves.
-
-    `convert` gives it the options and the name of the model's other layers.
-
-    Args:
-        backend, block_size, nonfinite, tile: as of `convert`.
-    """
-
-    def __init__(
-        self,
-        backend: str = "emulated",
-        block_size: int = 32,
-        nonfinite: NonFinite = "error",
-        tile: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__()
-        self.axs6_site = Site("matmul", Options.of(backend, block_size, nonfinite, tile))
+    """`torch.matmul` as a module: a product of activations that `convert` finds by its name."""
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        """As `torch.matmul`: (..., M, K) by (..., K, N), in blocks along K."""
-        return multiply(a, b, self.axs6_site.handle)
+        """(..., M, K) by (..., K, N)."""
+        return torch.matmul(a, b)
 
 
 def matmul(
@@ -109,11 +93,12 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
         y = product(rows, right.unsqueeze(0), handle).view(*left.shape[:-1], columns)
     else:
         leading = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        shape = (*leading, left.shape[-2], columns)
         left, right = (
             x.expand(*leading, *x.shape[-2:]).reshape(leading.numel(), *x.shape[-2:])
             for x in (left, right)
         )
-        y = product(left, right, handle).view(*leading, -1, columns)
+        y = product(left, right, handle).view(shape)
     if a.ndim == 1:
         y = y.squeeze(-2)
     return y.squeeze(-1) if b.ndim == 1 else y

@@ -70,6 +70,9 @@ class Interception(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = kwargs or {}
+        if func is Tensor.unflatten:
+            # torch's compiler cannot follow the method, which is Python, from within a mode.
+            func = torch.unflatten
         replacement = REPLACED.get(func)
         operands = [x for x in (*args, *arguments.values()) if isinstance(x, Tensor)]
         if replacement is None or not all(x.is_floating_point() for x in operands[:2]):
@@ -136,6 +139,7 @@ class LeftAlone(nn.Module):
 
 
 _derived: dict[tuple[type[nn.Module], type[nn.Module]], type[nn.Module]] = {}
+_bases: dict[type[nn.Module], type[nn.Module]] = {}
 
 
 def derived(mixin: type[nn.Module], base: type[nn.Module]) -> type[nn.Module]:
@@ -152,8 +156,15 @@ def derived(mixin: type[nn.Module], base: type[nn.Module]) -> type[nn.Module]:
             "__reduce_ex__": reduce,
         }
         metaclass: Any = type(base)
-        _derived[mixin, base] = metaclass(base.__name__, (mixin, base), members)
+        made = metaclass(base.__name__, (mixin, base), members)
+        _derived[mixin, base] = made
+        _bases[made] = base
     return _derived[mixin, base]
+
+
+def underived(cls: type[nn.Module]) -> type[nn.Module]:
+    """The class that `derived` made one of, or the class itself."""
+    return _bases.get(cls, cls)
 
 
 def _new(mixin: type[nn.Module], base: type[nn.Module]) -> nn.Module:

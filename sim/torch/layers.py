@@ -1,8 +1,10 @@
-"""Linear and convolution layers whose products are the hardware's."""
+"""Linear layers, convolutions and `MatMul` with the products of the hardware."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
+from axs6.sim.torch.functional import MatMul as PlainMatMul
+from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.ops import weight_product
 from axs6.sim.torch.site import Site
 
@@ -37,6 +39,16 @@ class Conv2d(nn.Conv2d):
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) or (C, H, W) to as many axes."""
         return _convolve(self, _padded(self, input), self.axs6_site)
+
+
+class MatMul(PlainMatMul):
+    """`MatMul` in AXS-6: both operands in blocks along K."""
+
+    axs6_site: Site
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        """(..., M, K) by (..., K, N) to (..., M, N)."""
+        return multiply(a, b, self.axs6_site.handle)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tensor:
@@ -79,6 +91,6 @@ def _convolve(layer: nn.Conv1d | nn.Conv2d, x: Tensor, site: Site) -> Tensor:
     rows = columns.view(count, groups, depth, height * width).permute(1, 0, 3, 2)
     rows = rows.reshape(groups, count * height * width, depth)
     y = weight_product(rows, layer.weight, layer.bias, site.handle)
-    y = y.view(groups, count, height * width, -1).permute(1, 0, 3, 2)
+    y = y.view(groups, count, height * width, y.shape[-1]).permute(1, 0, 3, 2)
     y = y.reshape(count, layer.out_channels, height, width)
     return y if x.ndim == 4 else y.squeeze(0)

@@ -32,7 +32,7 @@ def golden_product() -> Product:
     def product(a: Tensor, b: Tensor, block_size: int = 32, nonfinite: str = "error") -> Tensor:
         left, right = (
             axs6.encode(x.detach().double().numpy(), block_size, nonfinite=nonfinite)
-            for x in (a.reshape(-1, a.shape[-1]), b)
+            for x in (a.reshape(a.shape[:-1].numel(), a.shape[-1]), b)
         )
         return torch.from_numpy(axs6.matmul(left, right)).view(*a.shape[:-1], len(b))
 

@@ -114,9 +114,7 @@ def test_sums_next_to_every_border(same: Same) -> None:
             blocks.append(Blocks(array, np.zeros_like(array), values, (1, 32 * len(terms))))
         expected = torch.from_numpy(axs6.matmul(*blocks))
         left, right = (
-            from_blocks(
-                Blocks(x.exponents[None], x.modes[None], x.codes[None], (1, *x.shape)), CPU
-            )
+            from_blocks(Blocks(x.exponents[None], x.modes[None], x.codes[None], (1, *x.shape)), CPU)
             for x in blocks
         )
         assert same(product(left, right)[0], expected)
