@@ -152,7 +152,11 @@ def product(a: Operand, b: Operand) -> Tensor:
     odd_rows |= a.lowest < SMALLEST_EXPONENT
     _replace_rows(y, odd_rows, a, b)
     _replace_rows(y.mT, odd_columns, b, a)
-    return y.masked_fill_(y.isnan(), torch.nan)
+    # A NaN needs an infinity first: none is in reach of so many of the largest terms.
+    blocks = a.exponents.shape[-1]
+    if int(a.highest.max() + b.highest.max()) + blocks.bit_length() > LARGEST_SUM:
+        y.masked_fill_(y.isnan(), torch.nan)
+    return y
 
 
 def _narrow_product(a: Operand, b: Operand, y: Tensor) -> None:

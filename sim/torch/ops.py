@@ -117,7 +117,8 @@ def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) ->
     y = result.values.to(x.device)
     if bias is not None:
         y += bias.float().view(x.shape[0], 1, -1)
-        y.masked_fill_(y.isnan(), torch.nan)
+        if not bias.isfinite().all():
+            y.masked_fill_(y.isnan(), torch.nan)
     return y.to(x.dtype)
 
 

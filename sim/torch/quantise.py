@@ -31,7 +31,7 @@ from axs6.golden.spec import (
 )
 from axs6.sim.torch.ieee import SIGN, narrow, widen
 
-CHUNK_VALUES = 1 << 16
+CHUNK_VALUES = 1 << 17
 """Values worked on at a time: their temporaries stay within a core's cache."""
 
 SAFE_LARGEST = 7 << FP32.fraction_bits
@@ -52,6 +52,7 @@ class Chunk(NamedTuple):
         bits: the values as FP32 patterns, int32 of shape (R, B).
         exponents: shared exponents, int32 of shape (R,).
         largest: pattern of each block's largest magnitude, int32 of shape (R,).
+        high: the greatest of these patterns.
         safe: whether no block here comes near FP32's subnormals.
         steps: signed magnitudes, float64 of shape (R, B); overwritten by the next chunk.
     """
@@ -60,6 +61,7 @@ class Chunk(NamedTuple):
     bits: Tensor
     exponents: Tensor
     largest: Tensor
+    high: int
     safe: bool
     steps: Tensor
 
@@ -164,7 +166,7 @@ def fake_quantise(
     for chunk in round_blocks(x, size, nonfinite, name):
         part = out[chunk.rows]
         values = chunk.steps.mul_(scales.index_select(0, chunk.exponents).unsqueeze(-1))
-        if int(chunk.exponents.max()) == EXPONENT_MAX:
+        if chunk.high >> FP32.fraction_bits == EXPONENT_MAX - 1:
             values.clamp_(-torch.finfo(torch.float32).max, torch.finfo(torch.float32).max)
         part.copy_(values if chunk.safe else narrow(values))
         if int(chunk.bits.min()) == SIGN:
@@ -195,7 +197,7 @@ def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Itera
             bits = _saturated(bits)
             part = bits.view(torch.float32)
             largest = (bits & ~SIGN).amax(-1)
-            low = int(largest.min())
+            low, high = (int(x) for x in largest.aminmax())
         exponents = (largest >> FP32.fraction_bits) + 1
         safe = low >= SAFE_LARGEST
         if not safe:
@@ -206,7 +208,8 @@ def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Itera
         steps = doubles[: len(part)]
         steps.copy_(part if safe else widen(part))
         steps.mul_(to_steps.index_select(0, exponents).unsqueeze(-1)).round_()
-        yield Chunk(slice(start, start + len(part)), bits, exponents, largest, safe, steps)
+        chosen = slice(start, start + len(part))
+        yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
 
 
 def as_rows(x: Tensor, size: int) -> Tensor:
