@@ -82,7 +82,7 @@ def convert(
     for name, module, within in _walk(converted, excluded):
         if name in excluded:
             if within:
-                module.__class__ = derived(LeftAlone, type(module))
+                module.__class__ = derived(type(module), LeftAlone, type(module))
         else:
             _replace(module, name, options)
     return converted
@@ -144,12 +144,15 @@ def _is_users(module: nn.Module) -> bool:
 
 def _replace(module: Any, name: str, options: Options) -> None:
     """Put a module's products, if it has any, into the hardware."""
+    own = type(module)
+    bases = [own]
     for original, ours in LAYERS.items():
-        if isinstance(module, original) and type(module).forward is original.forward:
-            _give_sites(module, name or type(module).__name__.lower(), options)
-            exact = (original, NonDynamicallyQuantizableLinear)
-            module.__class__ = ours if type(module) in exact else derived(ours, type(module))
-            return
+        if isinstance(module, original):
+            _give_sites(module, name or own.__name__.lower(), options)
+            if own in (original, NonDynamicallyQuantizableLinear):
+                module.__class__ = ours
+                return
+            bases.append(ours)
     if isinstance(module, nn.TransformerEncoderLayer):
         # Its fast path would read the weights of its layers and never call them; it is not taken
         # where the activation is not known.
@@ -159,7 +162,9 @@ def _replace(module: Any, name: str, options: Options) -> None:
         module.use_nested_tensor = False
     if _is_users(module):
         module.axs6_scope = Scope(name, options)
-        module.__class__ = derived(Intercepted, type(module))
+        bases.insert(0, Intercepted)
+    if len(bases) > 1:
+        module.__class__ = derived(own, *bases)
 
 
 def _give_sites(module: Any, name: str, options: Options) -> None:

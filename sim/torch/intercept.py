@@ -138,34 +138,37 @@ class LeftAlone(nn.Module):
             return super().forward(*args, **kwargs)
 
 
-_derived: dict[tuple[type[nn.Module], type[nn.Module]], type[nn.Module]] = {}
-_bases: dict[type[nn.Module], type[nn.Module]] = {}
+_derived: dict[tuple[type[nn.Module], ...], type[nn.Module]] = {}
+_own: dict[type[nn.Module], type[nn.Module]] = {}
 
 
-def derived(mixin: type[nn.Module], base: type[nn.Module]) -> type[nn.Module]:
-    """A class that is `base` with a mixin's `forward`; its objects copy and pickle."""
+def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
+    """A class with the name and text of `own`, and these bases; its objects copy and pickle.
+
+    A mixin stands before `own` in the bases. A replacement of torch's layer stands after it: that
+    is what `own` inherits its `forward` from, or reaches by `super()`.
+    """
 
     def reduce(self: nn.Module, protocol: Any) -> tuple[Any, ...]:
-        return _new, (mixin, base), self.__getstate__()
+        return _new, (own, *bases), self.__getstate__()
 
-    if (mixin, base) not in _derived:
+    if bases not in _derived:
         members = {
-            "__module__": base.__module__,
-            "__qualname__": base.__qualname__,
-            "__doc__": base.__doc__,
+            "__module__": own.__module__,
+            "__qualname__": own.__qualname__,
+            "__doc__": own.__doc__,
             "__reduce_ex__": reduce,
         }
-        metaclass: Any = type(base)
-        made = metaclass(base.__name__, (mixin, base), members)
-        _derived[mixin, base] = made
-        _bases[made] = base
-    return _derived[mixin, base]
+        metaclass: Any = type(own)
+        _derived[bases] = metaclass(own.__name__, bases, members)
+        _own[_derived[bases]] = own
+    return _derived[bases]
 
 
 def underived(cls: type[nn.Module]) -> type[nn.Module]:
     """The class that `derived` made one of, or the class itself."""
-    return _bases.get(cls, cls)
+    return _own.get(cls, cls)
 
 
-def _new(mixin: type[nn.Module], base: type[nn.Module]) -> nn.Module:
-    return object.__new__(derived(mixin, base))
+def _new(own: type[nn.Module], *bases: type[nn.Module]) -> nn.Module:
+    return object.__new__(derived(own, *bases))

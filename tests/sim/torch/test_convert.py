@@ -59,6 +59,21 @@ class Doubled(nn.Linear):
         return functional.linear(input, 2 * self.weight, self.bias)
 
 
+class Padded(nn.Conv2d):
+    """A layer that asks its base."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(functional.pad(input, (0, 2, 0, 1)))
+
+
+class Causal(nn.MultiheadAttention):
+    """Attention that asks its base."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).triu(1)
+        return super().forward(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
 class Renamed(nn.Linear):
     """A layer with the forward of its base."""
 
@@ -314,6 +329,24 @@ def test_parametrised_layers(same: Same) -> None:
     converted = convert(layer)
     assert same(converted(x), convert(plain)(x))
     assert list(converted.state_dict()) == list(layer.state_dict())
+
+
+def test_layers_that_ask_their_base(same: Same) -> None:
+    conv, plain = Padded(3, 4, 3), nn.Conv2d(3, 4, 3)
+    plain.load_state_dict(conv.state_dict())
+    x = torch.randn(2, 3, 6, 6)
+    for converted in (
+        convert(conv),
+        convert(convert(conv)),
+        pickle.loads(pickle.dumps(convert(conv))),
+    ):
+        assert same(converted(x), convert(plain)(functional.pad(x, (0, 2, 0, 1))))
+    assert names(convert(nn.Sequential(conv)), x) == ["0"]
+    attention = Causal(24, 2, batch_first=True).eval()
+    parts = ("query", "key", "value", "scores", "values", "out_proj")
+    with torch.inference_mode():
+        found = names(convert(nn.Sequential(attention)), torch.randn(2, 5, 24))
+    assert found == [f"0.{part}" for part in parts]
 
 
 def test_shared_layers_stay_shared() -> None:
