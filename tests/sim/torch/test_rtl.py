@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from axs6.sim.torch import bmm, convert, profile
 
-pytest.importorskip("axs6.sim.tile")
-
 Same = Callable[[Tensor, Tensor], bool]
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
