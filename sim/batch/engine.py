@@ -1,14 +1,10 @@
 """Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
 
 import ctypes
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,38 +12,30 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
-from axs6.sim.batch.emit import element_bits
+from axs6.sim.arrays import column, pointers, room
 from axs6.sim.batch.model import model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.cache import cached
+from axs6.sim.compiler import SOURCE, compiled
+from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
+from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import check_items, completing
 
-COMPILER = "g++"
-OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
-BUILD_SECONDS = 600
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
-
-LIBRARY = "model.so"
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, and the cycles that its copies worked, added up."""
+    """Outputs of a run, and the cycles that its copies worked, added up.
+
+    `trace` is that of the copies of the first thread, from their common first cycle on.
+    """
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
-
-
-@dataclass(frozen=True)
-class Stall:
-    """Random stalls: the share of cycles, 0 to below 1, and the seed they come from."""
-
-    inputs: float = 0.0
-    outputs: float = 0.0
-    seed: int = 0
+    trace: Trace
 
 
 class ComponentModel:
@@ -60,12 +48,13 @@ class ComponentModel:
         name: what messages call it.
 
     Raises:
-        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        ToolError: g++ is missing or fails.
     """
 
     def __init__(self, source: "Source", name: str) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
-        self._library = ctypes.CDLL(str(_compiled(source.text) / LIBRARY))
+        files = {SOURCE: source.text, **runtime(), **stall_header()}
+        self._library = ctypes.CDLL(str(compiled("batch", "the batch simulator", files)))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
@@ -76,6 +65,7 @@ class ComponentModel:
         items: Mapping[str, NDArray[Any]],
         stall: Stall | None = None,
         threads: int = 1,
+        trace: int = 0,
     ) -> BatchRun:
         """Put items through copies of the unit, each copy on its own share of them.
 
@@ -84,31 +74,40 @@ class ComponentModel:
                 their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
+            trace: cycles to record of the first thread's copies.
 
         Raises:
-            ValueError: arrays that do not fit the input payload.
+            ValueError: arrays that do not fit the input payload, or no thread.
             ToolError: the unit stopped giving outputs, or gave more than it should.
         """
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
         chosen = stall or Stall()
         check_items(items, self.inputs)
-        arrays = [_column(items[field.name], field) for field in self.inputs]
+        arrays = [column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
-        outputs = [_room(len(ends) + threads, field) for field in self.outputs]
+        outputs = [room(len(ends) + threads, field) for field in self.outputs]
         shares = _shares(len(arrays[0]), ends, "last" in items, self._lanes, threads)
 
-        def work(thread: int) -> int:
-            return self._run_share(shares[thread], arrays, outputs, chosen, thread)
+        recorders = [
+            Recorder(0 if thread else trace, self._lanes, self.outputs) for thread in range(threads)
+        ]
+
+        def work(thread: int) -> tuple[int, int]:
+            return self._run_share(
+                shares[thread], arrays, outputs, chosen, thread, recorders[thread]
+            )
 
         if threads == 1:
-            cycles = [work(0)]
+            done = [work(0)]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                cycles = list(pool.map(work, range(threads)))
+                done = list(pool.map(work, range(threads)))
         results = {
             field.name: array[: len(ends)]
             for field, array in zip(self.outputs, outputs, strict=True)
         }
-        return BatchRun(results, sum(cycles))
+        return BatchRun(results, sum(busy for busy, _ in done), recorders[0].trace(done[0][1]))
 
     def _run_share(
         self,
@@ -117,25 +116,29 @@ class ComponentModel:
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
-    ) -> int:
+        recorder: Recorder,
+    ) -> tuple[int, int]:
+        """Cycles that the copies worked, added up, and cycles that they ran side by side."""
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
-            return 0
+            return 0, 0
         done = self._library.axs6_run(
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
-            _pointers(arrays),
-            _pointers(outputs),
-            ctypes.c_uint64(stall.seed * 1_000_003 + thread),
-            ctypes.c_uint32(round(stall.inputs * 256)),
-            ctypes.c_uint32(round(stall.outputs * 256)),
+            pointers(arrays),
+            pointers(outputs),
+            *stall.arguments(),
+            ctypes.c_int64(thread * self._lanes),
             ctypes.c_int64(PATIENCE),
             busy.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_int64(recorder.cycles),
+            recorder.handshake.ctypes.data_as(ctypes.c_void_p),
+            pointers(recorder.payload),
         )
         if done == -1:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
         if done < 0:
             raise ToolError(f"{self._name} gave more outputs than its items complete")
-        return int(busy.sum())
+        return int(busy.sum()), int(done)
 
 
 class BatchModel(ComponentModel):
@@ -147,7 +150,7 @@ class BatchModel(ComponentModel):
 
     Raises:
         ValueError: an unknown unit or parameter.
-        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        ToolError: g++ is missing or fails.
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
@@ -199,20 +202,6 @@ def _shares(
     ]
 
 
-def _column(array: NDArray[Any], field: Field) -> NDArray[Any]:
-    return np.ascontiguousarray(array, f"u{element_bits(field.width) // 8}")
-
-
-def _room(rows: int, field: Field) -> NDArray[Any]:
-    kind = "i" if field.signed else "u"
-    shape = rows if field.count is None else (rows, field.count)
-    return np.empty(shape, f"{kind}{element_bits(field.width) // 8}")
-
-
-def _pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-
-
 @dataclass(frozen=True)
 class Source:
     """C++ of a component, and the fields of its two payloads."""
@@ -236,41 +225,3 @@ def component_source(component: Any) -> Source:
 @cache
 def _unit_source(unit: str, settings: tuple[tuple[str, Any], ...]) -> Source:
     return component_source(find(unit).build(**dict(settings)))
-
-
-def _compiled(source: str) -> Path:
-    """Folder with the compiled library, keyed by source, compiler and processor."""
-    compiler = shutil.which(COMPILER)
-    if compiler is None:
-        raise ToolError(f"the batch simulator needs {COMPILER} on PATH")
-    headers = runtime()
-
-    def build(folder: Path) -> None:
-        for name, text in {**headers, "model.cpp": source}.items():
-            (folder / name).write_text(text)
-        command = [compiler, *OPTIONS, "-o", LIBRARY, "model.cpp"]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                check=False,
-                capture_output=True,
-                text=True,
-                timeout=BUILD_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            raise ToolError(f"{COMPILER} took longer than {BUILD_SECONDS} s") from None
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error" in line]
-            raise ToolError(f"{COMPILER} failed: {' | '.join(lines[:3]) or done.stderr[-300:]}")
-
-    key = [source, *headers.values(), *OPTIONS, _toolchain(compiler)]
-    return cached("batch", key, build)
-
-
-@cache
-def _toolchain(compiler: str) -> str:
-    """The compiler's version and the processor it compiles for."""
-    command = [compiler, "-march=native", "-Q", "--help=target", "--version"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    return f"{os.path.realpath(compiler)} {done.stdout}"
