@@ -1,0 +1,1 @@
+"""The reference simulator: one copy of a design, through Yosys's CXXRTL."""
