@@ -113,9 +113,7 @@ def matmul(a: Blocks, b: Blocks, accumulate: str = "fp32") -> NDArray[np.float32
         ValueError: shapes or block sizes do not fit, or `accumulate` is unknown.
     """
     method = check_accumulate(accumulate)
-    check_same_block_size(a, b)
-    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[1]:
-        raise ValueError(f"a and b must have shapes (M, K) and (N, K), not {a.shape} and {b.shape}")
+    check_product(a, b)
     y = np.empty((a.shape[0], b.shape[0]), np.float32)
     rows = max(1, MATMUL_VALUES // max(1, b.shape[0]))
     for start in range(0, a.shape[0], rows):
@@ -169,6 +167,13 @@ def check_same_block_size(a: Blocks, b: Blocks) -> None:
         raise ValueError(
             f"a and b must have the same block_size, not {a.block_size} and {b.block_size}"
         )
+
+
+def check_product(a: Blocks, b: Blocks) -> None:
+    """Raise TypeError or ValueError unless a and b are matrices in blocks along one K."""
+    check_same_block_size(a, b)
+    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[1]:
+        raise ValueError(f"a and b must have shapes (M, K) and (N, K), not {a.shape} and {b.shape}")
 
 
 def check_accumulate(how: str) -> Accumulate:

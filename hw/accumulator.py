@@ -1,4 +1,4 @@
-"""Accumulator: adds a stream of FP32 terms in order, one vector after the other."""
+"""Accumulator: adds streams of FP32 terms in order, several vectors in turn."""
 
 from typing import Any
 
@@ -6,48 +6,84 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import FP32
 from axs6.hw.fp32 import addition_steps
-from axs6.hw.layouts import fp32_layout
-from axs6.hw.pipeline import cascade
+from axs6.hw.layouts import fp32_layout, last_layout
+from axs6.hw.pipeline import Pipeline, in_lanes
 
-last_layout = data.StructLayout({"last": 1})
-"""Marks the last item of a vector."""
+MOST_INTERLEAVED = len(addition_steps()) + 1
 
 
 class Accumulator(wiring.Component):
-    """Adds terms to an FP32 accumulator that starts each vector at +0.
+    """Adds terms to FP32 accumulators that start each vector at +0.
 
-    `i` carries an FP32 term and `last`; `o` gives the total of each vector, `latency` cycles
-    after its last term, in an output register. The adder is combinational, so the accumulator
-    takes a term in every cycle, except while a total waits to be taken.
+    Item n belongs to vector n modulo `interleave`: that many vectors take turns, each of any
+    length, and the next one in the same turn follows its `last`. An item is an FP32 term for each
+    lane. The adder has `interleave` ranks of registers, which hold the accumulators: a vector's
+    sum comes out of the adder in the cycle in which its next term arrives, so a term enters in
+    every cycle, and the terms of one vector are added in their order.
+
+    `i` carries the terms and `last`; `o` gives the totals of each vector, `interleave` cycles
+    after its last terms. Interval 1.
+
+    Args:
+        lanes: accumulators side by side.
+        interleave: vectors that take turns, 1 to 4.
+
+    Raises:
+        ValueError: `interleave` is not an integer from 1 to 4.
     """
 
-    latency = 1
     interval = 1
 
-    def __init__(self) -> None:
-        terms = data.StructLayout({"data": fp32_layout, "carry": last_layout})
-        super().__init__(
-            {"i": In(stream.Signature(terms)), "o": Out(stream.Signature(fp32_layout))}
-        )
+    def __init__(self, lanes: int, interleave: int) -> None:
+        if (
+            isinstance(interleave, bool)
+            or not isinstance(interleave, int)
+            or not 1 <= interleave <= MOST_INTERLEAVED
+        ):
+            raise ValueError(
+                f"interleave must be an integer from 1 to {MOST_INTERLEAVED}, not {interleave!r}"
+            )
+        self._interleave = interleave
+        adders = in_lanes(addition_steps, lanes, interleave)
+        self._adder = Pipeline(adders, interleave, carry=last_layout)
+        values = data.ArrayLayout(fp32_layout, lanes)
+        terms = data.StructLayout({"data": values, "carry": last_layout})
+        super().__init__({"i": In(stream.Signature(terms)), "o": Out(stream.Signature(values))})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking the last terms of a vector to offering its totals."""
+        return self._interleave
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the adder, the accumulator and the output register."""
+        """Close the loop around the adder."""
         m = Module()
-        first = Signal(init=1)
-        total = Signal(FP32.width, reset_less=True)
-        waiting = Signal()
-        operands = Signal(data.StructLayout({"a": FP32.width, "b": FP32.width}))
-        m.d.comb += [operands.a.eq(Mux(first, 0, total)), operands.b.eq(self.i.payload.data.value)]
-        added = cascade(m, addition_steps(), operands)
+        m.submodules.adder = adder = self._adder
+        first = Signal(self._interleave, init=-1)
+        last = self.i.payload.carry.last
+        done = adder.o.payload.carry.last
+        returned = adder.o.valid & ~done
         m.d.comb += [
-            self.i.ready.eq(~waiting | self.o.ready),
-            self.o.valid.eq(waiting),
-            self.o.payload.value.eq(total),
+            adder.i.valid.eq(self.i.valid & (first[0] | returned)),
+            self.i.ready.eq(Mux(first[0], adder.i.ready, returned)),
+            self.o.valid.eq(adder.o.valid & done),
+            adder.o.ready.eq(Mux(done, self.o.ready, self.i.valid & ~first[0])),
+            adder.i.payload.carry.eq(self.i.payload.carry),
         ]
-        with m.If(self.i.ready):
-            m.d.sync += waiting.eq(self.i.valid & self.i.payload.carry.last)
-            with m.If(self.i.valid):
-                m.d.sync += [total.eq(added.value), first.eq(self.i.payload.carry.last)]
+        lanes = zip(
+            adder.i.payload.data,
+            self.i.payload.data,
+            adder.o.payload.data,
+            self.o.payload,
+            strict=True,
+        )
+        for operands, term, total, result in lanes:
+            m.d.comb += [
+                operands.a.eq(Mux(first[0], 0, total.value)),
+                operands.b.eq(term.value),
+                result.eq(total),
+            ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
         return m

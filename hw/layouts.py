@@ -1,6 +1,7 @@
 """Payload layouts of the units' ports, with every width taken from the golden specification."""
 
 from dataclasses import dataclass
+from math import prod
 
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
@@ -52,6 +53,16 @@ def pair_layout(block: int) -> data.StructLayout:
     return data.StructLayout({"a": block_layout(block), "b": block_layout(block)})
 
 
+def blocks_layout(block: int, count: int) -> data.StructLayout:
+    """Dense AXS-6 blocks side by side: their shared exponents, then their codes."""
+    return data.StructLayout(
+        {
+            "exponents": data.ArrayLayout(unsigned(EXPONENT_BITS), count),
+            "codes": data.ArrayLayout(data.ArrayLayout(unsigned(CODE_BITS), block), count),
+        }
+    )
+
+
 sum_layout = data.StructLayout({"sum": signed(SUM_BITS), "exponent": unsigned(EXPONENT_SUM_BITS)})
 """Result of a block dot product: sum / 961 * 2^(exponent - 254)."""
 
@@ -59,19 +70,28 @@ fp32_layout = data.StructLayout({"value": unsigned(FP32.width)})
 """One FP32 value as its bit pattern."""
 
 
+last_layout = data.StructLayout({"last": 1})
+"""Marks the last item of a vector."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One number, or one array of equal numbers, within a payload.
 
-    `name` joins nested names with dots; `offset` and `width` are bits; `count` is None for a
-    number and the length of an array; element i lies at `offset + i * width`.
+    `name` joins nested names with dots; `offset` and `width` are bits; `shape` is () for a number.
+    Element i of an array, counted in row-major order, lies at `offset + i * width`.
     """
 
     name: str
     offset: int
     width: int
     signed: bool
-    count: int | None
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
 
 
 def fields(layout: data.StructLayout) -> list[Field]:
@@ -86,9 +106,11 @@ def _collect(layout: data.StructLayout, prefix: str, base: int, found: list[Fiel
         name, offset = f"{prefix}{key}", base + field.offset
         if isinstance(field.shape, data.StructLayout):
             _collect(field.shape, f"{name}.", offset, found)
-        elif isinstance(field.shape, data.ArrayLayout):
-            element = Shape.cast(field.shape.elem_shape)
-            found.append(Field(name, offset, element.width, element.signed, field.shape.length))
         else:
-            shape = Shape.cast(field.shape)
-            found.append(Field(name, offset, shape.width, shape.signed, None))
+            shape: list[int] = []
+            element = field.shape
+            while isinstance(element, data.ArrayLayout):
+                shape.append(element.length)
+                element = element.elem_shape
+            number = Shape.cast(element)
+            found.append(Field(name, offset, number.width, number.signed, tuple(shape)))

@@ -1,6 +1,6 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -37,6 +37,57 @@ def cascade(m: Module, steps: Sequence[Step], value: Value) -> Any:
         m.d.comb += step.i.eq(value)
         value = step.o
     return value
+
+
+class Chain(Step):
+    """Steps one after the other, as one core."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = tuple(steps)
+        levels = sum(step.levels for step in steps)
+        super().__init__(steps[0].i.shape(), steps[-1].o.shape(), levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the steps."""
+        m = Module()
+        m.d.comb += self.o.eq(cascade(m, self._steps, self.i))
+        return m
+
+
+class Lanes(Step):
+    """Equal cores side by side, each with an element of the arrays `i` and `o`."""
+
+    def __init__(self, cores: Sequence[Step]) -> None:
+        self._cores = tuple(cores)
+        i, o = (data.ArrayLayout(port.shape(), len(cores)) for port in (cores[0].i, cores[0].o))
+        super().__init__(i, o, levels=cores[0].levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the cores."""
+        m = Module()
+        for index, core in enumerate(self._cores):
+            m.submodules[f"lane{index}"] = core
+            m.d.comb += [core.i.eq(self.i[index]), self.o[index].eq(core.o)]
+        return m
+
+
+def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> list[Step]:
+    """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
+
+    What lies between two ranks of registers becomes one core in each lane.
+
+    Args:
+        make: gives the steps of one lane, new ones in each call.
+        lanes: number of elements.
+        stages: ranks of registers that the pipeline will have.
+    """
+    levels = [step.levels for step in make()]
+    places = place_registers(levels, stages)
+    ends = [place + 1 for place in places if place >= 0] or [len(levels)]
+    copies = [make() for _ in range(lanes)]
+    return [
+        Lanes([Chain(steps[start:end]) for steps in copies]) for start, end in pairwise([0, *ends])
+    ]
 
 
 def _snake_case(name: str) -> str:

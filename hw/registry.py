@@ -5,7 +5,7 @@ Every command, test, benchmark and report finds a unit here.
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ from axs6.golden.decode import decode
 from axs6.golden.dot import add_block, block_dot
 from axs6.golden.encode import encode
 from axs6.golden.spec import BLOCK_SIZES, INPUT_FORMATS, OUTPUT_FORMATS, Rounding
+from axs6.hw.accumulator import MOST_INTERLEAVED
 from axs6.hw.block_dot import BlockDot
 from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
+from axs6.hw.matmul import Matmul
 
 Arrays = Mapping[str, NDArray[Any]]
 """Items of a stream: an array for each field of the payload, its first axis the items."""
@@ -36,6 +38,7 @@ class Unit:
         summary: what it does, in one line.
         component: class of the component; its keyword arguments are the unit's parameters.
         choices: values that each parameter with a fixed set of them may take.
+        samples: values of the parameters without such a set that regressions use, but `stages`.
         golden: gives the output items that the unit must produce for input items and parameters.
     """
 
@@ -44,6 +47,7 @@ class Unit:
     component: Callable[..., wiring.Component]
     choices: Mapping[str, tuple[Any, ...]]
     golden: Callable[[Arrays, Mapping[str, Any]], dict[str, NDArray[Any]]]
+    samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -67,6 +71,12 @@ class Unit:
         """The largest `stages` with these parameters."""
         component: Any = self.build(**{**given, "stages": 0})
         return int(component.most_stages)
+
+    def allowed(self, name: str) -> str:
+        """The values that a parameter may take, in a few characters."""
+        if name in self.choices:
+            return "|".join(map(str, self.choices[name]))
+        return f"0..{self.most_stages({})}" if name == "stages" else "1.."
 
     def build(self, **given: Any) -> wiring.Component:
         """The component with these parameters.
@@ -111,22 +121,48 @@ def _block_dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArra
 
 
 def _dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """All vectors at once: step k adds the k-th block of each vector that has one."""
     products = _block_dot(items, parameters)
-    ends = np.flatnonzero(items["last"])
-    starts = np.concatenate([[0], ends[:-1] + 1]) if ends.size else ends
-    lengths = ends + 1 - starts
-    totals = np.zeros(len(ends), np.uint32)
+    totals = _reduce(products["sum"], products["exponent"], items["last"], parameters)
+    return {"value": totals}
+
+
+def _matmul(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    sides = []
+    for name, axis in (("a", 2), ("b", 1)):
+        codes = np.expand_dims(items[f"{name}.codes"].astype(np.uint8), axis)
+        exponents = np.expand_dims(items[f"{name}.exponents"].astype(np.uint8), axis)
+        shape = (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
+        sides.append(Blocks(exponents, np.zeros_like(exponents), codes, shape))
+    sums, exponents = block_dot(*sides)
+    return {"values": _reduce(sums, exponents, items["last"], parameters)}
+
+
+def _reduce(
+    sums: NDArray[Any], exponents: NDArray[Any], last: NDArray[Any], parameters: Mapping[str, Any]
+) -> NDArray[np.uint32]:
+    """FP32 results of the vectors that take turns in a stream, in the order of their last items.
+
+    All vectors at once: step k adds the k-th block of each vector that has one.
+    """
+    turns = parameters["interleave"]
+    starts, ends = [], []
+    for turn in range(turns):
+        stops = np.flatnonzero(last[turn::turns])
+        ends.append(stops * turns + turn)
+        starts.append(np.concatenate([[-1], stops[:-1]])[: len(stops)] * turns + turns + turn)
+    order = np.argsort(np.concatenate(ends))
+    start, end = (np.concatenate(each).astype(np.int64)[order] for each in (starts, ends))
+    lengths = (end - start) // turns + 1
+    totals = np.zeros((len(end), *sums.shape[1:]), np.uint32)
     for k in range(int(lengths.max(initial=0))):
         active = np.flatnonzero(lengths > k)
-        item = starts[active] + k
-        totals[active] = add_block(
-            totals[active], products["sum"][item], products["exponent"][item]
-        )
-    return {"value": fp32.divide_by_scale(totals)}
+        item = start[active] + k * turns
+        totals[active] = add_block(totals[active], sums[item], exponents[item])
+    return fp32.divide_by_scale(totals)
 
 
 _BLOCK = {"block": BLOCK_SIZES}
+_REDUCTION = {**_BLOCK, "interleave": tuple(range(1, MOST_INTERLEAVED + 1))}
 
 UNITS: Mapping[str, Unit] = {
     unit.name: unit
@@ -156,8 +192,16 @@ UNITS: Mapping[str, Unit] = {
             "dot",
             "a stream of block pairs becomes one FP32 result for each vector",
             Dot,
-            _BLOCK,
+            _REDUCTION,
             _dot,
+        ),
+        Unit(
+            "matmul",
+            "streams of R rows and C columns of blocks become an R x C tile of FP32 results",
+            Matmul,
+            _REDUCTION,
+            _matmul,
+            {"rows": (4, 1, 3), "columns": (4, 2, 1)},
         ),
     )
 }

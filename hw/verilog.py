@@ -40,7 +40,7 @@ class Generated:
 def stream_fields(manifest: Mapping[str, Any], name: str) -> list[Field]:
     """Payload fields of the stream called `name` in a manifest."""
     described = next(each for each in manifest["streams"] if each["name"] == name)
-    return [Field(**field) for field in described["fields"]]
+    return [Field(**{**field, "shape": tuple(field["shape"])}) for field in described["fields"]]
 
 
 def generate(unit: str, **parameters: Any) -> Generated:

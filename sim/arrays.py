@@ -16,16 +16,12 @@ def element_type(field: Field) -> np.dtype[Any]:
     return np.dtype(f"{'i' if field.signed else 'u'}{size // 8}")
 
 
-def column(array: NDArray[Any], field: Field) -> NDArray[Any]:
-    """Items of a field, contiguous and in its element type."""
-    return np.ascontiguousarray(array, element_type(field))
-
-
 def room(rows: int, field: Field) -> NDArray[Any]:
     """An array for `rows` items of a field, not filled in."""
-    return np.empty(rows if field.count is None else (rows, field.count), element_type(field))
+    return np.empty((rows, *field.shape), element_type(field))
 
 
-def pointers(arrays: Sequence[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
-    """Addresses of arrays, as C takes them; the arrays must be kept while they are in use."""
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+def pointers(arrays: Sequence[NDArray[Any] | None]) -> ctypes.Array[ctypes.c_void_p]:
+    """Addresses of arrays as C takes them, which must be kept while in use; None is a null."""
+    addresses = [None if array is None else array.ctypes.data for array in arrays]
+    return (ctypes.c_void_p * len(arrays))(*addresses)

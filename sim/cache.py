@@ -5,6 +5,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 
@@ -14,6 +16,17 @@ def cache_folder() -> Path:
         return Path(folder)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "axs6"
+
+
+@cache
+def sources(*packages: str) -> str:
+    """Digest of the source files of packages: what they generate is theirs as long as it stays."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for file in sorted(files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith((".py", ".hpp")):
+                digest.update(f"{package} {file.name}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path:

@@ -12,7 +12,7 @@ from axs6.sim.process import child_process, first_error
 from axs6.sim.tools import ToolError
 
 COMPILER = "g++"
-OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
 BUILD_SECONDS = 600
 
 SOURCE, LIBRARY = "model.cpp", "model.so"
@@ -30,9 +30,7 @@ def check_compiler(needed_by: str) -> str:
     return compiler
 
 
-def compiled(
-    kind: str, needed_by: str, files: Mapping[str, str], options: Sequence[str] = ()
-) -> Path:
+def compiled(kind: str, needed_by: str, files: Mapping[str, str], options: Sequence[str]) -> Path:
     """The shared library that `model.cpp` among `files` becomes, from the cache if it is there.
 
     Args:

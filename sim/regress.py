@@ -81,9 +81,9 @@ class Regression:
 def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Parameters of a unit under which it is tested, default ones first.
 
-    Every combination of formats and roundings occurs, and between them every block size and
-    number of stages in `STAGES`. Parameters in `given` keep their value; with all of them given
-    there is one configuration.
+    Every combination of formats, roundings and interleaves occurs, and between them every block
+    size, number of stages in `STAGES` and other value in the unit's samples. Parameters in `given`
+    keep their value; with all of them given there is one configuration.
     """
     entry = find(unit)
     fixed = entry.parameters(given)
@@ -95,10 +95,12 @@ def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     blocks = free.pop("block", [fixed["block"]])
     combinations = [dict(zip(free, values, strict=True)) for values in product(*free.values())]
     stages = STAGES if "stages" not in given else (fixed["stages"],)
-    count = max(len(combinations), len(blocks), len(stages))
+    samples = {name: values for name, values in entry.samples.items() if name not in given}
+    count = max(map(len, (combinations, blocks, stages, *samples.values())))
     chosen = []
     for k in range(count):
         each = {**fixed, "block": blocks[k % len(blocks)], **combinations[k % len(combinations)]}
+        each |= {name: values[k % len(values)] for name, values in samples.items()}
         ranks = stages[k % len(stages)]
         chosen.append({**each, "stages": entry.most_stages(each) if ranks is None else ranks})
     return chosen

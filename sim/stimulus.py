@@ -211,7 +211,7 @@ def _dot_corners(parameters: Parameters) -> Items:
         steps = rng.integers(0, 30, length)
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
     vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
-    return vector_items(vectors)
+    return in_turns(vector_items(vectors), parameters["interleave"])
 
 
 def vector_items(vectors: Sequence[Vector]) -> Items:
@@ -229,20 +229,69 @@ def vector_items(vectors: Sequence[Vector]) -> Items:
     }
 
 
-def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Vectors of 1 to 16 blocks, whose exponents lie within 1 to 40 binades of each other."""
-    shape = (count, parameters["block"])
+def in_turns(items: Items, turns: int) -> Items:
+    """The vectors of a stream shared out among `turns` streams, whose items then take turns.
+
+    Streams that are too short get vectors of one item, a copy of the first one.
+    """
+    ends = np.flatnonzero(items["last"]) + 1
+    bounds = np.concatenate([[0], ends[np.arange(1, turns) * len(ends) // turns - 1], ends[-1:]])
+    lengths = np.diff(bounds)
+    index = np.zeros((lengths.max(), turns), np.int64)
+    last = np.ones(index.shape, np.int64)
+    for turn, (start, length) in enumerate(zip(bounds, lengths, strict=False)):
+        index[:length, turn] = np.arange(start, start + length)
+        last[:length, turn] = items["last"][start : start + length]
+    return {**{name: array[index.ravel()] for name, array in items.items()}, "last": last.ravel()}
+
+
+def _random_turns(rng: Generator, count: int, turns: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """`last` of items whose vectors of 1 to 16 blocks take turns, and the vector of each item."""
     last = rng.random(count) < rng.choice([0.06, 0.3, 1.0], count, p=[0.8, 0.15, 0.05])
-    last[-1] = True
-    vector = np.concatenate([[0], np.cumsum(last)[:-1]])
-    vectors = int(vector[-1]) + 1
-    top = rng.integers(0, EXPONENT_MAX + 1, (vectors, 2))
-    middle = rng.integers(100, 156, (vectors, 2))
-    top = np.where(rng.random((vectors, 1)) < 0.5, middle, top)
+    last[-turns:] = True
+    vector = np.zeros(count, np.int64)
+    vectors = 0
+    for turn in range(min(turns, count)):
+        ends = last[turn::turns]
+        vector[turn::turns] = vectors + np.cumsum(ends) - ends
+        vectors += int(ends.sum())
+    return last, vector
+
+
+def _random_exponents(rng: Generator, vector: NDArray[Any], width: int) -> NDArray[Any]:
+    """Exponents of `width` blocks in each item, within 20 binades of each other in a vector."""
+    vectors = int(vector.max()) + 1
+    top = rng.integers(0, EXPONENT_MAX + 1, (vectors, 1))
+    top = np.where(rng.random((vectors, 1)) < 0.5, rng.integers(100, 156, (vectors, 1)), top)
     spread = rng.integers(1, 21, (vectors, 1))[vector]
-    exponents = np.maximum(top[vector] - rng.integers(0, spread, (count, 2)), 0)
+    return np.maximum(top[vector] - rng.integers(0, spread, (len(vector), width)), 0)
+
+
+def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    shape = (count, parameters["block"])
+    last, vector = _random_turns(rng, count, parameters["interleave"])
+    exponents = np.concatenate([_random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
     items = _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
     return {**items, "last": last.astype(np.int64)}
+
+
+def _matmul_corners(parameters: Parameters) -> Items:
+    """The corners of the dot product, in every row and column at once."""
+    items = _dot_corners(parameters)
+    tile: Items = {"last": items["last"]}
+    for side, count in (("a", parameters["rows"]), ("b", parameters["columns"])):
+        tile[f"{side}.exponents"] = np.repeat(items[f"{side}.exponent"][:, None], count, axis=1)
+        tile[f"{side}.codes"] = np.repeat(items[f"{side}.codes"][:, None], count, axis=1)
+    return tile
+
+
+def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    last, vector = _random_turns(rng, count, parameters["interleave"])
+    items: Items = {"last": last.astype(np.int64)}
+    for side, width in (("a", parameters["rows"]), ("b", parameters["columns"])):
+        items[f"{side}.exponents"] = _random_exponents(rng, vector, width)
+        items[f"{side}.codes"] = _random_codes(rng, (count, width, parameters["block"]))
+    return items
 
 
 STIMULI: Mapping[str, Stimulus] = {
@@ -250,5 +299,6 @@ STIMULI: Mapping[str, Stimulus] = {
     "decoder": Stimulus(_decoder_corners, _decoder_random),
     "block_dot": Stimulus(_block_dot_corners, _block_dot_random),
     "dot": Stimulus(_dot_corners, _dot_random),
+    "matmul": Stimulus(_matmul_corners, _matmul_random),
 }
 """For each unit in the registry."""

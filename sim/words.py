@@ -1,6 +1,7 @@
 """Stream items as arrays, and as the integers that a payload port carries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,37 @@ from numpy.typing import NDArray
 from axs6.hw.layouts import Field
 
 
-def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+@dataclass(frozen=True)
+class Rows:
+    """Items that are rows of an array: item n is `array[index[n]]`.
+
+    Args:
+        array: an integer array, its first axis the rows.
+        index: int32, shape (items,).
+
+    Raises:
+        IndexError: the array has no such row.
+    """
+
+    array: NDArray[Any]
+    index: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        rows = len(self.array)
+        if self.index.size and not 0 <= self.index.min() <= self.index.max() < rows:
+            raise IndexError(f"index must be in 0 to {rows - 1}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the items."""
+        return (*self.index.shape, *self.array.shape[1:])
+
+
+Items = Mapping[str, "NDArray[Any] | Rows"]
+"""Items of a stream by field: arrays whose first axis is the items, or rows of arrays."""
+
+
+def item_count(items: Items, fields: Sequence[Field]) -> int:
     """Number of items in arrays for `fields`.
 
     Raises:
@@ -23,19 +54,23 @@ def item_count(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> in
     for name, field in known.items():
         if name not in items:
             raise ValueError(f"input {name!r} is missing")
-        array = items[name]
-        if array.dtype.kind not in "iub":
-            raise ValueError(f"input {name!r} must have an integer dtype, not {array.dtype}")
-        if not array.ndim:
+        dtype, shape = _source(items[name]).dtype, items[name].shape
+        if dtype.kind not in "iub":
+            raise ValueError(f"input {name!r} must have an integer dtype, not {dtype}")
+        if not shape:
             raise ValueError(f"input {name!r} must have an axis of items, not shape ()")
-        count = array.shape[0] if count is None else count
-        expected = (count,) if field.count is None else (count, field.count)
-        if array.shape != expected:
-            raise ValueError(f"input {name!r} must have shape {expected}, not {array.shape}")
+        count = shape[0] if count is None else count
+        expected = (count, *field.shape)
+        if shape != expected:
+            raise ValueError(f"input {name!r} must have shape {expected}, not {shape}")
     return count or 0
 
 
-def check_items(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> int:
+def _source(items: NDArray[Any] | Rows) -> NDArray[Any]:
+    return items.array if isinstance(items, Rows) else items
+
+
+def check_items(items: Items, fields: Sequence[Field]) -> int:
     """Number of items in arrays for `fields`, whose values must fit them.
 
     Raises:
@@ -43,7 +78,7 @@ def check_items(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> i
     """
     count = item_count(items, fields)
     for field in fields:
-        values = items[field.name]
+        values = _source(items[field.name])
         low = -(1 << field.width - 1) if field.signed else 0
         high = low + (1 << field.width) - 1
         if values.size and (int(values.min()) < low or int(values.max()) > high):
@@ -60,7 +95,7 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
     count = check_items(items, fields)
     bits = np.zeros((count, payload_width(fields)), np.uint8)
     for field in fields:
-        elements = items[field.name].astype(np.int64).reshape(count, field.count or 1, 1)
+        elements = items[field.name].astype(np.int64).reshape(count, field.count, 1)
         places = elements >> np.arange(field.width) & 1
         end = field.offset + places.shape[1] * field.width
         bits[:, field.offset : end] = places.reshape(count, end - field.offset)
@@ -77,13 +112,11 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
     bits = np.unpackbits(rows, axis=1, bitorder="little").astype(np.int64)
     items = {}
     for field in fields:
-        count = 1 if field.count is None else field.count
-        places = bits[:, field.offset : field.offset + count * field.width]
+        places = bits[:, field.offset : field.offset + field.count * field.width]
         weights = 1 << np.arange(field.width, dtype=np.int64)
         if field.signed:
             weights[-1] = -weights[-1]
-        values = places.reshape(len(words), count, field.width) @ weights
-        items[field.name] = values[:, 0] if field.count is None else values
+        items[field.name] = places.reshape(len(words), *field.shape, field.width) @ weights
     return items
 
 
@@ -93,6 +126,16 @@ def completing(items: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     return np.arange(len(next(iter(items.values())))) if last is None else np.flatnonzero(last)
 
 
+def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:
+    """Where a stream of vectors that take turns can be divided: item numbers, ends included.
+
+    At each of them the next item has the first turn, and all vectors before it have ended.
+    """
+    rounds = last[: len(last) // turns * turns].reshape(-1, turns).astype(bool)
+    inner = (np.flatnonzero(rounds.all(axis=1)) + 1) * turns
+    return np.unique(np.concatenate([[0], inner, [len(last)]]))
+
+
 def payload_width(fields: Sequence[Field]) -> int:
     """Bits of the payload that `fields` fill."""
-    return max(field.offset + (field.count or 1) * field.width for field in fields)
+    return max(field.offset + field.count * field.width for field in fields)

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from axs6.synth.process import run_jobs
 from axs6.synth.report import AreaReport, Part, Resources
 from axs6.synth.targets import (
     ABC_SCRIPT,
+    GATES,
     GENLIB,
     LIBRARY,
     MAP_SCRIPT,
@@ -54,12 +55,12 @@ def area(
             library or lacks a gate or register that the design needs, Verilog that Yosys rejects,
             or a run over the time limit.
     """
-    source = _check(top, target, liberty, timeout)
+    source = check(top, target, liberty, timeout)
     kind = "liberty" if liberty else target
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
         jobs = [Path(folder, "flat"), Path(folder, "nested")]
         for job in jobs:
-            _write_job(job, verilog, top, kind, liberty, flatten=job.name == "flat")
+            write_job(job, verilog, top, kind, liberty, flatten=job.name == "flat")
         flat, nested = run_jobs(jobs, timeout=timeout, source=source)
     total = _Measured(kind, source, flat)
     parted = _Measured(kind, source, nested or flat)
@@ -96,7 +97,7 @@ class _Measured:
         )
 
 
-def _check(top: str, target: str, liberty: Path | None, timeout: float) -> str:
+def check(top: str, target: str, liberty: Path | None, timeout: float) -> str:
     """Check the arguments and return how messages name the target."""
     if not timeout > 0:
         raise SynthesisError(f"timeout must be more than 0 seconds, not {timeout:g}")
@@ -118,8 +119,15 @@ def _check(top: str, target: str, liberty: Path | None, timeout: float) -> str:
     return f"library {liberty}"
 
 
-def _write_job(
-    job: Path, verilog: str, top: str, target: str, liberty: Path | None, *, flatten: bool
+def write_job(
+    job: Path,
+    verilog: str,
+    top: str,
+    target: str,
+    liberty: Path | None,
+    *,
+    flatten: bool,
+    expand: Sequence[str] = (),
 ) -> None:
     """Write the files that a worker and the commands of its target read."""
     job.mkdir()
@@ -130,10 +138,12 @@ def _write_job(
         "registers": registers,
         "rest": rest,
         "liberty": LIBRARY if liberty else None,
+        "expand": list(expand),
     }
     (job / "job.json").write_text(json.dumps(content))
     (job / "design.v").write_text(verilog, encoding="utf-8")
     (job / MAP_SCRIPT).write_text(ABC_SCRIPT)
     (job / GENLIB).write_text(gates.genlib())
+    (job / GATES).write_text(gates.verilog())
     if liberty:
         (job / LIBRARY).symlink_to(liberty.resolve())

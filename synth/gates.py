@@ -61,6 +61,17 @@ def genlib() -> str:
     return "\n".join([*gates, *constants, ""])
 
 
+def verilog() -> str:
+    """Return the gates as Verilog modules, in the words of their functions."""
+    modules = []
+    for name, (_, function) in _LOGIC.items():
+        inputs = sorted(set(re.findall("[A-DS]", function)))
+        expression = function.replace("*", "&").replace("+", "|").replace("!", "~")
+        ports = ", ".join([*(f"input {pin}" for pin in inputs), "output Y"])
+        modules.append(f"module {name}({ports}); assign Y = {expression}; endmodule")
+    return "\n".join([*modules, ""])
+
+
 def is_gate(name: str) -> bool:
     """Say whether a cell is a gate of this library (not storage)."""
     return name in _LOGIC

@@ -17,6 +17,7 @@ libraries it takes 17 to 18 % less area than `&dch -f; &nf`. It maps once: ABC a
 restructures some netlists that were mapped to a library without a buffer."""
 
 GENLIB: Final = "gates.genlib"
+GATES: Final = "gates.v"
 LIBRARY: Final = "library.lib"
 MAP_SCRIPT: Final = "map.abc"
 
@@ -85,6 +86,26 @@ def commands(target: str, top: str, *, flatten: bool) -> tuple[list[str], list[s
     else:
         registers, library = f"dfflibmap -liberty {LIBRARY}", f"-liberty {LIBRARY}"
     return [synth, registers], ["opt_clean", f"abc {library} -script {MAP_SCRIPT}", "opt_clean"]
+
+
+def expansion(target: str, top: str) -> list[str]:
+    """Return the Yosys commands that turn the gates of a mapped design into their logic.
+
+    Raises:
+        SynthesisError: the target is an FPGA.
+    """
+    if target in _FPGA_COMMANDS:
+        raise SynthesisError(f"a netlist must be of gates to be simulated, not of {target} cells")
+    read = f"read_verilog {GATES}" if target == "generic" else f"read_liberty {LIBRARY}"
+    return [
+        read,
+        "proc",
+        f"hierarchy -top {top}",
+        "flatten",
+        "simplemap",
+        "opt_clean",
+        "rename -top top",
+    ]
 
 
 def figures(target: str, cells: Mapping[str, int], costs: Costs) -> Figures:

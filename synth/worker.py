@@ -1,8 +1,9 @@
 """The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
 
-It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, and `liberty`, the
-library's file name or null) and `design.v`, and writes `result.json`: null where the hierarchy was
-asked for and the design has none, otherwise
+It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `liberty`, the
+library's file name or null, and `expand`, the commands that turn the mapped cells into their logic)
+and `design.v`. With `expand` it writes the netlist that they leave, as `result.json`; otherwise
+`result.json` is null where the hierarchy was asked for and the design has none, or has
 
 - `yosys`: the version,
 - `modules`: for each module its `cells` (counts by type) and `instances` (name to module),
@@ -104,11 +105,19 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
+    yosys.run(*job["registers"], *job["rest"], *job["expand"], "delete t:$scopeinfo")
+    return {"modules": yosys.netlist()}
+
+
 def main() -> None:
     """Do the job in the working directory."""
     job = json.loads(Path("job.json").read_text())
     yosys = _Yosys()
     yosys.run("read_verilog design.v", f"hierarchy -check -top {job['top']}")
+    if job["expand"]:
+        Path("result.json").write_text(json.dumps(_expanded(yosys, job)))
+        return
     wanted = job["flatten"] or _merge_identical(yosys, job["top"])
     result = _measure(yosys, job) if wanted else None
     Path("result.json").write_text(json.dumps(result))

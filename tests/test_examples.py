@@ -37,7 +37,7 @@ def sessions() -> list[tuple[str, str, str]]:
         for fence in re.findall(r"^```\n(\$ axs6 .*?)^```", page.read_text(), re.M | re.S):
             for part in fence.split("$ axs6 ")[1:]:
                 command, _, output = part.partition("\n")
-                if command.split()[0] in SESSIONS:
+                if command.split()[0] in SESSIONS and "--exhaustive" not in command:
                     found.append((page.name, command, output))
     return found
 

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from axs6.commands.options import Block, Format, Json, Rounding, Stages, given
+from axs6.commands.options import (
+    Block,
+    Columns,
+    Format,
+    Interleave,
+    Json,
+    Rounding,
+    Rows,
+    Stages,
+    given,
+)
 
 
 def run(
@@ -18,6 +28,9 @@ def run(
     stages: Stages = None,
     format: Format = None,
     rounding: Rounding = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    interleave: Interleave = None,
     timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
     json: Json = None,
 ) -> None:
@@ -31,7 +44,15 @@ def run(
     from axs6.synth.tables import render
 
     out = console(json)
-    parameters = given(block=block, stages=stages, format=format, rounding=rounding)
+    parameters = given(
+        block=block,
+        stages=stages,
+        format=format,
+        rounding=rounding,
+        rows=rows,
+        columns=columns,
+        interleave=interleave,
+    )
     made = [generate(unit, **parameters) for unit in units]
     reports = []
     for each in made:

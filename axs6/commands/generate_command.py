@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from axs6.commands.options import Block, Format, Rounding, Stages, given
+from axs6.commands.options import (
+    Block,
+    Columns,
+    Format,
+    Interleave,
+    Rounding,
+    Rows,
+    Stages,
+    given,
+)
 
 
 def run(
@@ -15,6 +24,9 @@ def run(
     stages: Stages = None,
     format: Format = None,
     rounding: Rounding = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    interleave: Interleave = None,
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
@@ -23,7 +35,15 @@ def run(
     from axs6.commands.output import console, write_generated
     from axs6.hw.verilog import generate
 
-    parameters = given(block=block, stages=stages, format=format, rounding=rounding)
+    parameters = given(
+        block=block,
+        stages=stages,
+        format=format,
+        rounding=rounding,
+        rows=rows,
+        columns=columns,
+        interleave=interleave,
+    )
     made = generate(unit, **parameters)
     paths = write_generated(output, made)
     latency, interval = made.manifest["latency"], made.manifest["interval"]

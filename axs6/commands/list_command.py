@@ -17,9 +17,7 @@ def run(json: Json = None) -> None:
     for unit in UNITS.values():
         settings = []
         for name, default in unit.defaults.items():
-            choices = unit.choices.get(name)
-            values = "|".join(map(str, choices)) if choices else f"0..{unit.most_stages({})}"
-            settings.append(f"{name}={default} ({values})")
+            settings.append(f"{name}={default} ({unit.allowed(name)})")
         table.add_row(unit.name, unit.summary, "\n".join(settings))
     console(json).print(table)
     write_json(

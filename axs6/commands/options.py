@@ -15,6 +15,11 @@ Format = Annotated[
     typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
 ]
 Rounding = Annotated[str | None, typer.Option(help="nearest or toward_zero.")]
+Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
+Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
+Interleave = Annotated[
+    int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 4.", metavar="N")
+]
 Json = Annotated[
     str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
 ]

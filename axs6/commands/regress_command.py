@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from axs6.commands.options import Block, Format, Json, Rounding, Stages, given
+from axs6.commands.options import (
+    Block,
+    Columns,
+    Format,
+    Interleave,
+    Json,
+    Rounding,
+    Rows,
+    Stages,
+    given,
+)
 
 WAVES_FOLDER = Path("waves")
 
@@ -16,6 +26,9 @@ def run(
     stages: Stages = None,
     format: Format = None,
     rounding: Rounding = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    interleave: Interleave = None,
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
     seed: Annotated[int, typer.Option(help="Of the random items and stalls.")] = 0,
     items: Annotated[int, typer.Option(help="Random items at full rate, for each unit.")] = 10_000,
@@ -37,7 +50,15 @@ def run(
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
-    parameters = given(block=block, stages=stages, format=format, rounding=rounding)
+    parameters = given(
+        block=block,
+        stages=stages,
+        format=format,
+        rounding=rounding,
+        rows=rows,
+        columns=columns,
+        interleave=interleave,
+    )
     runs = [(unit, each) for unit in units or UNITS for each in configurations(unit, parameters)]
     for unit, configuration in runs:
         find(unit).build(**configuration)

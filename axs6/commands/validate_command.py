@@ -1,23 +1,64 @@
 """`axs6 validate`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from axs6.commands.options import Json
 
+BLOCKS = 2000
+
 
 def run(
     seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
     blocks: Annotated[
-        int, typer.Option(help="Random blocks for each dtype and block size.")
-    ] = 2000,
+        int | None,
+        typer.Option(help="Random blocks for each dtype and block size.", show_default=str(BLOCKS)),
+    ] = None,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Compare the simulated RTL over whole spaces.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="With --exhaustive: spaces with this in their name.", metavar="TEXT"),
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(help="With --exhaustive: part N of M of each space.", metavar="N/M"),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --exhaustive: file by which an interrupted run goes on.",
+            show_default="in the cache",
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Compare the golden model with exact rational arithmetic that shares no code with it.
 
+    With --exhaustive, compare the RTL in the batch simulator with the golden model instead, on
+    every input of whole spaces, billions of them. A run that is interrupted goes on where it
+    stopped when it is started again, as long as hardware and model stay the same.
+
     Example: axs6 validate --blocks 500
     """
+    if not exhaustive:
+        for name, value in (("only", only), ("share", share), ("state", state)):
+            if value:
+                raise ValueError(f"--{name} needs --exhaustive")
+        _against_definitions(seed, BLOCKS if blocks is None else blocks, json)
+        return
+    if blocks is not None:
+        raise ValueError("--blocks does not go with --exhaustive")
+    from axs6.commands.exhaustive import enumerate_spaces
+
+    enumerate_spaces(seed, only or [], share or "1/1", state, json)
+
+
+def _against_definitions(seed: int, blocks: int, json: str | None) -> None:
+    """The golden model against the exact one."""
     from dataclasses import asdict
 
     from axs6.commands.output import console, write_json

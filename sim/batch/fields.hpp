@@ -22,16 +22,29 @@ template <int N, class Vector> INLINE void transpose(Vector* x) {
   }
 }
 
-template <int BITS, int COUNT> constexpr int TILE = 128 / BITS < COUNT ? 128 / BITS : COUNT;
+// Rows and elements that are transposed together: a power of two that divides COUNT.
+template <int BITS, int COUNT> constexpr int TILE = 128 / BITS < (COUNT & -COUNT) ? 128 / BITS : COUNT & -COUNT;
+
+// Rows of an array for the items of all copies: the items' own numbers, or what an index gives.
+struct Chosen {
+  int64_t buffer[LANES];
+  const int64_t* row;
+  Chosen(const int32_t* index, const int64_t* item) : row(index ? buffer : item) {
+    if (index)
+      for (int l = 0; l < LANES; l++) buffer[l] = index[item[l]];
+  }
+};
 
 // Element l of signal[j] is element j of row[l] of an array with COUNT elements a row.
 template <int BITS, int COUNT>
 INLINE void load_field(V<BITS>* signal, const void* array, const int64_t* row) {
   auto base = (const U<BITS>*)array;
-  if constexpr (COUNT == 1) {
-    U<BITS> gathered[LANES];
-    for (int l = 0; l < LANES; l++) gathered[l] = base[row[l]];
-    memcpy(signal, gathered, sizeof gathered);
+  if constexpr (TILE<BITS, COUNT> == 1) {
+    for (int j = 0; j < COUNT; j++) {
+      U<BITS> gathered[LANES];
+      for (int l = 0; l < LANES; l++) gathered[l] = base[row[l] * COUNT + j];
+      memcpy(&signal[j], gathered, sizeof gathered);
+    }
   } else {
     constexpr int N = TILE<BITS, COUNT>;
     using Vector = typename Pack<U<BITS>, N>::type;
@@ -48,10 +61,12 @@ INLINE void load_field(V<BITS>* signal, const void* array, const int64_t* row) {
 template <int BITS, int COUNT>
 INLINE void store_field(const V<BITS>* signal, void* array, const int64_t* row) {
   auto base = (U<BITS>*)array;
-  if constexpr (COUNT == 1) {
-    U<BITS> scattered[LANES];
-    memcpy(scattered, signal, sizeof scattered);
-    for (int l = 0; l < LANES; l++) base[row[l]] = scattered[l];
+  if constexpr (TILE<BITS, COUNT> == 1) {
+    for (int j = 0; j < COUNT; j++) {
+      U<BITS> scattered[LANES];
+      memcpy(scattered, &signal[j], sizeof scattered);
+      for (int l = 0; l < LANES; l++) base[row[l] * COUNT + j] = scattered[l];
+    }
   } else {
     constexpr int N = TILE<BITS, COUNT>;
     using Vector = typename Pack<U<BITS>, N>::type;

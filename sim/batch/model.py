@@ -1,17 +1,17 @@
 """The C++ of a whole model: state, ports, one step, and how arrays reach the ports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from axs6.hw.layouts import Field
-from axs6.sim.batch.emit import Emitter, Value, element_bits, unsigned
+from axs6.sim.batch.emit import Emitter, Function
+from axs6.sim.batch.function import NOINLINE, block, function, stored
 from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
+from axs6.sim.batch.schedule import Group, schedule
+from axs6.sim.batch.values import Value, element_bits, unsigned
 
 RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
 SOURCES = Path(__file__).parent
-
-NOINLINE = "__attribute__((noinline))"
-"""A step is compiled once, not into every loop that calls it."""
 
 CONTROL_INPUTS = ("i__valid", "o__ready", "rst")
 CONTROL_OUTPUTS = ("i__ready", "o__valid")
@@ -28,54 +28,93 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
     Raises:
         NetlistError: a cell has no vector form.
     """
-    values: dict[Word, Value] = {}
-    for name in CONTROL_INPUTS:
-        for word in netlist.inputs.get(name, []):
-            values[word] = Value(f"in.{name}", 8, -1, 0)
-    elements = [f"in.f{f}[{e}]" for f, field in enumerate(inputs) for e in range(field.count or 1)]
-    for word, text in zip(netlist.inputs[INPUT], elements, strict=True):
-        values[word] = _stored(text, word.width)
-    for index, register in enumerate(netlist.registers):
-        values[register.output] = _kept(f"s.r{index}", register.output.width)
-    emitter = Emitter(values)
-    for cell in netlist.cells:
-        emitter.cell(cell)
-    body = emitter.lines
-    body += _results(emitter, netlist, outputs)
-    body += _updates(emitter, netlist.registers)
+    functions: dict[Netlist, Function] = {}
+    for index, inner in enumerate(netlist.functions):
+        functions[inner] = function(inner, f"f{index}", functions)
     parts = [
         '#include "fields.hpp"',
+        *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
         _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + _members(inputs)),
         _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
-        _function("void reset(State& s)", _initials(netlist.registers)),
-        _function(f"{NOINLINE} void step(State& s, const In& in, Out& out)", body),
-        _function(
-            "inline void load(In& in, const void* const* arrays, const int64_t* row)",
-            _moves("load", "in", inputs),
+        block("static void reset(State& s)", _initials(netlist.registers)),
+        block(
+            f"static {NOINLINE} void step(State& s, const In& in, Out& out)",
+            _step(netlist, inputs, outputs, functions),
         ),
-        _function(
-            "inline void store(const Out& out, void* const* arrays, const int64_t* row)",
-            _moves("store", "out", outputs),
+        block(
+            "static inline void load(In& in, const void* const* arrays, "
+            "const int32_t* const* index, const int64_t* row)",
+            _moves("load", "in", inputs, "Chosen(index[{}], row).row"),
+        ),
+        block(
+            "static inline void store(const Out& out, void* const* arrays, const int64_t* row)",
+            _moves("store", "out", outputs, "row"),
         ),
         '#include "stream.hpp"',
     ]
     return "\n".join(parts) + "\n"
 
 
+def _step(
+    netlist: Netlist,
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    functions: Mapping[Netlist, Function],
+) -> list[str]:
+    """One clock cycle: outputs and the registers' next values first, then the registers."""
+    values: dict[Word, Value] = {}
+    for name in CONTROL_INPUTS:
+        for word in netlist.inputs.get(name, []):
+            values[word] = Value(f"in.{name}", 8, -1, 0)
+    elements = [f"in.f{f}[{e}]" for f, field in enumerate(inputs) for e in range(field.count)]
+    for word, text in zip(netlist.inputs[INPUT], elements, strict=True):
+        values[word] = Value(text, element_bits(word.width), 0, (1 << word.width) - 1)
+    number = {register: index for index, register in enumerate(netlist.registers)}
+    for register, index in number.items():
+        values[register.output] = stored(f"s.r{index}", register.output.width)
+    emitter = Emitter(values, functions)
+    always, *guarded = schedule(netlist, OUTPUT, "o__valid")
+    commits = _group(emitter, always, number, netlist, outputs)
+    for name in CONTROL_OUTPUTS:
+        emitter.lines.append(f"out.{name} = {emitter.truth(netlist.outputs[name][0]).text};")
+    for index, group in enumerate(guarded):
+        assert group.guard is not None
+        active = _active(emitter, group.guard.operand, group.guard.high)
+        emitter.lines.append(f"const bool g{index} = any_true({active});")
+        emitter.lines += [
+            f"V<{element_bits(register.output.width)}> n{number[register]};"
+            for register in group.registers
+        ]
+        emitter.lines.append(f"if (g{index}) {{")
+        inner = _group(emitter, group, number, netlist, outputs)
+        emitter.lines.append("}")
+        commits += [f"if (g{index}) {{", *inner, "}"] if inner else []
+    return emitter.lines + commits
+
+
+def _group(
+    emitter: Emitter,
+    group: Group,
+    number: Mapping[Register, int],
+    netlist: Netlist,
+    outputs: Sequence[Field],
+) -> list[str]:
+    """Add a group's cells, payload and next values; return the statements that keep those."""
+    for cell in group.cells:
+        emitter.add(cell)
+    if group.outputs:
+        emitter.lines += _results(emitter, netlist.outputs[OUTPUT], outputs)
+    for register in group.registers:
+        index = number[register]
+        declared = "" if group.guard else f"V<{element_bits(register.output.width)}> "
+        emitter.lines.append(f"{declared}n{index} = {_next(emitter, index, register)};")
+    return [f"s.r{number[register]} = n{number[register]};" for register in group.registers]
+
+
 def runtime() -> Mapping[str, str]:
     """Texts of the header files that every model includes, by name."""
     return {name: (SOURCES / name).read_text() for name in RUNTIME}
-
-
-def _stored(text: str, width: int) -> Value:
-    """A field element in the elements of its NumPy array."""
-    return Value(text, element_bits(width), 0, (1 << width) - 1)
-
-
-def _kept(text: str, width: int) -> Value:
-    """A register: one bit is kept as 0 and -1, more as an unsigned value."""
-    return Value(text, 8, -1, 0) if width == 1 else _stored(text, width)
 
 
 def _register_member(index: int, register: Register) -> str:
@@ -84,17 +123,13 @@ def _register_member(index: int, register: Register) -> str:
 
 def _members(fields: Sequence[Field]) -> list[str]:
     return [
-        f"V<{element_bits(field.width)}> f{index}[{field.count or 1}];"
+        f"V<{element_bits(field.width)}> f{index}[{field.count}];"
         for index, field in enumerate(fields)
     ]
 
 
 def _struct(name: str, members: Sequence[str]) -> str:
     return "\n".join([f"struct {name} {{", *(f"  {member}" for member in members), "};"])
-
-
-def _function(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"static {head} {{", *(f"  {line}" for line in lines), "}"])
 
 
 def _initials(registers: Sequence[Register]) -> list[str]:
@@ -110,24 +145,13 @@ def _literal(value: int, register: Register, bits: int) -> str:
     return f"{kept & (1 << bits) - 1}u" + "ll" * (bits > 32)
 
 
-def _results(emitter: Emitter, netlist: Netlist, outputs: Sequence[Field]) -> list[str]:
-    lines = [
-        f"out.{name} = {emitter.truth(netlist.outputs[name][0]).text};" for name in CONTROL_OUTPUTS
-    ]
-    elements = [(f, e, fd) for f, fd in enumerate(outputs) for e in range(fd.count or 1)]
-    for (f, e, field), operand in zip(elements, netlist.outputs[OUTPUT], strict=True):
-        bits = element_bits(field.width)
-        value = emitter.extended(operand, bits, False)
-        lines.append(f"out.f{f}[{e}] = {value.text};")
-    return lines
-
-
-def _updates(emitter: Emitter, registers: Sequence[Register]) -> list[str]:
-    """Next values of all registers, then the registers themselves."""
-    lines = []
-    for index, register in enumerate(registers):
-        lines.append(f"const auto n{index} = {_next(emitter, index, register)};")
-    return lines + [f"s.r{index} = n{index};" for index in range(len(registers))]
+def _results(
+    emitter: Emitter, payload: Sequence[Operand], outputs: Sequence[Field]
+) -> Iterator[str]:
+    elements = [(f, e, fd) for f, fd in enumerate(outputs) for e in range(fd.count)]
+    for (f, e, field), operand in zip(elements, payload, strict=True):
+        value = emitter.extended(operand, element_bits(field.width), False)
+        yield f"out.f{f}[{e}] = {value.text};"
 
 
 def _next(emitter: Emitter, index: int, register: Register) -> str:
@@ -153,9 +177,9 @@ def _active(emitter: Emitter, operand: Operand, high: bool) -> str:
     return text if high else f"invert({text})"
 
 
-def _moves(verb: str, struct: str, fields: Sequence[Field]) -> list[str]:
+def _moves(verb: str, struct: str, fields: Sequence[Field], rows: str) -> list[str]:
     return [
-        f"{verb}_field<{element_bits(field.width)}, {field.count or 1}>"
-        f"({struct}.f{index}, arrays[{index}], row);"
+        f"{verb}_field<{element_bits(field.width)}, {field.count}>"
+        f"({struct}.f{index}, arrays[{index}], {rows.format(index)});"
         for index, field in enumerate(fields)
     ]

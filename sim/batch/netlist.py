@@ -1,6 +1,6 @@
 """A word-level netlist: cells, registers and ports over words, read from Yosys JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from amaranth._toolchain.yosys import find_yosys
@@ -8,11 +8,13 @@ from amaranth.back import rtlil
 from amaranth.lib import wiring
 
 from axs6.hw.verilog import top_level
+from axs6.sim.batch.modules import with_functions
 
 MIN_YOSYS = (0, 40)
 """Amaranth's own bound for its back ends."""
 
 SCRIPT = "proc\nflatten\nopt -full\nwreduce\nopt -full\nclean\nwrite_json -noscopeinfo\n"
+TOP = "top"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,10 @@ Operand = tuple[Piece, ...]
 """A value put together from pieces, lowest bits first."""
 
 
+def _words(operands: Iterable[Operand]) -> list[Word]:
+    return [piece.word for operand in operands for piece in operand if piece.word is not None]
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
     """A combinational cell: its Yosys type and parameters, its operands by port, its output."""
@@ -46,9 +52,33 @@ class Cell:
     operands: Mapping[str, Operand]
     output: Word
 
+    @property
+    def read(self) -> list[Word]:
+        """Words that it reads."""
+        return _words(self.operands.values())
+
+    @property
+    def driven(self) -> tuple[Word, ...]:
+        """Words that it drives."""
+        return (self.output,)
+
     def flag(self, name: str) -> bool:
         """Whether a parameter such as A_SIGNED is set."""
         return bool(self.parameters.get(name, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """An instance of a module without registers: its operands and outputs, in that one's order."""
+
+    function: "Netlist"
+    operands: tuple[Operand, ...]
+    driven: tuple[Word, ...]
+
+    @property
+    def read(self) -> list[Word]:
+        """Words that it reads."""
+        return _words(self.operands)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,21 +100,25 @@ class Register:
     initial: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Netlist:
-    """A design without hierarchy: what drives every word, and what its ports are.
+    """A module: what drives every word, and what its ports are.
 
     Args:
+        name: of the module.
         inputs: for each input port, its words in bit order.
         outputs: for each output port, an operand for each of its fields.
-        cells: combinational cells, each after those that drive it.
+        cells: combinational cells and calls, each after those that drive it.
         registers: in no particular order.
+        functions: the modules that calls in `cells` name.
     """
 
+    name: str
     inputs: dict[str, list[Word]] = field(default_factory=dict)
     outputs: dict[str, list[Operand]] = field(default_factory=dict)
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[Cell | Call] = field(default_factory=list)
     registers: list[Register] = field(default_factory=list)
+    functions: list["Netlist"] = field(default_factory=list)
 
 
 class NetlistError(ValueError):
@@ -92,8 +126,9 @@ class NetlistError(ValueError):
 
 
 def yosys_json(component: wiring.Component) -> str:
-    """A component as flattened word-level Yosys JSON, its module called `top`."""
+    """A component as word-level Yosys JSON: module `top`, and those that become functions."""
     fragment, ports = top_level(component)
-    text, _ = rtlil.convert_fragment(fragment, ports, "top", emit_src=False)
+    text, _ = rtlil.convert_fragment(fragment, ports, TOP, emit_src=False)
+    text = with_functions(text, TOP)
     yosys = find_yosys(lambda version: version >= MIN_YOSYS)
     return str(yosys.run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))

@@ -1,12 +1,16 @@
 """From Yosys JSON to a netlist: words are cut where fields and concatenations meet."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
+from itertools import accumulate, pairwise
 from typing import Any
 
 from axs6.hw.layouts import Field
 from axs6.sim.batch.netlist import (
+    TOP,
+    Call,
     Cell,
     Netlist,
     NetlistError,
@@ -21,6 +25,8 @@ WIDEST = 64
 
 BITWISE = {"$mux", "$pmux", "$and", "$or", "$xor", "$xnor", "$not"}
 REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
+FLIP_FLOP = re.compile(r"\$_(S?DFFC?E?)_([PN])(?:([PN])([01]))?([PN])?_")
+"""Yosys's flip-flops of one bit: polarities of clock and reset, reset value, polarity of enable."""
 CLOCK = "clk"
 
 Bit = int | str
@@ -28,32 +34,46 @@ Bits = list[Bit]
 
 
 def read_netlist(text: str, fields: Mapping[str, Sequence[Field]]) -> Netlist:
-    """The netlist of module `top` in Yosys JSON.
+    """The netlist of module `top` in Yosys JSON, with its functions.
 
     Args:
-        text: flattened JSON.
-        fields: fields of the payload ports, by port name; each element becomes a word.
+        text: JSON of `top` and of modules without registers.
+        fields: fields of the payload ports of `top`, by name; each element becomes a word.
 
     Raises:
         NetlistError: a cell or a clock that the batch simulator does not handle, or a
             combinational loop.
     """
-    return _Reader(json.loads(text)["modules"]["top"], fields).netlist()
+    modules = json.loads(text)["modules"]
+    functions: dict[str, Netlist] = {}
+    while len(functions) < len(modules) - 1:
+        for name, module in modules.items():
+            inner = [cell["type"] for cell in module["cells"].values() if cell["type"] in modules]
+            if name != TOP and name not in functions and all(each in functions for each in inner):
+                functions[name] = _Reader(name, module, {}, functions).netlist()
+    return _Reader(TOP, modules[TOP], fields, functions).netlist()
 
 
 def field_cuts(fields: Sequence[Field]) -> list[int]:
     """Bit offsets at which the elements of a payload begin."""
-    return [
-        field.offset + index * field.width for field in fields for index in range(field.count or 1)
-    ]
+    return [field.offset + index * field.width for field in fields for index in range(field.count)]
 
 
 class _Reader:
-    def __init__(self, module: Mapping[str, Any], fields: Mapping[str, Sequence[Field]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        module: Mapping[str, Any],
+        fields: Mapping[str, Sequence[Field]],
+        functions: Mapping[str, Netlist],
+    ) -> None:
+        self._name = name
         self._module = module
         self._fields = fields
-        self._cells: Mapping[str, Mapping[str, Any]] = module["cells"]
+        self._functions = functions
+        self._cells = {name: _as_register(cell) for name, cell in module["cells"].items()}
         self._drivers: dict[Bit, tuple[str, int]] = {}
+        self._driven_widths: dict[str, int] = {}
         self._cuts: dict[str, set[int]] = {}
         self._words: dict[str, list[tuple[int, Word]]] = {}
 
@@ -62,20 +82,23 @@ class _Reader:
         self._find_drivers()
         self._find_cuts()
         self._make_words()
-        netlist = Netlist()
+        netlist = Netlist(self._name)
         for name, port in self._module["ports"].items():
             if port["direction"] == "input":
                 if name != CLOCK:
                     netlist.inputs[name] = [word for _, word in self._words[name]]
             else:
                 netlist.outputs[name] = list(self._output_fields(name, port["bits"]))
-        cells: list[Cell] = []
+        cells: list[Cell | Call] = []
         for name, cell in self._cells.items():
             if cell["type"] in REGISTERS:
                 netlist.registers += self._registers(name, cell)
+            elif cell["type"] in self._functions:
+                cells.append(self._call(name, cell))
             else:
                 cells += self._cell(name, cell)
         netlist.cells = _sorted(cells)
+        netlist.functions = list(self._functions.values())
         return netlist
 
     def _find_drivers(self) -> None:
@@ -85,6 +108,11 @@ class _Reader:
                 self._cuts[name] = set(field_cuts(self._fields.get(name, [])))
         for name, cell in self._cells.items():
             kind = cell["type"]
+            if kind in self._functions:
+                for port, operands in self._functions[kind].outputs.items():
+                    self._drive(f"{name}.{port}", cell["connections"][port])
+                    self._cuts[f"{name}.{port}"] = set(_starts(map(_width_of, operands)))
+                continue
             if cell["port_directions"].get("CLK") and kind not in REGISTERS:
                 raise NetlistError(f"cell {name} is a {kind}, which has no vector form yet")
             output = "Q" if kind in REGISTERS else "Y"
@@ -92,6 +120,7 @@ class _Reader:
             self._cuts[name] = set()
 
     def _drive(self, name: str, bits: Bits) -> None:
+        self._driven_widths[name] = len(bits)
         for offset, bit in enumerate(bits):
             self._drivers[bit] = (name, offset)
 
@@ -102,6 +131,9 @@ class _Reader:
             for name, cell in self._cells.items()
             if cell["type"] in REGISTERS or (cell["type"] in BITWISE and _width(cell) > WIDEST)
         }
+        for name, port in self._module["ports"].items():
+            if port["direction"] == "input" and name not in self._fields:
+                self._cuts[name] |= self._unspanned(name, len(port["bits"]), set(cuttable))
         changed = True
         while changed:
             changed = False
@@ -110,6 +142,36 @@ class _Reader:
                 if not found <= self._cuts[name]:
                     self._cuts[name] |= found
                     changed = True
+
+    def _unspanned(self, port: str, width: int, passing: Set[str]) -> set[int]:
+        """Offsets in an input port that no operand or output reaches across.
+
+        Cells of `passing`, which can be cut anywhere, do not count.
+        """
+        cells = [cell for name, cell in self._cells.items() if name not in passing]
+        read = [bits for cell in cells for bits in self._operand_words(cell)]
+        read += [p["bits"] for p in self._module["ports"].values() if p["direction"] == "output"]
+        spanned = set()
+        for bits in read:
+            for before, after in pairwise(map(self._drivers.get, bits)):
+                if before and after and before[0] == port and after == (port, before[1] + 1):
+                    spanned.add(after[1])
+        return set(range(width)) - spanned
+
+    def _operand_words(self, cell: Mapping[str, Any]) -> Iterator[Bits]:
+        """Operands of a cell, those of a call cut where the words of its function begin."""
+        for port, direction in cell["port_directions"].items():
+            bits = cell["connections"][port]
+            if direction == "input" and cell["type"] in self._functions:
+                yield from self._argument_bits(cell, port)
+            elif direction == "input":
+                yield bits
+
+    def _argument_bits(self, cell: Mapping[str, Any], port: str) -> Iterator[Bits]:
+        words = self._functions[cell["type"]].inputs[port]
+        starts = _starts(word.width for word in words)
+        for start, word in zip(starts, words, strict=True):
+            yield cell["connections"][port][start : start + word.width]
 
     @staticmethod
     def _parallel_operands(cell: Mapping[str, Any]) -> Iterator[Bits]:
@@ -141,7 +203,7 @@ class _Reader:
 
     def _make_words(self) -> None:
         for name, cuts in self._cuts.items():
-            width = self._driven_width(name)
+            width = self._driven_widths[name]
             starts = sorted({0, *(cut for cut in cuts if cut < width)})
             words = []
             for start, end in zip(starts, [*starts[1:], width], strict=True):
@@ -149,11 +211,6 @@ class _Reader:
                     word = Word(f"{name}[{low}]", min(WIDEST, end - low))
                     words.append((low, word))
             self._words[name] = words
-
-    def _driven_width(self, name: str) -> int:
-        if name in self._cells:
-            return _width(self._cells[name])
-        return len(self._module["ports"][name]["bits"])
 
     def _operand(self, bits: Bits) -> Operand:
         """Pieces of words and constants that make up a list of bits; unknown bits are 0."""
@@ -181,9 +238,22 @@ class _Reader:
         raise AssertionError(f"{name} has no bit {offset}")
 
     def _output_fields(self, name: str, bits: Bits) -> Iterator[Operand]:
-        starts = field_cuts(self._fields.get(name, [])) or [0]
+        starts = field_cuts(self._fields.get(name, []))
+        if not starts:
+            starts = sorted({0, *self._boundaries(bits)})
         for start, end in zip(starts, [*starts[1:], len(bits)], strict=True):
-            yield self._operand(bits[start:end])
+            for low in range(start, end, WIDEST):
+                yield self._operand(bits[low : min(low + WIDEST, end)])
+
+    def _call(self, name: str, cell: Mapping[str, Any]) -> Call:
+        function = self._functions[cell["type"]]
+        operands = [
+            self._operand(bits)
+            for port in function.inputs
+            for bits in self._argument_bits(cell, port)
+        ]
+        outputs = [word for port in function.outputs for _, word in self._words[f"{name}.{port}"]]
+        return Call(function, tuple(operands), tuple(outputs))
 
     def _cell(self, name: str, cell: Mapping[str, Any]) -> Iterator[Cell]:
         """A cell, or one for each of the words it was cut into."""
@@ -248,24 +318,49 @@ class _Reader:
         return self._initials
 
 
+def _as_register(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A flip-flop of one bit as a register of one bit; other cells as they are."""
+    match = FLIP_FLOP.fullmatch(cell["type"])
+    if match is None:
+        return cell
+    kind, clock, reset, value, enable = match.groups()
+    parameters = {"CLK_POLARITY": clock}
+    connections = {"CLK": cell["connections"]["C"]}
+    connections |= {port: cell["connections"][port] for port in ("D", "Q")}
+    if reset:
+        parameters |= {"SRST_POLARITY": reset, "SRST_VALUE": value}
+        connections["SRST"] = cell["connections"]["R"]
+    if enable:
+        parameters["EN_POLARITY"] = enable
+        connections["EN"] = cell["connections"]["E"]
+    bits = {"P": "1", "N": "0"}
+    return {
+        "type": f"${kind.lower()}",
+        "parameters": {name: bits.get(value, value) for name, value in parameters.items()},
+        "connections": connections,
+        "port_directions": {port: "output" if port == "Q" else "input" for port in connections},
+    }
+
+
 def _width(cell: Mapping[str, Any]) -> int:
     return len(cell["connections"]["Q" if cell["type"] in REGISTERS else "Y"])
 
 
-def _sorted(cells: list[Cell]) -> list[Cell]:
+def _width_of(operand: Operand) -> int:
+    return sum(piece.width for piece in operand)
+
+
+def _starts(widths: Iterable[int]) -> list[int]:
+    """Offset of each of some adjoining words."""
+    return list(accumulate(widths, initial=0))[:-1]
+
+
+def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
     """Cells in an order in which each comes after those that drive it."""
-    driver = {cell.output: cell for cell in cells}
-    graph = {
-        cell: {
-            driver[piece.word]
-            for operand in cell.operands.values()
-            for piece in operand
-            if piece.word in driver
-        }
-        for cell in cells
-    }
+    driver = {word: cell for cell in cells for word in cell.driven}
+    graph = {cell: {driver[word] for word in cell.read if word in driver} for cell in cells}
     try:
         return list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        names = ", ".join(cell.output.name for cell in error.args[1][:3])
+        names = ", ".join(cell.driven[0].name for cell in error.args[1][:3])
         raise NetlistError(f"there is a combinational loop through {names}") from None

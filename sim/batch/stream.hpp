@@ -45,7 +45,8 @@ static void record(const Trace& trace, int64_t cycle, const In& in, const Out& o
 // Runs every copy until it has given its last output. Returns the number of cycles, or -1 when
 // nothing has moved for `patience` cycles. busy[l] counts the cycles until copy l had finished.
 template <bool STALLING>
-static int64_t run_copies(const Share& share, const void* const* inputs, void* const* outputs,
+static int64_t run_copies(const Share& share, const void* const* inputs,
+                          const int32_t* const* index, void* const* outputs,
                           uint64_t seed, uint32_t input_stall, uint32_t output_stall,
                           int64_t first_copy, int64_t patience, int64_t* busy,
                           const Trace& trace) {
@@ -73,7 +74,7 @@ static int64_t run_copies(const Share& share, const void* const* inputs, void* c
         row[l] = more ? share.input_first[l] + sent[l] * share.stride : 0;
         valid[l] = more ? 255 : 0;
       }
-    if (fresh) load(in, inputs, row);
+    if (fresh) load(in, inputs, index, row);
     uint8_t offered[LANES];
     memcpy(offered, valid, sizeof offered);
     if (STALLING) {
@@ -127,12 +128,13 @@ static int64_t run_copies(const Share& share, const void* const* inputs, void* c
 extern "C" {
 int64_t axs6_lanes() { return LANES; }
 
-int64_t axs6_run(const Share* share, const void* const* inputs, void* const* outputs, uint64_t seed,
-                 uint32_t input_stall, uint32_t output_stall, int64_t first_copy, int64_t patience,
-                 int64_t* busy, int64_t traced, uint8_t (*handshake)[4], void* const* payload) {
+int64_t axs6_run(const Share* share, const void* const* inputs, const int32_t* const* index,
+                 void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall,
+                 int64_t first_copy, int64_t patience, int64_t* busy, int64_t traced,
+                 uint8_t (*handshake)[4], void* const* payload) {
   auto run = input_stall | output_stall ? run_copies<true> : run_copies<false>;
   Trace trace{traced, handshake, payload};
-  return run(*share, inputs, outputs, seed, input_stall, output_stall, first_copy, patience, busy,
-             trace);
+  return run(*share, inputs, index, outputs, seed, input_stall, output_stall, first_copy, patience,
+             busy, trace);
 }
 }

@@ -35,21 +35,24 @@ template <int BITS> struct V {
 
 #define INLINE static inline __attribute__((always_inline))
 
-template <int BITS> INLINE V<BITS> splat(U<BITS> x) {
-  V<BITS> y;
-  for (int p = 0; p < V<BITS>::PARTS; p++) y.part[p] = Register<BITS>{} + x;
-  return y;
-}
+// Operations act on each register of a V; packs in place of loops leave the compiler straight code.
+template <int BITS> constexpr auto PARTS = std::make_integer_sequence<int, V<BITS>::PARTS>{};
 
-#define BINARY(NAME, EXPRESSION)                                                   \
-  template <int BITS> INLINE V<BITS> NAME(const V<BITS>& x, const V<BITS>& y) {    \
-    V<BITS> z;                                                                     \
-    for (int p = 0; p < V<BITS>::PARTS; p++) {                                     \
-      auto a = x.part[p];                                                          \
-      auto b = y.part[p];                                                          \
-      z.part[p] = (Register<BITS>)(EXPRESSION);                                    \
-    }                                                                              \
-    return z;                                                                      \
+template <int BITS, int... P> INLINE V<BITS> splat_parts(U<BITS> x, std::integer_sequence<int, P...>) {
+  return V<BITS>{{(Register<BITS>{} + (P, x))...}};
+}
+template <int BITS> INLINE V<BITS> splat(U<BITS> x) { return splat_parts<BITS>(x, PARTS<BITS>); }
+
+#define BINARY(NAME, EXPRESSION)                                                                  \
+  template <int BITS> INLINE Register<BITS> NAME##_part(Register<BITS> a, Register<BITS> b) {     \
+    return (Register<BITS>)(EXPRESSION);                                                          \
+  }                                                                                               \
+  template <int BITS, int... P>                                                                   \
+  INLINE V<BITS> NAME##_parts(const V<BITS>& x, const V<BITS>& y, std::integer_sequence<int, P...>) { \
+    return V<BITS>{{NAME##_part<BITS>(x.part[P], y.part[P])...}};                                 \
+  }                                                                                               \
+  template <int BITS> INLINE V<BITS> NAME(const V<BITS>& x, const V<BITS>& y) {                   \
+    return NAME##_parts<BITS>(x, y, PARTS<BITS>);                                                 \
   }
 BINARY(add, a + b)
 BINARY(sub, a - b)
@@ -65,30 +68,23 @@ BINARY(wide_lt, a < b)
 BINARY(wide_slt, (SignedRegister<BITS>)a < (SignedRegister<BITS>)b)
 #undef BINARY
 
-template <int BITS> INLINE V<BITS> invert(const V<BITS>& x) {
-  V<BITS> y;
-  for (int p = 0; p < V<BITS>::PARTS; p++) y.part[p] = ~x.part[p];
-  return y;
-}
+#define WITH_AMOUNT(NAME, EXPRESSION)                                                             \
+  template <int BITS, int... P>                                                                   \
+  INLINE V<BITS> NAME##_by(const V<BITS>& x, int n, std::integer_sequence<int, P...>) {           \
+    return V<BITS>{{(Register<BITS>)(EXPRESSION)...}};                                            \
+  }                                                                                               \
+  template <int BITS> INLINE V<BITS> NAME(const V<BITS>& x, int n) {                              \
+    return NAME##_by<BITS>(x, n, PARTS<BITS>);                                                    \
+  }
+WITH_AMOUNT(shl, x.part[P] << n)
+WITH_AMOUNT(shr, x.part[P] >> n)
+WITH_AMOUNT(sar, (SignedRegister<BITS>)x.part[P] >> n)
+#undef WITH_AMOUNT
 
-template <int BITS> INLINE V<BITS> shl(const V<BITS>& x, int n) {
-  V<BITS> y;
-  for (int p = 0; p < V<BITS>::PARTS; p++) y.part[p] = x.part[p] << n;
-  return y;
+template <int BITS, int... P> INLINE V<BITS> invert_parts(const V<BITS>& x, std::integer_sequence<int, P...>) {
+  return V<BITS>{{(~x.part[P])...}};
 }
-
-template <int BITS> INLINE V<BITS> shr(const V<BITS>& x, int n) {
-  V<BITS> y;
-  for (int p = 0; p < V<BITS>::PARTS; p++) y.part[p] = x.part[p] >> n;
-  return y;
-}
-
-template <int BITS> INLINE V<BITS> sar(const V<BITS>& x, int n) {
-  V<BITS> y;
-  for (int p = 0; p < V<BITS>::PARTS; p++)
-    y.part[p] = (Register<BITS>)((SignedRegister<BITS>)x.part[p] >> n);
-  return y;
-}
+template <int BITS> INLINE V<BITS> invert(const V<BITS>& x) { return invert_parts<BITS>(x, PARTS<BITS>); }
 
 // The COUNT elements of a register from FIRST on, and two halves as one register.
 template <int FIRST, class Vector, int... I>
@@ -126,20 +122,18 @@ template <int TO, int FROM> INLINE V<TO> sext(const V<FROM>& x) {
 }
 
 // Drops the upper half of each element.
-template <int FROM> INLINE V<FROM / 2> halve(const V<FROM>& x) {
+template <int FROM, int... P> INLINE V<FROM / 2> halve(const V<FROM>& x, std::integer_sequence<int, P...>) {
   constexpr int TO = FROM / 2;
   using Few = typename Pack<U<TO>, WIDE<FROM>>::type;
-  V<TO> y;
-  for (int p = 0; p < V<TO>::PARTS; p++)
-    y.part[p] = join(__builtin_convertvector(x.part[2 * p], Few),
-                     __builtin_convertvector(x.part[2 * p + 1], Few),
-                     std::make_integer_sequence<int, WIDE<TO>>{});
-  return y;
+  return V<TO>{{join(__builtin_convertvector(x.part[2 * P], Few),
+                     __builtin_convertvector(x.part[2 * P + 1], Few),
+                     std::make_integer_sequence<int, WIDE<TO>>{})...}};
 }
 
 template <int TO, int FROM> INLINE V<TO> trunc(const V<FROM>& x) {
-  if constexpr (TO == FROM / 2) return halve<FROM>(x);
-  else return trunc<TO>(halve<FROM>(x));
+  auto half = halve(x, PARTS<FROM / 2>);
+  if constexpr (TO == FROM / 2) return half;
+  else return trunc<TO>(half);
 }
 
 // Truths are V<8> of 0 and -1.
@@ -152,12 +146,19 @@ template <int BITS> INLINE V<8> lt(const V<BITS>& x, const V<BITS>& y) { return 
 template <int BITS> INLINE V<8> slt(const V<BITS>& x, const V<BITS>& y) { return truth(wide_slt(x, y)); }
 
 // y where the truth holds, else x.
+template <int BITS, int... P>
+INLINE V<BITS> select_parts(const V<BITS>& mask, const V<BITS>& x, const V<BITS>& y,
+                            std::integer_sequence<int, P...>) {
+  return V<BITS>{{((x.part[P] & ~mask.part[P]) | (y.part[P] & mask.part[P]))...}};
+}
 template <int BITS> INLINE V<BITS> select(const V<8>& when, const V<BITS>& x, const V<BITS>& y) {
-  V<BITS> mask;
-  if constexpr (BITS == 8) mask = when;
-  else mask = sext<BITS>(when);
-  V<BITS> z;
-  for (int p = 0; p < V<BITS>::PARTS; p++)
-    z.part[p] = (x.part[p] & ~mask.part[p]) | (y.part[p] & mask.part[p]);
-  return z;
+  if constexpr (BITS == 8) return select_parts<BITS>(when, x, y, PARTS<BITS>);
+  else return select_parts<BITS>(sext<BITS>(when), x, y, PARTS<BITS>);
+}
+
+INLINE bool any_true(const V<8>& x) {
+  uint64_t words[LANES / 8], some = 0;
+  memcpy(words, &x, sizeof words);
+  for (int i = 0; i < LANES / 8; i++) some |= words[i];
+  return some != 0;
 }

@@ -45,7 +45,7 @@ class Checker:
                 zip(came[field.name].ravel(), needed[field.name].ravel(), strict=True)
             ):
                 if a != b:
-                    place = field.name if field.count is None else f"{field.name}[{lane}]"
+                    place = f"{field.name}[{lane}]" if field.shape else field.name
                     digits = -(-field.width // 4)
                     return f"{place} is {a:#0{digits + 2}x}, the golden model gives {b:#x}"
         return "padding bits are set"

@@ -3,28 +3,31 @@
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from axs6.hw.layouts import Field
 from axs6.hw.registry import find
-from axs6.sim.arrays import column, pointers, room
+from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.compiler import SOURCE, check_compiler, compiled
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
 from axs6.sim.stall import Stall
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
-from axs6.sim.words import check_items, completing
+from axs6.sim.words import Items, Rows, check_items, completing
 
 NEEDED_BY = "the CXXRTL simulator"
-OPTIONS = ("-I.", "-fvisibility=hidden", "-fno-tree-vectorize")
+COMMON_OPTIONS = ("-I.", "-fvisibility=hidden")
+OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize")
 """Vectors over the two or three chunks of a CXXRTL value make a model three times slower."""
 
-WAVE_OPTIONS = (*OPTIONS, "-O0")
+WAVE_OPTIONS = (*COMMON_OPTIONS, "-O0")
 """What waveforms need takes minutes to optimise, for windows that take seconds to simulate."""
 
 PATIENCE = 10_000
@@ -84,7 +87,7 @@ class ComponentModel:
 
     def run(
         self,
-        items: Mapping[str, NDArray[Any]],
+        items: Items,
         stall: Stall | None = None,
         *,
         copy: int = 0,
@@ -95,7 +98,7 @@ class ComponentModel:
         """Put items through one copy of the design.
 
         Args:
-            items: an array for each input field, its first axis the items.
+            items: an array for each input field, its first axis the items, or rows of an array.
             stall: random stalls on both sides; none by default.
             copy: the copy of the batch simulator whose stalls to take.
             trace: cycles to record.
@@ -111,7 +114,7 @@ class ComponentModel:
         check_items(items, self.inputs)
         if not 0 <= window[0] < window[1]:
             raise ValueError(f"window must be two rising cycles from 0, not {window}")
-        arrays = [column(items[field.name], field) for field in self.inputs]
+        arrays = [_items(items[field.name], field) for field in self.inputs]
         count = len(completing(items))
         outputs = [room(count, field) for field in self.outputs]
         recorder = Recorder(trace, 1, self.outputs)
@@ -162,6 +165,11 @@ class CxxrtlModel(ComponentModel):
     def __init__(self, unit: str, **parameters: Any) -> None:
         settings = tuple(find(unit).parameters(parameters).items())
         super().__init__(_unit_design(unit, settings), f"{unit} {dict(settings)}")
+
+
+def _items(items: NDArray[Any] | Rows, field: Field) -> NDArray[Any]:
+    array = items.array[items.index] if isinstance(items, Rows) else items
+    return np.ascontiguousarray(array, element_type(field))
 
 
 @cache

@@ -99,6 +99,6 @@ def _moves(verb: str, arguments: str, port: str, fields: Sequence[Field]) -> str
     lines = [f"static void {verb}_item({arguments}, int64_t row) {{"]
     for index, field in enumerate(fields):
         kind = element_type(field).name + "_t"
-        places = f"{field.offset}, {field.width}, {field.count or 1}, {kind}"
+        places = f"{field.offset}, {field.width}, {field.count}, {kind}"
         lines.append(f"  {verb}_field<{places}>({port}.data, arrays[{index}], row);")
     return "\n".join([*lines, "}"])

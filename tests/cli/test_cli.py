@@ -87,6 +87,14 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
         (["regress", "dot", "--items", "0"], "items must be at least 1, not 0"),
         (["validate", "--blocks", "0"], "blocks must be at least 1, not 0"),
+        (["validate", "--share", "1/64"], "--share needs --exhaustive"),
+        (["validate", "--only", "division"], "--only needs --exhaustive"),
+        (["validate", "--state", "state.json"], "--state needs --exhaustive"),
+        (["validate", "--exhaustive", "--blocks", "9"], "--blocks does not go with --exhaustive"),
+        (["validate", "--exhaustive", "--share", "3/2"], "share must be N/M with 1 <= N <= M"),
+        (["validate", "--exhaustive", "--only", "sqrt"], "only must be part of one of decoder"),
+        (["validate", "--exhaustive", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (["validate", "--exhaustive", "--state", "/proc/x/state"], "cannot write to /proc/x/state"),
         (["area", "dot", "--target", "asic"], "target must be one of"),
         (["area", "dot", "--liberty", "no.lib"], "no.lib"),
         (["demo", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
@@ -141,6 +149,35 @@ def test_waves_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path)
     done = axs6("regress", "block_dot", "--block", "8", "--stages", "0", "--waves", cwd=tmp_path)
     assert refused(done) == "cannot write to waves: File exists"
     assert (tmp_path / "waves").read_text() == "kept"
+
+
+def test_an_enumeration_goes_on_from_its_state(tmp_path: Path) -> None:
+    arguments = ("validate", "--exhaustive", "--only", "products", "--state", "state.json")
+    first = axs6(*arguments, "--json", "-", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    (outcome,) = json.loads(first.stdout)
+    assert (outcome["space"], outcome["compared"]) == ("products", 64 * 64 * 32)
+    assert "pass products: 131,072 cases equal" in first.stderr
+    again = axs6(*arguments, cwd=tmp_path)
+    assert "131,072 of them in earlier runs" in again.stdout
+    (tmp_path / "state.json").write_text("{}")
+    assert "is not a state of axs6 validate --exhaustive" in refused(axs6(*arguments, cwd=tmp_path))
+
+
+def test_an_interrupted_enumeration_goes_on(tmp_path: Path) -> None:
+    arguments = ("validate", "--exhaustive", "--only", "division", "--share", "1/16")
+    arguments += ("--state", "state.json")
+    command = [sys.executable, "-m", "axs6", *arguments]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not (tmp_path / "state.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    done = axs6(*arguments, "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (outcome,) = json.loads(done.stdout)
+    assert min(outcome["earlier"], outcome["compared"]) > 0
+    assert outcome["earlier"] + outcome["compared"] == 2**32 // 16
 
 
 def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from axs6.hw.dot import split_stages
 from axs6.hw.pipeline import deepest, place_registers
+from axs6.hw.reduction import split_stages
 
 
 def test_no_stages_means_no_registers() -> None:

@@ -65,5 +65,5 @@ def test_fields_cover_the_payload_without_gaps() -> None:
             end = 0
             for field in fields(layout):
                 assert field.offset == end
-                end += field.width * (field.count or 1)
+                end += field.width * field.count
             assert end == layout.size

@@ -62,7 +62,7 @@ def test_the_manifest_describes_the_ports() -> None:
     made = generate("dot", block=16, stages=3)
     manifest = made.manifest
     assert manifest["module"] == "axs6_dot"
-    assert manifest["parameters"] == {"block": 16, "stages": 3}
+    assert manifest["parameters"] == {"block": 16, "stages": 3, "interleave": 1}
     assert (manifest["latency"], manifest["interval"]) == (4, 1)
     given, taken = manifest["streams"]
     assert given["width"] == 2 * (8 + 16 * 6) + 1
@@ -74,7 +74,7 @@ def test_the_manifest_describes_the_ports() -> None:
         "last",
     ]
     assert taken["fields"] == [
-        {"name": "value", "offset": 0, "width": 32, "signed": False, "count": None}
+        {"name": "value", "offset": 0, "width": 32, "signed": False, "shape": ()}
     ]
     for port in (given, taken):
         for name in (port["valid"], port["ready"], port["payload"]):

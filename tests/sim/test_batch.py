@@ -10,10 +10,10 @@ import pytest
 from axs6.golden import fp32
 from axs6.hw.layouts import Field
 from axs6.hw.registry import UNITS
-from axs6.sim.batch.emit import constant, resized, signed, unsigned
 from axs6.sim.batch.engine import BatchModel, Stall
 from axs6.sim.batch.netlist import NetlistError
 from axs6.sim.batch.read import read_netlist
+from axs6.sim.batch.values import constant, resized, signed, unsigned
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
@@ -38,7 +38,10 @@ def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items
 def test_every_unit_equals_the_golden_model(
     unit: str, parameters: dict[str, Any], most: bool
 ) -> None:
-    parameters = {**parameters, "stages": UNITS[unit].most_stages(parameters) if most else 0}
+    parameters = UNITS[unit].parameters(
+        {**parameters, **{name: values[-1] for name, values in UNITS[unit].samples.items()}}
+    )
+    parameters["stages"] = UNITS[unit].most_stages(parameters) if most else 0
     model = BatchModel(unit, **parameters)
     stimulus = STIMULI[unit]
     assert_equal(model, unit, parameters, stimulus.corners(parameters))
@@ -135,7 +138,7 @@ def test_a_combinational_loop_is_named() -> None:
 
 
 def test_words_are_cut_at_fields() -> None:
-    fields = {"a": [Field("x", 0, 1, False, 2)]}
+    fields = {"a": [Field("x", 0, 1, False, (2,))]}
     netlist = read_netlist(netlist_json([2, 3]), fields)
     assert [word.width for word in netlist.inputs["a"]] == [1, 1]
     (cell,) = netlist.cells

@@ -1,0 +1,110 @@
+"""What `axs6 validate --exhaustive` shows: a line for each space, and how far the run has come."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from axs6.commands.output import check_writable, console, json_path, write_json
+from axs6.sim.exhaustive.catalog import all_spaces, choose
+from axs6.sim.exhaustive.runner import Outcome, Share, compile_designs, run_space
+from axs6.sim.exhaustive.space import Space
+from axs6.sim.exhaustive.state import State, default_state
+
+
+def enumerate_spaces(
+    seed: int, only: Sequence[str], share: str, state: Path | None, json: str | None
+) -> None:
+    """Compare spaces, up to the first difference; the exit status is 1 if there is one.
+
+    Args:
+        seed: of the random pairs of the adder.
+        only: parts of the names of the spaces; none for all of them.
+        share: part of each space, N/M.
+        state: file with what earlier runs compared; None for the one in the cache.
+        json: where the outcomes go, as --json says.
+    """
+    out = console(json)
+    spaces = choose(all_spaces(seed), only)
+    part = Share.parse(share)
+    path = default_state() if state is None else state
+    record = State(path)
+    check_writable(path, json_path(json))
+    started = perf_counter()
+    outcomes: list[Outcome] = []
+    try:
+        with _progress(out) as progress:
+            _run(spaces, part, record, progress, outcomes)
+    finally:
+        if outcomes:
+            write_json(json, [asdict(outcome) for outcome in outcomes])
+    cases = sum(outcome.compared + outcome.earlier for outcome in outcomes)
+    earlier = sum(outcome.earlier for outcome in outcomes)
+    before = f", {earlier:,} of them in earlier runs ({path})" if earlier else ""
+    differ = any(outcome.difference for outcome in outcomes)
+    verdict = "stopped at a difference" if differ else "0 differ"
+    out.print(f"{cases:,} cases equal{before}, {verdict} ({perf_counter() - started:.0f} s)")
+    if differ:
+        raise typer.Exit(1)
+
+
+def _progress(out: Console) -> Progress:
+    """A bar over all cases, on a terminal alone."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=out,
+        transient=True,
+        disable=not out.is_terminal,
+    )
+
+
+def _run(
+    spaces: Sequence[Space],
+    share: Share,
+    state: State,
+    progress: Progress,
+    outcomes: list[Outcome],
+) -> None:
+    """Run spaces one after the other, adding to `outcomes`, until one differs."""
+    threads = os.cpu_count() or 1
+    task = progress.add_task("compiling", total=None)
+    for space in spaces:
+        if not state.enter(space):
+            progress.console.print(f"{space.name} starts anew: hardware or model have changed")
+    missing = {
+        space.name: sum(not state.is_done(space, k) for k in share.chunks(space.chunks))
+        for space in spaces
+    }
+    compile_designs([space for space in spaces if missing[space.name]], threads)
+    total = sum(missing[space.name] * space.chunk_cases for space in spaces)
+    progress.update(task, total=total)
+    for space in spaces:
+        progress.update(task, description=space.name)
+        outcome = run_space(
+            space, state, share, threads, lambda cases: progress.advance(task, cases)
+        )
+        outcomes.append(outcome)
+        _show(progress.console, outcome)
+        if outcome.difference is not None:
+            break
+
+
+def _show(out: Console, outcome: Outcome) -> None:
+    cases = outcome.compared + outcome.earlier
+    part = "" if cases == outcome.cases else f" of {outcome.cases:,}"
+    verdict = "[green]pass[/]" if outcome.difference is None else "[red]FAIL[/]"
+    before = " in earlier runs" if outcome.earlier and not outcome.compared else ""
+    time = f", {outcome.seconds:.1f} s" if outcome.compared else ""
+    out.print(
+        f"{verdict} {outcome.space}: {cases:,}{part} cases equal{before}{time} ({outcome.formula})"
+    )
+    if outcome.difference is not None:
+        out.print(f"     {outcome.difference}", markup=False)

@@ -1,0 +1,83 @@
+"""Matrix product tile: R x C dot products side by side, each of a row and a column."""
+
+from typing import Any
+
+from amaranth.hdl import Module, unsigned
+from amaranth.lib import data
+
+from axs6.golden.spec import FP32
+from axs6.hw.layouts import blocks_layout, last_layout
+from axs6.hw.reduction import Reduction, ReductionUnit
+
+
+class Matmul(ReductionUnit):
+    """An output-stationary tile: each cycle takes a block of R rows of A and of C columns of B.
+
+    Output (r, c) of a tile is the dot product of row r and column c, given as a stream of blocks
+    with `last` on the final ones; its arithmetic is that of `Reduction`. `interleave` tiles take
+    turns, so that the FP32 adders may have as many ranks of registers: item n belongs to tile n
+    modulo `interleave`. The order of additions within an output is the order of its blocks.
+
+    Args:
+        block: values in a block: 8, 16 or 32.
+        rows: rows of A in a tile, R.
+        columns: columns of B in a tile, C.
+        stages: ranks of registers beside the accumulators, 0 to log2(block) + 9.
+        interleave: tiles that take turns, 1 to 4.
+
+    Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
+    An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
+    ceil(T / I) * I * ceil(K / block) + latency cycles with I = interleave; the utilisation is
+    M * N * K / (cycles * R * C * block).
+
+    Raises:
+        ValueError: a parameter is not what it must be.
+    """
+
+    def __init__(
+        self,
+        block: int = 32,
+        rows: int = 4,
+        columns: int = 4,
+        stages: int = 0,
+        interleave: int = 4,
+    ) -> None:
+        for name, value in (("rows", rows), ("columns", columns)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
+        self._rows, self._columns = rows, columns
+        reduction = Reduction(block, rows * columns, stages, interleave)
+        items = data.StructLayout(
+            {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
+            | dict(last_layout.members)
+        )
+        row = data.ArrayLayout(unsigned(FP32.width), columns)
+        values = data.StructLayout({"values": data.ArrayLayout(row, rows)})
+        super().__init__(reduction, items, values)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Give each lane its row and its column."""
+        m = Module()
+        self.handshake(m)
+        a, b = self.i.payload.a, self.i.payload.b
+        for r in range(self._rows):
+            for c in range(self._columns):
+                lane = r * self._columns + c
+                pair = self.reduction.i.payload.data[lane]
+                m.d.comb += [
+                    pair.a.exponent.eq(a.exponents[r]),
+                    pair.a.codes.eq(a.codes[r]),
+                    pair.b.exponent.eq(b.exponents[c]),
+                    pair.b.codes.eq(b.codes[c]),
+                    self.o.payload.values[r][c].eq(self.reduction.o.payload[lane].value),
+                ]
+        return m
+
+
+def tile_cycles(
+    shape: tuple[int, int, int], block: int, rows: int, columns: int, interleave: int, latency: int
+) -> int:
+    """Cycles from the first item to the last output of an (M, N, K) product, without stalls."""
+    m, n, k = shape
+    tiles = -(-m // rows) * -(-n // columns)
+    return -(-tiles // interleave) * interleave * -(-k // block) + latency

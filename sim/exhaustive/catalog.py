@@ -1,0 +1,38 @@
+"""Every space, in the order in which they run."""
+
+from collections.abc import Sequence
+
+from axs6.golden.spec import OUTPUT_FORMATS, Rounding
+from axs6.sim.exhaustive.encoder_spaces import encoder_spaces
+from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
+from axs6.sim.exhaustive.space import Space
+from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
+
+
+def all_spaces(seed: int = 0) -> list[Space]:
+    """Every space; `seed` is that of the random pairs of the adder.
+
+    Raises:
+        ValueError: `seed` is negative.
+    """
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, not {seed!r}")
+    return [
+        *(decoder_space(fmt) for fmt in OUTPUT_FORMATS),
+        product_space(),
+        *fp32_spaces(seed),
+        *(space for rounding in Rounding for space in encoder_spaces(rounding)),
+    ]
+
+
+def choose(spaces: Sequence[Space], parts: Sequence[str]) -> list[Space]:
+    """The spaces whose name contains one of `parts`; all of them if there are none.
+
+    Raises:
+        ValueError: a part is in no name; the message lists the names.
+    """
+    for part in parts:
+        if not any(part in space.name for space in spaces):
+            known = ", ".join(space.name for space in spaces)
+            raise ValueError(f"only must be part of one of {known}, not {part!r}")
+    return [space for space in spaces if not parts or any(part in space.name for part in parts)]

@@ -1,0 +1,160 @@
+"""Spaces of the FP32 cores of the dot product: conversion, addition and the final division."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import cases_fp32, fp32
+from axs6.golden.spec import (
+    ACCUMULATOR_SCALE,
+    EXPONENT_BIAS,
+    EXPONENT_MAX,
+    FP32,
+    SUM_BITS,
+)
+from axs6.hw.fp32 import addition_steps, conversion_steps, division_steps
+from axs6.hw.pipeline import Pipeline, Step
+from axs6.sim.exhaustive.space import Design, Items, Space, sliced
+
+DIVISION_CHUNK = 1 << 22
+
+EXPONENT_SUMS = 2 * EXPONENT_MAX + 1
+CONVERSION_CHUNKS = 73
+"""A divisor of the number of exponent sums."""
+
+RANDOM_PAIRS = 1 << 28
+RANDOM_CHUNK = 1 << 20
+
+CORNER_FIELDS = (
+    *(0, 1, 2, 3, 4, *range(22, 35)),
+    *(126, 127, 128, *range(224, 233), 252, 253, 254),
+)
+"""Exponent fields of corner operands: both ends, and the distances at which an operand of the
+ends falls off the significand of the other."""
+
+CORNER_FRACTIONS = (
+    *(0, 1, 2, 3, 4, 0x2AAAAA, 0x3FFFFF, 0x400000, 0x400001, 0x555555),
+    *(0x7FFFFB, 0x7FFFFC, 0x7FFFFD, 0x7FFFFE, 0x7FFFFF),
+)
+
+
+def fp32_spaces(seed: int) -> list[Space]:
+    """The spaces of the three cores; `seed` is that of the random pairs."""
+    adder = _core("FP32 adder", addition_steps)
+    return [conversion_space(), corner_space(adder), random_space(adder, seed), division_space()]
+
+
+def _core(name: str, steps: Callable[[], Sequence[Step]]) -> Design:
+    return Design(name, lambda: Pipeline(steps(), 0))
+
+
+def conversion_space() -> Space:
+    """Every block sum with every sum of exponents, to FP32."""
+    scale = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE
+    exponents = EXPONENT_SUMS // CONVERSION_CHUNKS
+
+    def inputs(chunk: int) -> Items:
+        first = chunk * exponents
+        sums = np.arange(1 << SUM_BITS, dtype=np.uint16).view(np.int16)
+        totals = np.arange(first, first + exponents, dtype=np.uint16)
+        return {"sum": np.tile(sums, exponents), "exponent": np.repeat(totals, len(sums))}
+
+    def golden(sums: NDArray[np.int16], exponents: NDArray[np.uint16]) -> fp32.Bits:
+        return fp32.from_integer(sums, exponents.astype(np.int64) - scale)
+
+    return Space(
+        name="conversion",
+        formula="2^16 sums x 511 exponent sums",
+        cases=EXPONENT_SUMS << SUM_BITS,
+        chunks=CONVERSION_CHUNKS,
+        design=_core("FP32 conversion", conversion_steps),
+        inputs=inputs,
+        references={
+            "golden model": lambda items: {
+                "value": sliced(golden, (items["sum"], items["exponent"]))
+            }
+        },
+    )
+
+
+def division_space() -> Space:
+    """Every FP32 pattern divided by 961/1024: all significands at all exponents, and specials."""
+
+    def inputs(chunk: int) -> Items:
+        first = chunk * DIVISION_CHUNK
+        return {"value": first + np.arange(DIVISION_CHUNK, dtype=np.uint32)}
+
+    return Space(
+        name="division",
+        formula="2^23 fractions x 2^8 exponent fields x 2 signs",
+        cases=1 << FP32.width,
+        chunks=(1 << FP32.width) // DIVISION_CHUNK,
+        design=_core("FP32 division", division_steps),
+        inputs=inputs,
+        references={
+            "golden model": lambda items: {"value": sliced(fp32.divide_by_scale, (items["value"],))}
+        },
+    )
+
+
+def corner_space(adder: Design) -> Space:
+    """Every pair of corner values through an FP32 adder."""
+    corners = addition_corners()
+
+    def inputs(chunk: int) -> Items:
+        return {"a": np.repeat(corners, len(corners)), "b": np.tile(corners, len(corners))}
+
+    return Space(
+        name="addition-corners",
+        formula=f"{len(corners)} corners x {len(corners)} corners",
+        cases=len(corners) ** 2,
+        chunks=1,
+        design=adder,
+        inputs=inputs,
+        references=_ADDITION_REFERENCES,
+    )
+
+
+def addition_corners() -> NDArray[np.uint32]:
+    """Operands of every class: sign, exponent at an end or at a critical distance, fraction."""
+    grid = [
+        field << FP32.fraction_bits | fraction
+        for field, fraction in product(CORNER_FIELDS, CORNER_FRACTIONS)
+    ]
+    magnitudes = np.array(grid, np.uint32)
+    signed = np.concatenate([magnitudes, magnitudes | np.uint32(FP32.sign_bit)])
+    return np.unique(np.concatenate([cases_fp32.corners(), signed]))
+
+
+def random_space(adder: Design, seed: int) -> Space:
+    """Random pairs through an FP32 adder, half of them of similar magnitude."""
+
+    def inputs(chunk: int) -> Items:
+        a, b = cases_fp32.random_pairs(RANDOM_CHUNK, np.random.default_rng([seed, chunk]))
+        return {"a": a, "b": b}
+
+    return Space(
+        name="addition-random",
+        formula=f"2^28 random pairs, seed {seed}",
+        cases=RANDOM_PAIRS,
+        chunks=RANDOM_PAIRS // RANDOM_CHUNK,
+        design=adder,
+        inputs=inputs,
+        references=_ADDITION_REFERENCES,
+    )
+
+
+def _golden_sum(items: Items) -> Items:
+    return {"value": sliced(fp32.add, (items["a"], items["b"]))}
+
+
+def _processor_sum(items: Items) -> Items:
+    """Sums of the processor at hand, its NaNs made canonical."""
+    with np.errstate(all="ignore"):
+        total = items["a"].view(np.float32) + items["b"].view(np.float32)
+    return {"value": np.where(np.isnan(total), np.uint32(FP32.quiet_nan), total.view(np.uint32))}
+
+
+_ADDITION_REFERENCES = {"golden model": _golden_sum, "processor": _processor_sum}

@@ -1,0 +1,116 @@
+"""The state of an enumeration on disk, so that an interrupted one goes on where it stopped."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import axs6.golden
+import axs6.hw.registry
+import axs6.sim.batch
+from axs6.sim.cache import cache_folder
+from axs6.sim.exhaustive.space import Space
+
+KIND = "axs6 enumeration 1"
+
+
+def default_state() -> Path:
+    """Where the state is kept unless another file is named."""
+    return cache_folder() / "exhaustive.json"
+
+
+@cache
+def _program() -> str:
+    """Digest of the code that decides what is compared with what."""
+    folders = [Path(str(m.__file__)).parent for m in (axs6.golden, axs6.sim.batch)]
+    files = [file for folder in (*folders, Path(__file__).parent) for file in folder.iterdir()]
+    files.append(Path(str(axs6.hw.registry.__file__)))
+    texts = [file.read_bytes() for file in sorted(files) if file.suffix in (".py", ".hpp")]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def space_key(space: Space) -> str:
+    """Digest of the design of a space, what it is compared with, and the items."""
+    parts = (space.name, space.formula, str(space.chunks), space.design.source.text, _program())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@dataclass
+class _Progress:
+    """Chunks of a space that agreed, as the bits of a number, and the key of that space."""
+
+    key: str
+    done: int
+
+
+class State:
+    """Which chunks of which spaces agreed, in a file.
+
+    Args:
+        path: the file; it need not exist.
+
+    Raises:
+        ValueError: the file holds something else.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._spaces = self._read() if self._path.exists() else {}
+
+    def _read(self) -> dict[str, _Progress]:
+        try:
+            content = json.loads(self._path.read_text())
+            spaces = {
+                name: _Progress(str(entry["key"]), int(entry["done"], 16))
+                for name, entry in content["spaces"].items()
+            }
+            if content["kind"] != KIND or any(each.done < 0 for each in spaces.values()):
+                raise ValueError
+            return spaces
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(
+                f"{self._path} is not a state of axs6 validate --exhaustive: "
+                "delete it, or name another file"
+            ) from None
+
+    def enter(self, space: Space) -> bool:
+        """Take up a space; False if what the file knows of it is of another design or model."""
+        key = space_key(space)
+        known = self._spaces.get(space.name)
+        if known is not None and known.key == key:
+            return True
+        self._spaces[space.name] = _Progress(key, 0)
+        return known is None
+
+    def is_done(self, space: Space, chunk: int) -> bool:
+        """Whether a chunk of a space that was entered agreed before."""
+        return bool(self._spaces[space.name].done >> chunk & 1)
+
+    def record(self, space: Space, chunk: int) -> None:
+        """Note that a chunk agreed, and replace the file.
+
+        Raises:
+            OSError: the file cannot be written; the message names it.
+        """
+        self._spaces[space.name].done |= 1 << chunk
+        spaces = {
+            name: {"key": each.key, "done": f"{each.done:x}"} for name, each in self._spaces.items()
+        }
+        temporary = None
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(
+                prefix=f".{self._path.name}-", dir=self._path.parent
+            )
+            with os.fdopen(descriptor, "w") as file:
+                json.dump({"kind": KIND, "spaces": spaces}, file)
+            os.replace(temporary, self._path)
+        except OSError as error:
+            raise OSError(f"cannot write the state {self._path}: {error.strerror}") from error
+        finally:
+            if temporary is not None:
+                Path(temporary).unlink(missing_ok=True)

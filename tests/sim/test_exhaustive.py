@@ -1,0 +1,316 @@
+"""Enumerations: a share of every space agrees, and every space finds hardware that is wrong."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import data
+
+import axs6.hw.block_dot
+import axs6.hw.decoder
+import axs6.hw.encoder
+import axs6.hw.fp32
+from axs6.golden.decode import decode_table
+from axs6.golden.spec import FP32, INPUT_FORMATS, Rounding
+from axs6.hw.trees import leading_zeros
+from axs6.sim.exhaustive import encoder_spaces as encoders
+from axs6.sim.exhaustive.catalog import all_spaces, choose
+from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
+from axs6.sim.exhaustive.fp32_spaces import addition_corners
+from axs6.sim.exhaustive.runner import Outcome, Share, compile_designs, run_space
+from axs6.sim.exhaustive.space import Space
+from axs6.sim.exhaustive.state import State
+
+THREADS = 2
+SHARE = Share(1, 64)
+
+COUNTS = {
+    "decoder-fp32": 2**8 * 64 * 8,
+    "decoder-bf16": 2**8 * 64 * 8,
+    "products": 64 * 64 * 32,
+    "conversion": 2**16 * 511,
+    "addition-corners": len(addition_corners()) ** 2,
+    "addition-random": 2**28,
+    "division": 2**23 * 2**8 * 2,
+} | {
+    f"encoder-{name}": cases
+    for rounding in ("nearest", "toward_zero")
+    for name, cases in {
+        f"fp32-{rounding}-gaps": 2**23 * 32 * 2,
+        f"fp32-{rounding}-subnormals": 2**24 * 8,
+        f"fp32-{rounding}-patterns": 2**32,
+        f"bf16-{rounding}-patterns": 2**16 * (1 + 7 + 254 + 2),
+        f"fp16-{rounding}-patterns": 2**16 * (1 + 10 + 30 + 2),
+    }.items()
+}
+
+
+def find(name: str) -> Space:
+    (space,) = (space for space in all_spaces() if space.name == name)
+    return space
+
+
+def run(space: Space, folder: Path, share: Share | None = None) -> Outcome:
+    state = State(folder / "state.json")
+    state.enter(space)
+    return run_space(space, state, share or Share(), THREADS)
+
+
+def assert_caught(space: Space, folder: Path, *texts: str) -> None:
+    """The enumeration stops at a difference that names inputs and both outputs."""
+    outcome = run(space, folder)
+    assert outcome.compared < space.cases
+    assert outcome.difference is not None
+    for text in (*texts, "in the RTL", "in the golden model"):
+        assert text in outcome.difference
+
+
+def test_a_share_of_every_space_agrees(tmp_path: Path) -> None:
+    spaces = all_spaces()
+    compile_designs(spaces, THREADS)
+    for space in spaces:
+        outcome = run(space, tmp_path, SHARE)
+        assert outcome.difference is None, space.name
+        assert outcome.compared == len(SHARE.chunks(space.chunks)) * space.chunk_cases
+
+
+def test_every_space_has_the_cases_that_its_formula_says() -> None:
+    assert {space.name: space.cases for space in all_spaces()} == COUNTS
+
+
+def test_unequal_chunks_are_refused() -> None:
+    space = find("products")
+    with pytest.raises(ValueError, match="products must have equal chunks, not 10 cases in 3"):
+        Space("products", "10", 10, 3, space.design, space.inputs, space.references)
+
+
+def test_gaps_hold_every_significand_at_every_gap_with_both_signs() -> None:
+    """Chunks are runs of patterns below a maximum of the largest field, without a hole."""
+    space = find("encoder-fp32-nearest-gaps")
+    firsts = []
+    for chunk in range(space.chunks):
+        blocks = space.inputs(chunk)["values"]
+        lane = chunk % 32
+        assert (blocks[:, lane] == 254 << 23).all()
+        patterns = np.delete(blocks, lane, axis=1).ravel()[: space.chunk_cases]
+        assert (np.diff(patterns) == 1).all()
+        firsts.append(int(patterns[0]))
+    ranges = [range(start, start + (32 << 23), 1 << 22) for start in (223 << 23, 479 << 23)]
+    assert sorted(firsts) == [*ranges[0], *ranges[1]]
+
+
+def test_every_16_bit_pattern_meets_every_class_of_maximum() -> None:
+    space = find("encoder-bf16-nearest-patterns")
+    for chunk, maximum in enumerate(maximum_classes(INPUT_FORMATS["bf16"])):
+        blocks = space.inputs(chunk)["values"]
+        assert (blocks[:, chunk % 16] == maximum).all()
+        others = np.delete(blocks, chunk % 16, axis=1)
+        assert len(np.unique(others)) == 1 << 16
+        assert len(np.unique(others >> 7)) == 512
+        assert (others >> 7 == others[:, :1] >> 7).all()
+
+
+def test_blocks_hold_one_run_each() -> None:
+    runs = np.arange(1, 11, dtype=np.uint16).reshape(2, 5)
+    assert lay_out(runs, 99, 4, 1).tolist() == [
+        [1, 99, 2, 3],
+        [4, 99, 5, 5],
+        [6, 99, 7, 8],
+        [9, 99, 10, 10],
+    ]
+
+
+def test_the_decoder_meets_every_code_at_every_exponent_in_every_lane() -> None:
+    space = find("decoder-fp32")
+    items = space.inputs(0)
+    places = items["exponent"][:, None].astype(int) << 6 | items["codes"]
+    assert len(np.unique(places * 8 + np.arange(8))) == space.cases
+
+
+def test_products_meet_every_pair_of_codes_in_every_lane() -> None:
+    space = find("products")
+    items = space.inputs(0)
+    pairs = items["a.codes"].astype(int) << 6 | items["b.codes"]
+    for lane in range(32):
+        alone = np.delete(pairs, lane, axis=1) == 0
+        assert len(np.unique(pairs[alone.all(axis=1), lane])) == 64 * 64
+    exponents = items["a.exponent"].astype(int) << 8 | items["b.exponent"]
+    assert len(np.unique(exponents)) == 1 << 16
+
+
+def test_conversion_meets_every_sum_at_every_exponent() -> None:
+    space = find("conversion")
+    seen = np.zeros((1 << 16, 511), bool)
+    for chunk in range(space.chunks):
+        items = space.inputs(chunk)
+        seen[items["sum"].view(np.uint16), items["exponent"]] = True
+    assert seen.all()
+
+
+def test_division_meets_every_pattern() -> None:
+    space = find("division")
+    chunks = [space.inputs(chunk)["value"] for chunk in (0, 1, space.chunks - 1)]
+    assert [(int(x[0]), int(x[-1])) for x in chunks] == [
+        (0, 2**22 - 1),
+        (2**22, 2**23 - 1),
+        (2**32 - 2**22, 2**32 - 1),
+    ]
+
+
+def test_spaces_are_chosen_by_parts_of_their_names() -> None:
+    spaces = all_spaces()
+    assert choose(spaces, []) == spaces
+    names = [space.name for space in choose(spaces, ["bf16", "division"])]
+    assert names == [
+        "decoder-bf16",
+        "division",
+        "encoder-bf16-nearest-patterns",
+        "encoder-bf16-toward_zero-patterns",
+    ]
+    with pytest.raises(ValueError, match=r"only must be part of one of decoder-fp32, .*'divider'"):
+        choose(spaces, ["division", "divider"])
+
+
+def test_a_seed_is_not_negative() -> None:
+    with pytest.raises(ValueError, match="seed must be 0 or more, not -1"):
+        all_spaces(-1)
+
+
+def without_sticky_bit(m: Module, value: Any, distance: Any) -> Any:
+    return value >> distance
+
+
+@pytest.mark.parametrize("name", ["addition-corners", "addition-random", "conversion"])
+def test_a_shift_without_sticky_bit_is_caught(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axs6.hw.fp32, "shift_right_sticky", without_sticky_bit)
+    assert_caught(find(name), tmp_path, "value is 0x")
+
+
+def test_a_division_with_too_few_bits_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axs6.hw.fp32, "FRACTION", 10)
+    assert_caught(find("division"), tmp_path, "value 0x", "value is 0x")
+
+
+def test_a_reference_that_is_wrong_is_named(tmp_path: Path) -> None:
+    space = find("addition-corners")
+    space.references["processor"] = lambda items: {"value": items["a"]}  # type: ignore[index]
+    outcome = run(space, tmp_path)
+    assert outcome.difference is not None
+    assert outcome.difference.endswith("in the processor")
+
+
+class UnpackHalfDown(axs6.hw.encoder.Unpack):
+    """Takes a power of two for the largest value below it, so its tie goes down."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        for value, lane in zip(self.i.values, self.o.lanes, strict=True):
+            with m.If((value[:23] == 0) & value[23:31].any() & ~value[23:31].all()):
+                m.d.comb += lane.significand.eq((1 << 23) - 1)
+        return m
+
+
+class UnpackWithOneSignTooMany(axs6.hw.encoder.Unpack):
+    """Makes a single pattern negative."""
+
+    PATTERN = 230 << 23 | 0x2BCDEF
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        for value, lane in zip(self.i.values, self.o.lanes, strict=True):
+            with m.If(value == self.PATTERN):
+                m.d.comb += lane.sign.eq(1)
+        return m
+
+
+def one_zero_too_many(m: Module, value: Any) -> Any:
+    return leading_zeros(m, value) + 1
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "name", "texts"),
+    [
+        ("Unpack", UnpackHalfDown, "gaps", ["0x7f000000"]),
+        ("Unpack", UnpackWithOneSignTooMany, "gaps", [f"{UnpackWithOneSignTooMany.PATTERN:#x}"]),
+        ("leading_zeros", one_zero_too_many, "subnormals", ["block.exponent is 0x"]),
+    ],
+)
+def test_a_wrong_encoder_is_caught(
+    part: str,
+    wrong: Any,
+    name: str,
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(encoders.BLOCK_OF_FORMAT, "fp32", 8)
+    monkeypatch.setattr(axs6.hw.encoder, part, wrong)
+    (space,) = choose(encoder_spaces(Rounding.NEAREST), [f"fp32-nearest-{name}"])
+    assert_caught(space, tmp_path, "values [0x", *texts)
+
+
+def rounded_twice() -> dict[tuple[int, int], int]:
+    """By exponent and magnitude: 1 where a rounding to 24 bits first makes it go up, 0 down."""
+    codes = np.arange(32)
+    wrong = {}
+    for exponent in range(6):
+        once = decode_table(FP32)[exponent << 6 | codes].view(np.float32)
+        first = decode_table(FP32)[exponent + 64 << 6 | codes].view(np.float32)
+        twice = np.ldexp(first, -64)
+        wrong |= {(exponent, int(m)): int(twice[m] > once[m]) for m in codes[twice != once]}
+    return wrong
+
+
+class SelectRoundingTwice(axs6.hw.decoder.SelectLane):
+    """Rounds a subnormal to 24 bits first, then to the bits that it has."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        for (exponent, magnitude), up in rounded_twice().items():
+            with m.If((self.exponent == exponent) & (self.code.magnitude == magnitude)):
+                m.d.comb += self.selected.round_up.eq(up)
+        return m
+
+
+def test_a_decoder_that_rounds_twice_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axs6.hw.decoder, "SelectLane", SelectRoundingTwice)
+    assert len(rounded_twice()) > 3
+    assert_caught(find("decoder-fp32"), tmp_path, "exponent 0x0", "values[")
+
+
+def test_one_wrong_product_in_one_lane_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = count()
+
+    class WrongInLane21(axs6.hw.block_dot.ProductLane):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lane = next(made)
+
+        def elaborate(self, platform: Any) -> Module:
+            m = super().elaborate(platform)
+            if self.lane == 21:
+                a, b = (data.View.as_value(code) for code in (self.a, self.b))
+                with m.If((a == 0x2B) & (b == 0x15)):
+                    m.d.comb += self.product.eq(-230)
+            return m
+
+    monkeypatch.setattr(axs6.hw.block_dot, "ProductLane", WrongInLane21)
+    zeros = " ".join(["0x00"] * 21)
+    assert_caught(
+        find("products"),
+        tmp_path,
+        f"a.codes [{zeros} 0x2b ",
+        f"b.codes [{zeros} 0x15 ",
+        f"sum is {-230 & 0xFFFF:#x} in the RTL, {-231 & 0xFFFF:#x} in the golden model",
+    )
