@@ -4,11 +4,11 @@ Run with `make bench`, or `python benchmarks/golden.py`. One thread, a fixed see
 several rounds; each round times every function once, so that all see the same machine.
 """
 
-import platform
 import statistics
 import time
 
 import numpy as np
+from machine import processor
 
 import axs6
 
@@ -40,16 +40,6 @@ def main() -> None:
     for name, times in seconds.items():
         median = statistics.median(times)
         print(f"{name:16} {x.size / median / 1e6:10.0f} {median / copy:8.1f}")
-
-
-def processor() -> str:
-    """The processor's name, as far as the system tells."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from axs6.hw.layouts import Field
+from axs6.sim.batch.limbs import split_wide
 from axs6.sim.batch.netlist import (
     TOP,
     Call,
@@ -71,7 +72,9 @@ class _Reader:
         self._module = module
         self._fields = fields
         self._functions = functions
-        self._cells = {name: _as_register(cell) for name, cell in module["cells"].items()}
+        self._cells = {
+            name: _as_register(cell) for name, cell in split_wide(module, WIDEST).items()
+        }
         self._drivers: dict[Bit, tuple[str, int]] = {}
         self._driven_widths: dict[str, int] = {}
         self._cuts: dict[str, set[int]] = {}

@@ -1,0 +1,86 @@
+"""Speed of the torch bridge beside plain torch, and whether its bits are those of the golden model.
+
+Run with `make bench`, or `python benchmarks/bridge.py`. One thread and its processor time, a fixed
+seed, the best of several rounds; each round times every function once, so that all see the same
+machine.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import axs6
+from axs6.sim.torch import convert, fake_quantise
+
+SHAPE = (4096, 4096)
+BATCH, FEATURES = 256, 1024
+ROUNDS = 15
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    instructions = torch.backends.cpu.get_cpu_capability()
+    print(f"one thread, best of {ROUNDS}; torch {torch.__version__}, {instructions}")
+    quantise()
+    linear()
+
+
+def quantise() -> None:
+    x = torch.randn(SHAPE)
+    seconds = best({"plain": lambda: plain_torch(x), "axs6": lambda: fake_quantise(x)})
+    blocks = axs6.encode(x.numpy())
+    different = count_bits(fake_quantise(x), axs6.decode(blocks))
+    print(f"quantise and dequantise {SHAPE[0]} x {SHAPE[1]} float32")
+    for name, label in (("plain", "log2 and round in float32"), ("axs6", "fake_quantise")):
+        print(f"  {label:27} {x.numel() / seconds[name] / 1e6:7.0f} M values/s")
+    print(f"  {'ratio':27} {seconds['plain'] / seconds['axs6']:7.1f}")
+    print(f"  {'bits unlike golden':27} {different:7}")
+
+
+def plain_torch(x: Tensor) -> Tensor:
+    """The format's formulas, evaluated in float32 as they stand: close, and not exact."""
+    blocks = x.view(-1, 32)
+    largest = blocks.abs().amax(-1, keepdim=True)
+    exponent = (largest.log2().floor() + 1).clamp(-127, 128)
+    scale = torch.exp2(exponent)
+    magnitude = (blocks.abs() / scale * 31).round().clamp(max=31)
+    return (blocks.sign() * magnitude / 31 * scale).view(x.shape)
+
+
+@torch.inference_mode()
+def linear() -> None:
+    layer = nn.Linear(FEATURES, FEATURES)
+    converted = convert(layer)
+    x = torch.randn(BATCH, FEATURES)
+    seconds = best({"plain": lambda: layer(x), "axs6": lambda: converted(x)})
+    product = axs6.matmul(axs6.encode(x.numpy()), axs6.encode(layer.weight.numpy()))
+    different = count_bits(converted(x), product + layer.bias.numpy())
+    print(f"linear layer, batch {BATCH}, {FEATURES} to {FEATURES}, weights encoded before")
+    for name, label in (("plain", "nn.Linear"), ("axs6", "emulated")):
+        print(f"  {label:27} {seconds[name] * 1e3:7.2f} ms")
+    print(f"  {'ratio':27} {seconds['axs6'] / seconds['plain']:7.2f}")
+    print(f"  {'bits unlike golden':27} {different:7}")
+
+
+def best(functions: dict[str, Callable[[], Tensor]]) -> dict[str, float]:
+    """Processor seconds of each function."""
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(ROUNDS):
+        for name, function in functions.items():
+            start = time.thread_time()
+            function()
+            seconds[name].append(time.thread_time() - start)
+    return {name: min(times) for name, times in seconds.items()}
+
+
+def count_bits(ours: Tensor, golden: np.ndarray) -> int:
+    """Bits in which two FP32 arrays differ."""
+    return int(np.bitwise_count(ours.numpy().view(np.uint32) ^ golden.view(np.uint32)).sum())
+
+
+if __name__ == "__main__":
+    main()

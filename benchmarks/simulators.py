@@ -1,0 +1,180 @@
+"""Speed of the batch simulator beside Verilator, CXXRTL and Amaranth's own simulator.
+
+Run with `make bench`, or `python benchmarks/simulators.py`. All four simulate `block_dot` (B = 32,
+no stages) on the same random blocks, one item a cycle. Verilator's model is built from the same
+Verilog with -O3 and --x-assign fast, and driven by a loop in C++. The batch simulator and CXXRTL
+read and write NumPy arrays, which counts. One thread, a fixed seed, the median of several rounds.
+"""
+
+import statistics
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Module
+from amaranth.sim import Simulator
+from machine import processor
+
+import axs6
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import generate
+from axs6.sim.batch.engine import BatchModel
+from axs6.sim.cxxrtl import CxxrtlModel
+from axs6.sim.stimulus import STIMULI
+from axs6.sim.tile import Tile
+from axs6.sim.tools import check_simulator, simulator_environment
+from axs6.sim.words import to_words
+
+ITEMS = {"batch": 4_000_000, "CXXRTL": 400_000, "Verilator": 400_000, "Amaranth": 400}
+ROUNDS = 5
+BLOCK = 32
+SHAPE = (256, 1024, 1024)
+
+HARNESS = """
+#include "Vaxs6_block_dot.h"
+#include <chrono>
+#include <cstdio>
+#include <vector>
+int main(int argc, char** argv) {
+  const int words = 13, items = atoi(argv[2]);
+  std::vector<uint32_t> data(size_t(words) * items);
+  FILE* file = fopen(argv[1], "rb");
+  if (!file || fread(data.data(), 4, data.size(), file) != data.size()) return 1;
+  Vaxs6_block_dot model;
+  model.rst = 0, model.i__valid = 1, model.o__ready = 1;
+  uint32_t sum = 0;
+  auto start = std::chrono::steady_clock::now();
+  for (int n = 0; n < items; n++) {
+    for (int w = 0; w < words; w++) model.i__payload[w] = data[size_t(n) * words + w];
+    model.clk = 0, model.eval();
+    sum = sum * 31 + model.o__payload;
+    model.clk = 1, model.eval();
+  }
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  printf("%.9f %u\\n", seconds.count(), sum);
+}
+"""
+
+
+def random_items(count: int) -> dict[str, Any]:
+    parameters = UNITS["block_dot"].parameters({"block": BLOCK})
+    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(0), min(count, 100_000))
+    repeats = -(-count // 100_000)
+    return {
+        name: np.concatenate([array.astype(np.uint8)] * repeats)[:count]
+        for name, array in items.items()
+    }
+
+
+def verilator(folder: Path) -> Callable[[], float]:
+    """Build the model with its loop; the function runs it and returns cycles a second."""
+    check_simulator("verilator")
+    made = generate("block_dot", block=BLOCK)
+    (folder / "axs6_block_dot.v").write_text(made.verilog)
+    (folder / "main.cpp").write_text(HARNESS)
+    items = random_items(ITEMS["Verilator"])
+    words = to_words(items, made.inputs)
+    (folder / "items.bin").write_bytes(b"".join(word.to_bytes(52, "little") for word in words))
+    options = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O3 -march=native", "-Wno-fatal"]
+    command = ["verilator", "--cc", "--exe", "--build", *options, "axs6_block_dot.v", "main.cpp"]
+    environment = simulator_environment("verilator")
+    subprocess.run(
+        command, cwd=folder, env=environment, check=True, capture_output=True, timeout=600
+    )
+    program = [str(folder / "obj_dir" / "Vaxs6_block_dot"), "items.bin", str(len(words))]
+    sums = UNITS["block_dot"].golden(items, {"block": BLOCK})
+    expected = 0
+    payload = sums["exponent"].astype(np.int64) << 16 | (sums["sum"].astype(np.int64) & 0xFFFF)
+    for word in payload.tolist():
+        expected = (expected * 31 + word) & 0xFFFFFFFF
+
+    def run() -> float:
+        done = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True)
+        seconds, checksum = done.stdout.split()
+        if int(checksum) != expected:
+            raise SystemExit("Verilator's outputs differ from the golden model")
+        return len(words) / float(seconds)
+
+    return run
+
+
+def amaranth() -> float:
+    unit: Any = UNITS["block_dot"].build(block=BLOCK)
+    top = Module()
+    top.submodules.unit = unit
+    words = to_words(random_items(ITEMS["Amaranth"]), generate("block_dot", block=BLOCK).inputs)
+
+    async def bench(context: Any) -> None:
+        for word in words:
+            context.set(unit.i.payload.as_value(), word)
+            await context.delay(1e-9)
+            context.get(unit.o.payload.as_value())
+
+    simulator = Simulator(top)
+    simulator.add_testbench(bench)
+    start = time.perf_counter()
+    simulator.run()
+    return len(words) / (time.perf_counter() - start)
+
+
+def from_arrays(model: Any, count: int) -> Callable[[], float]:
+    items = random_items(count)
+
+    def run() -> float:
+        start = time.perf_counter()
+        model.run(items)
+        return count / (time.perf_counter() - start)
+
+    return run
+
+
+def block_dot(folder: Path) -> None:
+    runs = {
+        "batch": from_arrays(BatchModel("block_dot", block=BLOCK), ITEMS["batch"]),
+        "CXXRTL": from_arrays(CxxrtlModel("block_dot", block=BLOCK), ITEMS["CXXRTL"]),
+        "Verilator": verilator(folder),
+        "Amaranth": amaranth,
+    }
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            rates[name].append(run())
+    fastest = statistics.median(rates["batch"])
+    print(f"block_dot, B = {BLOCK}, one thread, median of {ROUNDS}; {processor()}")
+    print(f"{'':12} {'M cycles/s':>12} {'G MAC/s':>9} {'batch is faster by':>19}")
+    for name, each in rates.items():
+        rate = statistics.median(each)
+        print(f"{name:12} {rate / 1e6:12.4f} {rate * BLOCK / 1e9:9.4f} {fastest / rate:18.1f}x")
+
+
+def matmul() -> None:
+    m, n, k = SHAPE
+    rng = np.random.default_rng(0)
+    a, b = (axs6.encode(rng.standard_normal((rows, k), np.float32)) for rows in (m, n))
+    tile = Tile()
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(ROUNDS):
+        for threads, each in seconds.items():
+            start = time.perf_counter()
+            run = tile.matmul(a, b, threads)
+            each.append(time.perf_counter() - start)
+    one, two = (statistics.median(each) for each in seconds.values())
+    print(f"\nmatmul {m} x {k} by {k} x {n}, 4 x 4 tile, {run.cycles:,} cycles")
+    for name, each in (("one thread", one), ("two threads", two)):
+        print(f"{name:12} {each:8.3f} s {m * n * k / each / 1e9:9.2f} G MAC/s {one / each:6.2f}x")
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore", message=".*created but never used")
+    with tempfile.TemporaryDirectory(prefix="axs6-bench-") as folder:
+        block_dot(Path(folder))
+    matmul()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""What computes a product: the emulation, the simulated tile, or the golden model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from axs6.golden import matmul
+from axs6.golden.blocks import Blocks
+from axs6.golden.spec import check_block_size
+from axs6.sim.torch import emulated
+from axs6.sim.torch.quantise import NonFinite, check_nonfinite, encode
+
+
+@dataclass(frozen=True)
+class Options:
+    """How products are computed.
+
+    Args:
+        backend: "emulated" computes the bits of the hardware with torch's own matrix products;
+            "rtl" simulates the hardware's tile of dot products; "golden" is the NumPy model.
+        block_size: values that share an exponent: 8, 16 or 32.
+        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
+            encodes NaN as +0 and infinities as the largest code, as the hardware does.
+        tile: parameters of `axs6.sim.tile.Tile`, as sorted pairs; for "rtl" alone.
+
+    Raises:
+        ValueError: a parameter is unknown, or does not go with the backend.
+    """
+
+    backend: str = "emulated"
+    block_size: int = 32
+    nonfinite: NonFinite = "error"
+    tile: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_backend("backend", self.backend)
+        check_block_size(self.block_size)
+        check_nonfinite(self.nonfinite)
+        if self.tile and self.backend != "rtl":
+            raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
+
+    @classmethod
+    def of(
+        cls,
+        backend: str,
+        block_size: int,
+        nonfinite: NonFinite,
+        tile: Mapping[str, Any] | None,
+    ) -> "Options":
+        """Options from a mapping of tile parameters."""
+        return cls(backend, block_size, nonfinite, tuple(sorted((tile or {}).items())))
+
+
+def check_backend(argument: str, backend: str) -> None:
+    """Raise ValueError unless there is such a backend; `argument` is what the caller calls it."""
+    if backend not in BACKENDS:
+        raise ValueError(f"{argument} must be one of {', '.join(BACKENDS)}, not {backend!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A batch of products.
+
+    Args:
+        values: float32 of shape (G, M, N), newly made.
+        cycles: clock cycles that the hardware took; None where none was simulated.
+        utilisation: share of the tile's block products that were of use, 0 to 1, or None.
+    """
+
+    values: Tensor
+    cycles: int | None = None
+    utilisation: float | None = None
+
+
+class Backend(Protocol):
+    """Encodes operands and multiplies them; what it encodes an operand into is its own affair."""
+
+    def prepare(self, x: Tensor, name: str) -> Any:
+        """Encode matrices of shape (G, R, K), no axis empty, along K.
+
+        Raises:
+            TypeError, ValueError: the dtype, device or a value is refused; `name` says whose.
+        """
+        ...
+
+    def product(self, a: Any, b: Any) -> Result:
+        """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k]."""
+        ...
+
+
+class Emulated:
+    """The products of `axs6.sim.torch.emulated`."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(self, x: Tensor, name: str) -> emulated.Operand:
+        """Encode and scale."""
+        return emulated.prepare(x, self._options.block_size, self._options.nonfinite, name)
+
+    def product(self, a: emulated.Operand, b: emulated.Operand) -> Result:
+        """One panel of a block's width after the other."""
+        return Result(emulated.product(a, b))
+
+
+class Golden:
+    """The golden model, on the CPU: slow, and right by definition."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(self, x: Tensor, name: str) -> list[Blocks]:
+        """Encode each matrix."""
+        size, nonfinite = self._options.block_size, self._options.nonfinite
+        blocks = encode(x, size, nonfinite=nonfinite, name=name)
+        return [
+            Blocks(blocks.exponents[g], blocks.modes[g], blocks.codes[g], blocks.shape[1:])
+            for g in range(len(x))
+        ]
+
+    def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
+        """Multiply matrix by matrix."""
+        values = np.stack([matmul(x, y) for x, y in zip(a, b, strict=True)])
+        return Result(torch.from_numpy(values))
+
+
+class Rtl(Golden):
+    """The hardware's tile of dot products in the compiled simulator.
+
+    Raises:
+        ValueError: a parameter of the tile is refused.
+        ToolError: the simulator cannot be built.
+    """
+
+    def __init__(self, options: Options) -> None:
+        from axs6.sim.tile import Tile
+
+        super().__init__(options)
+        self._tile = Tile(block=options.block_size, **dict(options.tile))
+
+    def prepare(self, x: Tensor, name: str) -> list[Blocks]:
+        """Encode each matrix; refuse those that are not on the CPU."""
+        if x.device.type != "cpu":
+            raise ValueError(
+                f"{name} must be on the CPU, where backend='rtl' simulates, not on {x.device}; "
+                "backend='emulated' gives the same bits there"
+            )
+        return super().prepare(x, name)
+
+    def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
+        """Multiply matrix by matrix, one after the other on the same tile."""
+        threads = torch.get_num_threads()
+        runs = [self._tile.matmul(x, y, threads=threads) for x, y in zip(a, b, strict=True)]
+        cycles = sum(run.cycles for run in runs)
+        busy = sum(run.utilisation * run.cycles for run in runs)
+        values = torch.from_numpy(np.stack([run.values for run in runs]))
+        return Result(values, cycles, busy / cycles if cycles else 0.0)
+
+
+BACKENDS: dict[str, type[Emulated | Golden]] = {"emulated": Emulated, "rtl": Rtl, "golden": Golden}
+
+
+@cache
+def backend_of(options: Options) -> Backend:
+    """The backend that works by these options, made once."""
+    return BACKENDS[options.backend](options)

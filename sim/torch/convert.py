@@ -1,0 +1,184 @@
+"""Models whose matrix products are the hardware's."""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+from torch.nn.parameter import is_lazy
+
+from axs6.sim.torch import functional, layers
+from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
+from axs6.sim.torch.backends import Options, backend_of
+from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope, derived, underived
+from axs6.sim.torch.quantise import NonFinite
+from axs6.sim.torch.site import Site
+
+LAYERS: dict[type[nn.Module], type[nn.Module]] = {
+    nn.Linear: layers.Linear,
+    nn.Conv1d: layers.Conv1d,
+    nn.Conv2d: layers.Conv2d,
+    nn.MultiheadAttention: MultiheadAttention,
+    functional.MatMul: layers.MatMul,
+}
+"""Layers that are replaced, by what."""
+
+
+def convert(
+    model: nn.Module,
+    backend: str = "emulated",
+    *,
+    block_size: int = 32,
+    exclude: Iterable[str | type[nn.Module]] = (),
+    nonfinite: NonFinite = "error",
+    tile: Mapping[str, Any] | None = None,
+) -> nn.Module:
+    """A copy of a model whose matrix products have the bits of the AXS-6 hardware.
+
+    Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
+    in the `forward` of modules that are not torch's own: `@`, `torch.matmul`, `mm`, `bmm`,
+    `functional.linear` and `functional.scaled_dot_product_attention`. Weights and activations
+    are encoded in blocks along the reduction, K padded with zeros; each output is the FP32
+    result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else,
+    such as normalisation, softmax and embeddings, is as it was.
+
+    Args:
+        model: left as it is; it may be converted already. The copy has parameters of its own
+            and the same `state_dict` keys; weights are encoded again when they change, as in
+            training or by `load_state_dict` (but not when written through `.data`, which torch
+            does not count as a change).
+        backend: "emulated", the hardware's bits from torch's own matrix products; "rtl", the
+            hardware simulated, on the CPU; or "golden", the NumPy model.
+        block_size: values that share an exponent: 8, 16 or 32.
+        exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
+            classes; what they name is left alone with all that it contains.
+        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
+            encodes NaN as +0 and infinities as the largest code.
+        tile: parameters of `axs6.sim.tile.Tile`, for "rtl".
+
+    Returns:
+        The converted copy. Gradients go straight through the encoding: they are those of the
+        FP32 product of the decoded operands.
+
+    Raises:
+        TypeError: `model` is not a module, or is a scripted one.
+        ValueError: an option is unknown, a name in `exclude` is no module's, or a lazy module
+            has no parameters yet.
+        ToolError: the simulator of "rtl" cannot be built.
+    """
+    if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
+    options = Options.of(backend, block_size, nonfinite, tile)
+    backend_of(options)
+    excluded = _excluded(model, exclude)
+    for name, parameter in model.named_parameters():
+        if is_lazy(parameter):
+            raise ValueError(f"{name} has no shape yet: run the model once before converting it")
+    converted = copy.deepcopy(model)
+    _restore(converted)
+    for name, module, within in _walk(converted, excluded):
+        if name in excluded:
+            if within:
+                module.__class__ = derived(type(module), LeftAlone, type(module))
+        else:
+            _replace(module, name, options)
+    return converted
+
+
+def _restore(model: nn.Module) -> None:
+    """Give the modules of a converted model their own classes back."""
+    originals = {ours: original for original, ours in LAYERS.items()}
+    for module in model.modules():
+        own = underived(type(module))
+        module.__class__ = originals.get(own, own)
+
+
+def _kind(model: object) -> str:
+    return type(model).__name__
+
+
+def _excluded(model: nn.Module, exclude: Iterable[str | type[nn.Module]]) -> set[str]:
+    """Names of the modules that `exclude` names."""
+    if isinstance(exclude, str | type):
+        raise ValueError(f"exclude must be a list of names and classes, not {exclude!r}")
+    found: set[str] = set()
+    for entry in exclude:
+        if isinstance(entry, type):
+            names = {name for name, module in model.named_modules() if isinstance(module, entry)}
+        else:
+            names = {name for name, _ in model.named_modules() if fnmatchcase(name, entry)}
+        if not names:
+            raise ValueError(f"exclude: the model has no module {entry!r}")
+        found |= names
+    return found
+
+
+def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module, bool]]:
+    """Each module once, and whether it is within one whose products are intercepted.
+
+    Modules within excluded ones are left out.
+    """
+    seen: set[int] = set()
+
+    def visit(name: str, module: nn.Module, within: bool) -> Iterator[tuple[str, nn.Module, bool]]:
+        if id(module) in seen:
+            return
+        seen.add(id(module))
+        children = list(module.named_children())
+        inside = within or _is_users(module)
+        yield name, module, within
+        if name not in excluded:
+            for child_name, child in children:
+                yield from visit(f"{name}.{child_name}".lstrip("."), child, inside)
+
+    yield from visit("", model, False)
+
+
+def _is_users(module: nn.Module) -> bool:
+    """Whether a module's `forward` is none of torch's own."""
+    return not getattr(type(module).forward, "__module__", "").startswith("torch.nn.")
+
+
+def _replace(module: Any, name: str, options: Options) -> None:
+    """Put a module's products, if it has any, into the hardware."""
+    own = type(module)
+    bases = [own]
+    for original, ours in LAYERS.items():
+        if isinstance(module, original):
+            _give_sites(module, name or own.__name__.lower(), options)
+            if own in (original, NonDynamicallyQuantizableLinear):
+                module.__class__ = ours
+                return
+            bases.append(ours)
+    if isinstance(module, nn.TransformerEncoderLayer):
+        # Its fast path would read the weights of its layers and never call them; it is not taken
+        # where the activation is not known.
+        module.activation_relu_or_gelu = 0
+    if isinstance(module, nn.TransformerEncoder):
+        # Nested tensors are for that fast path alone.
+        module.use_nested_tensor = False
+    if _is_users(module):
+        module.axs6_scope = Scope(name, options)
+        bases.insert(0, Intercepted)
+    if len(bases) > 1:
+        module.__class__ = derived(own, *bases)
+
+
+def _give_sites(module: Any, name: str, options: Options) -> None:
+    if not isinstance(module, nn.MultiheadAttention):
+        module.axs6_site = Site(name, options)
+    else:
+        _give_attention_sites(module, name, options)
+
+
+def _give_attention_sites(module: Any, name: str, options: Options) -> None:
+    """Places of the three projections, whose weights may be one, and of the two products."""
+    width = module.embed_dim
+    rows: list[tuple[int, int] | None] = [None] * len(PROJECTIONS)
+    if module.in_proj_weight is not None:
+        rows = [(i * width, (i + 1) * width) for i in range(len(PROJECTIONS))]
+    parts = [*zip(PROJECTIONS, rows, strict=True), ("scores", None), ("values", None)]
+    module.axs6_sites = {part: Site(f"{name}.{part}", options, chosen) for part, chosen in parts}

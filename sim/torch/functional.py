@@ -1,0 +1,104 @@
+"""Matrix products of activations: functions and a module."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from axs6.sim.torch.backends import Options
+from axs6.sim.torch.ops import product
+from axs6.sim.torch.quantise import NonFinite
+from axs6.sim.torch.site import Site
+
+
+class MatMul(nn.Module):
+    """`torch.matmul` as a module: a product of activations that `convert` finds by its name."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        """(..., M, K) by (..., K, N)."""
+        return torch.matmul(a, b)
+
+
+def matmul(
+    a: Tensor,
+    b: Tensor,
+    *,
+    backend: str = "emulated",
+    block_size: int = 32,
+    nonfinite: NonFinite = "error",
+    tile: Mapping[str, Any] | None = None,
+) -> Tensor:
+    """`torch.matmul` with the hardware's bits: both operands encoded in blocks along K.
+
+    Args:
+        a, b: tensors of one dtype (float32, bfloat16, float16, float64), with the shapes that
+            `torch.matmul` takes, vectors and broadcasting included.
+        backend, block_size, nonfinite, tile: as of `convert`.
+
+    Returns:
+        The FP32 products, rounded once to the dtype of the operands. Gradients go straight
+        through the encoding.
+
+    Raises:
+        TypeError, ValueError: an operand or option is refused.
+    """
+    pairs = tuple(sorted((tile or {}).items()))
+    return multiply(a, b, _free_site("matmul", backend, block_size, nonfinite, pairs))
+
+
+def bmm(
+    a: Tensor,
+    b: Tensor,
+    *,
+    backend: str = "emulated",
+    block_size: int = 32,
+    nonfinite: NonFinite = "error",
+    tile: Mapping[str, Any] | None = None,
+) -> Tensor:
+    """`torch.bmm` with the hardware's bits: (G, M, K) by (G, K, N). Otherwise as `matmul`."""
+    if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0]:
+        raise ValueError(
+            "bmm: operands must have shapes (G, M, K) and (G, K, N), "
+            f"not {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    pairs = tuple(sorted((tile or {}).items()))
+    return multiply(a, b, _free_site("bmm", backend, block_size, nonfinite, pairs))
+
+
+@cache
+def _kept_site(name: str, options: Options) -> Site:
+    """Places of the functions, which live for ever."""
+    return Site(name, options)
+
+
+@torch.compiler.assume_constant_result
+def _free_site(name: str, backend: str, block_size: int, nonfinite: Any, pairs: Any) -> int:
+    return _kept_site(name, Options(backend, block_size, nonfinite, pairs)).handle
+
+
+def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
+    """`torch.matmul` by the products of a place."""
+    if not a.ndim or not b.ndim:
+        raise ValueError(
+            f"operands must have at least one axis, not shapes {tuple(a.shape)}, {tuple(b.shape)}"
+        )
+    left = a.unsqueeze(0) if a.ndim == 1 else a
+    right = b.unsqueeze(0) if b.ndim == 1 else b.mT
+    depth, columns = left.shape[-1], right.shape[-2]
+    if right.ndim == 2:
+        # One right-hand side for all: a single product of all the rows.
+        rows = left.reshape(1, left.shape[:-1].numel(), depth)
+        y = product(rows, right.unsqueeze(0), handle).view(*left.shape[:-1], columns)
+    else:
+        leading = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        shape = (*leading, left.shape[-2], columns)
+        left, right = (
+            x.expand(*leading, *x.shape[-2:]).reshape(leading.numel(), *x.shape[-2:])
+            for x in (left, right)
+        )
+        y = product(left, right, handle).view(shape)
+    if a.ndim == 1:
+        y = y.squeeze(-2)
+    return y.squeeze(-1) if b.ndim == 1 else y

@@ -1,0 +1,200 @@
+"""The operators that torch sees: opaque to its compiler, with straight-through gradients.
+
+Everything that is rounded in a defined order, the bias and the result's dtype included, happens
+inside one operator, where a compiler cannot fuse or reorder it.
+
+Gradients are those of the FP32 product of the decoded operands, with the rounding taken for the
+identity: for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from axs6.sim.torch import quantise
+from axs6.sim.torch.backends import Result
+from axs6.sim.torch.site import Site, site_of
+
+Gradients = tuple[Tensor | None, ...]
+
+
+@torch.library.custom_op("axs6::fake_quantise", mutates_args=())
+def _fake_quantise(x: Tensor, block_size: int, nonfinite: str, name: str) -> Tensor:
+    policy: Any = nonfinite
+    return quantise.fake_quantise(x, block_size, nonfinite=policy, name=name).contiguous()
+
+
+@_fake_quantise.register_fake
+def _(x: Tensor, block_size: int, nonfinite: str, name: str) -> Tensor:
+    return x.new_empty(x.shape, dtype=torch.float32)
+
+
+def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.dtype = inputs[0].dtype
+
+
+def _pass_through(ctx: Any, grad: Tensor) -> Gradients:
+    return grad.to(ctx.dtype), None, None, None
+
+
+_fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
+
+
+def fake_quantise(
+    x: Tensor,
+    block_size: int = 32,
+    *,
+    nonfinite: quantise.NonFinite = "error",
+    name: str = "values",
+) -> Tensor:
+    """Encode and decode: the float32 values that stand for `x` in AXS-6.
+
+    Args:
+        x, block_size, nonfinite, name: as of `encode`.
+
+    Returns:
+        float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
+        gradient passes through as it is.
+
+    Raises:
+        TypeError, ValueError: as `encode`.
+    """
+    quantise.check_input(x, name)
+    return _fake_quantise(x, block_size, nonfinite, name)
+
+
+@torch.library.custom_op("axs6::product", mutates_args=())
+def product(a: Tensor, b: Tensor, site: int) -> Tensor:
+    """Products of two batches of activations: (G, M, K) and (G, N, K) to (G, M, N)."""
+    place = site_of(site)
+    _check_operands(place, a, b, ("left operand", "right operand"))
+    if _is_empty(a, b):
+        return _no_product(place, a, b).values.to(a.dtype)
+    left = place.backend.prepare(a, f"{place.name}: left operand")
+    right = place.backend.prepare(b, f"{place.name}: right operand")
+    result = place.backend.product(left, right)
+    place.report(a, b, result)
+    return result.values.to(a.device, a.dtype)
+
+
+@product.register_fake
+def _(a: Tensor, b: Tensor, site: int) -> Tensor:
+    return a.new_empty(a.shape[0], a.shape[1], b.shape[1])
+
+
+def _keep_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    a, b, ctx.site = inputs
+    ctx.save_for_backward(a, b)
+
+
+def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
+    a, b = ctx.saved_tensors
+    grad_a, grad_b = _operand_gradients(site_of(ctx.site), a, b, grad, ctx.needs_input_grad)
+    return grad_a, grad_b, None
+
+
+product.register_autograd(_product_gradients, setup_context=_keep_product)
+
+
+@torch.library.custom_op("axs6::weight_product", mutates_args=())
+def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+    """Products with a weight: (G, M, K) and (G * N, ...) to (G, M, N), plus a bias (G * N,).
+
+    The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
+    groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
+    is rounded once to the dtype of `x`.
+    """
+    place = site_of(site)
+    matrices = as_matrices(place, weight, x.shape[0])
+    _check_operands(place, x, matrices, ("input", "weight"))
+    if _is_empty(x, matrices):
+        result = _no_product(place, x, matrices)
+    else:
+        left = place.backend.prepare(x, f"{place.name}: input")
+        result = place.backend.product(left, place.prepare_weight(weight, matrices))
+        place.report(x, matrices, result)
+    y = result.values.to(x.device)
+    if bias is not None:
+        y += bias.float().view(x.shape[0], 1, -1)
+        if not bias.isfinite().all():
+            y.masked_fill_(y.isnan(), torch.nan)
+    return y.to(x.dtype)
+
+
+@weight_product.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+    place = site_of(site)
+    return x.new_empty(x.shape[0], x.shape[1], as_matrices(place, weight, x.shape[0]).shape[1])
+
+
+def _keep_weight_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, weight, bias, ctx.site = inputs
+    ctx.bias_dtype = None if bias is None else bias.dtype
+    ctx.save_for_backward(x, weight)
+
+
+def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
+    x, weight = ctx.saved_tensors
+    place = site_of(ctx.site)
+    matrices = as_matrices(place, weight, x.shape[0])
+    grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad)
+    grad_weight = grad_bias = None
+    if part is not None:
+        grad_weight = torch.zeros_like(weight)
+        rows = place.chosen(grad_weight)
+        rows.copy_(part.reshape(rows.shape))
+    if ctx.needs_input_grad[2]:
+        grad_bias = grad.float().sum(1).flatten().to(ctx.bias_dtype)
+    return grad_x, grad_weight, grad_bias, None
+
+
+weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
+
+
+def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
+    """A weight as matrices (G, N, K)."""
+    rows = site.chosen(weight)
+    return rows.reshape(groups, rows.shape[0] // groups, rows.shape[1:].numel())
+
+
+def _operand_gradients(
+    site: Site, a: Tensor, b: Tensor, grad: Tensor, needed: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None]:
+    """Gradients of the two operands of a product."""
+    size, nonfinite = site.options.block_size, site.options.nonfinite
+    grad_a = grad_b = None
+    if needed[0]:
+        decoded = _fake_quantise(b, size, nonfinite, site.name)
+        grad_a = (grad.float() @ decoded).to(a.dtype)
+    if needed[1]:
+        decoded = _fake_quantise(a, size, nonfinite, site.name)
+        grad_b = (grad.float().mT @ decoded).to(b.dtype)
+    return grad_a, grad_b
+
+
+def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) -> None:
+    for x, name in ((a, names[0]), (b, names[1])):
+        quantise.check_input(x, f"{site.name}: {name}")
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"{site.name}: {names[0]} and {names[1]} must have one dtype, "
+            f"not {a.dtype} and {b.dtype}"
+        )
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[2]:
+        raise ValueError(
+            f"{site.name}: {names[0]} and {names[1]} must agree in K, "
+            f"not have {a.shape[2]} and {b.shape[2]}"
+        )
+
+
+def _is_empty(a: Tensor, b: Tensor) -> bool:
+    return not (a.numel() and b.numel())
+
+
+def _no_product(site: Site, a: Tensor, b: Tensor) -> Result:
+    """What a product without operands gives: nothing, or +0 where K = 0."""
+    values = torch.zeros(a.shape[0], a.shape[1], b.shape[1], device=a.device)
+    result = Result(values)
+    site.report(a, b, result)
+    return result

@@ -1,0 +1,261 @@
+"""Tensors to AXS-6 and back, bit for bit as `axs6.golden` does it.
+
+The arithmetic is float64 without a rounding but the one that is meant: 31 * x * 2^(127 - E) has
+at most 29 significant bits, so it is exact and `round` sees the true value; m * 2^(E - 127) / 31
+is within 2^-52 of the true quotient, which is never that near to the middle of two FP32 values.
+Maxima come from bit patterns. Blocks below 2^-119, where FP32 meets its subnormals, take the
+conversions of `axs6.sim.torch.ieee`, so that no thread's flush-to-zero mode shows.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from axs6 import golden
+from axs6.golden.blocks import Blocks, check_blocks
+from axs6.golden.decode import FLOAT64, decode_table
+from axs6.golden.spec import (
+    BF16,
+    CODE_BITS,
+    EXPONENT_BIAS,
+    EXPONENT_MAX,
+    FP32,
+    MAGNITUDE_BITS,
+    MAGNITUDE_MAX,
+    check_block_size,
+)
+from axs6.sim.torch.ieee import SIGN, narrow, widen
+
+CHUNK_VALUES = 1 << 17
+"""Values worked on at a time: their temporaries stay within a core's cache."""
+
+SAFE_LARGEST = 7 << FP32.fraction_bits
+"""Blocks whose largest pattern is this or more do without the subnormals of FP32: those that
+they hold round to zero, and what they decode to is normal."""
+
+NonFinite = Literal["error", "saturate"]
+NONFINITE = ("error", "saturate")
+INPUTS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+OUTPUTS = {torch.float32: FP32, torch.bfloat16: BF16, torch.float64: FLOAT64}
+
+
+class Chunk(NamedTuple):
+    """Some blocks of a tensor, rounded.
+
+    Args:
+        rows: which blocks these are.
+        bits: the values as FP32 patterns, int32 of shape (R, B).
+        exponents: shared exponents, int32 of shape (R,).
+        largest: pattern of each block's largest magnitude, int32 of shape (R,).
+        high: the greatest of these patterns.
+        safe: whether no block here comes near FP32's subnormals.
+        steps: signed magnitudes, float64 of shape (R, B); overwritten by the next chunk.
+    """
+
+    rows: slice
+    bits: Tensor
+    exponents: Tensor
+    largest: Tensor
+    high: int
+    safe: bool
+    steps: Tensor
+
+
+def encode(
+    x: Tensor, block_size: int = 32, *, nonfinite: NonFinite = "error", name: str = "values"
+) -> Blocks:
+    """Encode a tensor into dense AXS-6 blocks along its last axis, rounded to nearest.
+
+    Args:
+        x: float32, bfloat16, float16 or float64 of shape (..., K), on any device; each value is
+            taken exactly. K is padded with zeros to whole blocks.
+        block_size: values that share an exponent: 8, 16 or 32.
+        nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
+            infinity as the largest code. float64 values of 2^128 or more count as infinite.
+        name: what an error calls the tensor.
+
+    Returns:
+        What `axs6.encode` gives for the same values.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: a parameter is unknown, `x` has no axis, or a value is not finite.
+
+    Source: docs/format.md, "Encoding".
+    """
+    check_input(x, name)
+    check_nonfinite(nonfinite)
+    size = check_block_size(block_size)
+    if x.dtype == torch.float64:
+        try:
+            return golden.encode(x.detach().cpu().numpy(), size, nonfinite=nonfinite)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    n = -(-x.shape[-1] // size)
+    count = x.shape[:-1].numel() * n
+    exponents = torch.empty(count, dtype=torch.uint8)
+    codes = torch.empty(count, size, dtype=torch.uint8)
+    for chunk in round_blocks(x, size, nonfinite, name):
+        exponents[chunk.rows] = chunk.exponents.to("cpu", torch.uint8)
+        # x & (x - 1) has the sign bit of x, save for -0.0, which has code 0.
+        negative = (chunk.bits & (chunk.bits - 1)) < 0
+        magnitude = chunk.steps.abs().to(torch.uint8)
+        codes[chunk.rows] = (magnitude | negative.to(torch.uint8) << MAGNITUDE_BITS).cpu()
+    leading = (*x.shape[:-1], n)
+    return Blocks(
+        exponents=exponents.reshape(leading).numpy(),
+        modes=np.zeros(leading, np.uint8),
+        codes=codes.reshape(*leading, size).numpy(),
+        shape=tuple(x.shape),
+    )
+
+
+def decode(
+    blocks: Blocks,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """Decode blocks to a tensor, as `axs6.decode` does.
+
+    Args:
+        blocks: what `encode`, `axs6.encode` or `axs6.unpack` gave.
+        dtype: torch.float32, torch.bfloat16 or torch.float64.
+        device: where the tensor is wanted.
+
+    Returns:
+        Values of shape `blocks.shape`; special values as in `axs6.decode`.
+
+    Raises:
+        TypeError: another dtype.
+    """
+    check_blocks("blocks", blocks)
+    if dtype not in OUTPUTS:
+        raise TypeError(f"dtype must be float32, bfloat16 or float64, not {dtype}")
+    signed = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float64: torch.int64}
+    patterns = torch.from_numpy(decode_table(OUTPUTS[dtype]).view(f"i{dtype.itemsize}").copy())
+    table = patterns.to(device, signed[dtype])
+    index = torch.from_numpy(blocks.exponents).to(device, torch.int64).unsqueeze(-1) << CODE_BITS
+    values = table[index | torch.from_numpy(blocks.codes).to(device)].view(dtype)
+    return values.flatten(-2)[..., : blocks.shape[-1]]
+
+
+def fake_quantise(
+    x: Tensor, block_size: int = 32, *, nonfinite: NonFinite = "error", name: str = "values"
+) -> Tensor:
+    """Encode and decode: the float32 values that stand for `x` in AXS-6.
+
+    Args and raises as `encode`.
+
+    Returns:
+        float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit.
+    """
+    check_input(x, name)
+    check_nonfinite(nonfinite)
+    size = check_block_size(block_size)
+    if x.dtype == torch.float64:
+        blocks = encode(x, size, nonfinite=nonfinite, name=name)
+        return decode(blocks, device=x.device)
+    scales = power_table(x.device, -EXPONENT_BIAS) / MAGNITUDE_MAX
+    rows = as_rows(x, size)
+    out = torch.empty(rows.shape, dtype=torch.float32, device=x.device)
+    for chunk in round_blocks(x, size, nonfinite, name):
+        part = out[chunk.rows]
+        values = chunk.steps.mul_(scales.index_select(0, chunk.exponents).unsqueeze(-1))
+        if chunk.high >> FP32.fraction_bits == EXPONENT_MAX - 1:
+            values.clamp_(-torch.finfo(torch.float32).max, torch.finfo(torch.float32).max)
+        part.copy_(values if chunk.safe else narrow(values))
+        if int(chunk.bits.min()) == SIGN:
+            part.masked_fill_(chunk.bits == SIGN, 0.0)
+    padded = out.reshape(*x.shape[:-1], -(-x.shape[-1] // size) * size)
+    return padded[..., : x.shape[-1]]
+
+
+def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Iterator[Chunk]:
+    """The blocks of a float32, bfloat16 or float16 tensor, a chunk at a time.
+
+    Raises:
+        ValueError: a value is not finite and `nonfinite` is "error".
+    """
+    rows = as_rows(x, size)
+    to_steps = MAGNITUDE_MAX / power_table(x.device, -EXPONENT_BIAS)
+    step = CHUNK_VALUES // size
+    magnitudes = torch.empty(min(step, len(rows)), size, device=x.device)
+    doubles = torch.empty(magnitudes.shape, dtype=torch.float64, device=x.device)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step].float()
+        bits = part.view(torch.int32)
+        largest = torch.abs(part, out=magnitudes[: len(part)]).view(torch.int32).amax(-1)
+        low, high = (int(x) for x in largest.aminmax())
+        if high >= FP32.infinity:
+            if nonfinite == "error":
+                _refuse(x, size, name)
+            bits = _saturated(bits)
+            part = bits.view(torch.float32)
+            largest = (bits & ~SIGN).amax(-1)
+            low, high = (int(x) for x in largest.aminmax())
+        exponents = (largest >> FP32.fraction_bits) + 1
+        safe = low >= SAFE_LARGEST
+        if not safe:
+            # A block of subnormals has exponent 1 where its top fraction bit is set, else 0.
+            subnormal = largest >> FP32.fraction_bits - 1
+            exponents = torch.where(subnormal > 1, exponents, subnormal)
+            safe = bool(((largest == 0) | (largest >= SAFE_LARGEST)).all())
+        steps = doubles[: len(part)]
+        steps.copy_(part if safe else widen(part))
+        steps.mul_(to_steps.index_select(0, exponents).unsqueeze(-1)).round_()
+        chosen = slice(start, start + len(part))
+        yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
+
+
+def as_rows(x: Tensor, size: int) -> Tensor:
+    """The blocks of `x` along its last axis, shape (count, size), padded with zeros."""
+    missing = -x.shape[-1] % size
+    padded = functional.pad(x.detach(), (0, missing)) if missing else x.detach()
+    return padded.reshape(-1, size) if padded.numel() else padded.new_empty(0, size)
+
+
+@cache
+def power_table(device: torch.device, offset: int) -> Tensor:
+    """2^(E + offset) for every shared exponent E, float64."""
+    powers = [2.0 ** (exponent + offset) for exponent in range(EXPONENT_MAX + 1)]
+    return torch.tensor(powers, dtype=torch.float64, device=device)
+
+
+def check_input(x: Any, name: str) -> None:
+    """Raise TypeError or ValueError unless `x` is a tensor that can be encoded."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, not {type(x).__name__}")
+    if x.dtype not in INPUTS:
+        raise TypeError(f"{name} must be float32, bfloat16, float16 or float64, not {x.dtype}")
+    if x.ndim == 0:
+        raise ValueError(f"{name} must have at least one axis, not shape ()")
+
+
+def check_nonfinite(nonfinite: str) -> None:
+    """Raise ValueError unless `nonfinite` is "error" or "saturate"."""
+    if nonfinite not in NONFINITE:
+        raise ValueError(f"nonfinite must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
+
+
+def _saturated(bits: Tensor) -> Tensor:
+    """NaN as +0 and infinities as the largest finite values, whose codes are the same."""
+    magnitude = bits & ~SIGN
+    largest = bits & SIGN | FP32.max_finite
+    return torch.where(
+        magnitude > FP32.infinity, 0, torch.where(magnitude == FP32.infinity, largest, bits)
+    )
+
+
+def _refuse(x: Tensor, size: int, name: str) -> None:
+    """Raise the error that names the first value without a code."""
+    first = int((~torch.isfinite(x.detach())).flatten().int().argmax())
+    index = tuple(int(i) for i in np.unravel_index(first, tuple(x.shape)))
+    raise ValueError(
+        f"{name} must be finite: element {index} is {x[index].item()} "
+        '(nonfinite="saturate" encodes it as the hardware does)'
+    )

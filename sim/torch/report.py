@@ -1,0 +1,154 @@
+"""What the products of a model take: one row for each place, as text, JSON and a picture."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COLUMNS = ("place", "calls", "MACs", "cycles", "used", "packed bytes", "FP32 bytes", "SQNR dB")
+
+
+@dataclass
+class Row:
+    """The products of one place.
+
+    Args:
+        name: the module, and the part of it where it has several.
+        backend: what computed them.
+        calls: times it was run.
+        macs: multiplications, those with zeros that fill the last block left out.
+        cycles: clock cycles of the hardware; None where none was simulated.
+        busy_cycles: cycles times utilisation.
+        packed_bytes: both operands as packed blocks.
+        fp32_bytes: both operands in FP32.
+        signal, noise: squares of the FP32 product of the operands as they came, and of the
+            difference from it, summed.
+        bits_different: bits in which the other backend differs; None where none was asked for.
+    """
+
+    name: str
+    backend: str
+    calls: int = 0
+    macs: int = 0
+    cycles: int | None = None
+    busy_cycles: float = 0.0
+    packed_bytes: int = 0
+    fp32_bytes: int = 0
+    signal: float = 0.0
+    noise: float = 0.0
+    bits_different: int | None = None
+
+    @property
+    def utilisation(self) -> float | None:
+        """Share of the tile that was of use, 0 to 1."""
+        return self.busy_cycles / self.cycles if self.cycles else None
+
+    @property
+    def sqnr(self) -> float | None:
+        """Signal to quantisation noise in dB; None without noise or where values overflow."""
+        if not (self.signal and self.noise and math.isfinite(self.signal + self.noise)):
+            return None
+        return 10 * math.log10(self.signal / self.noise)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row for JSON."""
+        return {
+            "name": self.name,
+            "backend": self.backend,
+            "calls": self.calls,
+            "macs": self.macs,
+            "cycles": self.cycles,
+            "utilisation": self.utilisation,
+            "packed_bytes": self.packed_bytes,
+            "fp32_bytes": self.fp32_bytes,
+            "sqnr_db": self.sqnr,
+            "bits_different": self.bits_different,
+        }
+
+
+@dataclass
+class Report:
+    """The rows, in the order in which the places were first run; `str` gives them as a table."""
+
+    compare: str | None = None
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def total(self) -> Row:
+        """The rows added up."""
+        total = Row("total", "")
+        for row in self.rows:
+            total.calls += row.calls
+            total.macs += row.macs
+            total.busy_cycles += row.busy_cycles
+            total.packed_bytes += row.packed_bytes
+            total.fp32_bytes += row.fp32_bytes
+            if row.cycles is not None:
+                total.cycles = (total.cycles or 0) + row.cycles
+            if row.bits_different is not None:
+                total.bits_different = (total.bits_different or 0) + row.bits_different
+        return total
+
+    def __str__(self) -> str:
+        names = [*COLUMNS, f"bits unlike {self.compare}"] if self.compare else [*COLUMNS]
+        cells = [names] + [_cells(row)[: len(names)] for row in [*self.rows, self.total]]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
+        return "\n".join(
+            "  ".join(
+                text.ljust(width) if i == 0 else text.rjust(width)
+                for i, (text, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in cells
+        )
+
+    def to_json(self) -> str:
+        """The report as JSON: `compare`, `layers` and `total`."""
+        layers = [row.as_dict() for row in self.rows]
+        content = {"compare": self.compare, "layers": layers, "total": self.total.as_dict()}
+        return json.dumps(content, indent=2, allow_nan=False)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw SQNR, MACs and bytes of each place, and its utilisation where there is one.
+
+        Args:
+            path: file to write; its suffix gives the format (.png, .svg, .pdf).
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        from matplotlib.figure import Figure
+
+        names = [row.name for row in self.rows]
+        places = range(len(names))
+        figure = Figure(figsize=(11, 1.6 + 0.28 * len(names)), layout="constrained")
+        panels = figure.subplots(1, 4 if self.total.cycles else 3, sharey=True)
+        panels[0].barh(places, [row.sqnr or 0.0 for row in self.rows])
+        panels[0].set_xlabel("SQNR (dB)")
+        panels[0].set_yticks(places, names)
+        panels[0].invert_yaxis()
+        panels[1].barh(places, [row.macs for row in self.rows])
+        panels[1].set_xlabel("MACs")
+        panels[2].barh(places, [row.fp32_bytes for row in self.rows], label="FP32")
+        panels[2].barh(places, [row.packed_bytes for row in self.rows], label="AXS-6, packed")
+        panels[2].set_xlabel("operand bytes")
+        panels[2].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        if self.total.cycles:
+            panels[3].barh(places, [100 * (row.utilisation or 0.0) for row in self.rows])
+            panels[3].set_xlabel("utilisation (%)")
+        figure.savefig(path)
+
+
+def _cells(row: Row) -> list[str]:
+    utilisation, sqnr = row.utilisation, row.sqnr
+    return [
+        row.name,
+        f"{row.calls:,}",
+        f"{row.macs:,}",
+        "-" if row.cycles is None else f"{row.cycles:,}",
+        "-" if utilisation is None else f"{utilisation:.1%}",
+        f"{row.packed_bytes:,}",
+        f"{row.fp32_bytes:,}",
+        "-" if sqnr is None else f"{sqnr:.2f}",
+        "-" if row.bits_different is None else f"{row.bits_different:,}",
+    ]

@@ -1,0 +1,80 @@
+"""The batch simulator on what the units do not have: words wider than an element, their shifts."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from axs6.sim.batch.engine import ComponentModel, component_source
+
+LIMBS = 3
+WIDTH = 32 * LIMBS
+OPERANDS = data.StructLayout({"a": data.ArrayLayout(32, LIMBS), "b": data.ArrayLayout(32, LIMBS)})
+
+OPERATIONS: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "neg": lambda a, b: -a,
+    "mul": lambda a, b: a * b,
+    "less": lambda a, b: a < b,
+    "at_most": lambda a, b: a <= b,
+    "equal": lambda a, b: a == b,
+    "signed_less": lambda a, b: to_signed(a) < to_signed(b),
+    "signed_add": lambda a, b: to_signed(a) + to_signed(b),
+    "left": lambda a, b: a << (b % 128),
+    "right": lambda a, b: a >> (b % 128),
+    "arithmetic": lambda a, b: to_signed(a) >> (b % 128),
+    "narrow_left": lambda a, b: (a % (1 << 40)) << (b % 64),
+}
+
+
+def to_signed(x: Any) -> Any:
+    """An operand as signed, in Amaranth or in Python."""
+    if isinstance(x, int):
+        return x - (x >> (WIDTH - 1) << WIDTH)
+    return x.as_signed()
+
+
+class Wide(wiring.Component):
+    """One operation on two numbers of 96 bits, whose result has 128."""
+
+    def __init__(self, operation: str) -> None:
+        self._operation = operation
+        result = data.StructLayout({"y": data.ArrayLayout(32, LIMBS + 1)})
+        super().__init__({"i": In(stream.Signature(OPERANDS)), "o": Out(stream.Signature(result))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        a, b = (x.as_value() for x in (self.i.payload.a, self.i.payload.b))
+        if "left" in self._operation or self._operation in ("right", "arithmetic"):
+            amount = b[: 6 if "narrow" in self._operation else 7]
+            value = a[:40] if "narrow" in self._operation else a
+            if self._operation == "arithmetic":
+                value = a.as_signed()
+            result = value << amount if "left" in self._operation else value >> amount
+        else:
+            result = OPERATIONS[self._operation](a, b)
+        m.d.comb += [
+            self.o.valid.eq(self.i.valid),
+            self.i.ready.eq(self.o.ready),
+            self.o.payload.as_value().eq(result),
+        ]
+        return m
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_words_wider_than_an_element(operation: str) -> None:
+    rng = np.random.default_rng(8)
+    count = 500
+    limbs = rng.integers(0, 1 << 32, (2, count, LIMBS), dtype=np.uint64)
+    limbs[:, ::3] = rng.choice([0, 1, 0xFFFFFFFF, 0x80000000], limbs[:, ::3].shape)
+    limbs[1, ::7] = limbs[0, ::7]
+    model = ComponentModel(component_source(Wide(operation)), operation)
+    got = model.run({"a": limbs[0], "b": limbs[1]}).outputs["y"]
+    for index in range(count):
+        a, b = (sum(int(x) << 32 * k for k, x in enumerate(limbs[s, index])) for s in (0, 1))
+        expected = int(OPERATIONS[operation](a, b)) % (1 << 128)
+        assert sum(int(x) << 32 * k for k, x in enumerate(got[index])) == expected, (a, b)

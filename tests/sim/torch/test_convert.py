@@ -1,0 +1,419 @@
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from axs6.sim.torch import MatMul, convert, matmul, profile
+from axs6.sim.torch.site import Site
+
+Same = Callable[[Tensor, Tensor], bool]
+
+
+class Attention(nn.Module):
+    """Attention written by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Linear(24, 24)
+        self.key = nn.Linear(24, 24)
+        self.norm = nn.LayerNorm(24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = (self.query(x) @ self.key(x).mT).softmax(-1)
+        return torch.matmul(weights, self.norm(x))
+
+
+class Products(nn.Module):
+    """Every function that is replaced, and some that are not."""
+
+    def forward(self, a: Tensor, b: Tensor) -> list[Tensor]:
+        vector = b.reshape(-1)[:24]
+        return [
+            a @ b,
+            a.matmul(b),
+            torch.matmul(a, other=b),
+            a.__rmatmul__(b.mT @ b),
+            torch.mm(a[0], b[0]),
+            a[0].mm(b[0]),
+            torch.bmm(a, mat2=b),
+            a.bmm(b),
+            functional.linear(a, b[0].mT, bias=b[0, 0]),
+            functional.scaled_dot_product_attention(a, a, a, is_causal=True),
+            functional.scaled_dot_product_attention(a, a, a, attn_mask=a.mean(0) > 0, scale=0.3),
+            a.long() @ vector.long(),
+            torch.einsum("gmk,gkn->gmn", a, b),
+            a + 1,
+        ]
+
+
+class Doubled(nn.Linear):
+    """A layer with a forward of its own."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.linear(input, 2 * self.weight, self.bias)
+
+
+class Padded(nn.Conv2d):
+    """A layer that asks its base."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(functional.pad(input, (0, 2, 0, 1)))
+
+
+class Causal(nn.MultiheadAttention):
+    """Attention that asks its base."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).triu(1)
+        return super().forward(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
+class Renamed(nn.Linear):
+    """A layer with the forward of its base."""
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(10, 24)
+        self.attention = Attention()
+        self.layers = nn.ModuleDict({"doubled": Doubled(24, 24), "renamed": Renamed(24, 24)})
+        self.product = MatMul()
+        self.head = nn.Linear(24, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.attention(self.embed(x))
+        for layer in self.layers.values():
+            y = layer(y).relu()
+        return self.head(self.product(y, torch.eye(24)))
+
+
+def names(model: nn.Module, *inputs: Any) -> list[str]:
+    """Names of the places that a run of a model comes to."""
+    with profile() as report:
+        model(*inputs)
+    return [row.name for row in report.rows]
+
+
+TOKENS = torch.arange(10).view(2, 5)
+
+
+def test_every_product_of_a_model_is_replaced_in_a_copy() -> None:
+    model = Model()
+    before = {name: type(module) for name, module in model.named_modules()}
+    expected = model(TOKENS)
+    converted = convert(model)
+    assert names(converted, TOKENS) == [
+        "attention.query",
+        "attention.key",
+        "attention.matmul0",
+        "attention.matmul1",
+        "layers.doubled.linear0",
+        "layers.renamed",
+        "product",
+        "head",
+    ]
+    assert {name: type(module) for name, module in model.named_modules()} == before
+    assert torch.equal(model(TOKENS), expected)
+    assert not any(p is q for p in converted.parameters() for q in model.parameters())
+    assert names(convert(converted), TOKENS) == names(converted, TOKENS)
+
+
+def test_classes_and_text_stay() -> None:
+    model = Model()
+    converted = convert(model)
+    assert isinstance(converted, Model)
+    assert isinstance(converted.layers["renamed"], Renamed)
+    assert isinstance(converted.head, nn.Linear)
+    assert repr(converted) == repr(model)
+
+
+def test_every_function_gives_what_matmul_gives(same: Same) -> None:
+    a, b = torch.randn(3, 24, 24), torch.randn(3, 24, 24)
+    got = convert(Products())(a, b)
+    plain = Products()(a, b)
+    product = matmul(a, b)
+    for y in (got[0], got[1], got[2], got[6], got[7]):
+        assert same(y, product)
+    assert same(got[3], matmul(matmul(b.mT, b), a))
+    for y in (got[4], got[5]):
+        assert same(y, product[0])
+    assert same(got[8], matmul(a, b[0]) + b[0, 0])
+    scores = matmul(a * 24**-0.5, a.mT)
+    causal = torch.full((24, 24), -torch.inf).triu(1)
+    assert same(got[9], matmul((scores + causal).softmax(-1), a))
+    scores = matmul(a * 0.3, a.mT)
+    mask = torch.zeros(24, 24).masked_fill(a.mean(0) <= 0, -torch.inf)
+    assert same(got[10], matmul((scores + mask).softmax(-1), a))
+    for y, z in zip(got[11:], plain[11:], strict=True):
+        assert torch.equal(y, z)
+    for y, z in zip(got[:11], plain[:11], strict=True):
+        assert (y - z).abs().max() < 0.1 * z.abs().max()
+
+
+def test_grouped_queries(same: Same) -> None:
+    class Grouped(nn.Module):
+        def forward(self, q: Tensor, k: Tensor) -> Tensor:
+            return functional.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+
+    q, k = torch.randn(2, 6, 5, 16), torch.randn(2, 3, 7, 16)
+    weights = matmul(q / 4, k.repeat_interleave(2, 1).mT).softmax(-1)
+    assert same(convert(Grouped())(q, k), matmul(weights, k.repeat_interleave(2, 1)))
+
+
+def test_masks_that_contradict_are_refused() -> None:
+    class Both(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return functional.scaled_dot_product_attention(
+                x, x, x, attn_mask=x @ x.mT, is_causal=True
+            )
+
+    with pytest.raises(ValueError, match="attn_mask must be None where is_causal is set"):
+        convert(Both())(torch.randn(4, 4))
+
+
+@pytest.mark.parametrize(
+    ("exclude", "left"),
+    [
+        (["head"], {"head"}),
+        (
+            ["attention"],
+            {"attention.query", "attention.key", "attention.matmul0", "attention.matmul1"},
+        ),
+        (["attention.*"], {"attention.query", "attention.key"}),
+        (
+            [nn.Linear],
+            {
+                "attention.query",
+                "attention.key",
+                "layers.doubled.linear0",
+                "layers.renamed",
+                "head",
+            },
+        ),
+        ([Renamed, "*.doubled"], {"layers.doubled.linear0", "layers.renamed"}),
+        (["layers", MatMul], {"layers.doubled.linear0", "layers.renamed", "product"}),
+    ],
+)
+def test_exclude(exclude: list[Any], left: set[str]) -> None:
+    converted = convert(Model(), exclude=exclude)
+    assert set(names(convert(Model()), TOKENS)) - set(names(converted, TOKENS)) == left
+    copied = pickle.loads(pickle.dumps(converted))
+    assert names(copied, TOKENS) == names(converted, TOKENS)
+
+
+def test_everything_excluded_is_the_model_itself() -> None:
+    model = Model()
+    converted = convert(model, exclude=["*"])
+    assert names(converted, TOKENS) == []
+    assert type(converted.head) is nn.Linear
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "fast"}, "backend must be one of emulated, rtl, golden, not 'fast'"),
+        ({"block_size": 64}, "block_size must be one of 8, 16, 32, not 64"),
+        ({"nonfinite": "zero"}, "nonfinite must be one of error, saturate, not 'zero'"),
+        ({"tile": {"rows": 4}}, "tile is for backend='rtl', not 'emulated'"),
+        ({"exclude": ["haed"]}, "exclude: the model has no module 'haed'"),
+        ({"exclude": [nn.Conv2d]}, "exclude: the model has no module <class"),
+        ({"exclude": "head"}, "exclude must be a list of names and classes, not 'head'"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        convert(Model(), **options)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_other_models_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module.* not function"):
+        convert(matmul)
+    with pytest.raises(TypeError, match=r"not scripted, not RecursiveScriptModule"):
+        convert(torch.jit.script(nn.Linear(3, 3)))
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
+def test_lazy_layers_are_refused_until_they_have_a_shape(same: Same) -> None:
+    model = nn.Sequential(nn.LazyLinear(3))
+    with pytest.raises(ValueError, match=r"0\.weight has no shape yet: run the model once"):
+        convert(model)
+    x = torch.randn(2, 5)
+    model(x)
+    layer = nn.Linear(5, 3)
+    layer.load_state_dict(model[0].state_dict())
+    assert same(convert(model)(x), convert(layer)(x))
+
+
+def test_state_dicts_go_both_ways(same: Same) -> None:
+    model, other = Model(), Model()
+    converted = convert(model)
+    assert list(converted.state_dict()) == list(model.state_dict())
+    expected = convert(other)(TOKENS)
+    assert not same(converted(TOKENS), expected)
+    converted.load_state_dict(other.state_dict())
+    assert same(converted(TOKENS), expected)
+    converted.load_state_dict(model.state_dict(), assign=True)
+    assert same(converted(TOKENS), convert(model)(TOKENS))
+    model.load_state_dict(convert(other).state_dict())
+    assert torch.equal(model(TOKENS), other(TOKENS))
+
+
+def count_encodings(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names under which the weight of a place is encoded from now on."""
+    found = []
+    backend = site.backend
+    original = backend.prepare
+
+    def counted(x: Tensor, name: str) -> Any:
+        if name == f"{site.name}: weight":
+            found.append(name)
+        return original(x, name)
+
+    monkeypatch.setattr(backend, "prepare", counted)
+    return found
+
+
+def test_weights_are_encoded_once_and_again_when_they_change(
+    monkeypatch: pytest.MonkeyPatch, same: Same
+) -> None:
+    layer = convert(nn.Sequential(nn.Linear(40, 3)))[0]
+    x = torch.randn(2, 40)
+    found = count_encodings(layer.axs6_site, monkeypatch)
+    for _ in range(3):
+        layer(x)
+        with torch.inference_mode():
+            layer(x)
+    assert len(found) == 1
+    changes: list[Callable[[], object]] = [
+        lambda: layer.weight.mul_(2),
+        lambda: setattr(layer, "weight", nn.Parameter(torch.randn(3, 40))),
+        lambda: setattr(layer.weight, "data", torch.randn(3, 40)),
+        lambda: torch.optim.SGD([layer.weight], 1.0).step(),
+    ]
+    for number, change in enumerate(changes):
+        layer.weight.grad = torch.ones(3, 40)
+        with torch.no_grad():
+            change()
+        y = layer(x)
+        layer(x)
+        assert len(found) == 2 + number
+        fresh = nn.Linear(40, 3)
+        fresh.load_state_dict(layer.state_dict())
+        assert same(y, convert(fresh)(x))
+    layer.half()
+    assert layer(x.half()).dtype == torch.float16
+
+
+def test_weights_made_in_inference_mode_are_never_stale(same: Same) -> None:
+    with torch.inference_mode():
+        layer = convert(nn.Linear(40, 3))
+        x = torch.randn(2, 40)
+        first = layer(x)
+        layer.weight.mul_(2)
+        assert same(layer(x) - layer.bias, 2 * (first - layer.bias))
+
+
+def test_parametrised_layers(same: Same) -> None:
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(40, 3))
+    plain = nn.Linear(40, 3)
+    plain.load_state_dict({"weight": layer.weight, "bias": layer.bias})
+    x = torch.randn(2, 40)
+    converted = convert(layer)
+    assert same(converted(x), convert(plain)(x))
+    assert list(converted.state_dict()) == list(layer.state_dict())
+
+
+def test_layers_that_ask_their_base(same: Same) -> None:
+    conv, plain = Padded(3, 4, 3), nn.Conv2d(3, 4, 3)
+    plain.load_state_dict(conv.state_dict())
+    x = torch.randn(2, 3, 6, 6)
+    for converted in (
+        convert(conv),
+        convert(convert(conv)),
+        pickle.loads(pickle.dumps(convert(conv))),
+    ):
+        assert same(converted(x), convert(plain)(functional.pad(x, (0, 2, 0, 1))))
+    assert names(convert(nn.Sequential(conv)), x) == ["0"]
+    attention = Causal(24, 2, batch_first=True).eval()
+    parts = ("query", "key", "value", "scores", "values", "out_proj")
+    with torch.inference_mode():
+        found = names(convert(nn.Sequential(attention)), torch.randn(2, 5, 24))
+    assert found == [f"0.{part}" for part in parts]
+
+
+def test_shared_layers_stay_shared() -> None:
+    layer = nn.Linear(24, 24)
+    converted = convert(nn.Sequential(layer, nn.ReLU(), layer))
+    assert converted[0] is converted[2]
+    with profile() as report:
+        converted(torch.randn(2, 24))
+    assert [(row.name, row.calls) for row in report.rows] == [("0", 2)]
+
+
+def test_hooks_stay(same: Same) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    model[0].register_forward_hook(lambda module, inputs, output: output + 1)
+    plain = nn.Sequential(nn.Linear(4, 4))
+    plain.load_state_dict(model.state_dict())
+    x = torch.randn(2, 4)
+    assert same(convert(model)(x), convert(plain)(x) + 1)
+
+
+def test_copies_and_files_are_places_of_their_own(same: Same) -> None:
+    converted = convert(Model(), exclude=["attention.key"])
+    expected = converted(TOKENS)
+    file = io.BytesIO()
+    torch.save(converted, file)
+    file.seek(0)
+    for other in (
+        copy.deepcopy(converted),
+        pickle.loads(pickle.dumps(converted)),
+        torch.load(file, weights_only=False),
+    ):
+        assert same(other(TOKENS), expected)
+        assert other.head.axs6_site.handle != converted.head.axs6_site.handle
+        with torch.no_grad():
+            other.head.weight.zero_()
+        assert not same(other(TOKENS), expected)
+        assert same(converted(TOKENS), expected)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_fast_path_of_transformers_is_not_taken() -> None:
+    layer = nn.TransformerEncoderLayer(24, 2, 48, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval()
+    converted = convert(model)
+    x = torch.randn(2, 5, 24)
+    padding = torch.arange(5).expand(2, 5) > torch.tensor([[4], [2]])
+    parts = ("query", "key", "value", "scores", "values", "out_proj")
+    expected = [
+        f"layers.{i}.{name}"
+        for i in range(2)
+        for name in (*(f"self_attn.{part}" for part in parts), "linear1", "linear2")
+    ]
+    with torch.inference_mode():
+        assert names(converted, x) == expected
+        with profile() as report:
+            y = converted(x, src_key_padding_mask=padding)
+        assert [row.name for row in report.rows] == expected
+        error = (y - model(x, src_key_padding_mask=padding))[~padding]
+    assert error.abs().max() < 0.3
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_golden_backend_gives_the_same_bits(same: Same) -> None:
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(128, 5)
+    )
+    x = torch.randn(2, 3, 8, 8)
+    for size in (8, 16, 32):
+        emulated = convert(model, block_size=size)
+        assert same(emulated(x), convert(model, "golden", block_size=size)(x))

@@ -1,0 +1,167 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import axs6
+from axs6.golden import cases
+from axs6.golden.spec import BLOCK_SIZES
+from axs6.sim.torch import decode, encode, fake_quantise
+from axs6.sim.torch.ieee import narrow, round_to_fp32, widen
+
+KINDS = [kind for kind in cases.KINDS if kind.fmt]
+Same = Callable[[Tensor, Tensor], bool]
+Mode = Callable[[], AbstractContextManager[None]]
+
+
+def tensor_of(kind: cases.Kind, patterns: cases.Patterns) -> Tensor:
+    """The patterns as a tensor of their dtype."""
+    signed = patterns.astype(f"u{kind.width // 8}").view(f"i{kind.width // 8}")
+    return torch.from_numpy(signed).view(getattr(torch, kind.name))
+
+
+def every_case(kind: cases.Kind, size: int, rng: np.random.Generator) -> cases.Patterns:
+    return np.concatenate(
+        [
+            cases.special_blocks(kind, size, rng),
+            cases.threshold_blocks(kind, size),
+            cases.random_blocks(kind, size, 500, rng),
+        ]
+    )
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_bit_is_that_of_the_golden_model(
+    kind: cases.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+) -> None:
+    patterns = every_case(kind, size, rng)
+    x = tensor_of(kind, patterns)
+    expected = axs6.encode(kind.array(patterns), size, nonfinite="saturate")
+    with mode():
+        got = encode(x, size, nonfinite="saturate")
+        faked = fake_quantise(x, size, nonfinite="saturate")
+        decoded = decode(got)
+    assert np.array_equal(got.exponents, expected.exponents)
+    assert np.array_equal(got.codes, expected.codes)
+    assert got.shape == expected.shape
+    values = torch.from_numpy(axs6.decode(expected))
+    assert same(faked, values)
+    assert same(decoded, values)
+
+
+def test_the_cases_catch_a_product_by_31_in_float32(rng: np.random.Generator) -> None:
+    kind = KINDS[0]
+    x = tensor_of(kind, cases.threshold_blocks(kind, 32))
+    exact = encode(x)
+    scale = torch.from_numpy(exact.exponents[:, None].astype(np.int32)) - 127
+    rounded = (x.abs() * 31 * torch.exp2(-scale.float())).round()
+    assert (rounded.numpy() != (exact.codes[..., 0, :] & 31)).any()
+
+
+@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize(
+    ("dtype", "numpy_dtype"),
+    [
+        (torch.float32, np.float32),
+        (torch.float64, np.float64),
+        (torch.bfloat16, ml_dtypes.bfloat16),
+    ],
+)
+def test_every_code_decodes_as_in_the_golden_model(
+    size: int, dtype: torch.dtype, numpy_dtype: type
+) -> None:
+    exponents = np.repeat(np.arange(256, dtype=np.uint8), 64 // size)[:, None]
+    codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(-1, 1, size)
+    shape = (len(codes), size - 1)
+    blocks = axs6.Blocks(exponents, np.zeros_like(exponents), codes, shape)
+    got = decode(blocks, dtype)
+    assert got.shape == shape
+    assert got.dtype == dtype
+    kind = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    expected = axs6.decode(blocks, numpy_dtype).view(f"i{dtype.itemsize}")
+    assert np.array_equal(got.contiguous().view(kind).numpy(), expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0,), (2, 3, 33), (1,), (2, 0, 4)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_shapes(shape: tuple[int, ...], dtype: torch.dtype, same: Same) -> None:
+    x = torch.randn(shape).to(dtype)
+    expected = axs6.encode(x.double().numpy())
+    got = encode(x)
+    assert got.shape == shape
+    assert np.array_equal(got.codes, expected.codes)
+    assert same(fake_quantise(x), torch.from_numpy(axs6.decode(expected)))
+
+
+def test_strides_do_not_matter(same: Same) -> None:
+    x = torch.randn(70, 40)
+    assert same(fake_quantise(x.mT), fake_quantise(x.mT.contiguous()))
+    assert np.array_equal(encode(x[:, ::2]).codes, encode(x[:, ::2].contiguous()).codes)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("function", [encode, fake_quantise])
+def test_values_that_are_not_finite_are_named(
+    function: Callable[..., object], dtype: torch.dtype, value: float
+) -> None:
+    x = torch.zeros(2, 3, 40, dtype=dtype)
+    x[1, 0, 37] = value
+    x[1, 2, 0] = value
+    with pytest.raises(ValueError, match=rf"fc1.*finite.*element \(1, 0, 37\) is {value}"):
+        function(x, name="fc1")
+
+
+@pytest.mark.parametrize("function", [encode, fake_quantise])
+def test_bad_arguments_are_refused(function: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match="values must be a tensor, not list"):
+        function([1.0])
+    with pytest.raises(TypeError, match=r"must be float32, bfloat16.* not torch\.int32"):
+        function(torch.zeros(3, dtype=torch.int32))
+    with pytest.raises(ValueError, match=r"at least one axis, not shape \(\)"):
+        function(torch.tensor(1.0))
+    with pytest.raises(ValueError, match="block_size must be one of 8, 16, 32, not 12"):
+        function(torch.zeros(3), 12)
+    with pytest.raises(ValueError, match="nonfinite must be one of error, saturate, not 'skip'"):
+        function(torch.zeros(3), nonfinite="skip")
+
+
+def test_decode_refuses_other_dtypes_and_objects() -> None:
+    blocks = encode(torch.ones(4))
+    with pytest.raises(TypeError, match=r"dtype must be float32.* not torch\.float16"):
+        decode(blocks, torch.float16)
+    with pytest.raises(TypeError, match="blocks must be Blocks"):
+        decode(torch.ones(4))
+
+
+def test_the_gradient_passes_through() -> None:
+    x = torch.randn(3, 40, dtype=torch.bfloat16, requires_grad=True)
+    grad = torch.randn(3, 40)
+    fake_quantise(x).backward(grad)
+    assert x.grad is not None
+    assert torch.equal(x.grad, grad.bfloat16())
+
+
+def test_conversions_keep_subnormals(rng: np.random.Generator, mode: Mode) -> None:
+    bits = rng.integers(-(2**31), 2**31, 200_000).astype(np.int32)
+    bits[:1000] >>= 9
+    bits[1000:2000] &= np.int32(-(2**31) | 0xFFFFFF)
+    bits = bits[(bits & 0x7FFFFFFF) <= 0x7F800000]
+    with np.errstate(all="ignore"):
+        values = bits.view(np.float32).astype(np.float64)
+        between = values * rng.uniform(0.5, 2, values.shape)
+        between[:1000] = (rng.integers(0, 1 << 24, 1000) + 0.5) * 2.0**-149
+        nearest = between.astype(np.float32)
+    with mode():
+        wide = widen(torch.from_numpy(bits).view(torch.float32))
+        narrowed = narrow(torch.from_numpy(between))
+        rounded = round_to_fp32(torch.from_numpy(between))
+    assert np.array_equal(wide.numpy().view(np.int64), values.view(np.int64))
+    assert np.array_equal(narrowed.numpy().view(np.int32), nearest.view(np.int32))
+    assert np.array_equal(rounded.numpy(), nearest.astype(float))
