@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.bench.configuration import CYCLES, INPUTS, OUTPUTS, VARIABLE, Configuration
+from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.launcher import run
 from axs6.sim.regress import read_results
 from axs6.sim.tools import SIMULATORS, ToolError, check_simulator
@@ -19,7 +20,7 @@ from axs6.sim.words import check_items
 
 TRANSFER = "axs6.sim.bench.transfer_bench"
 
-ENGINES = ("batch", *SIMULATORS)
+ENGINES = ("batch", "cxxrtl", *SIMULATORS)
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ def simulate(
         inputs: an integer array for each field of the input payload, named as in the manifest
             ("values", or "a.exponent"), its first axis the items; floating-point values as bit
             patterns.
-        engine: "batch", the project's own simulator; or "verilator" or "icarus" on the generated
-            Verilog, slower by orders of magnitude.
+        engine: "batch", the project's own simulator; "cxxrtl", the reference, one copy of the
+            design; or "verilator" or "icarus" on the generated Verilog, slower by orders of
+            magnitude.
         parameters: of the unit; the others keep their defaults.
 
     Raises:
@@ -63,6 +65,9 @@ def simulate(
     if engine == "batch":
         batch = BatchModel(unit, **parameters).run(arrays)
         return Simulated(batch.outputs, batch.cycles)
+    if engine == "cxxrtl":
+        reference = CxxrtlModel(unit, **parameters).run(arrays)
+        return Simulated(reference.outputs, reference.cycles)
     return _in_verilog(generate(unit, **parameters), arrays, engine)
 
 

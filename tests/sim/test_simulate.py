@@ -28,7 +28,7 @@ def test_cycles_are_items_and_latency() -> None:
     assert done.cycles == 10 + 3
 
 
-@pytest.mark.parametrize("engine", ["batch", "verilator"])
+@pytest.mark.parametrize("engine", ["batch", "cxxrtl", "verilator"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -52,5 +52,5 @@ def test_no_items_give_no_outputs() -> None:
 
 
 def test_an_unknown_engine_is_named() -> None:
-    with pytest.raises(ValueError, match="engine must be one of batch, verilator, icarus, not 'x'"):
+    with pytest.raises(ValueError, match="engine must be one of batch, cxxrtl, verilator, icarus"):
         simulate("decoder", {}, engine="x")

@@ -1,0 +1,71 @@
+"""C++ models as shared libraries, compiled once for each source, compiler and processor."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from axs6.sim.cache import cached
+from axs6.sim.process import child_process, first_error
+from axs6.sim.tools import ToolError
+
+COMPILER = "g++"
+OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
+BUILD_SECONDS = 600
+
+SOURCE, LIBRARY = "model.cpp", "model.so"
+
+
+def check_compiler(needed_by: str) -> str:
+    """Path of g++.
+
+    Raises:
+        ToolError: it is not on PATH; the message says what needed it.
+    """
+    compiler = shutil.which(COMPILER)
+    if compiler is None:
+        raise ToolError(f"{needed_by} needs {COMPILER} on PATH")
+    return compiler
+
+
+def compiled(kind: str, needed_by: str, files: Mapping[str, str], options: Sequence[str]) -> Path:
+    """The shared library that `model.cpp` among `files` becomes, from the cache if it is there.
+
+    Args:
+        kind: first part of the cache folder's name.
+        needed_by: what a message says needs the compiler.
+        files: texts of the source and of the headers it includes, by path.
+        options: of the compiler, besides `OPTIONS`.
+
+    Raises:
+        ToolError: g++ is missing, fails, or takes longer than `BUILD_SECONDS`.
+        OSError: the cache cannot be written.
+    """
+    compiler = check_compiler(needed_by)
+
+    def build(folder: Path) -> None:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        command = [compiler, *OPTIONS, *options, "-o", LIBRARY, SOURCE]
+        log = folder / "build.log"
+        with child_process(command, log, os.environ, folder) as child:
+            try:
+                status = child.wait(timeout=BUILD_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise ToolError(f"{COMPILER} took longer than {BUILD_SECONDS} s") from None
+        if status:
+            raise ToolError(f"{COMPILER} failed: {first_error(log)}")
+
+    key = [*files, *files.values(), *options, *OPTIONS, _toolchain(compiler)]
+    return cached(kind, key, build) / LIBRARY
+
+
+@cache
+def _toolchain(compiler: str) -> str:
+    """The compiler's version and the processor it compiles for."""
+    command = [compiler, "-march=native", "-Q", "--help=target", "--version"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return f"{os.path.realpath(compiler)} {done.stdout}"

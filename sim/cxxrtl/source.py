@@ -1,0 +1,104 @@
+"""The C++ of a component: what Yosys writes, and how arrays reach its ports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from amaranth._toolchain import ToolNotFound
+from amaranth._toolchain.yosys import YosysError, find_yosys
+from amaranth.back import rtlil
+
+from axs6.hw.layouts import Field, fields
+from axs6.hw.verilog import top_level
+from axs6.sim.arrays import element_type
+from axs6.sim.stall import stall_header
+from axs6.sim.tools import ToolError
+
+MIN_YOSYS = (0, 40)
+"""Since this version CXXRTL's headers lie where they are looked for here."""
+
+HEADERS = ("fields.hpp", "stream.hpp")
+
+
+@dataclass(frozen=True)
+class Design:
+    """A component with streams `i` and `o` as RTLIL, and the fields of its two payloads.
+
+    `name` is its scope in waveforms.
+    """
+
+    name: str
+    rtlil: str
+    inputs: tuple[Field, ...]
+    outputs: tuple[Field, ...]
+
+
+def design(component: Any, name: str) -> Design:
+    """RTLIL of a component with streams `i` and `o`."""
+    inputs, outputs = (tuple(fields(port.payload.shape())) for port in (component.i, component.o))
+    fragment, ports = top_level(component)
+    text, _ = rtlil.convert_fragment(fragment, ports, "top", emit_src=False)
+    return Design(name, text, inputs, outputs)
+
+
+@cache
+def model_source(design: Design, waves: bool) -> str:
+    """C++ of a design, complete: it includes the headers of `runtime`.
+
+    Args:
+        design: what to simulate.
+        waves: whether waveforms can be written, which makes it some times as long.
+
+    Raises:
+        ToolError: Yosys is missing or fails.
+    """
+    script = (
+        f"read_rtlil <<rtlil\n{design.rtlil}\nrtlil\nwrite_cxxrtl {'-g4' if waves else '-g0'}\n"
+    )
+    try:
+        module = _yosys().run(["-q", "-"], script)
+    except YosysError as error:
+        raise ToolError(f"Yosys could not write the C++ of {design.name}: {error}") from error
+    parts = [
+        module,
+        '#include "fields.hpp"',
+        "using Top = cxxrtl_design::p_top;",
+        f'#define MODULE "{design.name}"',
+        _moves("put", "Top& top, const void* const* arrays", "top.p_i____payload", design.inputs),
+        _moves(
+            "take", "const Top& top, void* const* arrays", "now(top.p_o____payload)", design.outputs
+        ),
+        '#include "stream.hpp"',
+    ]
+    return "\n".join(parts) + "\n"
+
+
+@cache
+def runtime() -> Mapping[str, str]:
+    """Texts of every header that a model includes, by path: CXXRTL's own and those of the streams.
+
+    Raises:
+        ToolError: Yosys is missing.
+    """
+    root = Path(_yosys().data_dir()) / "include" / "backends" / "cxxrtl" / "runtime"
+    own = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.h")}
+    return own | {n: Path(__file__).with_name(n).read_text() for n in HEADERS} | stall_header()
+
+
+def _yosys() -> Any:
+    try:
+        return find_yosys(lambda version: version >= MIN_YOSYS)
+    except (YosysError, ToolNotFound) as error:
+        raise ToolError(f"the CXXRTL simulator needs Yosys: {error}") from error
+
+
+def _moves(verb: str, arguments: str, port: str, fields: Sequence[Field]) -> str:
+    """A function that moves one item between a payload port and a row of arrays."""
+    lines = [f"static void {verb}_item({arguments}, int64_t row) {{"]
+    for index, field in enumerate(fields):
+        kind = element_type(field).name + "_t"
+        places = f"{field.offset}, {field.width}, {field.count}, {kind}"
+        lines.append(f"  {verb}_field<{places}>({port}.data, arrays[{index}], row);")
+    return "\n".join([*lines, "}"])
