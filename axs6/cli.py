@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import warnings
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -28,8 +27,6 @@ def main() -> None:
         import typer
     except ModuleNotFoundError:
         _fail('the command line needs more packages: pip install "axs6[cli]"')
-    # Amaranth warns of components that a unit with a wrong parameter leaves behind.
-    warnings.filterwarnings("ignore", message=".*created but never used")
     app = typer.Typer(
         name="axs6",
         help="Hardware, golden model and verification of the AXS-6 number format.",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import Blocks, decode, encode, matmul
 from axs6.sim import simulate
+from axs6.sim.tile import Tile
 
 HIDDEN = 32
 SEED = 0
@@ -72,16 +73,14 @@ def train() -> Classifier:
 
 @dataclass
 class Hardware:
-    """The simulated encoder, decoder and dot product, each result compared with the golden model.
+    """The simulated encoder, decoder and tile, each result compared with the golden model.
 
     Args:
-        engine: simulator, as in `axs6.sim.simulate`.
-        block: block size.
+        tile: the matmul tile, in the batch simulator.
         progress: called with a line of text before each step.
     """
 
-    engine: str
-    block: int
+    tile: Tile
     progress: Callable[[str], None]
     cycles: dict[str, int] = field(default_factory=dict)
     bits: dict[str, int] = field(default_factory=dict)
@@ -93,57 +92,44 @@ class Hardware:
         b = self.encode("weights", weights)
         for name, blocks in (("activations", a), ("weights", b)):
             self.decode(name, blocks)
-        shape = (len(x), len(weights), a.exponents.shape[1])
-        self.progress(f"dot: {shape[0]} x {shape[1]} outputs of {shape[2]} blocks each")
-        m, n, k = (index.ravel() for index in np.indices(shape))
-        outputs = self._run(
-            "dot",
-            {
-                "a.exponent": a.exponents[m, k],
-                "a.codes": a.codes[m, k],
-                "b.exponent": b.exponents[n, k],
-                "b.codes": b.codes[n, k],
-                "last": (k == shape[2] - 1).astype(np.uint8),
-            },
-        )
-        y = outputs["value"].astype(np.uint32).reshape(shape[:2])
-        self._compare("dot", y, matmul(a, b).view(np.uint32))
-        return y.view(np.float32)
+        (m, k), n = x.shape, len(weights)
+        run = self.tile.matmul(a, b)
+        self.progress(f"matmul: {m} x {k} by {k} x {n}, {run.utilisation:.0%} of the tile used")
+        self._count("matmul", run.cycles, run.values.view(np.uint32), matmul(a, b).view(np.uint32))
+        return run.values
 
     def encode(self, name: str, x: Floats) -> Blocks:
         """Encode values of shape (M, K) along K."""
         self.progress(f"encoder: {name} {x.shape[0]} x {x.shape[1]}")
-        golden = encode(x, self.block)
-        padded = np.zeros((len(x), golden.exponents.shape[1] * self.block), np.float32)
+        block = self.tile.parameters["block"]
+        golden = encode(x, block)
+        padded = np.zeros((len(x), golden.exponents.shape[1] * block), np.float32)
         padded[:, : x.shape[1]] = x
-        values = padded.view(np.uint32).reshape(-1, self.block)
-        outputs = self._run("encoder", {"values": values})
+        values = padded.view(np.uint32).reshape(-1, block)
+        run = simulate("encoder", {"values": values}, block=block)
         blocks = Blocks(
-            outputs["block.exponent"].astype(np.uint8).reshape(golden.exponents.shape),
+            run.outputs["block.exponent"].reshape(golden.exponents.shape),
             np.zeros_like(golden.modes),
-            outputs["block.codes"].astype(np.uint8).reshape(golden.codes.shape),
+            run.outputs["block.codes"].reshape(golden.codes.shape),
             x.shape,
         )
-        self._compare("encoder", blocks.exponents, golden.exponents)
-        self._compare("encoder", blocks.codes, golden.codes)
+        self._count("encoder", run.cycles, blocks.exponents, golden.exponents)
+        self._count("encoder", 0, blocks.codes, golden.codes)
         return blocks
 
     def decode(self, name: str, blocks: Blocks) -> None:
         """Decode blocks to FP32."""
         self.progress(f"decoder: {name} {blocks.shape[0]} x {blocks.shape[1]}")
-        codes = blocks.codes.reshape(-1, self.block)
-        outputs = self._run("decoder", {"exponent": blocks.exponents.ravel(), "codes": codes})
-        values = outputs["values"].astype(np.uint32)
-        decoded = values.reshape(len(blocks.codes), -1)[:, : blocks.shape[1]]
-        self._compare("decoder", decoded, decode(blocks).view(np.uint32))
+        block = self.tile.parameters["block"]
+        codes = blocks.codes.reshape(-1, block)
+        items = {"exponent": blocks.exponents.ravel(), "codes": codes}
+        run = simulate("decoder", items, block=block)
+        decoded = run.outputs["values"].reshape(len(blocks.codes), -1)[:, : blocks.shape[1]]
+        self._count("decoder", run.cycles, decoded, decode(blocks).view(np.uint32))
 
-    def _run(self, unit: str, items: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
-        done = simulate(unit, items, engine=self.engine, block=self.block)
-        self.cycles[unit] = self.cycles.get(unit, 0) + done.cycles
-        return done.outputs
-
-    def _compare(self, unit: str, came: NDArray[Any], needed: NDArray[Any]) -> None:
-        """Count the bits that differ between what the hardware gave and the golden model."""
+    def _count(self, unit: str, cycles: int, came: NDArray[Any], needed: NDArray[Any]) -> None:
+        """Add the cycles, and the bits that differ between the hardware and the golden model."""
         wrong = int(np.bitwise_count(came ^ needed).sum())
+        self.cycles[unit] = self.cycles.get(unit, 0) + cycles
         self.bits[unit] = self.bits.get(unit, 0) + came.size * came.itemsize * 8
         self.mismatches[unit] = self.mismatches.get(unit, 0) + wrong

@@ -10,7 +10,6 @@ import statistics
 import subprocess
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,7 +170,6 @@ def matmul() -> None:
 
 
 def main() -> None:
-    warnings.filterwarnings("ignore", message=".*created but never used")
     with tempfile.TemporaryDirectory(prefix="axs6-bench-") as folder:
         block_dot(Path(folder))
     matmul()

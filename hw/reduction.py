@@ -64,9 +64,9 @@ class Reduction(wiring.Component):
         def front() -> list[Step]:
             return [*block_dot_steps(block), *conversion_steps()]
 
-        levels = [[step.levels for step in steps] for steps in (front(), division_steps())]
-        self.most_stages = sum(map(len, levels)) + 2
-        before, after = split_stages(*levels, stages)
+        levels, back = ([step.levels for step in each] for each in (front(), division_steps()))
+        self.most_stages = len(levels) + len(back) + 2
+        before, after = split_stages(levels, back, stages)
         self._term = Pipeline(in_lanes(front, lanes, before), before, carry=last_layout)
         self._accumulator = Accumulator(lanes, interleave)
         self._divide = Pipeline(in_lanes(division_steps, lanes, after), after)

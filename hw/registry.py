@@ -133,8 +133,8 @@ def _matmul(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[A
         exponents = np.expand_dims(items[f"{name}.exponents"].astype(np.uint8), axis)
         shape = (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
         sides.append(Blocks(exponents, np.zeros_like(exponents), codes, shape))
-    sums, exponents = block_dot(*sides)
-    return {"values": _reduce(sums, exponents, items["last"], parameters)}
+    sums, scales = block_dot(*sides)
+    return {"values": _reduce(sums, scales, items["last"], parameters)}
 
 
 def _reduce(

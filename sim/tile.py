@@ -10,7 +10,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.dot import check_product
 from axs6.hw.registry import find
 from axs6.sim.batch.engine import BatchModel
-from axs6.sim.words import Rows
+from axs6.sim.words import Items, Rows
 
 MOST_ITEMS = 1 << 22
 """Items that go through the simulator at once; a larger product is done in parts."""
@@ -80,8 +80,8 @@ class Tile:
         results, cycles = [], self.latency
         for start in range(0, tiles, part):
             chosen = np.arange(start, min(start + part, -(-tiles // turns) * turns)) % tiles
-            values, spent = self._part(left, right, chosen.reshape(-1, turns), threads)
-            results.append(values)
+            part_values, spent = self._part(left, right, chosen.reshape(-1, turns), threads)
+            results.append(part_values)
             cycles += spent
         grid = np.concatenate(results)[:tiles].view(np.float32)
         grid = grid.reshape(left.tiles, right.tiles, rows, columns).transpose(0, 2, 1, 3)
@@ -103,7 +103,11 @@ class Tile:
         step = np.arange(blocks)[:, None]
         row, column = (x[:, None] * blocks + step for x in np.divmod(tiles, right.tiles))
         last = np.broadcast_to(step == blocks - 1, row.shape).ravel()
-        items = {"last": last.astype(np.uint8), **left.items("a", row), **right.items("b", column)}
+        items: Items = {
+            "last": last.astype(np.uint8),
+            **left.items("a", row),
+            **right.items("b", column),
+        }
         run = self._model.run(items, threads=threads)
         return run.outputs["values"], run.cycles - run.copies * self.latency
 

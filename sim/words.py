@@ -123,10 +123,16 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
     return items
 
 
-def completing(items: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """Which items complete an output: those with `last`, or all of a unit without it."""
+def last_of(items: Items) -> NDArray[Any] | None:
+    """Which items are the last of a vector, where the unit asks."""
     last = items.get("last")
-    return np.arange(len(next(iter(items.values())))) if last is None else np.flatnonzero(last)
+    return last.array[last.index] if isinstance(last, Rows) else last
+
+
+def completing(items: Items) -> NDArray[np.intp]:
+    """Which items complete an output: those with `last`, or all of a unit without it."""
+    last = last_of(items)
+    return np.arange(next(iter(items.values())).shape[0]) if last is None else np.flatnonzero(last)
 
 
 def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:

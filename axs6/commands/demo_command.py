@@ -7,7 +7,10 @@ import typer
 
 from axs6.commands.options import Json
 
-UNITS = ("encoder", "decoder", "dot")
+UNITS = ("encoder", "decoder", "matmul")
+MEASURED = ("encoder", "decoder", "dot")
+"""Units whose area is shown; `dot` is one lane of the tile."""
+
 BLOCK = 32
 
 
@@ -15,7 +18,6 @@ def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")] = Path(
         "axs6-demo"
     ),
-    simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
     json: Json = None,
 ) -> None:
     """Classify handwritten digits on simulated AXS-6 hardware and compare every bit.
@@ -30,16 +32,15 @@ def run(
     from axs6 import encode, matmul
     from axs6.commands.output import check_writable, console, json_path, write_json
     from axs6.demo import Hardware, train
-    from axs6.sim.tools import check_simulator
+    from axs6.sim.tile import Tile
 
-    check_simulator(simulator)
     check_writable(output / "demo.json", json_path(json))
     out = console(json)
     out.print("training a 64-32-10 classifier on scikit-learn's handwritten digits")
     classifier = train()
     out.print(f"  {len(classifier.images)} test images")
-    hardware = Hardware(simulator, BLOCK, lambda line: out.print(f"  {line}"))
-    out.print(f"running its layers in the RTL ({simulator}; the first run builds the simulations)")
+    out.print("running its layers in the RTL (the first run builds the simulations)")
+    hardware = Hardware(Tile(BLOCK), lambda line: out.print(f"  {line}"))
     in_hardware, hardware_accuracy = classifier.classify(hardware.multiply)
     reference, fp32_accuracy = classifier.classify(lambda x, w: x @ w.T)
     golden, golden_accuracy = classifier.classify(
@@ -48,7 +49,7 @@ def run(
     figures: dict[str, Any] = {
         "images": len(classifier.images),
         "block": BLOCK,
-        "simulator": simulator,
+        "tile": hardware.tile.parameters,
         "accuracy": {
             "fp32": fp32_accuracy,
             "axs6_golden": golden_accuracy,
@@ -65,7 +66,7 @@ def run(
     figures["area"] = _hardware_files(out, output)
     write_json(str(output / "demo.json"), figures)
     write_json(json, figures)
-    out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(UNITS)}")
+    out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(MEASURED)} and matmul")
     if any(hardware.mismatches.values()) or not figures["outputs_equal"]:
         raise typer.Exit(1)
 
@@ -90,7 +91,7 @@ def _show(out: Any, figures: dict[str, Any]) -> None:
 
 
 def _hardware_files(out: Any, folder: Path) -> dict[str, Any]:
-    """Write the Verilog of each unit, show the areas, and return them."""
+    """Write the Verilog of the units, show areas, and return them."""
     from rich.table import Table
 
     from axs6.commands.output import write_generated
@@ -99,7 +100,8 @@ def _hardware_files(out: Any, folder: Path) -> dict[str, Any]:
 
     table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
     reports = {}
-    for unit in UNITS:
+    write_generated(folder, generate("matmul", block=BLOCK))
+    for unit in MEASURED:
         made = generate(unit, block=BLOCK)
         write_generated(folder, made)
         report = area(made.verilog, made.module)

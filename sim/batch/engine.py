@@ -24,7 +24,7 @@ from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
-from axs6.sim.words import Items, Rows, check_items, completing, whole_vectors
+from axs6.sim.words import Items, Rows, check_items, completing, last_of, whole_vectors
 
 OPTIONS = ("-O3",)
 GATE_OPTIONS = ("-O1",)
@@ -102,7 +102,8 @@ class ComponentModel:
         ends = completing(items)
         outputs = [room(len(ends) + threads, field) for field in self.outputs]
         count = items[self.inputs[0].name].shape[0]
-        bounds = whole_vectors(items["last"], self._turns) if "last" in items else None
+        last = last_of(items)
+        bounds = None if last is None else whole_vectors(last, self._turns)
         shares = _shares(count, ends, bounds, self._lanes, threads)
 
         recorders = [

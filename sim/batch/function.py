@@ -34,7 +34,7 @@ def function(netlist: Netlist, name: str, functions: Mapping[Netlist, Function])
     emitter = Emitter(values, functions)
     for cell in netlist.cells:
         emitter.add(cell)
-    results = []
+    results: list[Value] = []
     for operand in (operand for port in netlist.outputs.values() for operand in port):
         result = emitter.word(operand)
         emitter.lines.append(f"o{len(results)} = {result.text};")
