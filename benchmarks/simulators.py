@@ -30,9 +30,10 @@ from axs6.sim.tile import Tile
 from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
 
-ITEMS = {"batch": 4_000_000, "CXXRTL": 400_000, "Verilator": 400_000, "Amaranth": 400}
+ITEMS = {"batch": 400_000, "CXXRTL": 400_000, "Verilator": 400_000, "Amaranth": 200}
 ROUNDS = 5
 BLOCK = 32
+OPTIMISE = "-O3 -march=native"
 SHAPE = (256, 1024, 1024)
 
 HARNESS = """
@@ -46,13 +47,13 @@ int main(int argc, char** argv) {
   FILE* file = fopen(argv[1], "rb");
   if (!file || fread(data.data(), 4, data.size(), file) != data.size()) return 1;
   Vaxs6_block_dot model;
-  model.rst = 0, model.i__valid = 1, model.o__ready = 1;
+  model.rst = 0, model.i___05Fvalid = 1, model.o___05Fready = 1;
   uint32_t sum = 0;
   auto start = std::chrono::steady_clock::now();
   for (int n = 0; n < items; n++) {
-    for (int w = 0; w < words; w++) model.i__payload[w] = data[size_t(n) * words + w];
+    for (int w = 0; w < words; w++) model.i___05Fpayload[w] = data[size_t(n) * words + w];
     model.clk = 0, model.eval();
-    sum = sum * 31 + model.o__payload;
+    sum = sum * 31 + model.o___05Fpayload;
     model.clk = 1, model.eval();
   }
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -80,7 +81,7 @@ def verilator(folder: Path) -> Callable[[], float]:
     items = random_items(ITEMS["Verilator"])
     words = to_words(items, made.inputs)
     (folder / "items.bin").write_bytes(b"".join(word.to_bytes(52, "little") for word in words))
-    options = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O3 -march=native", "-Wno-fatal"]
+    options = ["-O3", "--x-assign", "fast", "-Wno-fatal", "-MAKEFLAGS", f"OPT_FAST='{OPTIMISE}'"]
     command = ["verilator", "--cc", "--exe", "--build", *options, "axs6_block_dot.v", "main.cpp"]
     environment = simulator_environment("verilator")
     subprocess.run(

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__AVX512BW__)
@@ -86,48 +87,40 @@ template <int BITS, int... P> INLINE V<BITS> invert_parts(const V<BITS>& x, std:
 }
 template <int BITS> INLINE V<BITS> invert(const V<BITS>& x) { return invert_parts<BITS>(x, PARTS<BITS>); }
 
-// The COUNT elements of a register from FIRST on, and two halves as one register.
-template <int FIRST, class Vector, int... I>
-INLINE auto slice(Vector x, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(x, x, (FIRST + I)...);
-}
-template <class Vector, int... I>
-INLINE auto join(Vector x, Vector y, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(x, y, I...);
-}
-
-template <int TO, int FROM, bool SIGNED, int PART> INLINE Register<TO> widen_part(const V<FROM>& x) {
-  constexpr int COUNT = WIDE<TO>, FIRST = PART * COUNT % WIDE<FROM>;
-  auto source = x.part[PART * COUNT / WIDE<FROM>];
-  if constexpr (SIGNED) {
-    auto few = slice<FIRST>((SignedRegister<FROM>)source, std::make_integer_sequence<int, COUNT>{});
-    return (Register<TO>)__builtin_convertvector(few, SignedRegister<TO>);
-  } else {
-    auto few = slice<FIRST>(source, std::make_integer_sequence<int, COUNT>{});
-    return __builtin_convertvector(few, Register<TO>);
-  }
+// Twice the element, in place: the low halves of a register's elements go to one register, the high
+// halves to the next. So no element crosses a register, and LANE tells where each copy is.
+template <int FROM, bool SIGNED, int PART> INLINE Register<2 * FROM> widen_part(const V<FROM>& x) {
+  using Wide = std::conditional_t<SIGNED, SignedRegister<2 * FROM>, Register<2 * FROM>>;
+  auto pairs = (Wide)x.part[PART / 2];
+  if constexpr (PART % 2) return (Register<2 * FROM>)(pairs >> FROM);
+  else if constexpr (SIGNED) return (Register<2 * FROM>)((Wide)((Register<2 * FROM>)pairs << FROM) >> FROM);
+  else return pairs & (U<2 * FROM>)(U<FROM>)-1;
 }
 
-template <int TO, int FROM, bool SIGNED, int... PART>
-INLINE V<TO> widen_parts(const V<FROM>& x, std::integer_sequence<int, PART...>) {
-  return V<TO>{{widen_part<TO, FROM, SIGNED, PART>(x)...}};
+template <int FROM, bool SIGNED, int... PART>
+INLINE V<2 * FROM> widen_parts(const V<FROM>& x, std::integer_sequence<int, PART...>) {
+  return V<2 * FROM>{{widen_part<FROM, SIGNED, PART>(x)...}};
 }
 
-template <int TO, int FROM> INLINE V<TO> zext(const V<FROM>& x) {
-  return widen_parts<TO, FROM, false>(x, std::make_integer_sequence<int, V<TO>::PARTS>{});
+template <int TO, bool SIGNED, int FROM> INLINE V<TO> widen(const V<FROM>& x) {
+  auto twice = widen_parts<FROM, SIGNED>(x, PARTS<2 * FROM>);
+  if constexpr (TO == 2 * FROM) return twice;
+  else return widen<TO, SIGNED>(twice);
 }
+template <int TO, int FROM> INLINE V<TO> zext(const V<FROM>& x) { return widen<TO, false>(x); }
+template <int TO, int FROM> INLINE V<TO> sext(const V<FROM>& x) { return widen<TO, true>(x); }
 
-template <int TO, int FROM> INLINE V<TO> sext(const V<FROM>& x) {
-  return widen_parts<TO, FROM, true>(x, std::make_integer_sequence<int, V<TO>::PARTS>{});
+// The copy whose element lies at a position of a V<BITS> in memory.
+constexpr int lane(int bits, int position) {
+  if (bits == 8) return position;
+  int width = LANES * 8 / bits, part = position / width, within = position % width;
+  return lane(bits / 2, part / 2 * 2 * width + 2 * within + part % 2);
 }
 
 // Drops the upper half of each element.
 template <int FROM, int... P> INLINE V<FROM / 2> halve(const V<FROM>& x, std::integer_sequence<int, P...>) {
   constexpr int TO = FROM / 2;
-  using Few = typename Pack<U<TO>, WIDE<FROM>>::type;
-  return V<TO>{{join(__builtin_convertvector(x.part[2 * P], Few),
-                     __builtin_convertvector(x.part[2 * P + 1], Few),
-                     std::make_integer_sequence<int, WIDE<TO>>{})...}};
+  return V<TO>{{(Register<TO>)((x.part[2 * P] & (U<FROM>)(U<TO>)-1) | x.part[2 * P + 1] << TO)...}};
 }
 
 template <int TO, int FROM> INLINE V<TO> trunc(const V<FROM>& x) {
