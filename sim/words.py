@@ -81,7 +81,10 @@ def check_items(items: Items, fields: Sequence[Field]) -> int:
         values = _source(items[field.name])
         low = -(1 << field.width - 1) if field.signed else 0
         high = low + (1 << field.width) - 1
-        if values.size and (int(values.min()) < low or int(values.max()) > high):
+        info = np.iinfo(values.dtype) if values.dtype.kind != "b" else None
+        below = info is not None and info.min < low and values.size and int(values.min()) < low
+        above = info is not None and info.max > high and values.size and int(values.max()) > high
+        if below or above:
             raise ValueError(f"input {field.name!r} must be in {low} to {high}")
     return count
 

@@ -64,13 +64,20 @@ INLINE void spread(Vector x, U<BITS>* base, const int64_t* row, int64_t width) {
   }
 }
 
-// Rows of an array for the items of all copies: the items' own numbers, or what an index gives.
+// A row of an array for each copy.
+struct Rows {
+  const int64_t* row;
+  bool consecutive;  // row[l] is row[0] + l
+};
+
+// Rows for the items of all copies: the items' own numbers, or what an index gives.
 struct Chosen {
   int64_t buffer[LANES];
-  const int64_t* row;
-  Chosen(const int32_t* index, const int64_t* item) : row(index ? buffer : item) {
-    if (index)
-      for (int l = 0; l < LANES; l++) buffer[l] = index[item[l]];
+  Rows rows;
+  Chosen(const int32_t* index, const Rows& items) : rows(items) {
+    if (!index) return;
+    for (int l = 0; l < LANES; l++) buffer[l] = index[items.row[l]];
+    rows = {buffer, false};
   }
 };
 
@@ -86,11 +93,48 @@ template <> struct Ordered<8> {
   Ordered(const int64_t* rows) : row(rows) {}
 };
 
+// Registers whose elements are in the order of the copies, from and to the order of a V<BITS>.
+template <int BITS, int PARTS, int... I>
+INLINE void separate(const Register<BITS>* natural, Register<BITS>* part, std::integer_sequence<int, I...> all) {
+  if constexpr (PARTS == 1) {
+    part[0] = natural[0];
+  } else {
+    Register<BITS> even[PARTS / 2], odd[PARTS / 2];
+    for (int p = 0; p < PARTS / 2; p++) {
+      even[p] = __builtin_shufflevector(natural[2 * p], natural[2 * p + 1], (2 * I)...);
+      odd[p] = __builtin_shufflevector(natural[2 * p], natural[2 * p + 1], (2 * I + 1)...);
+    }
+    separate<BITS, PARTS / 2>(even, part, all);
+    separate<BITS, PARTS / 2>(odd, part + PARTS / 2, all);
+  }
+}
+template <int BITS, int PARTS, int... I>
+INLINE void interleave(const Register<BITS>* part, Register<BITS>* natural, std::integer_sequence<int, I...> all) {
+  constexpr int COUNT = sizeof...(I);
+  if constexpr (PARTS == 1) {
+    natural[0] = part[0];
+  } else {
+    Register<BITS> even[PARTS / 2], odd[PARTS / 2];
+    interleave<BITS, PARTS / 2>(part, even, all);
+    interleave<BITS, PARTS / 2>(part + PARTS / 2, odd, all);
+    for (int p = 0; p < PARTS / 2; p++) {
+      natural[2 * p] = __builtin_shufflevector(even[p], odd[p], (I / 2 + I % 2 * COUNT)...);
+      natural[2 * p + 1] = __builtin_shufflevector(even[p], odd[p], (COUNT / 2 + I / 2 + I % 2 * COUNT)...);
+    }
+  }
+}
+
 // Copy l's element of signal[j] is element j of row l of an array with COUNT elements a row.
 template <int BITS, int COUNT>
-INLINE void load_field(V<BITS>* signal, const void* array, const int64_t* rows) {
+INLINE void load_field(V<BITS>* signal, const void* array, const Rows& rows) {
   auto base = (const U<BITS>*)array;
-  Ordered<BITS> ordered(rows);
+  if (COUNT == 1 && rows.consecutive) {
+    V<BITS> natural;
+    memcpy(&natural, base + rows.row[0], sizeof natural);
+    separate<BITS, V<BITS>::PARTS>(natural.part, signal->part, std::make_integer_sequence<int, WIDE<BITS>>{});
+    return;
+  }
+  Ordered<BITS> ordered(rows.row);
   auto row = ordered.row;
   if constexpr (TILE<BITS, COUNT> == 1) {
     for (int j = 0; j < COUNT; j++) {
@@ -112,9 +156,15 @@ INLINE void load_field(V<BITS>* signal, const void* array, const int64_t* rows) 
 }
 
 template <int BITS, int COUNT>
-INLINE void store_field(const V<BITS>* signal, void* array, const int64_t* rows) {
+INLINE void store_field(const V<BITS>* signal, void* array, const Rows& rows) {
   auto base = (U<BITS>*)array;
-  Ordered<BITS> ordered(rows);
+  if (COUNT == 1 && rows.consecutive) {
+    V<BITS> natural;
+    interleave<BITS, V<BITS>::PARTS>(signal->part, natural.part, std::make_integer_sequence<int, WIDE<BITS>>{});
+    memcpy(base + rows.row[0], &natural, sizeof natural);
+    return;
+  }
+  Ordered<BITS> ordered(rows.row);
   auto row = ordered.row;
   if constexpr (TILE<BITS, COUNT> == 1) {
     for (int j = 0; j < COUNT; j++) {

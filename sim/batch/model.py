@@ -44,12 +44,12 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         ),
         block(
             "static inline void load(In& in, const void* const* arrays, "
-            "const int32_t* const* index, const int64_t* row)",
-            _moves("load", "in", inputs, "Chosen(index[{}], row).row"),
+            "const int32_t* const* index, const Rows& rows)",
+            _moves("load", "in", inputs, "Chosen(index[{}], rows).rows"),
         ),
         block(
-            "static inline void store(const Out& out, void* const* arrays, const int64_t* row)",
-            _moves("store", "out", outputs, "row"),
+            "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
+            _moves("store", "out", outputs, "rows"),
         ),
         '#include "stream.hpp"',
     ]

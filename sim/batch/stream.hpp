@@ -39,8 +39,62 @@ static void record(const Trace& trace, int64_t cycle, const In& in, const Out& o
     memcpy(bits, ports[p], sizeof bits);
     for (int l = 0; l < LANES; l++) trace.handshake[row[l]][p] = bits[l] & 1;
   }
-  store(out, trace.payload, row);
+  store(out, trace.payload, {row, true});
 }
+
+// Where every copy stands in the rows of one side, and how many it has left.
+struct Place {
+  int64_t row[LANES], left[LANES];
+  int64_t stride;
+  int64_t safe;  // moves before some copy may reach its end
+  bool consecutive;
+
+  Place(const int64_t* first, const int64_t* count, int64_t step) : stride(step) {
+    memcpy(row, first, sizeof row);
+    memcpy(left, count, sizeof left);
+    survey();
+  }
+  void survey() {
+    safe = INT64_MAX;
+    consecutive = true;
+    for (int l = 0; l < LANES; l++) {
+      if (left[l] > 0 && left[l] < safe) safe = left[l];
+      consecutive &= row[l] == row[0] + l;
+    }
+  }
+  // Says whether some copy may have come to its end.
+  bool advance(const V<8>& moved) {
+    if (all_true(moved)) {
+      for (int l = 0; l < LANES; l++) row[l] += stride, left[l]--;
+    } else {
+      consecutive = false;
+      uint8_t bytes[LANES];
+      memcpy(bytes, &moved, sizeof bytes);
+      for (int l = 0; l < LANES; l++) {
+        int64_t mask = -(int64_t)(bytes[l] & 1);
+        row[l] += stride & mask, left[l] += mask;
+      }
+    }
+    if (--safe > 0) return false;
+    survey();
+    return true;
+  }
+  // The rows of the copies that move; for others, and those at their end, a row of no account.
+  Rows rows(const V<8>& moved, int64_t other, int64_t* buffer) const {
+    if (consecutive && safe > 0 && all_true(moved)) return {row, true};
+    uint8_t bytes[LANES];
+    memcpy(bytes, &moved, sizeof bytes);
+    for (int l = 0; l < LANES; l++) buffer[l] = bytes[l] && left[l] > 0 ? row[l] : other;
+    return {buffer, false};
+  }
+  V<8> more() const {
+    uint8_t bytes[LANES];
+    for (int l = 0; l < LANES; l++) bytes[l] = left[l] > 0 ? 255 : 0;
+    V<8> x;
+    memcpy(&x, bytes, sizeof x);
+    return x;
+  }
+};
 
 // Runs every copy until it has given its last output. Returns the number of cycles, or -1 when
 // nothing has moved for `patience` cycles. busy[l] counts the cycles until copy l had finished.
@@ -58,70 +112,50 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
   Stalls input_stalls, output_stalls;
   input_stalls.seed(seed, first_copy, INPUT_SIDE);
   output_stalls.seed(seed, first_copy, OUTPUT_SIDE);
-  int64_t sent[LANES] = {}, given[LANES] = {}, row[LANES], output_row[LANES];
-  uint8_t valid[LANES], ready[LANES], stalled[LANES], pending[LANES] = {};
-  int64_t cycle = 0, moved = 0, unfinished = 0;
+  Place input(share.input_first, share.input_count, share.stride);
+  Place output(share.output_first, share.output_count, share.stride);
+  V<8> valid = input.more(), pending = splat<8>(0), stalled;
+  in.o__ready = splat<8>(255);
+  int64_t cycle = 0, moved = 0, unfinished = 0, buffer[LANES];
   bool fresh = true;
   for (int l = 0; l < LANES; l++) {
     busy[l] = 0;
     unfinished += share.output_count[l] > 0;
   }
-  memset(ready, 255, sizeof ready);
   while (unfinished) {
-    if (fresh)
-      for (int l = 0; l < LANES; l++) {
-        bool more = sent[l] < share.input_count[l];
-        row[l] = more ? share.input_first[l] + sent[l] * share.stride : 0;
-        valid[l] = more ? 255 : 0;
-      }
-    if (fresh) load(in, inputs, index, row);
-    uint8_t offered[LANES];
-    memcpy(offered, valid, sizeof offered);
+    if (fresh) load(in, inputs, index, input.rows(valid, 0, buffer));
+    in.i__valid = valid;
     if (STALLING) {
-      input_stalls.next(stalled, input_stall);
-      for (int l = 0; l < LANES; l++) offered[l] &= pending[l] | ~stalled[l];
-      output_stalls.next(stalled, output_stall);
-      for (int l = 0; l < LANES; l++) ready[l] = ~stalled[l];
+      input_stalls.next((uint8_t*)&stalled, input_stall);
+      in.i__valid = both(valid, either(pending, invert(stalled)));
+      output_stalls.next((uint8_t*)&stalled, output_stall);
+      in.o__ready = invert(stalled);
     }
-    memcpy(&in.i__valid, offered, sizeof offered);
-    memcpy(&in.o__ready, ready, sizeof ready);
     step(state, in, out);
     if (cycle < trace.cycles) record(trace, cycle, in, out);
-    V<8> takes = both(in.i__valid, out.i__ready), gives = both(out.o__valid, in.o__ready);
-    uint8_t took[LANES], gave[LANES];
-    memcpy(took, &takes, sizeof took);
-    memcpy(gave, &gives, sizeof gave);
-    int64_t movement = 0;
-    for (int l = 0; l < LANES; l++) {
-      sent[l] += took[l] & 1;
-      pending[l] = offered[l] & ~took[l];
-      movement += (took[l] | gave[l]) & 1;
-    }
-    bool any = false;
-    for (int l = 0; l < LANES; l++) any |= took[l];
-    fresh = any;
+    V<8> took = both(in.i__valid, out.i__ready), gave = both(out.o__valid, in.o__ready);
+    pending = both(in.i__valid, invert(took));
     cycle++;
-    int64_t outputs_now = 0;
-    for (int l = 0; l < LANES; l++) outputs_now += gave[l] & 1;
-    if (outputs_now) {
-      for (int l = 0; l < LANES; l++) {
-        bool wanted = gave[l] && given[l] < share.output_count[l];
-        output_row[l] = wanted ? share.output_first[l] + given[l] * share.stride : share.trash;
-        given[l] += gave[l] & 1;
-      }
-      store(out, outputs, output_row);
-      for (int l = 0; l < LANES; l++)
-        if (gave[l] && given[l] == share.output_count[l]) {
-          busy[l] = cycle;
-          unfinished--;
-        }
+    fresh = any_true(took);
+    if (fresh) {
+      moved = cycle;
+      if (input.advance(took)) valid = input.more();
     }
-    moved = movement ? cycle : moved;
+    if (any_true(gave)) {
+      moved = cycle;
+      store(out, outputs, output.rows(gave, share.trash, buffer));
+      if (output.advance(gave))
+        for (int l = 0; l < LANES; l++)
+          if (output.left[l] <= 0 && share.output_count[l] && !busy[l]) {
+            busy[l] = cycle;
+            unfinished--;
+          }
+    }
     if (cycle - moved > patience) return -1;
   }
   // A copy that gives more than it should is found by the caller.
   for (int l = 0; l < LANES; l++)
-    if (given[l] > share.output_count[l]) return -2;
+    if (output.left[l] < 0) return -2;
   return cycle;
 }
 

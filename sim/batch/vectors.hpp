@@ -155,3 +155,5 @@ INLINE bool any_true(const V<8>& x) {
   for (int i = 0; i < LANES / 8; i++) some |= words[i];
   return some != 0;
 }
+
+INLINE bool all_true(const V<8>& x) { return !any_true(invert(x)); }

@@ -5,9 +5,9 @@ from axs6.hw.layouts import Field
 from axs6.sim.words import completing, from_words, to_words
 
 FIELDS = [
-    Field("sum", 0, 5, True, None),
-    Field("codes", 5, 6, False, 3),
-    Field("last", 23, 1, False, None),
+    Field("sum", 0, 5, True, ()),
+    Field("codes", 5, 6, False, (3,)),
+    Field("last", 23, 1, False, ()),
 ]
 
 
@@ -29,7 +29,7 @@ def test_values_lie_where_the_fields_say() -> None:
 
 
 def test_wide_payloads_keep_every_bit() -> None:
-    fields = [Field("values", 0, 32, False, 32)]
+    fields = [Field("values", 0, 32, False, (32,))]
     values = np.random.default_rng(0).integers(0, 1 << 32, (7, 32))
     assert (from_words(to_words({"values": values}, fields), fields)["values"] == values).all()
 
