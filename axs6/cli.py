@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-COMMANDS = ("list", "generate", "validate", "regress", "area", "demo")
+COMMANDS = ("list", "generate", "validate", "regress", "simulate", "area", "demo")
 """In the order in which --help shows them; each is a module `axs6.commands.NAME_command`."""
 
 

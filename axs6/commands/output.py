@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from axs6.hw.verilog import Generated
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write all of `files` (name to text) into a folder, which is made if need be, or none.
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
+    """Write all of `files` (name to content) into a folder, which is made if need be, or none.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
@@ -27,11 +27,11 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
         for name in files:
             if (folder / name).is_dir():
                 raise OSError(errno.EISDIR, f"{name} is a directory")
-        for name, text in files.items():
+        for name, content in files.items():
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
             pending.append((temporary, folder / name))
-            with os.fdopen(descriptor, "w") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_encoded(content))
             os.chmod(temporary, 0o666 & ~_umask())
         for temporary, path in pending:
             os.replace(temporary, path)
@@ -49,7 +49,7 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
     return write_files(folder, {f"{made.module}.v": made.verilog, f"{made.module}.json": manifest})
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Write one file, whole or not at all. Raises OSError as `write_files` does.
 
     A link is followed; a device or a pipe is written to, never replaced.
@@ -57,11 +57,11 @@ def write_file(path: Path, text: str) -> None:
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
         try:
-            target.write_text(text)
+            target.write_bytes(_encoded(content))
         except OSError as error:
             raise OSError(f"cannot write to {path}: {error.strerror}") from error
     else:
-        write_files(target.parent, {target.name: text})
+        write_files(target.parent, {target.name: content})
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -97,6 +97,10 @@ def write_json(target: str | None, figures: Any) -> None:
 def console(json_target: str | None = None) -> Console:
     """Where tables and messages go: stdout, unless JSON goes there."""
     return Console(stderr=json_target == "-", soft_wrap=True, highlight=False)
+
+
+def _encoded(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 def _umask() -> int:

@@ -114,17 +114,17 @@ class ComponentModel:
         check_items(items, self.inputs)
         if not 0 <= window[0] < window[1]:
             raise ValueError(f"window must be two rising cycles from 0, not {window}")
-        arrays = [_items(items[field.name], field) for field in self.inputs]
-        count = len(completing(items))
+        arrays = {field.name: _items(items[field.name], field) for field in self.inputs}
+        count = len(completing(arrays))
         outputs = [room(count, field) for field in self.outputs]
         recorder = Recorder(trace, 1, self.outputs)
         library = self.build(waves=vcd is not None)
         with contextlib.ExitStack() as stack:
             file = -1 if vcd is None else stack.enter_context(_replacing(vcd))
             cycles = library.axs6_run(
-                ctypes.c_int64(len(arrays[0])),
+                ctypes.c_int64(len(next(iter(arrays.values())))),
                 ctypes.c_int64(count),
-                pointers(arrays),
+                pointers(list(arrays.values())),
                 pointers(outputs),
                 *(stall or Stall()).arguments(),
                 ctypes.c_int64(copy),

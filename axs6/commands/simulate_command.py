@@ -1,0 +1,213 @@
+"""`axs6 simulate`."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from axs6.commands.options import (
+    Block,
+    Columns,
+    Format,
+    Interleave,
+    Json,
+    Rounding,
+    Rows,
+    Stages,
+    given,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from axs6.hw.layouts import Field
+
+ENGINES = ("batch", "cxxrtl")
+WINDOW = "0:1000"
+
+
+def run(
+    unit: Annotated[str, typer.Argument(help="Unit to simulate; `axs6 list` shows them.")],
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            "-i",
+            help="FIELD=FILE.npy, FILE.npz with every field, or FILE.npy for a unit with one.",
+            metavar="FILE",
+        ),
+    ],
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", "-o", help="Files for the results, named likewise.", metavar="FILE"
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="batch or cxxrtl.", show_default="batch, or cxxrtl with --vcd"),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Of the batch engine.")] = None,
+    vcd: Annotated[Path | None, typer.Option(help="Write a waveform of every signal here.")] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            help="Cycles that the waveform shows.", metavar="FIRST:END", show_default=WINDOW
+        ),
+    ] = None,
+    block: Block = None,
+    stages: Stages = None,
+    format: Format = None,
+    rounding: Rounding = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    interleave: Interleave = None,
+    json: Json = None,
+) -> None:
+    """Put arrays through a unit in a cycle-accurate simulator, and report cycles and speed.
+
+    Fields are named as in `axs6 generate`'s manifest. The first axis is the items; fields of one
+    block may have more axes, and any multiple of the block in the last. Floating-point fields
+    are float32 or float16 arrays; BF16 is uint16 bit patterns. In and out, other fields are
+    integers.
+
+    Example: axs6 simulate encoder --input x.npy --output blocks.npz
+    """
+    from axs6.commands.arrays import file_contents, output_files, read_items
+    from axs6.commands.output import check_writable, console, json_path, write_file, write_json
+    from axs6.hw.layouts import fields
+    from axs6.hw.registry import find
+    from axs6.sim.words import check_items
+
+    chosen = _engine(engine, threads, vcd, window)
+    cycles = _window(window or WINDOW)
+    parameters = find(unit).parameters(
+        given(
+            block=block,
+            stages=stages,
+            format=format,
+            rounding=rounding,
+            rows=rows,
+            columns=columns,
+            interleave=interleave,
+        )
+    )
+    component: Any = find(unit).build(**parameters)
+    taken, given_back = (fields(port.payload.shape()) for port in (component.i, component.o))
+    items = read_items(inputs, taken, parameters)
+    count = check_items(items, taken)
+    files = output_files(outputs or [], given_back)
+    check_writable(*files, vcd, json_path(json))
+    out = console(json)
+    if chosen == "batch":
+        done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)
+    else:
+        done, seconds = _cxxrtl(out, unit, parameters, items, vcd, cycles)
+    figures = {
+        "unit": unit,
+        "parameters": parameters,
+        "engine": chosen,
+        "items": count,
+        "outputs": len(next(iter(done.outputs.values()))),
+        "copies": getattr(done, "copies", 1),
+        "cycles": done.cycles,
+        "seconds": seconds,
+        "cycles_per_second": done.cycles / seconds,
+        "macs_per_second": count * products(taken) / seconds if products(taken) else None,
+    }
+    for path, content in file_contents(files, done.outputs, parameters).items():
+        write_file(path, content)
+    write_json(json, figures)
+    out.print(_table(figures))
+    for path in (*files, *([vcd] if vcd else [])):
+        out.print(f"wrote {path}", markup=False)
+
+
+def products(fields: "Sequence[Field]") -> int:
+    """Products of codes in an item: every row of `a` by every row of `b`, if there are both."""
+    shapes = {field.name: field.shape for field in fields}
+    if not {"a.codes", "b.codes"} <= set(shapes):
+        return 0
+    (*rows, block), (*columns, _) = shapes["a.codes"], shapes["b.codes"]
+    total = block
+    for count in (*rows, *columns):
+        total *= count
+    return total
+
+
+def _engine(engine: str | None, threads: int | None, vcd: Path | None, window: str | None) -> str:
+    """The engine, if it goes with the other options."""
+    chosen = engine or ("batch" if vcd is None else "cxxrtl")
+    if chosen not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {chosen!r}")
+    if vcd is not None and chosen != "cxxrtl":
+        raise ValueError(f"--vcd needs --engine cxxrtl, not {chosen}")
+    if window is not None and vcd is None:
+        raise ValueError("--window needs --vcd")
+    if threads is not None and chosen != "batch":
+        raise ValueError(f"--threads needs --engine batch, not {chosen}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+    return chosen
+
+
+def _window(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise ValueError(f"window must be FIRST:END, two rising cycle numbers, not {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _batch(
+    out: Any, unit: str, parameters: dict[str, Any], items: dict[str, Any], threads: int
+) -> tuple[Any, float]:
+    """The run and its seconds, without those of the build."""
+    from time import perf_counter
+
+    from axs6.sim.batch.engine import BatchModel
+
+    with out.status("compiling the simulator"):
+        model = BatchModel(unit, **parameters)
+    with out.status("simulating"):
+        start = perf_counter()
+        done = model.run(items, threads=threads)
+    return done, perf_counter() - start
+
+
+def _cxxrtl(
+    out: Any,
+    unit: str,
+    parameters: dict[str, Any],
+    items: dict[str, Any],
+    vcd: Path | None,
+    window: tuple[int, int],
+) -> tuple[Any, float]:
+    """As `_batch`, for one copy of the design, with a waveform or without."""
+    from time import perf_counter
+
+    from axs6.sim.cxxrtl import CxxrtlModel
+
+    with out.status("compiling the simulator"):
+        model = CxxrtlModel(unit, **parameters)
+        model.build(waves=vcd is not None)
+    with out.status("simulating"):
+        start = perf_counter()
+        done = model.run(items, vcd=vcd, window=window)
+    return done, perf_counter() - start
+
+
+def _table(figures: dict[str, Any]) -> "Table":
+    from rich.table import Table
+
+    names = ("unit", "engine", "items", "outputs", "copies", "cycles", "M cycles/s")
+    table = Table(*names, box=None, pad_edge=False)
+    row = [figures["unit"], figures["engine"]]
+    row += [f"{figures[name]:,}" for name in ("items", "outputs", "copies", "cycles")]
+    row.append(f"{figures['cycles_per_second'] / 1e6:,.3f}")
+    if figures["macs_per_second"] is not None:
+        table.add_column("M MAC/s")
+        row.append(f"{figures['macs_per_second'] / 1e6:,.1f}")
+    table.add_row(*row)
+    return table

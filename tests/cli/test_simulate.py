@@ -1,0 +1,237 @@
+"""`axs6 simulate` as a user meets it: arrays from files through the simulated hardware."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import axs6
+from axs6.hw.layouts import fields
+from axs6.hw.registry import UNITS
+from axs6.sim.stimulus import STIMULI
+
+Done = subprocess.CompletedProcess[str]
+
+
+def simulate(*arguments: str, cwd: Path, **environment: str) -> Done:
+    return subprocess.run(
+        [sys.executable, "-m", "axs6", "simulate", *arguments],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120", **environment},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def succeeded(done: Done) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def refused(done: Done) -> str:
+    """The one line of a command that was given something wrong."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("axs6: ")
+    return line.removeprefix("axs6: ")
+
+
+@pytest.mark.parametrize("engine", ["batch", "cxxrtl"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_unit_equals_the_golden_model(unit: str, engine: str, tmp_path: Path) -> None:
+    parameters = UNITS[unit].parameters({"block": 8})
+    items = STIMULI[unit].random(parameters, np.random.default_rng(0), 200)
+    np.savez(tmp_path / "in.npz", **items)  # type: ignore[arg-type]
+    files = ("--input", "in.npz", "--output", "out.npz")
+    succeeded(simulate(unit, *files, "--engine", engine, "--block", "8", cwd=tmp_path))
+    with np.load(tmp_path / "out.npz") as outputs:
+        for name, values in UNITS[unit].golden(items, parameters).items():
+            assert np.array_equal(outputs[name].view(values.dtype), values)
+            floats = outputs[name].dtype == np.float32
+            assert floats == (name.rpartition(".")[2] in ("value", "values"))
+
+
+def test_floats_alone_are_called_values() -> None:
+    """The command takes fields of these names for floats of the unit's format."""
+    for unit in UNITS.values():
+        component: Any = unit.build()
+        for port in (component.i, component.o):
+            for field in fields(port.payload.shape()):
+                if field.name.rpartition(".")[2] in ("value", "values"):
+                    assert field.width == 32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_floats_are_encoded_and_decoded(dtype: Any, tmp_path: Path) -> None:
+    """Matrices of blocks along the last axis, through both units, each by its own files."""
+    x = np.random.default_rng(0).standard_normal((3, 5, 16)).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    name = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}[np.dtype(dtype).name]
+    outputs = ("-o", "block.exponent=e.npy", "-o", "block.codes=c.npy")
+    options = ("--block", "8", "--format", name)
+    succeeded(simulate("encoder", "-i", "x.npy", *outputs, *options, cwd=tmp_path))
+    blocks = axs6.encode(x, 8)
+    exponents, codes = (np.load(tmp_path / f"{each}.npy") for each in "ec")
+    assert np.array_equal(exponents, blocks.exponents.ravel())
+    assert np.array_equal(codes, blocks.codes.reshape(-1, 8))
+
+    np.save(tmp_path / "m.npy", codes.reshape(15, 16))
+    inputs = ("-i", "exponent=e.npy", "-i", "codes=m.npy")
+    out_format, kept = ("bf16", "bfloat16") if name == "bf16" else ("fp32", np.float32)
+    options = ("--block", "8", "--format", out_format)
+    succeeded(simulate("decoder", *inputs, "-o", "y.npy", *options, cwd=tmp_path))
+    y = np.load(tmp_path / "y.npy")
+    assert y.dtype == (np.uint16 if name == "bf16" else np.float32)
+    assert np.array_equal(y, axs6.decode(blocks, dtype=kept).reshape(-1, 8))
+
+
+def test_patterns_and_floats_are_the_same(tmp_path: Path) -> None:
+    patterns = STIMULI["encoder"].corners({"block": 8, "format": "fp32"})["values"]
+    np.save(tmp_path / "patterns.npy", patterns)
+    np.save(tmp_path / "floats.npy", patterns.astype(np.uint32).view(np.float32))
+    np.save(tmp_path / "swapped.npy", patterns.astype(np.uint32).view(np.float32).astype(">f4"))
+    codes = []
+    for name in ("patterns", "floats", "swapped"):
+        files = ("-i", f"{name}.npy", "-o", f"block.codes={name}-codes.npy")
+        succeeded(simulate("encoder", *files, "--block", "8", cwd=tmp_path))
+        codes.append(np.load(tmp_path / f"{name}-codes.npy"))
+    assert np.array_equal(codes[0], codes[1])
+    assert np.array_equal(codes[0], codes[2])
+
+
+def pairs(folder: Path, count: int = 100, unit: str = "block_dot") -> None:
+    items = STIMULI[unit].random(UNITS[unit].defaults, np.random.default_rng(0), count)
+    np.savez(folder / "in.npz", **items)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("unit", "macs"), [("block_dot", 32), ("matmul", 4 * 4 * 32)])
+def test_json_reports_cycles_and_macs(unit: str, macs: int, tmp_path: Path) -> None:
+    pairs(tmp_path, unit=unit)
+    done = simulate(unit, "-i", "in.npz", "--json", "-", "--threads", "2", cwd=tmp_path)
+    figures = json.loads(succeeded(done))
+    assert figures["unit"] == unit
+    assert figures["engine"] == "batch"
+    assert figures["items"] == 100
+    assert figures["cycles"] >= 100
+    assert figures["macs_per_second"] * figures["seconds"] == pytest.approx(macs * 100)
+    assert figures["cycles_per_second"] * figures["seconds"] == pytest.approx(figures["cycles"])
+    assert "M MAC/s" in done.stderr
+
+
+def test_a_waveform_of_a_window(tmp_path: Path) -> None:
+    pairs(tmp_path)
+    options = ("--vcd", "wave.vcd", "--window", "10:12", "--stages", "1")
+    printed = succeeded(simulate("block_dot", "-i", "in.npz", *options, cwd=tmp_path))
+    assert "cxxrtl" in printed
+    assert "wrote wave.vcd" in printed
+    text = (tmp_path / "wave.vcd").read_text()
+    assert "$scope module axs6_block_dot $end" in text
+    times = [line for line in text.splitlines() if line.startswith("#")]
+    assert times == ["#100", "#105", "#110", "#115", "#120"]
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["divider", "-i", "x.npy"], "unit must be one of encoder, "),
+        (["encoder"], "Missing option '--input'"),
+        (["encoder", "-i", "none.npy"], "cannot read none.npy: No such file or directory"),
+        (["encoder", "-i", "."], "cannot read .: Is a directory"),
+        (["encoder", "-i", "text.npy"], "text.npy is not a NumPy file of numbers"),
+        (["encoder", "-i", "empty.npy"], "empty.npy is not a NumPy file of numbers"),
+        (["encoder", "-i", "objects.npy"], "objects.npy is not a NumPy file of numbers"),
+        (["encoder", "-i", "cut.npy"], "cut.npy is not a NumPy file of numbers"),
+        (["encoder", "-i", "cut.npz"], "cut.npz is not a NumPy file of numbers"),
+        (["encoder", "-i", "x.npy", "-i", "values=x.npy"], "input 'values' is given twice"),
+        (["encoder", "-i", "value=x.npy"], "there is no input 'value'; the inputs are values"),
+        (["encoder", "-i", "values=in.npz"], "give it without 'values'"),
+        (["encoder", "-i", "in.npz"], "there is no input 'a.exponent'; the inputs are values"),
+        (["dot", "-i", "in.npz"], "input 'last' is missing"),
+        (["dot", "-i", "x.npy"], "the inputs are a.exponent, a.codes, b.exponent, b.codes, last:"),
+        (["encoder", "-i", "odd.npy"], "of a multiple of 32, the block, not shape (4, 50)"),
+        (["encoder", "-i", "double.npy"], "must be float32, or its bit patterns in uint32, not f"),
+        (["encoder", "-i", "x.npy", "--format", "bf16"], "must be bfloat16, or its bit patterns"),
+        (["encoder", "-i", "x.npy", "--format", "fp16"], "must be float16, or its bit patterns"),
+        (["decoder", "-i", "codes=odd.npy", "-i", "exponent=odd.npy"], "a multiple of 32, the bl"),
+        (["decoder", "-i", "codes=x.npy", "-i", "exponent=x.npy"], "must have an integer dtype"),
+        (["encoder", "-i", "x.npy", "-o", "y.npy"], "the outputs are block.exponent, block.codes"),
+        (["encoder", "-i", "x.npy", "-o", "y=y.npy"], "there is no output 'y'; the outputs are"),
+        (["encoder", "-i", "x.npy", "-o", "y.txt"], "output must be FILE.npz or FIELD=FILE.npy"),
+        (["encoder", "-i", "x.npy", "-o", "invalid=y.npz"], "output must be FILE.npz or FIELD="),
+        (["encoder", "-i", "x.npy", "-o", "y.npz", "-o", "y.npz"], "output 'y.npz' is given twice"),
+        (["encoder", "-i", "x.npy", "-o", "/proc/x/y.npz"], "cannot write to /proc/x/y.npz"),
+        (["encoder", "-i", "x.npy", "--vcd", "/proc/x/y.vcd"], "cannot write to /proc/x/y.vcd"),
+        (["encoder", "-i", "x.npy", "--json", "/proc/x/y"], "cannot write to /proc/x/y"),
+        (["encoder", "-i", "x.npy", "--engine", "vcs"], "engine must be one of batch, cxxrtl"),
+        (["encoder", "-i", "x.npy", "--block", "9"], "block_size must be one of 8, 16, 32"),
+        (["encoder", "-i", "x.npy", "--rows", "2"], "encoder has no parameter 'rows'"),
+        (["encoder", "-i", "x.npy", "--threads", "0"], "threads must be at least 1, not 0"),
+        (["encoder", "-i", "x.npy", "--window", "0:9"], "--window needs --vcd"),
+        (
+            ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--engine", "batch"],
+            "--vcd needs --engine cxxrtl, not batch",
+        ),
+        (
+            ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--threads", "2"],
+            "--threads needs --engine batch, not cxxrtl",
+        ),
+        (
+            ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--window", "9:9"],
+            "window must be FIRST:END, two rising cycle numbers, not '9:9'",
+        ),
+        (
+            ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--window", "9"],
+            "window must be FIRST:END, two rising cycle numbers, not '9'",
+        ),
+        (
+            ["block_dot", "-i", "in.npz", "-o", "o.npz", "--vcd", "y.vcd", "--window", "100:200"],
+            "window (100, 200) begins after the run's 100 cycles",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", np.ones((4, 64), np.float32))
+    np.save(tmp_path / "odd.npy", np.ones((4, 50), np.float32))
+    np.save(tmp_path / "double.npy", np.ones((4, 64)))
+    np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
+    (tmp_path / "text.npy").write_text("1 2 3\n")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    pairs(tmp_path)
+    for name, whole in (("cut.npy", "x.npy"), ("cut.npz", "in.npz")):
+        (tmp_path / name).write_bytes((tmp_path / whole).read_bytes()[:-99])
+    before = files_in(tmp_path)
+    assert message in refused(simulate(*arguments, cwd=tmp_path))
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("engine", ["batch", "cxxrtl"])
+def test_a_missing_compiler_is_named(engine: str, tmp_path: Path) -> None:
+    pairs(tmp_path)
+    files = ("-i", "in.npz", "-o", "out.npz", "--engine", engine)
+    needed_by = {"batch": "the batch simulator", "cxxrtl": "the CXXRTL simulator"}[engine]
+    done = simulate("block_dot", *files, cwd=tmp_path, PATH=str(tmp_path))
+    assert refused(done) == f"{needed_by} needs g++ on PATH"
+    assert files_in(tmp_path) == ["in.npz"]
+
+
+def test_values_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", exponent=[256], codes=np.zeros((1, 32), np.uint8))
+    done = simulate("decoder", "-i", "in.npz", cwd=tmp_path)
+    assert refused(done) == "input 'exponent' must be in 0 to 255"
+    np.savez(tmp_path / "in.npz", exponent=[1, 2], codes=np.zeros((1, 32), np.uint8))
+    done = simulate("decoder", "-i", "in.npz", cwd=tmp_path)
+    assert refused(done) == "input 'codes' must have shape (2, 32), not (1, 32)"
