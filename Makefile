@@ -25,6 +25,7 @@ lint: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py
+	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
 
 clean:
