@@ -54,7 +54,7 @@ def item_count(items: Items, fields: Sequence[Field]) -> int:
     for name, field in known.items():
         if name not in items:
             raise ValueError(f"input {name!r} is missing")
-        dtype, shape = _source(items[name]).dtype, items[name].shape
+        dtype, shape = source_of(items[name]).dtype, items[name].shape
         if dtype.kind not in "iub":
             raise ValueError(f"input {name!r} must have an integer dtype, not {dtype}")
         if not shape:
@@ -66,7 +66,8 @@ def item_count(items: Items, fields: Sequence[Field]) -> int:
     return count or 0
 
 
-def _source(items: NDArray[Any] | Rows) -> NDArray[Any]:
+def source_of(items: NDArray[Any] | Rows) -> NDArray[Any]:
+    """The array that holds a field's items."""
     return items.array if isinstance(items, Rows) else items
 
 
@@ -78,15 +79,17 @@ def check_items(items: Items, fields: Sequence[Field]) -> int:
     """
     count = item_count(items, fields)
     for field in fields:
-        values = _source(items[field.name])
-        low = -(1 << field.width - 1) if field.signed else 0
-        high = low + (1 << field.width) - 1
-        info = np.iinfo(values.dtype) if values.dtype.kind != "b" else None
-        below = info is not None and info.min < low and values.size and int(values.min()) < low
-        above = info is not None and info.max > high and values.size and int(values.max()) > high
-        if below or above:
-            raise ValueError(f"input {field.name!r} must be in {low} to {high}")
+        check_range(items, field)
     return count
+
+
+def check_range(items: Items, field: Field) -> None:
+    """Raise ValueError unless all values for a field fit it."""
+    values = source_of(items[field.name])
+    low = -(1 << field.width - 1) if field.signed else 0
+    high = low + (1 << field.width) - 1
+    if values.size and (int(values.min()) < low or int(values.max()) > high):
+        raise ValueError(f"input {field.name!r} must be in {low} to {high}")
 
 
 def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:

@@ -24,7 +24,17 @@ from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
-from axs6.sim.words import Items, Rows, check_items, completing, last_of, whole_vectors
+from axs6.sim.words import (
+    Items,
+    Rows,
+    check_items,
+    check_range,
+    completing,
+    item_count,
+    last_of,
+    source_of,
+    whole_vectors,
+)
 
 OPTIONS = ("-O3",)
 GATE_OPTIONS = ("-O1",)
@@ -47,6 +57,10 @@ class BatchRun:
     cycles: int
     copies: int
     trace: Trace
+
+
+class _RangeError(ValueError):
+    """An item has a value that does not fit its field."""
 
 
 class ComponentModel:
@@ -97,11 +111,13 @@ class ComponentModel:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         chosen = stall or Stall()
-        check_items(items, self.inputs)
+        count = item_count(items, self.inputs)
+        for field in self.inputs:
+            if source_of(items[field.name]).dtype != element_type(field):
+                check_range(items, field)
         columns = [_Column(items[field.name], field) for field in self.inputs]
         ends = completing(items)
         outputs = [room(len(ends) + threads, field) for field in self.outputs]
-        count = items[self.inputs[0].name].shape[0]
         last = last_of(items)
         bounds = None if last is None else whole_vectors(last, self._turns)
         shares = _shares(count, ends, bounds, self._lanes, threads)
@@ -115,11 +131,15 @@ class ComponentModel:
                 shares[thread], columns, outputs, chosen, thread, recorders[thread]
             )
 
-        if threads == 1:
-            busy = [work(0)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                busy = list(pool.map(work, range(threads)))
+        try:
+            if threads == 1:
+                busy = [work(0)]
+            else:
+                with ThreadPoolExecutor(threads) as pool:
+                    busy = list(pool.map(work, range(threads)))
+        except _RangeError:
+            check_items(items, self.inputs)
+            raise
         results = {
             field.name: array[: len(ends)]
             for field, array in zip(self.outputs, outputs, strict=True)
@@ -154,6 +174,8 @@ class ComponentModel:
             recorder.handshake.ctypes.data_as(ctypes.c_void_p),
             pointers(recorder.payload),
         )
+        if done == -3:
+            raise _RangeError(f"{self._name} was given values beyond its input fields")
         if done == -1:
             raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
         if done < 0:

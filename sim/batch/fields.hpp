@@ -155,6 +155,13 @@ INLINE void load_field(V<BITS>* signal, const void* array, const Rows& rows) {
   }
 }
 
+// Whether an element has more than WIDTH bits.
+template <int BITS, int COUNT, int WIDTH> INLINE bool beyond(const V<BITS>* signal) {
+  V<BITS> all = signal[0];
+  for (int j = 1; j < COUNT; j++) all = either(all, signal[j]);
+  return any_true(truth(invert(wide_eq(shr(all, WIDTH), splat<BITS>(0)))));
+}
+
 template <int BITS, int COUNT>
 INLINE void store_field(const V<BITS>* signal, void* array, const Rows& rows) {
   auto base = (U<BITS>*)array;

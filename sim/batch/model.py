@@ -35,7 +35,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         '#include "fields.hpp"',
         *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
-        _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + _members(inputs)),
+        _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
         _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
         block("static void reset(State& s)", _initials(netlist.registers)),
         block(
@@ -45,7 +45,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         block(
             "static inline void load(In& in, const void* const* arrays, "
             "const int32_t* const* index, const Rows& rows)",
-            _moves("load", "in", inputs, "Chosen(index[{}], rows).rows"),
+            [*_moves("load", "in", inputs, "Chosen(index[{}], rows).rows"), *_checks(inputs)],
         ),
         block(
             "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
@@ -183,3 +183,11 @@ def _moves(verb: str, struct: str, fields: Sequence[Field], rows: str) -> list[s
         f"({struct}.f{index}, arrays[{index}], {rows.format(index)});"
         for index, field in enumerate(fields)
     ]
+
+
+def _checks(inputs: Sequence[Field]) -> Iterator[str]:
+    """Values that do not fit their fields are seen while they are at hand, and told in the end."""
+    for index, field in enumerate(inputs):
+        bits = element_bits(field.width)
+        if field.width < bits:
+            yield f"in.beyond |= beyond<{bits}, {field.count}, {field.width}>(in.f{index});"

@@ -97,7 +97,8 @@ struct Place {
 };
 
 // Runs every copy until it has given its last output. Returns the number of cycles, or -1 when
-// nothing has moved for `patience` cycles. busy[l] counts the cycles until copy l had finished.
+// nothing has moved for `patience` cycles, -2 when a copy has given more than it should, -3 when an
+// item has a value beyond its field. busy[l] counts the cycles until copy l had finished.
 template <bool STALLING>
 static int64_t run_copies(const Share& share, const void* const* inputs,
                           const int32_t* const* index, void* const* outputs,
@@ -151,9 +152,10 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
             unfinished--;
           }
     }
-    if (cycle - moved > patience) return -1;
+    if (cycle - moved > patience) break;
   }
-  // A copy that gives more than it should is found by the caller.
+  if (in.beyond) return -3;
+  if (unfinished) return -1;
   for (int l = 0; l < LANES; l++)
     if (output.left[l] < 0) return -2;
   return cycle;
