@@ -6,17 +6,15 @@ products of limbs. Bitwise cells and registers need nothing: they can be cut any
 """
 
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
+
+from axs6.sim.batch.builder import Bits, Builder, Cells
 
 LIMB = 32
 SUMS = {"$add", "$sub", "$neg"}
 COMPARISONS = {"$lt", "$le", "$gt", "$ge", "$eq", "$ne"}
 SHIFTS = {"$shl", "$shr", "$sshl", "$sshr", "$shiftx"}
 HANDLED = SUMS | COMPARISONS | SHIFTS | {"$mul"}
-
-Bits = list[Any]
-Cells = dict[str, dict[str, Any]]
 
 
 def split_wide(module: Mapping[str, Any], widest: int) -> Cells:
@@ -31,9 +29,7 @@ class _Splitter:
     def __init__(self, module: Mapping[str, Any], widest: int) -> None:
         self._module = module
         self._widest = widest
-        used = [bit for net in module["netnames"].values() for bit in net["bits"]]
-        self._free = count(max((bit for bit in used if isinstance(bit, int)), default=1) + 1)
-        self._made: Cells = {}
+        self._builder = Builder(module)
 
     def cells(self) -> Cells:
         """Narrow cells as they are, and what the wide ones become."""
@@ -41,11 +37,13 @@ class _Splitter:
             widths = [len(bits) for bits in cell["connections"].values()]
             amount = cell["type"] in SHIFTS and int(cell["parameters"]["B_SIGNED"], 2)
             if cell["type"] not in HANDLED or max(widths) <= self._widest or amount:
-                self._made[name] = cell
+                self._builder.cells[name] = cell
             else:
                 result = self._result(cell)
-                self._connect(cell["connections"]["Y"], result)
-        return self._made
+                output = cell["connections"]["Y"]
+                padded = _extended(result, len(output), False)
+                self._builder.drive("$or", output, A=padded, B=["0"] * len(output))
+        return self._builder.cells
 
     def _result(self, cell: Mapping[str, Any]) -> Bits:
         kind, connections = cell["type"], cell["connections"]
@@ -74,8 +72,8 @@ class _Splitter:
         for low in range(0, len(a), LIMB):
             limbs = [bits[low : low + LIMB] for bits in (a, b)]
             size = len(limbs[0]) + 1
-            partial = self._cell("$add", limbs[0], limbs[1], size)
-            *limb, carry = self._cell("$add", partial, [carry], size)
+            partial = self._builder.cell("$add", size, A=limbs[0], B=limbs[1])
+            *limb, carry = self._builder.cell("$add", size, A=partial, B=[carry])
             result += limb
         return result
 
@@ -84,14 +82,16 @@ class _Splitter:
         total: Bits = ["0"] * width
         for i in range(0, width, LIMB):
             for j in range(0, width - i, LIMB):
-                limbs = self._cell("$mul", a[i : i + LIMB], b[j : j + LIMB], 2 * LIMB)
+                operands = {"A": a[i : i + LIMB], "B": b[j : j + LIMB]}
+                limbs = self._builder.cell("$mul", 2 * LIMB, **operands)
                 placed = (["0"] * (i + j) + limbs + ["0"] * width)[:width]
                 total = self._sum(total, placed, "0")
         return total
 
     def _compared(self, kind: str, a: Bits, b: Bits) -> Bits:
         if kind in ("$eq", "$ne"):
-            differs = self._cell("$reduce_or", self._cell("$xor", a, b, len(a)), None, 1)
+            differing = self._builder.cell("$xor", len(a), A=a, B=b)
+            differs = self._builder.cell("$reduce_or", 1, A=differing)
             return differs if kind == "$ne" else self._inverted(differs)
         if kind in ("$gt", "$le"):
             a, b = b, a
@@ -109,30 +109,11 @@ class _Splitter:
                 moved = (["0"] * distance + value)[:wide]
             else:
                 moved = (value + [fill] * distance)[-wide:]
-            value = self._cell("$mux", value, moved, wide, [bit])
+            value = self._builder.cell("$mux", wide, A=value, B=moved, S=[bit])
         return value[:width]
 
     def _inverted(self, a: Bits) -> Bits:
-        return self._cell("$not", a, None, len(a))
-
-    def _cell(self, kind: str, a: Bits, b: Bits | None, width: int, s: Bits | None = None) -> Bits:
-        output = [next(self._free) for _ in range(width)]
-        self._add(kind, {"A": a, "B": b, "S": s}, output)
-        return output
-
-    def _add(self, kind: str, operands: Mapping[str, Bits | None], output: Bits) -> None:
-        inputs = {port: bits for port, bits in operands.items() if bits is not None}
-        self._made[f"$limb{len(self._made)}"] = {
-            "type": kind,
-            "parameters": dict.fromkeys(("A_SIGNED", "B_SIGNED"), "0"),
-            "port_directions": {**dict.fromkeys(inputs, "input"), "Y": "output"},
-            "connections": {**inputs, "Y": output},
-        }
-
-    def _connect(self, output: Bits, value: Bits) -> None:
-        """Drive the bits of a replaced cell's output."""
-        padded = _extended(value, len(output), False)
-        self._add("$or", {"A": padded, "B": ["0"] * len(output)}, output)
+        return self._builder.cell("$not", len(a), A=a)
 
 
 def _extended(bits: Bits, width: int, signed: bool) -> Bits:

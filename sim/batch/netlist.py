@@ -13,7 +13,8 @@ from axs6.sim.batch.modules import with_functions
 MIN_YOSYS = (0, 40)
 """Amaranth's own bound for its back ends."""
 
-SCRIPT = "proc\nflatten\nopt -full\nwreduce\nopt -full\nclean\nwrite_json -noscopeinfo\n"
+PASSES = ("proc", "flatten", "memory_collect", "opt -full", "wreduce", "opt -full", "clean")
+SCRIPT = "\n".join([*PASSES, "write_json -noscopeinfo", ""])
 TOP = "top"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from axs6.hw.layouts import Field
 from axs6.sim.batch.limbs import split_wide
+from axs6.sim.batch.memories import split_memories
 from axs6.sim.batch.netlist import (
     TOP,
     Call,
@@ -72,9 +73,9 @@ class _Reader:
         self._module = module
         self._fields = fields
         self._functions = functions
-        self._cells = {
-            name: _as_register(cell) for name, cell in split_wide(module, WIDEST).items()
-        }
+        cells, self._memory = split_memories(module)
+        narrow = split_wide({**module, "cells": cells}, WIDEST)
+        self._cells = {name: _as_register(cell) for name, cell in narrow.items()}
         self._drivers: dict[Bit, tuple[str, int]] = {}
         self._driven_widths: dict[str, int] = {}
         self._cuts: dict[str, set[int]] = {}
@@ -312,7 +313,7 @@ class _Reader:
     @property
     def _initial_bits(self) -> Mapping[Bit, int]:
         if not hasattr(self, "_initials"):
-            self._initials: dict[Bit, int] = {}
+            self._initials: dict[Bit, int] = dict(self._memory)
             for net in self._module["netnames"].values():
                 digits = net["attributes"].get("init", "")
                 for bit, digit in zip(net["bits"], reversed(digits), strict=False):

@@ -1,4 +1,4 @@
-"""The batch simulator on what the units do not have: words wider than an element, their shifts."""
+"""The batch simulator on what the units do not have: words wider than an element, memories."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from axs6.sim.batch.engine import ComponentModel, component_source
@@ -78,3 +79,53 @@ def test_words_wider_than_an_element(operation: str) -> None:
         a, b = (sum(int(x) << 32 * k for k, x in enumerate(limbs[s, index])) for s in (0, 1))
         expected = int(OPERATIONS[operation](a, b)) % (1 << 128)
         assert sum(int(x) << 32 * k for k, x in enumerate(got[index])) == expected, (a, b)
+
+
+class Counts(wiring.Component):
+    """Counts its items by key in a memory, and at `last` gives the count of the key before it.
+
+    Args:
+        domain: of the read port, "comb" or "sync"; a synchronous one reads the item before.
+    """
+
+    def __init__(self, domain: str) -> None:
+        self._domain = domain
+        items = data.StructLayout({"key": 4, "last": 1})
+        result = data.StructLayout({"count": 8})
+        super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(result))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.counts = counts = Memory(shape=8, depth=12, init=range(5, 17))
+        read, shown = counts.read_port(domain="comb"), counts.read_port(domain=self._domain)
+        write = counts.write_port()
+        moves = self.i.valid & self.i.ready
+        m.d.comb += [
+            self.o.valid.eq(self.i.valid & self.i.payload.last),
+            self.i.ready.eq(~self.i.payload.last | self.o.ready),
+            read.addr.eq(self.i.payload.key),
+            shown.addr.eq(self.i.payload.key),
+            self.o.payload.count.eq(shown.data),
+            write.addr.eq(self.i.payload.key),
+            write.data.eq(read.data + 1),
+            write.en.eq(moves),
+        ]
+        if self._domain == "sync":
+            m.d.comb += shown.en.eq(moves)
+        return m
+
+
+@pytest.mark.parametrize("domain", ["comb", "sync"])
+def test_a_memory(domain: str) -> None:
+    keys = np.random.default_rng(1).integers(0, 12, 300)
+    model = ComponentModel(component_source(Counts(domain)), "counts")
+    for length in (2, 17, 300):
+        counts = list(range(5, 17))
+        seen = [0]
+        for key in keys[:length]:
+            seen.append(counts[key])
+            counts[key] += 1
+        last = np.zeros(length, np.uint8)
+        last[-1] = 1
+        got = model.run({"key": keys[:length], "last": last}).outputs["count"]
+        assert got.tolist() == [seen[-1 if domain == "comb" else -2]]
