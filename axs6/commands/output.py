@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from axs6.hw.verilog import Generated
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write all of `files` (name to text) into a folder, which is made if need be, or none.
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
+    """Write all of `files` (name to content) into a folder, which is made if need be, or none.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
@@ -27,11 +27,11 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
         for name in files:
             if (folder / name).is_dir():
                 raise OSError(errno.EISDIR, f"{name} is a directory")
-        for name, text in files.items():
+        for name, content in files.items():
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
             pending.append((temporary, folder / name))
-            with os.fdopen(descriptor, "w") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
             os.chmod(temporary, 0o666 & ~_umask())
         for temporary, path in pending:
             os.replace(temporary, path)
