@@ -7,8 +7,8 @@ from typing import Any
 from axs6.sim.study.accuracy import Study
 
 KINDS = ("svg", "png")
-STYLE = {"svg.hashsalt": "axs6", "svg.fonttype": "none", "font.size": 9}
-MARKERS = {
+STYLE: dict[Any, Any] = {"svg.hashsalt": "axs6", "svg.fonttype": "none", "font.size": 9}
+MARKERS: dict[str, dict[str, Any]] = {
     "emulated": {"marker": "s", "markersize": 9, "fillstyle": "none"},
     "rtl": {"marker": "o", "markersize": 4},
 }
