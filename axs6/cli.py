@@ -6,8 +6,9 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-COMMANDS = ("list", "generate", "validate", "regress", "simulate", "area", "demo")
-"""In the order in which --help shows them; each is a module `axs6.commands.NAME_command`."""
+COMMANDS = ("list", "generate", "validate", "regress", "simulate", "area", "study", "demo")
+"""In the order in which --help shows them; each is a module `axs6.commands.NAME_command`,
+whose `run` is the command, or whose `app` holds its sub-commands."""
 
 
 TRACEBACK = "AXS6_TRACEBACK"
@@ -36,8 +37,11 @@ def main() -> None:
         rich_markup_mode="rich",
     )
     for name in COMMANDS:
-        function = import_module(f"axs6.commands.{name}_command").run
-        app.command(name)(function)
+        module = import_module(f"axs6.commands.{name}_command")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(module.run)
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:
         sys.exit(app(standalone_mode=False))

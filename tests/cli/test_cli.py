@@ -183,7 +183,7 @@ def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target.json")
     assert axs6("list", "--json", "link", cwd=tmp_path).returncode == 0
     assert (tmp_path / "link").is_symlink()
-    assert len(json.loads((tmp_path / "target.json").read_text())) == 4
+    assert len(json.loads((tmp_path / "target.json").read_text())) == 5
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
         assert axs6("list", "--json", "pipe", cwd=tmp_path).returncode == 0

@@ -15,7 +15,8 @@ AVAILABLE = [e for e in ENGINES if all(map(shutil.which, SIMULATORS.get(e, ("g++
 @pytest.mark.parametrize("engine", AVAILABLE)
 @pytest.mark.parametrize("unit", UNITS)
 def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) -> None:
-    parameters = UNITS[unit].parameters({"block": 8, "stages": 2})
+    small = {name: values[-1] for name, values in UNITS[unit].samples.items()}
+    parameters = UNITS[unit].parameters({"block": 8, "stages": 2, **small})
     items = STIMULI[unit].random(parameters, np.random.default_rng(0), 100)
     done = simulate(unit, items, engine=engine, **parameters)
     for name, values in UNITS[unit].golden(items, parameters).items():

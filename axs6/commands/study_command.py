@@ -1,0 +1,164 @@
+"""`axs6 study`."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from axs6.commands.options import Columns, Json, Rows, given
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from axs6.sim.study import Study, Workload
+
+app = typer.Typer(
+    help="Measure what AXS-6 does to whole models.\n\nExample: axs6 study accuracy mlp",
+    no_args_is_help=True,
+)
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
+@app.command()
+def accuracy(
+    model: Annotated[
+        str, typer.Argument(help="mlp, cnn or transformer, or FILE.py:FUNCTION.", metavar="MODEL")
+    ],
+    block: Annotated[
+        list[int] | None,
+        typer.Option(help="This block size alone; may be repeated.", show_default="8, 16, 32"),
+    ] = None,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option(help="This backend alone; may be repeated.", show_default="emulated, rtl"),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Run the first N samples.", show_default="all", metavar="N")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Samples run at once.", metavar="N")] = 256,
+    rows: Rows = None,
+    columns: Columns = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Folder for study.json, accuracy.svg and accuracy.png."
+        ),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure a model's accuracy in FP32, in AXS-6 emulated, and on the simulated RTL.
+
+    The built-in models are trained first, on the handwritten digits that scikit-learn ships.
+    FUNCTION takes nothing and returns (model, inputs, targets) or (model, inputs, targets,
+    metric): a trained torch.nn.Module, tensors with samples along their first axis (a tuple of
+    tensors for several inputs), and "accuracy" (the default), "cross_entropy" or a function of
+    outputs and targets that returns a number.
+
+    Every product on the RTL is compared with its emulation; exit status 1 if a bit differs.
+
+    Example: axs6 study accuracy mlp -o study
+    """
+    _need("torch", "matplotlib")
+    from axs6.commands.output import check_writable, console, json_path, write_files, write_json
+    from axs6.hw.registry import find
+    from axs6.sim.study import check_request, picture, study_accuracy
+    from axs6.sim.study.accuracy import BACKENDS, BLOCK_SIZES
+    from axs6.sim.study.user import blamed
+
+    blocks, backends = block or BLOCK_SIZES, backend or BACKENDS
+    check_request(blocks, backends, samples, batch)
+    tile = given(rows=rows, columns=columns)
+    for size in blocks:
+        find("matmul").build(block=size, **tile)
+    make, path = _maker(model)
+    check_writable(output and output / "study.json", json_path(json))
+    out = console(json)
+    with out.status("preparing the model") as status:
+        workload = make()
+        with blamed(path) if path else nullcontext():
+            study = study_accuracy(
+                model,
+                workload,
+                blocks=blocks,
+                backends=backends,
+                samples=samples,
+                batch=batch,
+                tile=tile,
+                progress=status.update,
+            )
+    out.print(f"{model}: {study.samples:,} samples, {study.batch:,} at once")
+    out.print(_table(study))
+    compared = sum(run.bits_compared or 0 for run in study.runs)
+    if compared:
+        out.print(f"{compared:,} bits compared, {study.bits_different:,} differ")
+    figures = study.to_dict()
+    if output is not None:
+        from json import dumps
+
+        pictures = {f"accuracy.{kind}": picture(study, kind) for kind in ("svg", "png")}
+        write_files(output, {"study.json": dumps(figures, indent=2) + "\n", **pictures})
+        out.print(f"wrote {', '.join(f'{output}/{name}' for name in ('study.json', *pictures))}")
+    write_json(json, figures)
+    if study.bits_different:
+        raise typer.Exit(1)
+
+
+def _need(*packages: str) -> None:
+    """Raise RuntimeError for the first package that is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise RuntimeError(f'the package {package} is missing: pip install "axs6[study]"')
+
+
+def _maker(model: str) -> tuple[Callable[[], "Workload"], Path | None]:
+    """What makes the workload, and the user's file that it is from."""
+    from axs6.sim.study import MODELS, load
+
+    if model in MODELS:
+        _need("sklearn")
+        return MODELS[model], None
+    file, colon, function = model.rpartition(":")
+    if not (colon and file and function):
+        names = ", ".join(MODELS)
+        raise ValueError(f"MODEL must be one of {names} or FILE.py:FUNCTION, not {model!r}")
+    path = Path(file)
+    return lambda: load(path, function), path
+
+
+def _table(study: "Study") -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for index, name in enumerate(
+        (
+            *("backend", "block", study.metric, "change", "SQNR dB"),
+            *("differ", "cycles", "used", "seconds"),
+        )
+    ):
+        table.add_column(name, justify="left" if index == 0 else "right")
+    number = "{:.2%}" if study.metric == "accuracy" else "{:.4f}"
+    change = "{:+.2%}" if study.metric == "accuracy" else "{:+.4f}"
+    for run in study.runs:
+        delta = run.metric - study.reference.metric
+        cells = (
+            (run.block, "{}"),
+            (run.metric, number),
+            (None if run.block is None else delta, change),
+            (run.sqnr_db, "{:.1f}"),
+            (run.bits_different, "{:,}"),
+            (run.cycles, "{:,}"),
+            (run.utilisation, "{:.1%}"),
+            (run.seconds, "{:.2f}"),
+        )
+        table.add_row(
+            run.backend,
+            *("-" if value is None else form.format(value) for value, form in cells),
+        )
+    return table
