@@ -3,7 +3,8 @@
 Run with `make bench`, or `python benchmarks/simulators.py`. All four simulate `block_dot` (B = 32,
 no stages) on the same random blocks, one item a cycle. Verilator's model is built from the same
 Verilog with -O3 and --x-assign fast, and driven by a loop in C++. The batch simulator and CXXRTL
-read and write NumPy arrays, which counts. One thread, a fixed seed, the median of several rounds.
+read and write NumPy arrays, which counts; the three compiled ones run twice over 6 MB of items, and
+the second time is taken. One thread, a fixed seed, the median of several rounds.
 """
 
 import statistics
@@ -29,7 +30,7 @@ from axs6.sim.tile import Tile
 from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
 
-ITEMS = {"batch": 400_000, "CXXRTL": 400_000, "Verilator": 400_000, "Amaranth": 200}
+ITEMS = {"batch": 100_000, "CXXRTL": 100_000, "Verilator": 100_000, "Amaranth": 200}
 ROUNDS = 5
 BLOCK = 32
 OPTIMISE = "-O3 -march=native"
@@ -49,8 +50,10 @@ int main(int argc, char** argv) {
   model.rst = 0, model.i___05Fvalid = 1, model.o___05Fready = 1;
   uint32_t sum = 0;
   auto start = std::chrono::steady_clock::now();
-  for (int n = 0; n < items; n++) {
-    for (int w = 0; w < words; w++) model.i___05Fpayload[w] = data[size_t(n) * words + w];
+  for (int n = -items; n < items; n++) {
+    if (n == 0) sum = 0, start = std::chrono::steady_clock::now();
+    const uint32_t* item = &data[size_t(n < 0 ? n + items : n) * words];
+    for (int w = 0; w < words; w++) model.i___05Fpayload[w] = item[w];
     model.clk = 0, model.eval();
     sum = sum * 31 + model.o___05Fpayload;
     model.clk = 1, model.eval();
@@ -126,6 +129,7 @@ def from_arrays(model: Any, count: int) -> Callable[[], float]:
     items = random_items(count)
 
     def run() -> float:
+        model.run(items)
         start = time.perf_counter()
         model.run(items)
         return count / (time.perf_counter() - start)

@@ -29,7 +29,6 @@ from axs6.sim.words import (
     Rows,
     check_items,
     check_range,
-    completing,
     item_count,
     last_of,
     source_of,
@@ -116,9 +115,10 @@ class ComponentModel:
             if source_of(items[field.name]).dtype != element_type(field):
                 check_range(items, field)
         columns = [_Column(items[field.name], field) for field in self.inputs]
-        ends = completing(items)
-        outputs = [room(len(ends) + threads, field) for field in self.outputs]
         last = last_of(items)
+        ends = None if last is None else np.flatnonzero(last)
+        given = count if ends is None else len(ends)
+        outputs = [room(given + threads, field) for field in self.outputs]
         bounds = None if last is None else whole_vectors(last, self._turns)
         shares = _shares(count, ends, bounds, self._lanes, threads)
 
@@ -141,8 +141,7 @@ class ComponentModel:
             check_items(items, self.inputs)
             raise
         results = {
-            field.name: array[: len(ends)]
-            for field, array in zip(self.outputs, outputs, strict=True)
+            field.name: array[:given] for field, array in zip(self.outputs, outputs, strict=True)
         }
         cycles = np.concatenate(busy)
         trace_of_first = recorders[0].trace(int(busy[0].max()))
@@ -250,14 +249,14 @@ class _Share:
 
 def _shares(
     items: int,
-    ends: NDArray[np.intp],
+    ends: NDArray[np.intp] | None,
     bounds: NDArray[np.intp] | None,
     lanes: int,
     threads: int,
 ) -> list[_Share]:
     """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
     copies = lanes * threads
-    if bounds is not None:
+    if ends is not None and bounds is not None:
         picked = bounds[np.linspace(0, len(bounds) - 1, copies + 1).astype(np.int64)]
         outputs = np.searchsorted(ends, picked)
         first, count = picked[:-1], np.diff(picked)
@@ -266,8 +265,9 @@ def _shares(
         first = np.arange(copies)
         count = (items - first + copies - 1) // copies
         output_first, output_count, stride = first, count, copies
+    given = items if ends is None else len(ends)
     return [
-        _Share(first[t], count[t], output_first[t], output_count[t], stride, len(ends))
+        _Share(first[t], count[t], output_first[t], output_count[t], stride, given)
         for t in (slice(i * lanes, (i + 1) * lanes) for i in range(threads))
     ]
 

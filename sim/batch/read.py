@@ -313,7 +313,9 @@ class _Reader:
     @property
     def _initial_bits(self) -> Mapping[Bit, int]:
         if not hasattr(self, "_initials"):
-            self._initials: dict[Bit, int] = dict(self._memory)
+            self._initials: dict[Bit, int] = {}
+            for bit, value in self._memory.items():
+                self._initials[bit] = value
             for net in self._module["netnames"].values():
                 digits = net["attributes"].get("init", "")
                 for bit, digit in zip(net["bits"], reversed(digits), strict=False):
