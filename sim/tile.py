@@ -1,13 +1,14 @@
 """Matrix products through the simulated matmul tile, cycle by cycle."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.dot import check_product
+from axs6.golden.dot import check_same_block_size
 from axs6.hw.registry import find
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.words import Items, Rows
@@ -18,8 +19,8 @@ MOST_ITEMS = 1 << 22
 
 @dataclass(frozen=True)
 class TileRun:
-    """A product: float32 values (M, N), the cycles that one tile needs for it, and the share of
-    its multipliers' work that counts, 0 to 1.
+    """Products: float32 values, the cycles that one tile needs for them, and the share of its
+    multipliers' work that counts, 0 to 1.
     """
 
     values: NDArray[np.float32]
@@ -52,84 +53,108 @@ class Tile:
         beyond M and N, and tiles that fill up the last turns, are computed and dropped.
 
         Args:
-            a: blocks of shape (M, K).
-            b: blocks of shape (N, K).
+            a: blocks of shape (M, K), or (G, M, K) for a product of each of G pairs.
+            b: blocks of shape (N, K), or (G, N, K).
             threads: threads that simulate.
 
         Returns:
-            The values; K = 0 gives +0 in no cycles. `cycles` is measured: the copies of the tile
-            that share the work each fill their pipeline, one tile fills it once. It equals the
-            formula in the unit's docstring.
+            The values, (M, N) or (G, M, N); K = 0 gives +0 in no cycles. `cycles` is measured: the
+            copies of the tile that share the work each fill their pipeline, one tile fills it
+            once. It equals the formula in the unit's docstring, with the tiles of all G products.
 
         Raises:
             ValueError: shapes or block sizes do not fit.
             ToolError: the simulation fails.
         """
-        check_product(a, b)
+        check_same_block_size(a, b)
         block = self.parameters["block"]
         if a.block_size != block:
             raise ValueError(f"a and b must have block_size {block}, not {a.block_size}")
-        (m, k), n = a.shape, b.shape[0]
-        if not m or not n or not k:
-            return TileRun(np.zeros((m, n), np.float32), 0, 0.0)
+        ends = a.shape[-1:], b.shape[-1:]
+        if len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2] or ends[0] != ends[1]:
+            raise ValueError(
+                "a and b must have shapes (M, K) and (N, K), or (G, M, K) and (G, N, K), "
+                f"not {a.shape} and {b.shape}"
+            )
+        groups, (m, k), n = prod(a.shape[:-2]), a.shape[-2:], b.shape[-2]
+        shape = (*a.shape[:-1], n)
+        if not groups * m * n * k:
+            return TileRun(np.zeros(shape, np.float32), 0, 0.0)
         rows, columns = self.parameters["rows"], self.parameters["columns"]
-        left, right = _Side(a, rows), _Side(b, columns)
-        tiles = left.tiles * right.tiles
-        turns, blocks = self.parameters["interleave"], left.blocks
-        part = max(1, MOST_ITEMS // (turns * blocks)) * turns
+        left, right = _Side(a, rows, groups), _Side(b, columns, groups)
+        tiles, cycles = self._tiles(left, right, groups * left.tiles * right.tiles, threads)
+        grid = tiles.view(np.float32).reshape(groups, left.tiles, right.tiles, rows, columns)
+        grid = grid.swapaxes(2, 3).reshape(groups, left.tiles * rows, -1)[:, :m, :n]
+        values = np.ascontiguousarray(grid.reshape(shape))
+        return TileRun(values, cycles, groups * m * n * k / (cycles * rows * columns * block))
+
+    def _tiles(
+        self, left: "_Side", right: "_Side", count: int, threads: int
+    ) -> tuple[NDArray[np.uint32], int]:
+        """Values of all tiles, shape (count, rows, columns), and the cycles."""
+        turns = self.parameters["interleave"]
+        part = max(1, MOST_ITEMS // (turns * left.blocks)) * turns
         results, cycles = [], self.latency
-        for start in range(0, tiles, part):
-            chosen = np.arange(start, min(start + part, -(-tiles // turns) * turns)) % tiles
-            part_values, spent = self._part(left, right, chosen.reshape(-1, turns), threads)
-            results.append(part_values)
+        for start in range(0, count, part):
+            numbers = np.arange(start, min(start + part, -(-count // turns) * turns))
+            group, within = np.divmod(numbers % count, left.tiles * right.tiles)
+            row, column = np.divmod(within, right.tiles)
+            rows = (group * left.tiles + row, group * right.tiles + column)
+            values, spent = self._part(left, right, rows, threads)
+            results.append(values)
             cycles += spent
-        grid = np.concatenate(results)[:tiles].view(np.float32)
-        grid = grid.reshape(left.tiles, right.tiles, rows, columns).transpose(0, 2, 1, 3)
-        values = np.ascontiguousarray(grid.reshape(left.tiles * rows, -1)[:m, :n])
-        return TileRun(values, cycles, m * n * k / (cycles * rows * columns * block))
+        return np.concatenate(results)[:count], cycles
 
     def _part(
-        self, left: "_Side", right: "_Side", tiles: NDArray[np.int64], threads: int
+        self,
+        left: "_Side",
+        right: "_Side",
+        tiles: tuple[NDArray[np.int64], NDArray[np.int64]],
+        threads: int,
     ) -> tuple[NDArray[np.uint32], int]:
         """Values of some tiles, and the cycles beyond the latency.
 
         Args:
             left: rows of A.
             right: columns of B.
-            tiles: numbers of the tiles, shape (groups, turns).
+            tiles: for each tile, where its rows and its columns are; a multiple of the turns.
             threads: threads that simulate.
         """
-        blocks = left.blocks
-        step = np.arange(blocks)[:, None]
-        row, column = (x[:, None] * blocks + step for x in np.divmod(tiles, right.tiles))
+        blocks, turns = left.blocks, self.parameters["interleave"]
+        step = np.arange(blocks, dtype=np.int32)[:, None]
+        row, column = (
+            each.astype(np.int32).reshape(-1, 1, turns) * np.int32(blocks) + step for each in tiles
+        )
         last = np.broadcast_to(step == blocks - 1, row.shape).ravel()
-        items: Items = {
-            "last": last.astype(np.uint8),
-            **left.items("a", row),
-            **right.items("b", column),
-        }
+        sides = {**left.items("a", row), **right.items("b", column)}
+        items: Items = {"last": last.astype(np.uint8), **sides}
         run = self._model.run(items, threads=threads)
         return run.outputs["values"], run.cycles - run.copies * self.latency
 
 
 class _Side:
-    """One operand, cut into tiles of `count` rows: arrays over (tiles, blocks along K)."""
+    """One operand, the rows of each group cut into tiles of `count` rows.
 
-    def __init__(self, operand: Blocks, count: int) -> None:
-        rows = operand.shape[0]
+    Its arrays have a row for each tile and block along K, the blocks of a tile one after the other.
+    """
+
+    def __init__(self, operand: Blocks, count: int, groups: int) -> None:
+        rows = operand.shape[-2]
         self.tiles = -(-rows // count)
-        self.blocks = operand.exponents.shape[1]
-        spare = self.tiles * count - rows
+        self.blocks = operand.exponents.shape[-1]
         self._arrays = {
-            name: self._tiled(np.pad(array, [(0, spare)] + [(0, 0)] * (array.ndim - 1)))
+            name: self._tiled(array.reshape(groups, rows, self.blocks, -1), count)
             for name, array in (("exponents", operand.exponents), ("codes", operand.codes))
         }
 
-    def _tiled(self, array: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        tiled = array.reshape(self.tiles, -1, *array.shape[1:]).swapaxes(1, 2)
-        return np.ascontiguousarray(tiled.reshape(-1, *tiled.shape[2:]))
+    def _tiled(self, array: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
+        groups, rows, blocks, width = array.shape
+        padded = np.pad(array, [(0, 0), (0, self.tiles * count - rows), (0, 0), (0, 0)])
+        tiled = padded.reshape(groups * self.tiles, count, blocks, width).swapaxes(1, 2)
+        return np.ascontiguousarray(tiled).reshape(-1, count, width)
 
-    def items(self, side: str, index: NDArray[np.int64]) -> dict[str, Rows]:
+    def items(self, side: str, index: NDArray[np.int32]) -> dict[str, Rows]:
         """The fields of payload `side`: tile and block of each item, as one number."""
-        rows = index.ravel().astype(np.int32)
-        return {f"{side}.{name}": Rows(array, rows) for name, array in self._arrays.items()}
+        exponents, codes = self._arrays["exponents"][..., 0], self._arrays["codes"]
+        rows = index.ravel()
+        return {f"{side}.exponents": Rows(exponents, rows), f"{side}.codes": Rows(codes, rows)}

@@ -129,7 +129,7 @@ class Golden:
         return Result(torch.from_numpy(values))
 
 
-class Rtl(Golden):
+class Rtl:
     """The hardware's tile of dot products in the compiled simulator.
 
     Raises:
@@ -140,29 +140,29 @@ class Rtl(Golden):
     def __init__(self, options: Options) -> None:
         from axs6.sim.tile import Tile
 
-        super().__init__(options)
+        self._options = options
         self._tile = Tile(block=options.block_size, **dict(options.tile))
 
-    def prepare(self, x: Tensor, name: str) -> list[Blocks]:
-        """Encode each matrix; refuse those that are not on the CPU."""
+    def prepare(self, x: Tensor, name: str) -> Blocks:
+        """Encode; refuse matrices that are not on the CPU."""
         if x.device.type != "cpu":
             raise ValueError(
                 f"{name} must be on the CPU, where backend='rtl' simulates, not on {x.device}; "
                 "backend='emulated' gives the same bits there"
             )
-        return super().prepare(x, name)
+        return encode(x, self._options.block_size, nonfinite=self._options.nonfinite, name=name)
 
-    def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
-        """Multiply matrix by matrix, one after the other on the same tile."""
-        threads = torch.get_num_threads()
-        runs = [self._tile.matmul(x, y, threads=threads) for x, y in zip(a, b, strict=True)]
-        cycles = sum(run.cycles for run in runs)
-        busy = sum(run.utilisation * run.cycles for run in runs)
-        values = torch.from_numpy(np.stack([run.values for run in runs]))
-        return Result(values, cycles, busy / cycles if cycles else 0.0)
+    def product(self, a: Blocks, b: Blocks) -> Result:
+        """All products in one run of the tile, whose turns they share."""
+        run = self._tile.matmul(a, b, threads=torch.get_num_threads())
+        return Result(torch.from_numpy(run.values), run.cycles, run.utilisation)
 
 
-BACKENDS: dict[str, type[Emulated | Golden]] = {"emulated": Emulated, "rtl": Rtl, "golden": Golden}
+BACKENDS: dict[str, type[Emulated | Golden | Rtl]] = {
+    "emulated": Emulated,
+    "rtl": Rtl,
+    "golden": Golden,
+}
 
 
 @cache

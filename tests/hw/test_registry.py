@@ -50,6 +50,10 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         ("decoder", {"stages": 4}, "stages must be an integer from 0 to 3, not 4"),
         ("block_dot", {"stages": 8}, "stages must be an integer from 0 to 7, not 8"),
         ("dot", {"stages": 15}, "stages must be an integer from 0 to 14, not 15"),
+        ("dot", {"interleave": 5}, "interleave must be an integer from 1 to 4, not 5"),
+        ("dot", {"interleave": True}, "interleave must be an integer from 1 to 4, not True"),
+        ("matmul", {"rows": 0}, "rows must be an integer of at least 1, not 0"),
+        ("matmul", {"columns": 2.0}, "columns must be an integer of at least 1, not 2.0"),
     ],
 )
 def test_a_wrong_parameter_is_refused(name: str, parameters: dict[str, Any], message: str) -> None:

@@ -1,0 +1,85 @@
+"""The simulated tile equals the golden model on every bit, in the cycles that its formula says."""
+
+import numpy as np
+import pytest
+
+import axs6
+from axs6.golden.blocks import Blocks
+from axs6.hw.matmul import tile_cycles
+from axs6.sim import tile as tile_module
+from axs6.sim.tile import Tile
+
+SHAPES = [(1, 1, 1), (3, 1, 8), (1, 2, 9), (7, 5, 40), (6, 4, 24), (23, 17, 100), (130, 3, 64)]
+
+
+def blocks(rng: np.random.Generator, shape: tuple[int, ...], block: int = 8) -> Blocks:
+    """Blocks whose exponents are spread so that sums round, cancel and reach both ends."""
+    scale = rng.choice([-60, -8, 0, 8, 60], (*shape[:-1], 1)) + rng.integers(-9, 9, shape)
+    return axs6.encode(np.ldexp(rng.standard_normal(shape), scale).astype(np.float32), block)
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and np.array_equal(a.view(np.uint32), b.view(np.uint32))
+
+
+@pytest.mark.parametrize("interleave", [1, 3, 4])
+@pytest.mark.parametrize(("rows", "columns", "stages"), [(3, 2, 0), (1, 1, 5)])
+def test_any_shape(interleave: int, rows: int, columns: int, stages: int) -> None:
+    rng = np.random.default_rng(1)
+    tile = Tile(8, rows=rows, columns=columns, interleave=interleave, stages=stages)
+    assert tile.latency == stages + interleave
+    for m, n, k in SHAPES:
+        a, b = blocks(rng, (m, k)), blocks(rng, (n, k))
+        expected = axs6.matmul(a, b)
+        for threads in (1, 2):
+            run = tile.matmul(a, b, threads)
+            assert same(run.values, expected)
+            cycles = tile_cycles((m, n, k), 8, rows, columns, interleave, tile.latency)
+            assert run.cycles == cycles
+            assert run.utilisation == m * n * k / (cycles * rows * columns * 8)
+
+
+def test_groups_share_the_turns() -> None:
+    rng = np.random.default_rng(2)
+    tile = Tile(8, rows=3, columns=2, interleave=3)
+    a, b = blocks(rng, (5, 7, 24)), blocks(rng, (5, 3, 24))
+    run = tile.matmul(a, b)
+    for g in range(5):
+        pair = [Blocks(x.exponents[g], x.modes[g], x.codes[g], x.shape[1:]) for x in (a, b)]
+        assert same(run.values[g], axs6.matmul(*pair))
+    assert run.cycles == -(-5 * 3 * 2 // 3) * 3 * 3 + tile.latency
+
+
+def test_a_large_product_is_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    tile = Tile(8, rows=3, columns=2, interleave=3)
+    a, b = blocks(rng, (23, 40)), blocks(rng, (17, 40))
+    whole = tile.matmul(a, b)
+    monkeypatch.setattr(tile_module, "MOST_ITEMS", 64)
+    parts = tile.matmul(a, b)
+    assert same(parts.values, whole.values)
+    assert parts.cycles == whole.cycles
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 8), (3, 0, 8), (3, 3, 0)])
+def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    zeros = [axs6.encode(np.zeros((rows, k), np.float32), 8) for rows in (m, n)]
+    run = Tile(8, rows=3, columns=2, interleave=3).matmul(*zeros)
+    assert run.values.shape == (m, n)
+    assert not run.values.any()
+    assert run.cycles == 0
+
+
+def test_operands_that_do_not_fit_are_refused() -> None:
+    tile = Tile(8, rows=3, columns=2, interleave=3)
+    a = axs6.encode(np.zeros((2, 16), np.float32), 8)
+    wide, other = (axs6.encode(np.zeros((2, 24), np.float32), block) for block in (8, 16))
+    with pytest.raises(ValueError, match=r"must have shapes .* not \(2, 16\) and \(2, 24\)"):
+        tile.matmul(a, wide)
+    with pytest.raises(ValueError, match="must have the same block_size"):
+        tile.matmul(a, other)
+    with pytest.raises(ValueError, match="must have block_size 8, not 16"):
+        tile.matmul(other, other)
+    with pytest.raises(ValueError, match="matmul has no parameter 'lanes'"):
+        Tile(8, lanes=4)
