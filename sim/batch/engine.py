@@ -112,7 +112,7 @@ class ComponentModel:
         chosen = stall or Stall()
         count = item_count(items, self.inputs)
         for field in self.inputs:
-            if source_of(items[field.name]).dtype != element_type(field):
+            if field.signed or source_of(items[field.name]).dtype != element_type(field):
                 check_range(items, field)
         columns = [_Column(items[field.name], field) for field in self.inputs]
         last = last_of(items)
@@ -277,7 +277,9 @@ class _Column:
 
     def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
         source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
-        self.array = np.ascontiguousarray(source, element_type(field))
+        if field.signed:
+            source = source & (1 << field.width) - 1
+        self.array = np.ascontiguousarray(source, f"u{element_type(field).itemsize}")
         self.index = None if index is None else np.ascontiguousarray(index, np.int32)
 
 

@@ -169,7 +169,7 @@ def test_too_few_bits_in_the_division_fail(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_total_that_survives_a_reset_fails() -> None:
     made = generate("dot", block=8)
-    waiting = made.verilog.index("= waiting;")
+    waiting = made.verilog.index("= valid1;")
     reset = made.verilog.index("if (rst)", waiting)
     without = made.verilog[reset:].replace("if (rst)", "if (1'b0)", 1)
     faulty = replace(made, verilog=made.verilog[:reset] + without)
