@@ -150,7 +150,7 @@ def _results(
 ) -> Iterator[str]:
     elements = [(f, e, fd) for f, fd in enumerate(outputs) for e in range(fd.count)]
     for (f, e, field), operand in zip(elements, payload, strict=True):
-        value = emitter.extended(operand, element_bits(field.width), False)
+        value = emitter.extended(operand, element_bits(field.width), field.signed)
         yield f"out.f{f}[{e}] = {value.text};"
 
 

@@ -188,7 +188,7 @@ def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
     with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
         assert axs6("list", "--json", "pipe", cwd=tmp_path).returncode == 0
         text, _ = reader.communicate(timeout=60)
-    assert len(json.loads(text)) == 4
+    assert len(json.loads(text)) == 5
     assert (tmp_path / "pipe").is_fifo()
 
 
