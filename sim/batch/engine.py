@@ -277,9 +277,9 @@ class _Column:
 
     def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:
         source, index = (items.array, items.index) if isinstance(items, Rows) else (items, None)
-        if field.signed:
-            source = source & (1 << field.width) - 1
         self.array = np.ascontiguousarray(source, f"u{element_type(field).itemsize}")
+        if field.signed:
+            self.array = self.array & self.array.dtype.type((1 << field.width) - 1)
         self.index = None if index is None else np.ascontiguousarray(index, np.int32)
 
 
