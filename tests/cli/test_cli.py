@@ -166,7 +166,8 @@ def test_an_enumeration_goes_on_from_its_state(tmp_path: Path) -> None:
 def test_an_interrupted_enumeration_goes_on(tmp_path: Path) -> None:
     arguments = ("validate", "--exhaustive", "--only", "division", "--share", "1/16")
     arguments += ("--state", "state.json")
-    command = [sys.executable, "-m", "axs6", *arguments]
+    # A shell that runs the suite in its background has it ignore interrupts, children included.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "axs6", *arguments]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not (tmp_path / "state.json").exists():
             time.sleep(0.01)
