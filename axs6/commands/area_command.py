@@ -1,36 +1,22 @@
 """`axs6 area`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import (
-    Block,
-    Columns,
-    Format,
-    Interleave,
-    Json,
-    Rounding,
-    Rows,
-    Stages,
-    given,
-)
+from axs6.commands.options import Json, with_unit_options
 
 
+@with_unit_options
 def run(
     units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
     target: Annotated[str, typer.Option(help="generic, ice40, ecp5 or xc7.")] = "generic",
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ] = None,
-    block: Block = None,
-    stages: Stages = None,
-    format: Format = None,
-    rounding: Rounding = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    interleave: Interleave = None,
+    *,
+    parameters: dict[str, Any],
     timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
     json: Json = None,
 ) -> None:
@@ -44,15 +30,6 @@ def run(
     from axs6.synth.tables import render
 
     out = console(json)
-    parameters = given(
-        block=block,
-        stages=stages,
-        format=format,
-        rounding=rounding,
-        rows=rows,
-        columns=columns,
-        interleave=interleave,
-    )
     made = [generate(unit, **parameters) for unit in units]
     reports = []
     for each in made:

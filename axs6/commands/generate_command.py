@@ -1,32 +1,19 @@
 """`axs6 generate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import (
-    Block,
-    Columns,
-    Format,
-    Interleave,
-    Rounding,
-    Rows,
-    Stages,
-    given,
-)
+from axs6.commands.options import with_unit_options
 
 
+@with_unit_options
 def run(
     unit: Annotated[str, typer.Argument(help="Unit to generate; `axs6 list` shows them.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")],
-    block: Block = None,
-    stages: Stages = None,
-    format: Format = None,
-    rounding: Rounding = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    interleave: Interleave = None,
+    *,
+    parameters: dict[str, Any],
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
@@ -35,15 +22,6 @@ def run(
     from axs6.commands.output import console, write_generated
     from axs6.hw.verilog import generate
 
-    parameters = given(
-        block=block,
-        stages=stages,
-        format=format,
-        rounding=rounding,
-        rows=rows,
-        columns=columns,
-        interleave=interleave,
-    )
     made = generate(unit, **parameters)
     paths = write_generated(output, made)
     latency, interval = made.manifest["latency"], made.manifest["interval"]

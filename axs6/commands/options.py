@@ -1,28 +1,62 @@
 """Options that several commands share."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-Block = Annotated[
-    int | None, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
-]
-Stages = Annotated[
-    int | None, typer.Option(help="Ranks of pipeline registers, from 0.", metavar="N")
-]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
-]
-Rounding = Annotated[str | None, typer.Option(help="nearest or toward_zero.")]
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
-Interleave = Annotated[
-    int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 4.", metavar="N")
-]
 Json = Annotated[
     str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
 ]
+
+UNIT_OPTIONS: dict[str, Any] = {
+    "block": Annotated[
+        int | None, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
+    ],
+    "stages": Annotated[
+        int | None, typer.Option(help="Ranks of pipeline registers, from 0.", metavar="N")
+    ],
+    "format": Annotated[
+        str | None,
+        typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
+    ],
+    "rounding": Annotated[str | None, typer.Option(help="nearest or toward_zero.")],
+    "rows": Rows,
+    "columns": Columns,
+    "interleave": Annotated[
+        int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 4.", metavar="N")
+    ],
+}
+"""An option for each parameter that a unit may have."""
+
+
+def with_unit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that has `UNIT_OPTIONS` where the one given takes the dict `parameters`.
+
+    The dict holds those options that were given.
+    """
+    signature = inspect.signature(command)
+    arguments: list[inspect.Parameter] = []
+    for argument in signature.parameters.values():
+        if argument.name != "parameters":
+            arguments.append(argument)
+            continue
+        arguments += [
+            argument.replace(name=name, annotation=option, default=None)
+            for name, option in UNIT_OPTIONS.items()
+        ]
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        parameters = given(**{name: values.pop(name) for name in UNIT_OPTIONS})
+        command(**values, parameters=parameters)
+
+    run.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+    return run
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -1,34 +1,20 @@
 """`axs6 regress`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import (
-    Block,
-    Columns,
-    Format,
-    Interleave,
-    Json,
-    Rounding,
-    Rows,
-    Stages,
-    given,
-)
+from axs6.commands.options import Json, with_unit_options
 
 WAVES_FOLDER = Path("waves")
 
 
+@with_unit_options
 def run(
     units: Annotated[list[str] | None, typer.Argument(help="Units; all of them if none.")] = None,
-    block: Block = None,
-    stages: Stages = None,
-    format: Format = None,
-    rounding: Rounding = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    interleave: Interleave = None,
+    *,
+    parameters: dict[str, Any],
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
     seed: Annotated[int, typer.Option(help="Of the random items and stalls.")] = 0,
     items: Annotated[int, typer.Option(help="Random items at full rate, for each unit.")] = 10_000,
@@ -50,15 +36,6 @@ def run(
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
-    parameters = given(
-        block=block,
-        stages=stages,
-        format=format,
-        rounding=rounding,
-        rows=rows,
-        columns=columns,
-        interleave=interleave,
-    )
     runs = [(unit, each) for unit in units or UNITS for each in configurations(unit, parameters)]
     for unit, configuration in runs:
         find(unit).build(**configuration)

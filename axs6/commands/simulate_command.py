@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import (
-    Block,
-    Columns,
-    Format,
-    Interleave,
-    Json,
-    Rounding,
-    Rows,
-    Stages,
-    given,
-)
+from axs6.commands.options import Json, with_unit_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +18,7 @@ ENGINES = ("batch", "cxxrtl")
 WINDOW = "0:1000"
 
 
+@with_unit_options
 def run(
     unit: Annotated[str, typer.Argument(help="Unit to simulate; `axs6 list` shows them.")],
     inputs: Annotated[
@@ -57,13 +48,8 @@ def run(
             help="Cycles that the waveform shows.", metavar="FIRST:END", show_default=WINDOW
         ),
     ] = None,
-    block: Block = None,
-    stages: Stages = None,
-    format: Format = None,
-    rounding: Rounding = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    interleave: Interleave = None,
+    *,
+    parameters: dict[str, Any],
     json: Json = None,
 ) -> None:
     """Put arrays through a unit in a cycle-accurate simulator, and report cycles and speed.
@@ -83,17 +69,7 @@ def run(
 
     chosen = _engine(engine, threads, vcd, window)
     cycles = _window(window or WINDOW)
-    parameters = find(unit).parameters(
-        given(
-            block=block,
-            stages=stages,
-            format=format,
-            rounding=rounding,
-            rows=rows,
-            columns=columns,
-            interleave=interleave,
-        )
-    )
+    parameters = find(unit).parameters(parameters)
     component: Any = find(unit).build(**parameters)
     taken, given_back = (fields(port.payload.shape()) for port in (component.i, component.o))
     items = read_items(inputs, taken, parameters)
