@@ -30,13 +30,23 @@ from axs6.hw.trees import any_of
 PLACES = MAGNITUDE_BITS + 1
 """A normal fraction starts at place 1 to 5. Place 0 stands for m = 31, a power of two."""
 
+LOW_BITS = 3
+"""Bits of an exponent field that differ between all places; the others differ by a borrow."""
+
 scale_layout = data.StructLayout(
-    {"fields": data.ArrayLayout(EXPONENT_BITS, PLACES), "reaches": PLACES, "highest": 1}
+    {
+        "low": data.ArrayLayout(LOW_BITS, PLACES),
+        "borrow": PLACES - 1,
+        "high": EXPONENT_BITS - LOW_BITS,
+        "high_less_one": EXPONENT_BITS - LOW_BITS,
+        "reaches": PLACES,
+        "highest": 1,
+    }
 )
 """What the shared exponent E means for all lanes.
 
-`fields[k]` is the exponent field of a fraction from place k on where `reaches[k]`, E > k, and
-`highest` is E = 255.
+A fraction from place k on has the exponent field E - k where `reaches[k]`, E > k: `low[k]` and
+`high`, or `high_less_one` where `borrow[k - 1]`. `highest` is E = 255.
 """
 
 turned_layout = data.StructLayout(
@@ -63,9 +73,12 @@ class Scale(Step):
         m.d.comb += [
             scale.highest.eq(highest),
             scale.reaches.eq(Cat(place < E for place in range(PLACES))),
-            scale.fields[0].eq(Cat(E[0] & ~highest, E[1:])),
+            scale.high.eq(E[LOW_BITS:]),
+            scale.high_less_one.eq(E[LOW_BITS:] - 1),
+            scale.low[0].eq(E[:LOW_BITS] - highest),
+            scale.borrow.eq(Cat(E[:LOW_BITS] < place for place in range(1, PLACES))),
         ]
-        m.d.comb += [scale.fields[k].eq(E - k) for k in range(1, PLACES)]
+        m.d.comb += [scale.low[k].eq(E[:LOW_BITS] - k) for k in range(1, PLACES)]
         m.d.comb += [o.eq(i) for i, o in zip(self.i.codes, self.o.codes, strict=True)]
         return m
 
@@ -86,10 +99,14 @@ class TurnLane(wiring.Component):
         reached = [zeros[place - 1] & scale.reaches[place] for place in range(1, PLACES)]
         normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
         normal[0] = normal[0] & ~turned.power
+        uses = [turned.power, *normal]
+        borrows = (Cat(normal) & scale.borrow).any()
+        stays = turned.power | (Cat(normal) & ~scale.borrow).any()
+        highs = [scale.high_less_one, scale.high]
         m.d.comb += [
             turned.sign.eq(self.code.sign),
             turned.power.eq(magnitude.all()),
-            turned.field.eq(chosen([turned.power, *normal], scale.fields)),
+            turned.field.eq(Cat(chosen(uses, scale.low), chosen([borrows, stays], highs))),
         ]
         limits = [scale.reaches[0], *reached, Const(0, 1)]
         starts = [here & ~further for here, further in pairwise(limits)]
