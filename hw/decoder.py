@@ -100,8 +100,8 @@ class TurnLane(wiring.Component):
         normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
         normal[0] = normal[0] & ~turned.power
         uses = [turned.power, *normal]
-        borrows = (Cat(normal) & scale.borrow).any()
-        stays = turned.power | (Cat(normal) & ~scale.borrow).any()
+        borrow = Cat(Const(0, 1), scale.borrow)
+        borrows, stays = (Cat(uses) & borrow).any(), (Cat(uses) & ~borrow).any()
         highs = [scale.high_less_one, scale.high]
         m.d.comb += [
             turned.sign.eq(self.code.sign),
