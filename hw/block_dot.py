@@ -1,6 +1,7 @@
 """Block dot product: two dense blocks become one 16-bit sum and the sum of their exponents."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -101,6 +102,12 @@ class SumPlan:
         self.deepest = max(bit.level for column in self.rows for bit in column)
 
 
+@cache
+def sum_plan(block: int) -> SumPlan:
+    """The plan for a number of lanes."""
+    return SumPlan(block)
+
+
 def _signed_digits(number: int) -> Iterator[tuple[int, bool]]:
     """Powers of two that add up to `number` modulo 2^16, as exponents and whether subtracted."""
     for shift in range(SUM_BITS):
@@ -137,7 +144,7 @@ class Products(TreeStep):
     """`ProductLane` for each pair of codes, and the sum of the exponents."""
 
     def __init__(self, plan: SumPlan, block: int) -> None:
-        super().__init__(plan, pair_layout(block), plan.level, levels=plan.level)
+        super().__init__(plan, pair_layout(block), plan.level, levels=2 * plan.level)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -157,7 +164,7 @@ class Compress(TreeStep):
 
     def __init__(self, plan: SumPlan, after: int, to: int) -> None:
         self._after = after
-        super().__init__(plan, tree_layout(plan, after), to, levels=to - after)
+        super().__init__(plan, tree_layout(plan, after), to, levels=2 * (to - after))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adders."""
@@ -173,7 +180,7 @@ class AddRows(Step):
 
     def __init__(self, plan: SumPlan) -> None:
         self._plan = plan
-        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=8)
+        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=14)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adder."""
@@ -192,7 +199,7 @@ class AddRows(Step):
 
 def block_dot_steps(block: int) -> list[Step]:
     """The steps of a block dot product, from a pair of blocks to `sum_layout`."""
-    plan = SumPlan(block)
+    plan = sum_plan(block)
     cuts = [*range(plan.level, plan.deepest, LEVELS_A_STEP), plan.deepest]
     compress = [Compress(plan, after, to) for after, to in pairwise(cuts)]
     return [Products(plan, block), *compress, AddRows(plan)]

@@ -63,7 +63,7 @@ class Scale(Step):
         o = data.StructLayout(
             {"scale": scale_layout, "codes": data.ArrayLayout(code_layout, block)}
         )
-        super().__init__(block_layout(block), o, levels=7)
+        super().__init__(block_layout(block), o, levels=9)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the subtracters and comparisons."""
@@ -162,7 +162,7 @@ class Turn(Step):
     def __init__(self, i: data.StructLayout) -> None:
         block = i["codes"].shape.length
         lanes = data.ArrayLayout(turned_layout, block)
-        super().__init__(i, data.StructLayout({"scale": scale_layout, "lanes": lanes}), levels=7)
+        super().__init__(i, data.StructLayout({"scale": scale_layout, "lanes": lanes}), levels=12)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -180,7 +180,7 @@ class Round(Step):
     def __init__(self, fmt: FloatFormat, i: data.StructLayout) -> None:
         self._fmt = fmt
         block = i["lanes"].shape.length
-        super().__init__(i, values_layout(block, fmt), levels=8)
+        super().__init__(i, values_layout(block, fmt), levels=10)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""

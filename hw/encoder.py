@@ -104,7 +104,7 @@ class Unpack(Step):
         self._rounding = rounding
         rest = passing_layout(block, fmt)
         o = search_layout(block, fmt.exponent_bits, fmt.exponent_bits, rest)
-        super().__init__(values_layout(block, fmt), o, levels=16)
+        super().__init__(values_layout(block, fmt), o, levels=17)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -140,7 +140,7 @@ class SharedExponent(Step):
         o = data.StructLayout(
             {"exponent": EXPONENT_BITS, "lanes": data.ArrayLayout(lane, block), "invalid": 1}
         )
-        super().__init__(distances_layout(block, fmt.exponent_bits, rest), o, levels=12)
+        super().__init__(distances_layout(block, fmt.exponent_bits, rest), o, levels=9)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the exponent of a block of subnormals, and decode the distances."""
@@ -190,7 +190,7 @@ class Choose(Step):
         self._rounding = rounding
         lane = data.StructLayout({"choice": choice_layout, "sign": 1, "infinite": 1})
         o = data.StructLayout({**i.members, "lanes": data.ArrayLayout(lane, block)})
-        super().__init__(i, o, levels=8)
+        super().__init__(i, o, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -213,7 +213,7 @@ class Round(Step):
 
     def __init__(self, block: int, rounding: Rounding, i: data.StructLayout) -> None:
         self._rounding = rounding
-        super().__init__(i, encoded_layout(block), levels=9)
+        super().__init__(i, encoded_layout(block), levels=6)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""

@@ -1,0 +1,97 @@
+"""The final division of an accumulator by 961/1024, correctly rounded."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data
+
+from axs6.golden.spec import FP32
+from axs6.hw.fp32 import FIELD, SIGNIFICAND, layout, rounded_pattern, significand_of, special_or
+from axs6.hw.layouts import fp32_layout
+from axs6.hw.pipeline import Step
+
+FRACTION = 11
+"""Bits kept below the units."""
+
+quotient_layout = data.StructLayout(
+    {"quotient": SIGNIFICAND + 1 + FRACTION, "base": FIELD, "sign": 1, "infinite": 1, "nan": 1}
+)
+"""A fixed-point number, the exponent field less one, and what makes the result special."""
+
+
+class Unpack(Step):
+    """Significand of an accumulator as a fixed-point number, plus the least of its fraction.
+
+    That constant balances the truncations that follow: with it, and not without, every quotient
+    rounds as the exact one does. Enumeration of all significands shows it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(fp32_layout, quotient_layout, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Split the fields."""
+        m = Module()
+        x = data.View(layout, self.i.value)
+        special = x.exponent == FP32.exponent_special
+        m.d.comb += [
+            self.o.quotient.eq(significand_of(x) << FRACTION | 1),
+            self.o.base.eq(x.exponent - x.exponent.any()),
+            self.o.sign.eq(x.sign),
+            self.o.infinite.eq(special & ~x.fraction.any()),
+            self.o.nan.eq(special & x.fraction.any()),
+        ]
+        return m
+
+
+class Multiply(Step):
+    """Multiplies by 1 plus some powers of two, each product truncated.
+
+    Args:
+        shifts: the powers of two, as distances to the right.
+    """
+
+    def __init__(self, shifts: tuple[int, ...]) -> None:
+        self._shifts = shifts
+        super().__init__(quotient_layout, quotient_layout, levels=33)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the adders."""
+        m = Module()
+        quotient = self.i.quotient
+        total = quotient
+        for shift in self._shifts:
+            total = total + (quotient >> shift)
+        m.d.comb += [self.o.eq(self.i), self.o.quotient.eq(total)]
+        return m
+
+
+class RoundQuotient(Step):
+    """The quotient as FP32. A tie cannot occur, so the bit below the last decides alone."""
+
+    def __init__(self) -> None:
+        super().__init__(quotient_layout, fp32_layout, levels=27)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the one-bit normalisation, the increment and the special values."""
+        m = Module()
+        i = self.i
+        carry = i.quotient[-1]
+        units = i.quotient[FRACTION:]
+        kept = Mux(carry, units[1:], units[:-1])
+        round_up = Mux(carry, units[0], i.quotient[FRACTION - 1])
+        base = Signal(FIELD)
+        m.d.comb += base.eq(i.base + carry)
+        pattern = rounded_pattern(m, base, kept, round_up)
+        m.d.comb += self.o.value.eq(special_or(i.nan, i.infinite, i.sign, pattern))
+        return m
+
+
+FACTORS = ((4, 10), (9, 20), (19,))
+"""1024/961 is the square of 32/31, the product of all 1 + 2^-(5 * 2^k); their squares are the
+factors 1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term left out."""
+
+
+def division_steps() -> list[Step]:
+    """The steps from `fp32_layout` to `fp32_layout`."""
+    return [Unpack(), *(Multiply(shifts) for shifts in FACTORS), RoundQuotient()]
