@@ -5,11 +5,17 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import EXPONENT_SUM_BITS, MAGNITUDE_BITS, SUM_BITS, check_block_size
+from axs6.golden.spec import (
+    EXPONENT_SUM_BITS,
+    MAGNITUDE_BITS,
+    PRODUCT_MAX,
+    SUM_BITS,
+    check_block_size,
+)
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
@@ -70,7 +76,8 @@ class SumPlan:
 
     Input nodes are the bits of lane 0, its sign, the bits of lane 1, and so on. An inverted lane
     is worth its product less the sum W of its weights, and a count of the negative lanes times W
-    makes up for that: one tree counts them, and multiples of the count enter the other.
+    makes up for that: one tree counts them, and multiples of the count enter the other. Sums are
+    modulo 2^width, the least width that holds every sum with its sign.
 
     Args:
         block: lanes.
@@ -86,7 +93,8 @@ class SumPlan:
         negative = [
             bit for (bit,) in tree.compress([signs, *([] for _ in range(width - 1))], rows=1)
         ]
-        columns: list[list[Bit]] = [[] for _ in range(SUM_BITS)]
+        self.width = (block * PRODUCT_MAX).bit_length() + 1
+        columns: list[list[Bit]] = [[] for _ in range(self.width)]
         for first in range(0, block * size, size):
             bits = tree.inputs[first : first + len(lane)]
             for (weight, _), bit in zip(multiplier.bits, bits, strict=True):
@@ -180,7 +188,8 @@ class AddRows(Step):
 
     def __init__(self, plan: SumPlan) -> None:
         self._plan = plan
-        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=14)
+        held = EXPONENT_SUM_BITS + plan.width
+        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=14, held=held)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adder."""
@@ -193,7 +202,12 @@ class AddRows(Step):
             Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
             for row in range(2)
         )
-        m.d.comb += [self.o.sum.eq(first + second), self.o.exponent.eq(self.i.exponent)]
+        total = Signal(signed(plan.width))
+        m.d.comb += [
+            total.eq(first + second),
+            self.o.sum.eq(total),
+            self.o.exponent.eq(self.i.exponent),
+        ]
         return m
 
 

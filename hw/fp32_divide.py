@@ -1,5 +1,6 @@
 """The final division of an accumulator by 961/1024, correctly rounded."""
 
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
@@ -13,21 +14,26 @@ from axs6.hw.pipeline import Step
 FRACTION = 11
 """Bits kept below the units."""
 
-quotient_layout = data.StructLayout(
-    {"quotient": SIGNIFICAND + 1 + FRACTION, "base": FIELD, "sign": 1, "infinite": 1, "nan": 1}
-)
-"""A fixed-point number, the exponent field less one, and what makes the result special."""
+BALANCE = 1
+"""Added to the fraction at first. It balances the truncations that follow: with it, and not
+without, every quotient rounds as the exact one does, as enumeration of all significands shows."""
+
+_NOTES = {"base": FIELD, "sign": 1, "infinite": 1, "nan": 1}
+"""The exponent field less one, and what makes the result special."""
+
+unpacked_layout = data.StructLayout({"significand": SIGNIFICAND, **_NOTES})
+
+
+def quotient_layout(fraction: int) -> data.StructLayout:
+    """A quotient with so many bits below its units."""
+    return data.StructLayout({"quotient": SIGNIFICAND + 1 + fraction, **_NOTES})
 
 
 class Unpack(Step):
-    """Significand of an accumulator as a fixed-point number, plus the least of its fraction.
-
-    That constant balances the truncations that follow: with it, and not without, every quotient
-    rounds as the exact one does. Enumeration of all significands shows it.
-    """
+    """Fields of an accumulator."""
 
     def __init__(self) -> None:
-        super().__init__(fp32_layout, quotient_layout, levels=8)
+        super().__init__(fp32_layout, unpacked_layout, levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Split the fields."""
@@ -35,7 +41,7 @@ class Unpack(Step):
         x = data.View(layout, self.i.value)
         special = x.exponent == FP32.exponent_special
         m.d.comb += [
-            self.o.quotient.eq(significand_of(x) << FRACTION | 1),
+            self.o.significand.eq(significand_of(x)),
             self.o.base.eq(x.exponent - x.exponent.any()),
             self.o.sign.eq(x.sign),
             self.o.infinite.eq(special & ~x.fraction.any()),
@@ -49,20 +55,25 @@ class Multiply(Step):
 
     Args:
         shifts: the powers of two, as distances to the right.
+        i, o: layouts before and after.
     """
 
-    def __init__(self, shifts: tuple[int, ...]) -> None:
+    def __init__(self, shifts: tuple[int, ...], i: data.StructLayout, o: data.StructLayout) -> None:
         self._shifts = shifts
-        super().__init__(quotient_layout, quotient_layout, levels=33)
+        super().__init__(i, o, levels=33)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the adders."""
+        """Build the adders; a significand first gets its fraction and the constant in it."""
         m = Module()
-        quotient = self.i.quotient
-        total = quotient
+        if self.i.shape() == unpacked_layout:
+            value = self.i.significand << FRACTION | BALANCE
+        else:
+            value = self.i.quotient
+        total = value
         for shift in self._shifts:
-            total = total + (quotient >> shift)
-        m.d.comb += [self.o.eq(self.i), self.o.quotient.eq(total)]
+            total = total + (value >> shift)
+        m.d.comb += self.o.quotient.eq(total[: SIGNIFICAND + 1 + FRACTION][-len(self.o.quotient) :])
+        m.d.comb += [getattr(self.o, name).eq(getattr(self.i, name)) for name in _NOTES]
         return m
 
 
@@ -70,16 +81,16 @@ class RoundQuotient(Step):
     """The quotient as FP32. A tie cannot occur, so the bit below the last decides alone."""
 
     def __init__(self) -> None:
-        super().__init__(quotient_layout, fp32_layout, levels=27)
+        super().__init__(quotient_layout(1), fp32_layout, levels=27)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the one-bit normalisation, the increment and the special values."""
         m = Module()
         i = self.i
         carry = i.quotient[-1]
-        units = i.quotient[FRACTION:]
+        units = i.quotient[1:]
         kept = Mux(carry, units[1:], units[:-1])
-        round_up = Mux(carry, units[0], i.quotient[FRACTION - 1])
+        round_up = Mux(carry, units[0], i.quotient[0])
         base = Signal(FIELD)
         m.d.comb += base.eq(i.base + carry)
         pattern = rounded_pattern(m, base, kept, round_up)
@@ -94,4 +105,7 @@ factors 1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term 
 
 def division_steps() -> list[Step]:
     """The steps from `fp32_layout` to `fp32_layout`."""
-    return [Unpack(), *(Multiply(shifts) for shifts in FACTORS), RoundQuotient()]
+    whole = quotient_layout(FRACTION)
+    borders = pairwise([unpacked_layout, *[whole] * (len(FACTORS) - 1), quotient_layout(1)])
+    multiply = [Multiply(shifts, i, o) for shifts, (i, o) in zip(FACTORS, borders, strict=True)]
+    return [Unpack(), *multiply, RoundQuotient()]

@@ -18,10 +18,14 @@ class Step(wiring.Component):
         i, o: layouts of the two ports.
         levels: estimate of its depth in two-input gates, by which registers are placed: about
             0.1 ns each where a 130 nm library is mapped for speed.
+        held: bits of `o` that registers after it hold, where some are always equal.
     """
 
-    def __init__(self, i: data.Layout, o: data.Layout, *, levels: int) -> None:
+    def __init__(
+        self, i: data.Layout, o: data.Layout, *, levels: int, held: int | None = None
+    ) -> None:
         self.levels = levels
+        self.held = o.size if held is None else held
         super().__init__({"i": In(i), "o": Out(o)})
 
 
@@ -47,8 +51,12 @@ class Chain(Step):
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = tuple(steps)
-        levels = sum(step.levels for step in steps)
-        super().__init__(steps[0].i.shape(), steps[-1].o.shape(), levels=levels)
+        super().__init__(
+            steps[0].i.shape(),
+            steps[-1].o.shape(),
+            levels=sum(step.levels for step in steps),
+            held=steps[-1].held,
+        )
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the steps."""
@@ -63,7 +71,7 @@ class Lanes(Step):
     def __init__(self, cores: Sequence[Step]) -> None:
         self._cores = tuple(cores)
         i, o = (data.ArrayLayout(port.shape(), len(cores)) for port in (cores[0].i, cores[0].o))
-        super().__init__(i, o, levels=cores[0].levels)
+        super().__init__(i, o, levels=cores[0].levels, held=len(cores) * cores[0].held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the cores."""
@@ -98,7 +106,7 @@ def _snake_case(name: str) -> str:
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps; see `place_registers`."""
-    widths = [steps[0].i.shape().size, *(step.o.shape().size for step in steps)]
+    widths = [steps[0].i.shape().size, *(step.held for step in steps)]
     return place_registers([step.levels for step in steps], widths, stages)
 
 
