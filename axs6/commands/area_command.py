@@ -11,16 +11,26 @@ from axs6.commands.options import Json, with_unit_options
 @with_unit_options
 def run(
     units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
-    target: Annotated[str, typer.Option(help="generic, ice40, ecp5 or xc7.")] = "generic",
+    target: Annotated[str, typer.Option(help="generic, sky130, ice40, ecp5 or xc7.")] = "generic",
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ] = None,
+    optimise: Annotated[
+        str, typer.Option(help="What gates are mapped for: area or speed.")
+    ] = "area",
+    adder_cells: Annotated[
+        bool, typer.Option("--adder-cells", help="Map adders to the library's adder cells.")
+    ] = False,
+    fmax: Annotated[
+        bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
+    ] = False,
     *,
     parameters: dict[str, Any],
     timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
     json: Json = None,
 ) -> None:
-    """Synthesise units with Yosys and report what they take, in all and by submodule.
+    """Synthesise units with Yosys and report what they take, in all and by submodule, and how fast
+    they are.
 
     Example: axs6 area block_dot --block 32 --target ecp5
     """
@@ -33,7 +43,16 @@ def run(
     made = [generate(unit, **parameters) for unit in units]
     reports = []
     for each in made:
-        report = area(each.verilog, each.module, target=target, liberty=liberty, timeout=timeout)
+        report = area(
+            each.verilog,
+            each.module,
+            target=target,
+            liberty=liberty,
+            optimise=optimise,
+            adder_cells=adder_cells,
+            fmax=fmax,
+            timeout=timeout,
+        )
         reports.append({"parameters": each.manifest["parameters"], **report.to_dict()})
         out.print(render(report))
     write_json(json, reports)
