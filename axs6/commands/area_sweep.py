@@ -28,6 +28,8 @@ from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
 from axs6.synth.tables import render
 
+_WIDEST = 250
+
 
 def measure(
     units: Sequence[str],
@@ -88,13 +90,12 @@ def _run(
 
 
 def _show(done: Sweep, out: Console) -> None:
-    for cells in point_tables(done):
-        out.print(_table(cells))
+    for subject, cells in point_tables(done).items():
+        _print(out, f"{subject}, flattened", cells)
     grown = [each for each in growth(done) if not label(each.figure).derived]
     for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
-        out.print(Text(f"Growth of {subject} with {axis}", style="bold"))
         own = [each for each in grown if (each.subject, each.axis) == (subject, axis)]
-        out.print(_table(growth_table(own)))
+        _print(out, f"Growth of {subject} with {axis}", growth_table(own))
     for result in done.missing:
         out.print(Text(f"missing {result.point.label(list(done.axes))}: {result.reason}"))
     earlier = sum(result.cached for result in done.results)
@@ -102,13 +103,15 @@ def _show(done: Sweep, out: Console) -> None:
     out.print(f"{len(done.results):,} points, {counts}")
 
 
-def _table(cells: Cells) -> Table:
+def _print(out: Console, title: str, cells: Cells) -> None:
+    """Print a table in its full width, under its title."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for index, column in enumerate(cells.columns):
         table.add_column(Text(column), justify="left" if index < cells.left else "right")
     for row in cells.rows:
         table.add_row(*map(Text, row))
-    return table
+    out.print(Text(title, style="bold"))
+    out.print(table, width=_WIDEST, crop=False)
 
 
 def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Console) -> None:

@@ -35,10 +35,7 @@ def page(sweep: Sweep, command: Sequence[str] = ()) -> Page:
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    intro = "Figures of the flattened designs; the latency is in cycles."
-    sections = [Section("Points", 1, [intro, *point_tables(sweep)])]
-    if sweep.missing:
-        sections.append(Section("Missing", 1, [missing_table(sweep)]))
+    sections = [Section("Missing", 1, [missing_table(sweep)])] if sweep.missing else []
     grown = growth(sweep)
     for name, results in sweep.subjects.items():
         own = [each for each in grown if each.subject == name and not label(each.figure).derived]
@@ -61,7 +58,12 @@ def _subject(
         return
     constant = {k: v for k, v in found[0][0].parameters.items() if k not in sweep.axes}
     fixed = ", ".join(f"{key} = {value}" for key, value in constant.items())
-    yield Section(name, 1, [f"All points have {fixed}."] if fixed else [])
+    intro = "Figures of the flattened designs; the latency is in cycles."
+    yield Section(
+        name,
+        1,
+        [*([f"All points have {fixed}."] if fixed else []), intro, point_tables(sweep)[name]],
+    )
     figures = [figure for figure in varying(results) if not label(figure).derived]
     axes = numeric(sweep.axes)
     if figures and not axes:
@@ -80,9 +82,10 @@ def _subject(
 def _comparison(
     name: str, found: Sequence[Pair], sweep: Sweep, figures: Sequence[str]
 ) -> Iterator[Picture]:
+    swept = [axis for axis in sweep.axes if axis != "target"]
     for figure in figures:
         values = {
-            point.label(list(sweep.axes)): measured.figures[figure]
+            point.settings(swept): measured.figures[figure]
             for point, measured in found
             if figure in measured.figures
         }

@@ -126,7 +126,7 @@ def bars(names: Sequence[str], values: Sequence[float], figure_name: str, whole:
         for tick in ticks:
             tick.label1.set_horizontalalignment("left")
         axes.tick_params(axis="y", length=0, pad=5.2 * longest)
-        axes.invert_yaxis()
+        axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlabel(label(figure_name).long)
         axes.set_xlim(0, 1.3 * max(values) or 1)
         axes.xaxis.set_major_formatter(_thousands)
@@ -202,7 +202,9 @@ def _svg(draw: Callable[[Any], None]) -> str:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(layout=ConstrainedLayoutEngine(w_pad=0.08, wspace=0.04))
+        figure = Figure(
+            layout=ConstrainedLayoutEngine(w_pad=0.08, wspace=0.04, rect=(0, 0, 0.97, 1))
+        )
         draw(figure)
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata=_METADATA)

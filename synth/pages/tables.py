@@ -9,25 +9,25 @@ from axs6.synth.sweep.growth import Growth
 from axs6.synth.sweep.points import Sweep
 
 
-def point_tables(sweep: Sweep) -> list[Table]:
-    """The points that were measured, a table for each set of figures."""
-    tables: dict[tuple[str, ...], list[list[str]]] = {}
-    for result in sweep.results:
-        if found := result.measured:
-            row = [
-                result.point.subject,
-                *(str(result.point.value(axis)) for axis in sweep.axes),
-                str(found.latency),
-                *_texts(found.figures),
+def point_tables(sweep: Sweep) -> dict[str, Table]:
+    """The points that were measured of each design, by `Point.subject`."""
+    axes = [axis for axis in sweep.axes if axis != "target"]
+    tables: dict[str, Table] = {}
+    for subject, results in sweep.subjects.items():
+        found = [(result.point, result.measured) for result in results if result.measured]
+        names = dict.fromkeys(name for _, measured in found for name in measured.figures)
+        rows = [
+            [
+                *(str(point.value(axis)) for axis in axes),
+                str(measured.latency),
+                *(text(name, measured.figures.get(name)) for name in names),
             ]
-            tables.setdefault(tuple(found.figures), []).append(row)
-    left = 1 + len(sweep.axes)
-    return [
-        Table(
-            ["design", *sweep.axes, "latency", *(label(name).short for name in names)], rows, left
-        )
-        for names, rows in tables.items()
-    ]
+            for point, measured in found
+        ]
+        columns = [*axes, "latency", *(label(name).short for name in names)]
+        if rows:
+            tables[subject] = Table(columns, rows, left=len(axes))
+    return tables
 
 
 def missing_table(sweep: Sweep) -> Table:

@@ -32,7 +32,11 @@ class Point:
 
     def label(self, axes: Sequence[str]) -> str:
         """The unit and its values on some axes: `block_dot block=8 stages=2`."""
-        return " ".join([self.unit, *(f"{axis}={self.value(axis)}" for axis in axes)])
+        return f"{self.unit} {self.settings(axes)}".rstrip()
+
+    def settings(self, axes: Sequence[str]) -> str:
+        """The values on some axes: `block=8 stages=2`."""
+        return " ".join(f"{axis}={self.value(axis)}" for axis in axes)
 
 
 @dataclass(frozen=True)
