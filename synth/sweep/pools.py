@@ -12,12 +12,15 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_complet
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from urllib.parse import urlsplit
 
 from axs6.synth.sweep.points import Measured, Point
 from axs6.synth.sweep.store import environment, measure
 
 CONNECT_SECONDS = 5
 """How long a scheduler has to answer, and then its first worker to be there."""
+
+_PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,17 @@ def _end(number: int, frame: object) -> None:
     sys.exit(128 + number)
 
 
+def check_address(address: str) -> None:
+    """Raise ValueError for what cannot be the address of a Dask scheduler."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        complete = parts.scheme in _PROTOCOLS and parts.hostname and parts.port
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ValueError(f"scheduler must be an address such as tcp://host:8786, not {address!r}")
+
+
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[Executor]:
     """The workers of a Dask cluster as an executor."""
@@ -162,7 +176,7 @@ def _cluster(address: str) -> Iterator[Executor]:
         ) from None
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise RuntimeError(f"cannot reach a Dask scheduler at {address}: {error}") from None
     with client:
         try:

@@ -10,7 +10,7 @@ from axs6.synth.area import check
 from axs6.synth.errors import SynthesisError
 from axs6.synth.sweep.axes import parse
 from axs6.synth.sweep.points import Point, Result, Sweep, all_points
-from axs6.synth.sweep.pools import Task, outcomes
+from axs6.synth.sweep.pools import Task, check_address, outcomes
 from axs6.synth.sweep.store import environment, recall, remember
 
 Progress = Callable[[Result, int, int], None]
@@ -51,13 +51,16 @@ def sweep(
         options: the other arguments of `axs6.synth.area.area`, such as `target` and `liberty`.
 
     Raises:
-        ValueError: a malformed expression, an unknown unit or parameter, or fewer than 1 job.
+        ValueError: a malformed expression or address, an unknown unit or parameter, or fewer than
+            1 job.
         SynthesisError: pyosys is missing, or an option that no point can be measured with.
         RuntimeError: the cluster cannot be reached, or a worker is of another version.
         OSError: the cache cannot be written.
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, not {jobs}")
+    if scheduler is not None:
+        check_address(scheduler)
     axes = {} if expression is None else parse(expression, units)
     settings = {"target": "generic", **options}
     points = all_points(units, axes, parameters or {}, settings)
