@@ -24,7 +24,7 @@ def sources(*packages: str) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for file in sorted(files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith((".py", ".hpp")):
+            if file.name.endswith((".py", ".hpp", ".csv")):
                 digest.update(f"{package} {file.name}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from axs6.hw.registry import Unit, find
+from axs6.synth.scripts import GOALS
 from axs6.synth.targets import TARGETS
 
 Axes = dict[str, tuple[Any, ...]]
 """The values of each swept parameter or setting, in the order in which they were given."""
 
-SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {"target": TARGETS}
+SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {"target": TARGETS, "optimise": GOALS}
 """Arguments of `axs6.synth.area.area` that may be swept beside a unit's parameters."""
 
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
