@@ -6,10 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from axs6.commands.output import (
@@ -21,12 +19,12 @@ from axs6.commands.output import (
     write_json,
 )
 from axs6.synth.errors import SynthesisError
-from axs6.synth.pages.document import Table as Cells
+from axs6.synth.pages.document import Table
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
-from axs6.synth.tables import render
+from axs6.synth.tables import render, rich_table
 
 _WIDEST = 250
 
@@ -103,15 +101,10 @@ def _show(done: Sweep, out: Console) -> None:
     out.print(f"{len(done.results):,} points, {counts}")
 
 
-def _print(out: Console, title: str, cells: Cells) -> None:
+def _print(out: Console, title: str, cells: Table) -> None:
     """Print a table in its full width, under its title."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for index, column in enumerate(cells.columns):
-        table.add_column(Text(column), justify="left" if index < cells.left else "right")
-    for row in cells.rows:
-        table.add_row(*map(Text, row))
     out.print(Text(title, style="bold"))
-    out.print(table, width=_WIDEST, crop=False)
+    out.print(rich_table(cells), width=_WIDEST, crop=False)
 
 
 def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Console) -> None:

@@ -9,6 +9,7 @@ from axs6.synth.pages import pictures
 from axs6.synth.pages.document import Block, Page, Picture, Section, Table
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import (
+    cells_table,
     growth_table,
     indented,
     missing_table,
@@ -116,8 +117,7 @@ def _breakdown(name: str, found: Sequence[Pair], sweep: Sweep) -> Iterator[Secti
     if report.parts:
         title = f"Submodules of {name}"
         yield Section(title, 2, [*which, *_submodules(title, report)])
-    cells = [[cell, f"{count:,d}"] for cell, count in report.total.cells.items()]
-    yield Section(f"Cells of {name}", 2, [*which, Table(["cell", "count"], cells)])
+    yield Section(f"Cells of {name}", 2, [*which, cells_table(report)])
 
 
 def _submodules(title: str, report: AreaReport) -> Iterator[Block]:

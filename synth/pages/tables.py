@@ -54,6 +54,18 @@ def _fit(found: Growth) -> list[str]:
     ]
 
 
+def totals_table(report: AreaReport) -> Table:
+    """The figures of a flattened design, in one row."""
+    figures = report.total.figures
+    return Table([label(name).short for name in figures], [_texts(figures)], left=0)
+
+
+def cells_table(report: AreaReport) -> Table:
+    """The cells of a flattened design by type."""
+    rows = [[cell, f"{count:,d}"] for cell, count in report.total.cells.items()]
+    return Table(["cell", "count"], rows)
+
+
 def parts_table(report: AreaReport) -> Table:
     """The submodules of a design, one instance in each row, and the share of all alike."""
     figures = report.unflattened.figures
