@@ -7,11 +7,13 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from types import FrameType
 from urllib.parse import urlsplit
 
 from axs6.synth.sweep.points import Measured, Point
@@ -19,6 +21,9 @@ from axs6.synth.sweep.store import environment, measure
 
 CONNECT_SECONDS = 5
 """How long a scheduler has to answer, and then its first worker to be there."""
+
+_CLEAN_UP_SECONDS = 10
+"""How long a worker may take to end what it has started before it ends all the same."""
 
 _PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
 
@@ -136,9 +141,14 @@ def _prepare(parent: Connection) -> None:
 
 
 def _watch(parent: Connection) -> None:
+    """Interrupt the work when the pipe closes, until the process has ended."""
     with contextlib.suppress(EOFError, OSError):
         parent.recv()
-    os.kill(os.getpid(), signal.SIGTERM)
+    deadline = time.monotonic() + _CLEAN_UP_SECONDS
+    while time.monotonic() < deadline:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+    os._exit(1)
 
 
 def _outcome_in_child(task: Task) -> Measured | str:
@@ -149,8 +159,13 @@ def _outcome_in_child(task: Task) -> Measured | str:
         os._exit(1)
 
 
-def _end(number: int, frame: object) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one must not cut the clean-up short
+def _end(number: int, frame: FrameType | None) -> None:
+    """Raise SystemExit, once, and never in a `__del__`: Python ignores exceptions there."""
+    while frame:
+        if frame.f_code.co_name == "__del__":
+            return
+        frame = frame.f_back
+    signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 

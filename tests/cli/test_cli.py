@@ -320,16 +320,16 @@ def test_area_reports_json(target: str, tmp_path: Path) -> None:
 
 
 def test_area_sweep_goes_on_past_what_is_missing(tmp_path: Path) -> None:
-    arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,9")
+    arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,99")
     files = ("--html", "page.html", "--markdown", "new/page.md", "--json", "figures.json")
     first, again = (axs6(*arguments, *files, cwd=tmp_path) for _ in range(2))
     assert (first.returncode, first.stderr) == (1, "")
     lines = first.stdout.splitlines()
-    assert len([line for line in lines if line.startswith("missing block_dot stages=9: ")]) == 1
+    assert len([line for line in lines if line.startswith("missing block_dot stages=99: ")]) == 1
     assert "\x1b" not in first.stdout
     assert "3 points, 2 measured earlier, 1 missing" in again.stdout
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert [point["parameters"]["stages"] for point in figures["points"]] == [0, 1, 9]
+    assert [point["parameters"]["stages"] for point in figures["points"]] == [0, 1, 99]
     assert figures["missing"] == 1
     assert "<svg" in (tmp_path / "page.html").read_text()
     assert "new/page.md" in (tmp_path / "page.html").read_text()

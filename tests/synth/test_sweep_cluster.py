@@ -52,7 +52,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 def test_a_cluster_gives_the_results_of_this_machine(
     cluster: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    design = (["block_dot"], "stages=0,1,6")
+    design = (["block_dot"], "stages=0,1,99")
     found = sweep(*design, parameters={"block": 8}, scheduler=cluster(1))
     assert len(found.missing) == 1
     assert len(list((tmp_path / "workers").glob("area-*"))) == 2
