@@ -27,6 +27,7 @@ from axs6.synth.sweep.growth import growth
 from axs6.synth.tables import render, rich_table
 
 _WIDEST = 250
+"""Columns that a table may take: a number is never cut, whatever the terminal's width."""
 
 
 def measure(
@@ -54,6 +55,7 @@ def measure(
     check_writable(html, markdown, json_path(json))
     out = console(json)
     done = _run(units, expression, arguments, out)
+    out.width = max(out.width, _WIDEST)
     if expression is None:
         reports = [
             (result.point, result.measured.report) for result in done.results if result.measured
@@ -102,9 +104,9 @@ def _show(done: Sweep, out: Console) -> None:
 
 
 def _print(out: Console, title: str, cells: Table) -> None:
-    """Print a table in its full width, under its title."""
+    """Print a table under its title."""
     out.print(Text(title, style="bold"))
-    out.print(rich_table(cells), width=_WIDEST, crop=False)
+    out.print(rich_table(cells))
 
 
 def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Console) -> None:

@@ -6,7 +6,7 @@ from axs6.synth.pages.document import Table
 from axs6.synth.pages.labels import label, text
 from axs6.synth.report import AreaReport, Part
 from axs6.synth.sweep.growth import Growth
-from axs6.synth.sweep.points import Sweep
+from axs6.synth.sweep.points import Sweep, all_figures
 
 
 def point_tables(sweep: Sweep) -> dict[str, Table]:
@@ -56,7 +56,7 @@ def _fit(found: Growth) -> list[str]:
 
 def totals_table(report: AreaReport) -> Table:
     """The figures of a flattened design, in one row."""
-    figures = report.total.figures
+    figures = all_figures(report)
     return Table([label(name).short for name in figures], [_texts(figures)], left=0)
 
 

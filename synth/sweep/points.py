@@ -39,6 +39,13 @@ class Point:
         return " ".join(f"{axis}={self.value(axis)}" for axis in axes)
 
 
+def all_figures(report: AreaReport) -> dict[str, float]:
+    """Every number of a flattened design by name: those of its area, then of its timing."""
+    timing = report.timing.to_dict() if report.timing else {}
+    numbers = {name: value for name, value in timing.items() if isinstance(value, int | float)}
+    return {**report.total.figures, **numbers}
+
+
 @dataclass(frozen=True)
 class Measured:
     """The Verilog of a point and its report."""
@@ -53,10 +60,8 @@ class Measured:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Every number of the flattened design, by name: those of its area, then of its timing."""
-        timing = self.report.timing.to_dict() if self.report.timing else {}
-        numbers = {k: v for k, v in timing.items() if isinstance(v, int | float)}
-        return {**self.report.total.figures, **numbers}
+        """As `all_figures` of the report."""
+        return all_figures(self.report)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from axs6.hw.registry import find
-from axs6.synth.area import check
 from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import check_run, flow
 from axs6.synth.sweep.axes import parse
 from axs6.synth.sweep.points import Point, Result, Sweep, all_points
 from axs6.synth.sweep.pools import Task, check_address, outcomes
@@ -64,7 +64,7 @@ def sweep(
     axes = {} if expression is None else parse(expression, units)
     settings = {"target": "generic", **options}
     points = all_points(units, axes, parameters or {}, settings)
-    _check(points, timeout)
+    unusable = _unusable(points, timeout)
     results: dict[int, Result] = {}
 
     def add(index: int, result: Result) -> None:
@@ -76,7 +76,7 @@ def sweep(
     for index, point in enumerate(points):
         if known := recall(point):
             add(index, Result(point, known, cached=True))
-        elif reason := _refused(point):
+        elif reason := unusable.get(_flow(point)) or _refused(point):
             add(index, Result(point, reason=reason))
         else:
             tasks.append(Task(index, point, timeout, environment(point)))
@@ -91,12 +91,32 @@ def sweep(
     return Sweep(tuple(units), axes, ordered)
 
 
-def _check(points: Sequence[Point], timeout: float) -> None:
-    """Raise SynthesisError for what no point could be measured with."""
+def _flow(point: Point) -> tuple[Any, ...]:
+    """The arguments of `axs6.synth.flow.flow` for a point."""
+    options = point.options
+    given = {"optimise": "area", "adder_cells": False, "liberty": None} | options
+    return given["target"], given["liberty"], given["optimise"], given["adder_cells"]
+
+
+def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], str]:
+    """The options of points that no design can be measured with, and why.
+
+    Raises:
+        SynthesisError: there is no point with others, or pyosys is missing.
+    """
     if find_spec("pyosys") is None:
         raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
-    for target, liberty in {(p.options["target"], p.options.get("liberty")) for p in points}:
-        check("top", target, liberty, timeout)
+    check_run("top", timeout)
+    flows = {_flow(point) for point in points}
+    reasons = {}
+    for arguments in flows:
+        try:
+            flow(*arguments)
+        except SynthesisError as error:
+            reasons[arguments] = str(error)
+    if len(reasons) == len(flows):
+        raise SynthesisError(reasons[_flow(points[0])])
+    return reasons
 
 
 def _refused(point: Point) -> str | None:

@@ -119,6 +119,17 @@ def test_points_that_cannot_be_built_are_listed_and_the_rest_goes_on() -> None:
     assert found.to_dict()["points"][0]["missing"] == found.results[0].reason
 
 
+def test_a_goal_that_one_target_lacks_is_missing_there() -> None:
+    found = dots("target=sky130,ice40 optimise=area,speed")
+    assert [result.reason for result in found.results] == [
+        *(None, None, None),
+        "target ice40 has no goal 'speed': the flows of FPGAs have but one",
+    ]
+    area, speed = (result.measured.figures for result in found.results[:2] if result.measured)
+    assert speed["delay_ps"] < area["delay_ps"]
+    assert speed["area"] > area["area"]
+
+
 def test_a_synthesis_that_takes_too_long_is_missing(cache: Path) -> None:
     (result,) = dots("stages=0", timeout=0.01).results
     assert result.reason == "target generic: Yosys must finish within 0.01 s and has not"
