@@ -96,7 +96,8 @@ def expansion(target: str, top: str) -> list[str]:
     """
     if target in _FPGA_COMMANDS:
         raise SynthesisError(f"a netlist must be of gates to be simulated, not of {target} cells")
-    read = f"read_verilog {GATES}" if target == "generic" else f"read_liberty {LIBRARY}"
+    library = f"read_liberty -ignore_miss_func {LIBRARY}"  # clock gates have none
+    read = f"read_verilog {GATES}" if target == "generic" else library
     return [
         read,
         "proc",

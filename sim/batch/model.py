@@ -10,12 +10,14 @@ from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
 from axs6.sim.batch.schedule import Group, schedule
 from axs6.sim.batch.values import Value, element_bits, unsigned
 
-RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
+RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent
 
 CONTROL_INPUTS = ("i__valid", "o__ready", "rst")
 CONTROL_OUTPUTS = ("i__ready", "o__valid")
 INPUT, OUTPUT = "i__payload", "o__payload"
+NETS = "activity"
+"""Output port whose bits are the nets of a netlist whose changes are counted."""
 
 
 def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Field]) -> str:
@@ -25,10 +27,14 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         netlist: of the unit, its payload ports cut at `inputs` and `outputs`.
         inputs, outputs: fields of the payloads; each is an array of V, one for each element.
 
+    A netlist with a port `NETS` becomes a model whose changes are counted, in place of one for
+    streams.
+
     Raises:
         NetlistError: a cell has no vector form.
     """
     functions: dict[Netlist, Function] = {}
+    nets = [f"V<8> nets[{len(netlist.outputs[NETS])}];"] if NETS in netlist.outputs else []
     for index, inner in enumerate(netlist.functions):
         functions[inner] = function(inner, f"f{index}", functions)
     parts = [
@@ -36,7 +42,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
         _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
-        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
+        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs) + nets),
         block("static void reset(State& s)", _initials(netlist.registers)),
         block(
             f"static {NOINLINE} void step(State& s, const In& in, Out& out)",
@@ -51,7 +57,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
             "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
             _moves("store", "out", outputs, "rows"),
         ),
-        '#include "stream.hpp"',
+        f'#include "{"activity" if nets else "stream"}.hpp"',
     ]
     return "\n".join(parts) + "\n"
 
@@ -78,6 +84,8 @@ def _step(
     commits = _group(emitter, always, number, netlist, outputs)
     for name in CONTROL_OUTPUTS:
         emitter.lines.append(f"out.{name} = {emitter.truth(netlist.outputs[name][0]).text};")
+    for index, net in enumerate(netlist.outputs.get(NETS, [])):
+        emitter.lines.append(f"out.nets[{index}] = {emitter.truth(net).text};")
     for index, group in enumerate(guarded):
         assert group.guard is not None
         active = _active(emitter, group.guard.operand, group.guard.high)
