@@ -1,108 +1,212 @@
 """Block dot product: two dense blocks become one 16-bit sum and the sum of their exponents."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import EXPONENT_SUM_BITS, PRODUCT_BITS, check_block_size
+from axs6.golden.spec import EXPONENT_SUM_BITS, MAGNITUDE_BITS, SUM_BITS, check_block_size
+from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
 
+LEVELS_A_STEP = 3
+"""Levels of the tree between two places for registers."""
 
-def terms_layout(count: int, width: int) -> data.StructLayout:
-    """Signed terms still to be added, and the exponent of their sum."""
-    return data.StructLayout(
-        {
-            "terms": data.ArrayLayout(signed(width), count),
-            "exponent": EXPONENT_SUM_BITS,
-        }
-    )
+
+class Multiplier:
+    """Plan of a multiplier of magnitudes whose product stays two numbers."""
+
+    def __init__(self) -> None:
+        pairs = [(x, y) for x in range(MAGNITUDE_BITS) for y in range(MAGNITUDE_BITS)]
+        self.tree = Tree([1] * len(pairs))
+        columns: list[list[Bit]] = [[] for _ in range(2 * MAGNITUDE_BITS)]
+        for (x, y), bit in zip(pairs, self.tree.inputs, strict=True):
+            columns[x + y].append(bit)
+        left = self.tree.compress(columns, rows=2)
+        self.bits = [(weight, bit) for weight, column in enumerate(left) for bit in column]
+        self.level = max(bit.level for _, bit in self.bits)
+
+
+multiplier = Multiplier()
 
 
 class ProductLane(wiring.Component):
-    """Signed product of two codes: the 10-bit product of magnitudes, negated if signs differ."""
+    """Product of two codes as bits of known weights, all inverted if it is negative.
+
+    The weights are those of `multiplier`; the inverted bits are worth the product less the sum of
+    all weights.
+    """
 
     def __init__(self) -> None:
-        product = Out(signed(PRODUCT_BITS + 1))
-        super().__init__({"a": In(code_layout), "b": In(code_layout), "product": product})
+        super().__init__(
+            {
+                "a": In(code_layout),
+                "b": In(code_layout),
+                "bits": Out(len(multiplier.bits)),
+                "sign": Out(1),
+            }
+        )
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the multiplier and the negation."""
+        """Build the partial products, their compression and the inversion."""
         m = Module()
-        magnitude = Signal(PRODUCT_BITS)
-        m.d.comb += [
-            magnitude.eq(self.a.magnitude * self.b.magnitude),
-            self.product.eq(Mux(self.a.sign ^ self.b.sign, -magnitude, magnitude)),
-        ]
+        partial = [x & y for x in self.a.magnitude for y in self.b.magnitude]
+        tree = multiplier.tree
+        nodes = tree.build(m, dict(enumerate(partial)), 0, multiplier.level)
+        m.d.comb += self.sign.eq(self.a.sign ^ self.b.sign)
+        m.d.comb += self.bits.eq(
+            Cat(value_of(bit, nodes) ^ self.sign for _, bit in multiplier.bits)
+        )
         return m
 
 
-class Products(Step):
-    """`ProductLane` for each pair of codes, and the sum of the exponents."""
+class SumPlan:
+    """Plan of the sum of signed products.
+
+    Input nodes are the bits of lane 0, its sign, the bits of lane 1, and so on. An inverted lane
+    is worth its product less the sum W of its weights, and a count of the negative lanes times W
+    makes up for that: one tree counts them, and multiples of the count enter the other.
+
+    Args:
+        block: lanes.
+    """
 
     def __init__(self, block: int) -> None:
-        super().__init__(pair_layout(block), terms_layout(block, PRODUCT_BITS + 1), levels=22)
+        lane = [bit.level + 1 for _, bit in multiplier.bits]
+        self.tree = tree = Tree([*lane, 1] * block)
+        self.level = multiplier.level + 1
+        size = len(lane) + 1
+        signs = tree.inputs[len(lane) :: size]
+        width = block.bit_length()
+        negative = [
+            bit for (bit,) in tree.compress([signs, *([] for _ in range(width - 1))], rows=1)
+        ]
+        columns: list[list[Bit]] = [[] for _ in range(SUM_BITS)]
+        for first in range(0, block * size, size):
+            bits = tree.inputs[first : first + len(lane)]
+            for (weight, _), bit in zip(multiplier.bits, bits, strict=True):
+                columns[weight].append(bit)
+        constant = 0
+        for shift, subtract in _signed_digits(-sum(1 << weight for weight, _ in multiplier.bits)):
+            for column, bit in zip(columns[shift:], negative, strict=False):
+                column.append(bit.complement() if subtract else bit)
+            constant += (1 - (1 << width) << shift) * subtract
+        for weight, column in enumerate(columns):
+            column += [ONE] * (constant >> weight & 1)
+        self.rows = tree.compress(columns, rows=2)
+        self.deepest = max(bit.level for column in self.rows for bit in column)
+
+
+def _signed_digits(number: int) -> Iterator[tuple[int, bool]]:
+    """Powers of two that add up to `number` modulo 2^16, as exponents and whether subtracted."""
+    for shift in range(SUM_BITS):
+        if number & 1:
+            subtract = number & 3 == 3
+            yield shift, subtract
+            number += 1 if subtract else -1
+        number >>= 1
+
+
+def tree_layout(plan: SumPlan, level: int) -> data.StructLayout:
+    """The nodes of a plan that are alive at a level, and the exponent of the sum."""
+    bits = len(plan.tree.alive(level, plan.rows))
+    return data.StructLayout({"bits": bits, "exponent": EXPONENT_SUM_BITS})
+
+
+class TreeStep(Step):
+    """A step that ends at a level of the plan."""
+
+    def __init__(self, plan: SumPlan, i: data.StructLayout, level: int, *, levels: int) -> None:
+        self._plan = plan
+        self._level = level
+        super().__init__(i, tree_layout(plan, level), levels=levels)
+
+    def compress(self, m: Module, nodes: dict[int, Value], after: int) -> None:
+        """Build the adders up to the level, and drive the output with what is alive there."""
+        tree = self._plan.tree
+        values = tree.build(m, nodes, after, self._level)
+        alive = tree.alive(self._level, self._plan.rows)
+        m.d.comb += self.o.bits.eq(Cat(values[node] for node in alive))
+
+
+class Products(TreeStep):
+    """`ProductLane` for each pair of codes, and the sum of the exponents."""
+
+    def __init__(self, plan: SumPlan, block: int) -> None:
+        super().__init__(plan, pair_layout(block), plan.level, levels=plan.level)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.a.exponent + self.i.b.exponent)
-        pairs = zip(self.i.a.codes, self.i.b.codes, strict=True)
-        for index, (a, b) in enumerate(pairs):
+        bits: list[Value] = []
+        for index, (a, b) in enumerate(zip(self.i.a.codes, self.i.b.codes, strict=True)):
             lane = m.submodules[f"lane{index}"] = ProductLane()
-            m.d.comb += [lane.a.eq(a), lane.b.eq(b), self.o.terms[index].eq(lane.product)]
+            m.d.comb += [lane.a.eq(a), lane.b.eq(b)]
+            bits += [*lane.bits, lane.sign]
+        self.compress(m, dict(enumerate(bits)), 0)
         return m
 
 
-class AddPairs(Step):
-    """One level of the adder tree: half as many terms, one bit wider."""
+class Compress(TreeStep):
+    """Some levels of the compressor tree."""
 
-    def __init__(self, count: int, width: int) -> None:
-        super().__init__(terms_layout(count, width), terms_layout(count // 2, width + 1), levels=8)
+    def __init__(self, plan: SumPlan, after: int, to: int) -> None:
+        self._after = after
+        super().__init__(plan, tree_layout(plan, after), to, levels=to - after)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adders."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.exponent)
-        for index, total in enumerate(self.o.terms):
-            m.d.comb += total.eq(self.i.terms[2 * index] + self.i.terms[2 * index + 1])
+        alive = self._plan.tree.alive(self._after, self._plan.rows)
+        self.compress(m, dict(zip(alive, self.i.bits, strict=True)), self._after)
         return m
 
 
-class LastPair(Step):
-    """The last level of the adder tree, whose result is the sum."""
+class AddRows(Step):
+    """The two numbers that the tree leaves become one."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__(terms_layout(2, width), sum_layout, levels=9)
+    def __init__(self, plan: SumPlan) -> None:
+        self._plan = plan
+        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adder."""
         m = Module()
-        m.d.comb += [
-            self.o.sum.eq(self.i.terms[0] + self.i.terms[1]),
-            self.o.exponent.eq(self.i.exponent),
-        ]
+        plan = self._plan
+        alive = plan.tree.alive(plan.deepest, plan.rows)
+        nodes = dict(zip(alive, self.i.bits, strict=True))
+        columns = [[value_of(bit, nodes) for bit in column] for column in plan.rows]
+        first, second = (
+            Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
+            for row in range(2)
+        )
+        m.d.comb += [self.o.sum.eq(first + second), self.o.exponent.eq(self.i.exponent)]
         return m
 
 
 def block_dot_steps(block: int) -> list[Step]:
     """The steps of a block dot product, from a pair of blocks to `sum_layout`."""
-    steps: list[Step] = [Products(block)]
-    count, width = block, PRODUCT_BITS + 1
-    while count > 2:
-        steps.append(AddPairs(count, width))
-        count, width = count // 2, width + 1
-    return [*steps, LastPair(width)]
+    plan = SumPlan(block)
+    cuts = [*range(plan.level, plan.deepest, LEVELS_A_STEP), plan.deepest]
+    compress = [Compress(plan, after, to) for after, to in pairwise(cuts)]
+    return [Products(plan, block), *compress, AddRows(plan)]
 
 
 class BlockDot(Pipeline):
     """Multiplies a pair of dense blocks in each cycle; the result is exact and cannot overflow.
 
+    The products and their sum are one compressor tree, with the signs folded in as inversions and
+    one adder at its end.
+
     Args:
         block: values in a block: 8, 16 or 32.
-        stages: ranks of registers, 0 to log2(block) + 2.
+        stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: docs/format.md, "Block dot product".
     """

@@ -1,8 +1,16 @@
-"""Decoder: a dense AXS-6 block becomes floating-point values."""
+"""Decoder: a dense AXS-6 block becomes floating-point values.
 
+m / 31 is 0.mmm... with the five bits of m for ever; place p is worth 2^-(p + 1). A normal value
+with z leading zeros has the fraction from place z + 1 on and the exponent field E - 1 - z. Where
+that field would be below 1, the value is subnormal and its fraction starts at place E - 1. So the
+fraction starts at the smaller of the two places, and is five bits, turned and repeated.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +18,6 @@ from axs6.golden.spec import (
     EXPONENT_BITS,
     EXPONENT_MAX,
     MAGNITUDE_BITS,
-    MAGNITUDE_MAX,
     OUTPUT_FORMATS,
     FloatFormat,
     check_block_size,
@@ -18,156 +25,172 @@ from axs6.golden.spec import (
 from axs6.hw.layouts import block_layout, code_layout, values_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step
-from axs6.hw.trees import leading_zeros
+from axs6.hw.trees import any_of
+
+PLACES = MAGNITUDE_BITS + 1
+"""A normal fraction starts at place 1 to 5. Place 0 stands for m = 31, a power of two."""
+
+LOW_BITS = 3
+"""Bits of an exponent field that differ between all places; the others differ by a borrow."""
+
+scale_layout = data.StructLayout(
+    {
+        "low": data.ArrayLayout(LOW_BITS, PLACES),
+        "borrow": PLACES - 1,
+        "high": EXPONENT_BITS - LOW_BITS,
+        "high_less_one": EXPONENT_BITS - LOW_BITS,
+        "reaches": PLACES,
+        "highest": 1,
+    }
+)
+"""What the shared exponent E means for all lanes.
+
+A fraction from place k on has the exponent field E - k where `reaches[k]`, E > k: `low[k]` and
+`high`, or `high_less_one` where `borrow[k - 1]`. `highest` is E = 255.
+"""
+
+turned_layout = data.StructLayout(
+    {"places": MAGNITUDE_BITS, "field": EXPONENT_BITS, "sign": 1, "power": 1}
+)
+"""The first five places of the fraction, the first one lowest; the exponent field; the sign; and
+whether m is 31."""
 
 
-def _selected_layout(fmt: FloatFormat) -> data.StructLayout:
-    return data.StructLayout(
-        {"pattern": fmt.width - 1, "round_up": 1, "sign": 1, "one": 1, "zero": 1}
+class Scale(Step):
+    """The tables of `scale_layout` from the shared exponent."""
+
+    def __init__(self, block: int) -> None:
+        o = data.StructLayout(
+            {"scale": scale_layout, "codes": data.ArrayLayout(code_layout, block)}
+        )
+        super().__init__(block_layout(block), o, levels=7)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the subtracters and comparisons."""
+        m = Module()
+        E, scale = self.i.exponent, self.o.scale
+        highest = E == EXPONENT_MAX
+        m.d.comb += [
+            scale.highest.eq(highest),
+            scale.reaches.eq(Cat(place < E for place in range(PLACES))),
+            scale.high.eq(E[LOW_BITS:]),
+            scale.high_less_one.eq(E[LOW_BITS:] - 1),
+            scale.low[0].eq(E[:LOW_BITS] - highest),
+            scale.borrow.eq(Cat(E[:LOW_BITS] < place for place in range(1, PLACES))),
+        ]
+        m.d.comb += [scale.low[k].eq(E[:LOW_BITS] - k) for k in range(1, PLACES)]
+        m.d.comb += [o.eq(i) for i, o in zip(self.i.codes, self.o.codes, strict=True)]
+        return m
+
+
+class TurnLane(wiring.Component):
+    """The exponent field of a value, and the five places that its fraction repeats."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"scale": In(scale_layout), "code": In(code_layout), "turned": Out(turned_layout)}
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the search for the first place and the two selections that it makes."""
+        m = Module()
+        magnitude, scale, turned = self.code.magnitude, self.scale, self.turned
+        zeros = [~magnitude[-k:].any() if k else Const(1, 1) for k in range(PLACES)]
+        reached = [zeros[place - 1] & scale.reaches[place] for place in range(1, PLACES)]
+        normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
+        normal[0] = normal[0] & ~turned.power
+        uses = [turned.power, *normal]
+        borrow = Cat(Const(0, 1), scale.borrow)
+        borrows, stays = (Cat(uses) & borrow).any(), (Cat(uses) & ~borrow).any()
+        highs = [scale.high_less_one, scale.high]
+        m.d.comb += [
+            turned.sign.eq(self.code.sign),
+            turned.power.eq(magnitude.all()),
+            turned.field.eq(Cat(chosen(uses, scale.low), chosen([borrows, stays], highs))),
+        ]
+        limits = [scale.reaches[0], *reached, Const(0, 1)]
+        starts = [here & ~further for here, further in pairwise(limits)]
+        starts[0] = starts[0] | starts.pop()
+        starts[-1] = starts[-1] | ~scale.reaches[0]
+        turns = [magnitude.rotate_left(place)[::-1] for place in range(MAGNITUDE_BITS)]
+        m.d.comb += turned.places.eq(chosen(starts, turns))
+        return m
+
+
+def chosen(uses: Sequence[Value], values: Iterable[Value]) -> Value:
+    """The value whose `use` is set, 0 if none is."""
+    return any_of(
+        [value & use.replicate(len(value)) for use, value in zip(uses, values, strict=True)]
     )
 
 
-def _places(magnitude: Value, first: int, count: int) -> Value:
-    """Binary places `first` to `first + count - 1` of m / 31, as an integer.
-
-    m / 31 is 0.mmm... with the five bits of m for ever; place 0 is worth one half.
-    """
-    last = first + count - 1
-    return Cat(magnitude[-1 - place % MAGNITUDE_BITS] for place in range(last, first - 1, -1))
-
-
-class SelectLane(wiring.Component):
-    """The unrounded pattern of a value: exponent field and fraction, and the bit below them.
-
-    A normal value takes the places of m / 31 from its first one; a subnormal one takes as many
-    places as its exponent says. `one` marks m = 31, whose value is a power of two.
-    """
-
-    def __init__(self, fmt: FloatFormat) -> None:
-        self._fmt = fmt
-        super().__init__(
-            {
-                "exponent": In(EXPONENT_BITS),
-                "code": In(code_layout),
-                "selected": Out(_selected_layout(fmt)),
-            }
-        )
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the two selections, by leading zeros and by exponent."""
-        m = Module()
-        fraction_bits = self._fmt.fraction_bits
-        magnitude = self.code.magnitude
-        out = self.selected
-        zeros = leading_zeros(m, magnitude)
-        m.d.comb += [
-            out.sign.eq(self.code.sign),
-            out.one.eq(magnitude == MAGNITUDE_MAX),
-            out.zero.eq(magnitude == 0),
-        ]
-        normal = Signal(fraction_bits)
-        normal_next = Signal()
-        with m.Switch(zeros):
-            for count in range(MAGNITUDE_BITS):
-                with m.Case(count):
-                    m.d.comb += [
-                        normal.eq(_places(magnitude, count + 1, fraction_bits)),
-                        normal_next.eq(_places(magnitude, count + 1 + fraction_bits, 1)),
-                    ]
-        with m.If(self.exponent > zeros + 1):
-            m.d.comb += [
-                out.pattern.eq(Cat(normal, (self.exponent - 1 - zeros)[:EXPONENT_BITS])),
-                out.round_up.eq(normal_next),
-            ]
-        with m.Else(), m.Switch(self.exponent):
-            for exponent in range(MAGNITUDE_BITS + 1):
-                with m.Case(exponent):
-                    count = exponent + fraction_bits - 1
-                    m.d.comb += [
-                        out.pattern.eq(_places(magnitude, 0, count)),
-                        out.round_up.eq(_places(magnitude, count, 1)),
-                    ]
-        return m
-
-
 class RoundLane(wiring.Component):
-    """The rounded value.
+    """The value, rounded to nearest even.
 
     Five places in a row of m / 31 are never all ones unless m = 31, so a carry ends within the
-    lowest five bits.
+    lowest five bits; and the places go on for ever, so there is no tie.
     """
 
     def __init__(self, fmt: FloatFormat) -> None:
         self._fmt = fmt
         super().__init__(
-            {
-                "exponent": In(EXPONENT_BITS),
-                "selected": In(_selected_layout(fmt)),
-                "value": Out(fmt.width),
-            }
+            {"scale": In(scale_layout), "turned": In(turned_layout), "value": Out(fmt.width)}
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the five-bit increment and the power of two."""
+        """Build the five-bit increment and the powers of two."""
         m = Module()
-        fmt, x = self._fmt, self.selected
-        low = (x.pattern[:MAGNITUDE_BITS] + x.round_up)[:MAGNITUDE_BITS]
-        rounded = Cat(low, x.pattern[MAGNITUDE_BITS:])
-        power = Signal(fmt.width - 1)
-        with m.If(self.exponent == EXPONENT_MAX):
-            m.d.comb += power.eq(fmt.max_finite)
-        with m.Elif(self.exponent == 0):
-            m.d.comb += power.eq(1 << (fmt.fraction_bits - 1))
-        with m.Else():
-            m.d.comb += power.eq(self.exponent << fmt.fraction_bits)
-        magnitude = Mux(x.zero, 0, Mux(x.one, power, rounded))
-        m.d.comb += self.value.eq(Cat(magnitude[: fmt.width - 1], x.sign))
+        turned, scale = self.turned, self.scale
+        count = self._fmt.fraction_bits
+        exact = turned.power & ~scale.highest
+        places = Signal(MAGNITUDE_BITS)
+        low = Signal(MAGNITUDE_BITS)
+        fraction = [places[index % MAGNITUDE_BITS] for index in reversed(range(count))]
+        up = places[count % MAGNITUDE_BITS] & ~turned.power
+        top = Mux(scale.reaches[0], fraction[-1], exact)
+        m.d.comb += [
+            places.eq(turned.places & ~exact.replicate(MAGNITUDE_BITS)),
+            low.eq(Cat(fraction[:MAGNITUDE_BITS]) + up),
+            self.value.eq(Cat(low, fraction[MAGNITUDE_BITS:-1], top, turned.field, turned.sign)),
+        ]
         return m
 
 
-class Select(Step):
-    """`SelectLane` for each lane."""
+class Turn(Step):
+    """`TurnLane` for each lane."""
 
-    def __init__(self, block: int, fmt: FloatFormat) -> None:
-        self._fmt = fmt
-        o = data.StructLayout(
-            {
-                "exponent": EXPONENT_BITS,
-                "lanes": data.ArrayLayout(_selected_layout(fmt), block),
-            }
-        )
-        super().__init__(block_layout(block), o, levels=12)
+    def __init__(self, i: data.StructLayout) -> None:
+        block = i["codes"].shape.length
+        lanes = data.ArrayLayout(turned_layout, block)
+        super().__init__(i, data.StructLayout({"scale": scale_layout, "lanes": lanes}), levels=7)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
-        m.d.comb += self.o.exponent.eq(self.i.exponent)
-        for index, (code, selected) in enumerate(zip(self.i.codes, self.o.lanes, strict=True)):
-            lane = m.submodules[f"lane{index}"] = SelectLane(self._fmt)
-            m.d.comb += [
-                lane.exponent.eq(self.i.exponent),
-                lane.code.eq(code),
-                selected.eq(lane.selected),
-            ]
+        m.d.comb += self.o.scale.eq(self.i.scale)
+        for index, (code, turned) in enumerate(zip(self.i.codes, self.o.lanes, strict=True)):
+            lane = m.submodules[f"lane{index}"] = TurnLane()
+            m.d.comb += [lane.scale.eq(self.i.scale), lane.code.eq(code), turned.eq(lane.turned)]
         return m
 
 
 class Round(Step):
     """`RoundLane` for each lane."""
 
-    def __init__(self, block: int, fmt: FloatFormat, i: data.StructLayout) -> None:
+    def __init__(self, fmt: FloatFormat, i: data.StructLayout) -> None:
         self._fmt = fmt
+        block = i["lanes"].shape.length
         super().__init__(i, values_layout(block, fmt), levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
-        for index, selected in enumerate(self.i.lanes):
+        for index, (turned, value) in enumerate(zip(self.i.lanes, self.o.values, strict=True)):
             lane = m.submodules[f"lane{index}"] = RoundLane(self._fmt)
             m.d.comb += [
-                lane.exponent.eq(self.i.exponent),
-                lane.selected.eq(selected),
-                self.o.values[index].eq(lane.value),
+                lane.scale.eq(self.i.scale),
+                lane.turned.eq(turned),
+                value.eq(lane.value),
             ]
         return m
 
@@ -181,7 +204,7 @@ class Decoder(Pipeline):
     Args:
         block: values in a block: 8, 16 or 32.
         format: of the values: "fp32" or "bf16".
-        stages: ranks of registers, 0 to 3.
+        stages: ranks of registers, 0 to 4.
 
     Latency is `stages` cycles, interval 1. Source: specification section 6, docs/format.md.
     """
@@ -189,5 +212,6 @@ class Decoder(Pipeline):
     def __init__(self, block: int = 32, format: str = "fp32", stages: int = 0) -> None:
         block = check_block_size(block)
         fmt = float_format(format, OUTPUT_FORMATS)
-        select = Select(block, fmt)
-        super().__init__([select, Round(block, fmt, select.o.shape())], stages)
+        scale = Scale(block)
+        turn = Turn(scale.o.shape())
+        super().__init__([scale, turn, Round(fmt, turn.o.shape())], stages)

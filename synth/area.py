@@ -31,6 +31,9 @@ def area(
     *,
     target: str = "generic",
     liberty: Path | None = None,
+    optimise: str = "area",
+    adder_cells: bool = False,
+    fmax: bool = False,
     timeout: float = 600,
 ) -> AreaReport:
     """Synthesise a design with Yosys, without timing constraints, and report what it takes.

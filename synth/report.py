@@ -1,6 +1,6 @@
 """What an area report holds."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -54,10 +54,54 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """How fast a mapped design is.
+
+    `model` says in words what the figures rest on. `delay_ps` is the longest path: from the clock
+    edge or an input port, to a register (its setup time included) or an output port. `levels`
+    counts its cells, and `start` and `end` name its ends. `fmax_mhz` is the clock that this path
+    allows where the design has registers, ports counting as registered elsewhere without delay.
+    None stands for what the target's model does not give.
+    """
+
+    model: str
+    delay_ps: float | None = None
+    levels: int | None = None
+    fmax_mhz: float | None = None
+    start: str | None = None
+    end: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries for JSON, keys in a fixed order."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What place and route says: the device, the seed, and its cells by type.
+
+    `used` and `available` count the same types; the registers around the unit that make its ports
+    registered are among those used.
+    """
+
+    device: str
+    seed: int
+    used: dict[str, int]
+    available: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries for JSON, keys in a fixed order."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class AreaReport:
     """The area of one design on one target.
 
-    `target` is the target's name or `liberty`, and `library` the file of the latter. `total` comes
+    `target` is the target's name or `liberty`, and `library` the file of the latter. `optimise` is
+    what the gates were mapped for, and `adder_cells` says whether full and half adders became
+    cells of the library. `timing` is None where only place and route would give it and was not
+    asked for; `placement` is what the latter said. `total` comes
     from the flattened design. `unflattened` and `parts` come from a second run that keeps the
     hierarchy: the parts add up to `unflattened` together with the logic between them, and not
     exactly to `total`, because flattening optimises over the borders of modules. `tools` maps the
@@ -71,6 +115,10 @@ class AreaReport:
     unflattened: Resources
     parts: tuple[Part, ...]
     tools: dict[str, str]
+    optimise: str = "area"
+    adder_cells: bool = False
+    timing: Timing | None = None
+    placement: Placement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries for JSON, keys in a fixed order."""
@@ -78,6 +126,10 @@ class AreaReport:
             "top": self.top,
             "target": self.target,
             "library": self.library,
+            "optimise": self.optimise,
+            "adder_cells": self.adder_cells,
+            "timing": self.timing.to_dict() if self.timing else None,
+            "placement": self.placement.to_dict() if self.placement else None,
             "total": self.total.to_dict(),
             "unflattened": self.unflattened.to_dict(),
             "parts": [part.to_dict() for part in self.parts],

@@ -1,0 +1,139 @@
+"""The largest exponent field of a block, and how far below it each lane is.
+
+Fields are looked at from their highest bit: where a lane that may still be the largest has a one,
+those with a zero drop out. Each lane keeps its distance from the largest so far as far as it
+matters: none, one, or more.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib import data
+
+from axs6.hw.pipeline import Step
+from axs6.hw.trees import any_of
+
+DISTANCE_BITS = 3
+"""Distances below 8 are told apart, the others are all the same."""
+
+BITS_A_STEP = 2
+
+
+def search_layout(block: int, width: int, left: int, rest: data.StructLayout) -> data.StructLayout:
+    """State of the search with `left` bits of each field to go, and what passes by.
+
+    At its begin, `equal` says which lanes take part in it.
+    """
+    lane = {"field": left, "equal": 1} | ({} if left == width else {"behind": 1})
+    lanes = data.ArrayLayout(data.StructLayout(lane), block)
+    found = {} if left == width else {"found": width - left}
+    return data.StructLayout({"lanes": lanes, **found, "rest": rest})
+
+
+def distances_layout(block: int, width: int, rest: data.StructLayout) -> data.StructLayout:
+    """The largest field; each lane's distance from it, and whether that is below 8.
+
+    A lane that takes no part is never `close`.
+    """
+    lane = data.StructLayout({"distance": DISTANCE_BITS, "close": 1})
+    return data.StructLayout(
+        {"largest": width, "lanes": data.ArrayLayout(lane, block), "rest": rest}
+    )
+
+
+def search(m: Module, bits: Sequence[Value], equal: Sequence[Value]) -> tuple[Value, list[Value]]:
+    """The largest of one bit among equal lanes, and the lanes that are still equal."""
+    one = Signal(name="one")
+    m.d.comb += one.eq(any_of([bit & e for bit, e in zip(bits, equal, strict=True)]))
+    left = [Signal(name=f"equal{index}") for index in range(len(bits))]
+    for still, bit, e in zip(left, bits, equal, strict=True):
+        m.d.comb += still.eq(e & (bit | ~one))
+    return one, left
+
+
+class SearchHigh(Step):
+    """Looks at the next bits of all fields.
+
+    `equal` stays set in lanes that equal the largest field so far, `behind` in those that are one
+    less.
+    """
+
+    def __init__(
+        self, block: int, width: int, left: int, bits: int, rest: data.StructLayout
+    ) -> None:
+        self._bits = bits
+        i, o = (search_layout(block, width, each, rest) for each in (left, left - bits))
+        super().__init__(i, o, levels=7 * bits)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparisons, bit by bit."""
+        m = Module()
+        lanes = self.i.lanes
+        first = "found" not in dict(self.i.shape())
+        equal = [lane.equal for lane in lanes]
+        behind = [Const(0, 1) if first else lane.behind for lane in lanes]
+        found: Value = Cat() if first else self.i.found
+        for index in range(self._bits):
+            bits = [lane.field[-1 - index] for lane in lanes]
+            one, still = search(m, bits, equal)
+            behind = [
+                (e & one & ~bit) | (b & bit & ~one)
+                for e, b, bit in zip(equal, behind, bits, strict=True)
+            ]
+            equal, found = still, Cat(one, found)
+        for lane, o, e, b in zip(lanes, self.o.lanes, equal, behind, strict=True):
+            m.d.comb += [o.field.eq(lane.field), o.equal.eq(e), o.behind.eq(b)]
+        m.d.comb += [self.o.found.eq(found), self.o.rest.eq(self.i.rest)]
+        return m
+
+
+class SearchLow(Step):
+    """Looks at the lowest bits, and subtracts them in each lane."""
+
+    def __init__(self, block: int, width: int, rest: data.StructLayout) -> None:
+        super().__init__(
+            search_layout(block, width, DISTANCE_BITS, rest),
+            distances_layout(block, width, rest),
+            levels=7 * DISTANCE_BITS + 5,
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparisons and the subtracters."""
+        m = Module()
+        lanes = self.i.lanes
+        equal: list[Value] = [lane.equal for lane in lanes]
+        found: Value = Cat()
+        for index in reversed(range(DISTANCE_BITS)):
+            one, equal = search(m, [lane.field[index] for lane in lanes], equal)
+            found = Cat(one, found)
+        low = Signal(DISTANCE_BITS)
+        m.d.comb += [
+            low.eq(found),
+            self.o.largest.eq(Cat(low, self.i.found)),
+            self.o.rest.eq(self.i.rest),
+        ]
+        for index, (lane, o) in enumerate(zip(lanes, self.o.lanes, strict=True)):
+            difference = Signal(DISTANCE_BITS + 1, name=f"difference{index}")
+            m.d.comb += [
+                difference.eq(low - lane.field),
+                o.distance.eq(difference),
+                o.close.eq(lane.equal | (lane.behind & difference[-1])),
+            ]
+        return m
+
+
+def search_steps(block: int, width: int, rest: data.StructLayout) -> list[Step]:
+    """Steps from `search_layout` with all bits to go, to `distances_layout`.
+
+    Args:
+        block: lanes.
+        width: of a field, more than 3 bits.
+        rest: what passes by.
+    """
+    starts = range(width, DISTANCE_BITS, -BITS_A_STEP)
+    high = [
+        SearchHigh(block, width, left, min(BITS_A_STEP, left - DISTANCE_BITS), rest)
+        for left in starts
+    ]
+    return [*high, SearchLow(block, width, rest)]

@@ -1,0 +1,258 @@
+"""Cells of a Liberty library: areas, pins, functions and the tables of their delays.
+
+Delays and slews are in picoseconds, capacitances in femtofarads, areas in the library's units.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from axs6.synth.errors import SynthesisError
+from axs6.synth.functions import truth_table
+from axs6.synth.liberty import Group, parse
+
+EDGES = ("rise", "fall")
+_TIME = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
+_CAPACITANCE = {"pf": 1e3, "ff": 1.0, "nf": 1e6}
+_SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_transition")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table over slew (ps) and load (fF) or, for a setup time, over slew alone.
+
+    Values between the points are interpolated, those beyond them extrapolated, linearly.
+    """
+
+    slews: tuple[float, ...]
+    loads: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+
+    def at(self, slew: float, load: float) -> float:
+        """Return the value in picoseconds."""
+        i, s = _segment(self.slews, slew)
+        j, t = _segment(self.loads, load)
+        low, high = self.values[i], self.values[i + 1] if s else self.values[i]
+        k = j + 1 if t else j
+        first = low[j] + t * (low[k] - low[j])
+        second = high[j] + t * (high[k] - high[j])
+        return first + s * (second - first)
+
+
+def _segment(points: Sequence[float], x: float) -> tuple[int, float]:
+    """Return where x lies: the point before it and the fraction of the way to the next."""
+    if len(points) == 1:
+        return 0, 0.0
+    i = min(max(bisect_right(points, x), 1), len(points) - 1) - 1
+    return i, (x - points[i]) / (points[i + 1] - points[i])
+
+
+@dataclass(frozen=True)
+class Arc:
+    """From an input pin to an output pin: the tables of delay and slew for each output edge.
+
+    `sense` is `positive_unate`, `negative_unate` or `non_unate`.
+    """
+
+    source: str
+    output: str
+    sense: str
+    delay: Mapping[str, Table]
+    slew: Mapping[str, Table]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: `inputs` maps pins to capacitances, `functions` outputs to expressions.
+
+    `arcs` are those through a gate, or from a register's clock to its outputs; `setups` the setup
+    times of a register's inputs, by the edge of the input.
+    """
+
+    name: str
+    area: float
+    inputs: Mapping[str, float]
+    functions: Mapping[str, str]
+    is_register: bool
+    dont_use: bool
+    arcs: tuple[Arc, ...] = ()
+    setups: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
+
+    def truth(self, output: str) -> int | None:
+        """Return the truth table of an output over the inputs, None for one that has state."""
+        if self.is_register:
+            return None
+        return truth_table(self.functions[output], tuple(self.inputs))
+
+
+@dataclass(frozen=True)
+class CellLibrary:
+    """A library's name and cells."""
+
+    name: str
+    cells: Mapping[str, Cell]
+
+    @cached_property
+    def inverter(self) -> Cell | None:
+        """The smallest inverter."""
+        return self.smallest(1, 0b01)
+
+    @cached_property
+    def buffer(self) -> Cell | None:
+        """The smallest buffer."""
+        return self.smallest(1, 0b10)
+
+    def smallest(self, inputs: int, truth: int) -> Cell | None:
+        """Return the smallest gate of one output with this truth table; of equals, by name."""
+        fitting = [
+            cell
+            for cell in self.cells.values()
+            if len(cell.inputs) == inputs
+            and len(cell.functions) == 1
+            and not cell.dont_use
+            and cell.truth(next(iter(cell.functions))) == truth
+        ]
+        return min(fitting, key=lambda cell: (cell.area, cell.name), default=None)
+
+    def __getitem__(self, name: str) -> Cell:
+        """Return a cell.
+
+        Raises:
+            SynthesisError: there is none of this name.
+        """
+        if name not in self.cells:
+            raise SynthesisError(f"library {self.name} has no cell {name}")
+        return self.cells[name]
+
+
+def read_cells(path: Path) -> CellLibrary:
+    """Read the cells of a Liberty file.
+
+    Raises:
+        SynthesisError: the file cannot be read or is no Liberty file.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise SynthesisError(f"cannot read the library {path}: {error.strerror}") from None
+    return cell_library(text, f"library {path}")
+
+
+def cell_library(text: str, source: str) -> CellLibrary:
+    """Read the cells from the text of a Liberty file; `source` is for messages.
+
+    Raises:
+        SynthesisError: the text is no Liberty file.
+    """
+    library = parse(text, source)
+    reader = _Reader(library, source)
+    name = library.arguments[0] if library.arguments else source
+    return CellLibrary(name, {c.arguments[0]: reader.cell(c) for c in library.all("cell")})
+
+
+class _Reader:
+    """Turns groups into cells, in the units of this module."""
+
+    def __init__(self, library: Group, source: str) -> None:
+        self._source = source
+        self._time = _unit(library.attributes.get("time_unit", ("1ns",)), _TIME, source)
+        load = library.attributes.get("capacitive_load_unit", ("1", "pf"))
+        self._load = _unit(load, _CAPACITANCE, source)
+        self._templates = {
+            group.arguments[0]: group for group in library.groups if "template" in group.kind
+        }
+
+    def cell(self, group: Group) -> Cell:
+        pins = {pin.arguments[0]: pin for pin in group.all("pin")}
+        inputs = {n: pin for n, pin in pins.items() if pin.text("direction") == "input"}
+        outputs = {n: pin for n, pin in pins.items() if pin.text("direction") == "output"}
+        register = any(g.kind in ("ff", "latch", "statetable") for g in group.groups)
+        arcs = [
+            arc
+            for name, pin in outputs.items()
+            for timing in pin.all("timing")
+            for arc in self._arcs(name, timing, register)
+        ]
+        setups = {name: self._setups(pin) for name, pin in inputs.items()}
+        return Cell(
+            group.arguments[0],
+            group.number("area"),
+            {name: self._load * pin.number("capacitance") for name, pin in inputs.items()},
+            {name: pin.text("function") for name, pin in outputs.items()},
+            register,
+            group.text("dont_use") == "true",
+            tuple(arcs),
+            {name: setup for name, setup in setups.items() if setup},
+        )
+
+    def _arcs(self, output: str, timing: Group, register: bool) -> list[Arc]:
+        kind = timing.text("timing_type", "combinational")
+        if kind not in (("rising_edge", "falling_edge") if register else ("combinational",)):
+            return []
+        delay = {e: self._table(t) for e in EDGES for t in timing.all(f"cell_{e}")}
+        slew = {e: self._table(t) for e in EDGES for t in timing.all(f"{e}_transition")}
+        sense = timing.text("timing_sense", "non_unate")
+        sources = timing.text("related_pin").split()
+        return [Arc(pin, output, sense, delay, slew) for pin in sources]
+
+    def _setups(self, pin: Group) -> dict[str, Table]:
+        setups = [t for t in pin.all("timing") if t.text("timing_type").startswith("setup_")]
+        return {
+            e: self._table(t)
+            for timing in setups
+            for e in EDGES
+            for t in timing.all(f"{e}_constraint")
+        }
+
+    def _table(self, group: Group) -> Table:
+        """Read a table; one of a setup time loses the axis of the clock's slew to its start."""
+        template = self._templates.get(group.arguments[0] if group.arguments else "")
+        axes: list[tuple[str, list[float]]] = []
+        for k in (1, 2):
+            variable = template.text(f"variable_{k}") if template else ""
+            index = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
+            if variable:
+                axes.append((variable, self._numbers(index)))
+        rows = [self._numbers(row) for row in group.attributes.get("values", ("0",))]
+        values = [value for row in rows for value in row]
+        if len(axes) == 2 and axes[0][0] not in _SLEWS:
+            columns = len(axes[1][1])
+            values = [v for c in range(columns) for v in values[c::columns]]
+            axes.reverse()
+        slews, loads = [0.0], [0.0]
+        for variable, index in axes:
+            if variable in _SLEWS:
+                slews = [self._time * x for x in index]
+            elif variable == "total_output_net_capacitance":
+                loads = [self._load * x for x in index]
+            else:
+                values, loads = values[:: len(index)], [0.0]
+        if len(values) != len(slews) * len(loads):
+            raise SynthesisError(
+                f"{self._source} has a table of {len(values)} values where its "
+                f"axes need {len(slews) * len(loads)}"
+            )
+        scaled = [self._time * value for value in values]
+        width = len(loads)
+        table = tuple(tuple(scaled[k : k + width]) for k in range(0, len(scaled), width))
+        return Table(tuple(slews), tuple(loads), table)
+
+    def _numbers(self, text: str) -> list[float]:
+        try:
+            return [float(word) for word in text.replace(",", " ").split()]
+        except ValueError:
+            raise SynthesisError(f"{self._source} has a table with {text!r} in it") from None
+
+
+def _unit(attribute: Sequence[str], scales: Mapping[str, float], source: str) -> float:
+    """Read `1ns` or `(1, pf)` as a factor."""
+    text = "".join(attribute).lower().replace(" ", "")
+    scale = scales.get(text[-2:])
+    try:
+        return float(text[:-2]) * scale if scale else float("nan") / 0
+    except (ValueError, ZeroDivisionError):
+        raise SynthesisError(
+            f"{source} has the unit {text!r}, which must be a number and one of {', '.join(scales)}"
+        ) from None

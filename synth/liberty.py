@@ -1,0 +1,110 @@
+"""A reader of Liberty files: the groups and attributes of a cell library, as nested objects.
+
+The syntax is that of the Liberty user guide: `group (arguments) { ... }`, `name : value ;` and
+`name (values) ;`. What the attributes mean is for `axs6.synth.cells` to say.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from axs6.synth.errors import SynthesisError
+
+_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"((?:[^"\\]|\\.)*)"|([{}();:,])|([^\s{}();:,"\\]+)', re.S)
+
+
+@dataclass
+class Group:
+    """A group: its kind (`cell`, `pin`, `timing`), its arguments and what it holds.
+
+    `attributes` maps a name to its values, as texts without quotes; of several with the same name
+    the last counts.
+    """
+
+    kind: str
+    arguments: tuple[str, ...]
+    attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: list["Group"] = field(default_factory=list)
+
+    def all(self, kind: str) -> Iterator["Group"]:
+        """Yield the groups of one kind, in the order of the file."""
+        return (group for group in self.groups if group.kind == kind)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return the first value of an attribute, or `default` where there is none."""
+        return self.attributes.get(name, (default,))[0]
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """Return an attribute as a number, or `default` where there is none.
+
+        Raises:
+            SynthesisError: it is there and is no number.
+        """
+        text = self.text(name, str(default))
+        try:
+            return float(text)
+        except ValueError:
+            raise SynthesisError(
+                f"{name} of {self.kind} {' '.join(self.arguments)} must be a number, not {text!r}"
+            ) from None
+
+
+def parse(text: str, source: str) -> Group:
+    """Read the text of a Liberty file into its `library` group.
+
+    Args:
+        text: what the file holds.
+        source: the file, for messages.
+
+    Raises:
+        SynthesisError: the text is not of this syntax or ends early.
+    """
+    tokens = _tokens(text)
+    kind, arguments = next(tokens, ("", "")), []
+    for token in tokens:
+        if token == ("{", ""):
+            break
+        if not token[0]:
+            arguments.append(token[1])
+    library = Group(kind[1], tuple(arguments))
+    if library.kind != "library" or not _fill(library, tokens):
+        raise SynthesisError(f"{source} must be a Liberty file and is not, or ends early")
+    return library
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (punctuation, "") or ("", word or string)."""
+    for match in _TOKEN.finditer(text):
+        quoted, mark, word = match.groups()
+        if mark:
+            yield mark, ""
+        elif word is not None:
+            yield "", word
+        elif quoted is not None:
+            yield "", quoted.replace("\\\n", " ")
+
+
+def _fill(top: Group, tokens: Iterator[tuple[str, str]]) -> bool:
+    """Read statements into a group up to its closing brace; say whether that came."""
+    open_groups, words, colon = [top], [], False
+    for mark, word in tokens:
+        group = open_groups[-1]
+        if not mark:
+            words.append(word)
+        elif mark == ":":
+            colon = True
+        elif mark == "{" and words:
+            inner = Group(words[0], tuple(words[1:]))
+            group.groups.append(inner)
+            open_groups.append(inner)
+            words = []
+        elif mark in ";}":
+            if words:
+                rest = (" ".join(words[1:]),) if colon else tuple(words[1:])
+                group.attributes[words[0]] = rest or ("",)
+            words, colon = [], False
+            if mark == "}":
+                open_groups.pop()
+                if not open_groups:
+                    return True
+    return False

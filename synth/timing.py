@@ -1,0 +1,217 @@
+"""Timing of mapped netlists: the longest path, in cells of a library or in levels of gates.
+
+With a library this is static timing analysis as ABC's `stime` does it: rising and falling edges
+apart, the worst slew at each net, delays from the library's tables, no wire load. Unlike `stime` it
+goes on through registers and through the adder cells that ABC does not see: a path starts at an
+input port or, after the delay from the clock edge, at a register, and ends at an output port or,
+before the setup time, at a register. The clock is ideal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from axs6.synth import gates
+from axs6.synth.cells import EDGES, Arc, Cell, CellLibrary
+from axs6.synth.errors import SynthesisError
+from axs6.synth.graph import Instance, Net, Netlist
+from axs6.synth.report import Timing
+
+SKY130_LOAD = 33.4
+"""The load at outputs in femtofarads that published flows use with sky130."""
+
+_INVERTED = {"rise": "fall", "fall": "rise"}
+_CAUSES = {
+    "positive_unate": lambda edge: (edge,),
+    "negative_unate": lambda edge: (_INVERTED[edge],),
+    "non_unate": lambda edge: EDGES,
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is around a unit: the cell that drives each input, and the load at each output in fF."""
+
+    driver: Cell
+    load: float
+
+
+def surroundings(library: CellLibrary) -> Surroundings:
+    """Return what is assumed around a unit in a library.
+
+    The driver is the smallest buffer, or the smallest inverter where there is no buffer. The load
+    is `SKY130_LOAD` for libraries of that process, else four inputs of the smallest inverter.
+
+    Raises:
+        SynthesisError: the library has neither.
+    """
+    driver = library.buffer or library.inverter
+    if driver is None or library.inverter is None:
+        raise SynthesisError(f"library {library.name} must have an inverter and has none")
+    (capacitance,) = library.inverter.inputs.values()
+    load = SKY130_LOAD if library.name.startswith("sky130") else 4 * capacitance
+    return Surroundings(driver, load)
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """When and with which slew an edge comes at a net, after how many cells, from where."""
+
+    time: float
+    slew: float
+    levels: int
+    start: str
+
+
+def library_timing(module: Mapping[str, Any], library: CellLibrary, model: str) -> Timing:
+    """Return the longest path of a flat module of library cells.
+
+    Args:
+        module: of a Yosys JSON netlist.
+        library: the cells.
+        model: what the report is to say of the library.
+
+    Raises:
+        SynthesisError: a cell is not in the library, or gates drive each other in a loop.
+    """
+    around = surroundings(library)
+    netlist = Netlist(module, lambda cell, pin: _direction(library[cell], pin))
+    arrivals = _arrivals(netlist, library, around)
+    ends = [
+        (*_latest(arrivals[net]), name)
+        for net, name in netlist.outputs.items()
+        if arrivals.get(net)
+    ]
+    registers = False
+    for instance in netlist.instances:
+        cell = library[instance.cell]
+        registers |= cell.is_register
+        if cell.is_register:
+            ends += _at_register(netlist, instance, cell, arrivals)
+    model = (
+        f"{model}; inputs driven by {around.driver.name}, outputs loaded with {around.load:g} fF"
+    )
+    if not ends:
+        return Timing(model, 0.0, 0)
+    delay, last, end = max(ends, key=lambda found: found[0])
+    delay = round(delay, 3)
+    return Timing(
+        model,
+        delay,
+        last.levels,
+        round(1e6 / delay, 3) if registers and delay else None,
+        last.start,
+        end,
+    )
+
+
+def _direction(cell: Cell, pin: str) -> str:
+    return "input" if pin in cell.inputs else "output" if pin in cell.functions else "other"
+
+
+def _arrivals(
+    netlist: Netlist, library: CellLibrary, around: Surroundings
+) -> dict[Net, dict[str, _Arrival]]:
+    loads = {
+        net: sum(library[reader.cell].inputs[pin] for reader, pin in readers)
+        for net, readers in netlist.readers.items()
+    }
+    for net in netlist.outputs:
+        loads[net] = loads.get(net, 0.0) + around.load
+    arrivals: dict[Net, dict[str, _Arrival]] = {}
+    for net, name in netlist.inputs.items():
+        source = {edge: _Arrival(0.0, 0.0, -1, name) for edge in EDGES}
+        arrivals[net] = _through(around.driver.arcs, [source], loads.get(net, 0.0))
+    for instance in netlist.ordered(lambda cell: library[cell].is_register):
+        cell = library[instance.cell]
+        for pin, net in instance.outputs.items():
+            arcs, sources = [], []
+            for arc in cell.arcs:
+                if arc.output != pin or arc.source not in instance.inputs:
+                    continue
+                if cell.is_register:
+                    clock = _Arrival(0.0, 0.0, 0, netlist.name(net))
+                    source = dict.fromkeys(EDGES, clock)
+                else:
+                    source = arrivals.get(instance.inputs[arc.source], {})
+                arcs.append(arc)
+                sources.append(source)
+            arrivals[net] = _through(arcs, sources, loads.get(net, 0.0))
+    return arrivals
+
+
+def _through(
+    arcs: "list[Arc] | tuple[Arc, ...]", sources: list[dict[str, _Arrival]], load: float
+) -> dict[str, _Arrival]:
+    """Return the arrivals behind a cell's arcs: the latest edge of each kind, the worst slew."""
+    found: dict[str, _Arrival] = {}
+    for arc, source in zip(
+        arcs, sources * len(arcs) if len(sources) == 1 else sources, strict=True
+    ):
+        for edge, table in arc.delay.items():
+            for cause in _CAUSES[arc.sense](edge):
+                before = source.get(cause)
+                if before is None:
+                    continue
+                time = before.time + table.at(before.slew, load)
+                slew = arc.slew[edge].at(before.slew, load)
+                best = found.get(edge)
+                if best is None or time > best.time:
+                    worst = max(slew, best.slew if best else 0.0)
+                    found[edge] = _Arrival(time, worst, before.levels + 1, before.start)
+                elif slew > best.slew:
+                    found[edge] = _Arrival(best.time, slew, best.levels, best.start)
+    return found
+
+
+def _latest(edges: Mapping[str, _Arrival]) -> tuple[float, _Arrival]:
+    last = max(edges.values(), key=lambda arrival: arrival.time)
+    return last.time, last
+
+
+def _at_register(
+    netlist: Netlist,
+    instance: Instance,
+    cell: Cell,
+    arrivals: Mapping[Net, Mapping[str, _Arrival]],
+) -> list[tuple[float, _Arrival, str]]:
+    """Return the paths that end at a register: when each must start before the clock edge."""
+    state = next(iter(instance.outputs.values()), None)
+    end = netlist.name(state) if state is not None else instance.name
+    return [
+        (arrival.time + table.at(arrival.slew, 0.0), arrival, end)
+        for pin, setup in cell.setups.items()
+        if pin in instance.inputs
+        for edge, table in setup.items()
+        if (arrival := arrivals.get(instance.inputs[pin], {}).get(edge)) is not None
+    ]
+
+
+def generic_timing(module: Mapping[str, Any]) -> Timing:
+    """Return the levels of gates on the longest path of a flat module of generic gates.
+
+    Raises:
+        SynthesisError: gates drive each other in a loop.
+    """
+    netlist = Netlist(module, lambda cell, pin: "output" if pin in "YQ" else "input")
+    levels: dict[Net, tuple[int, str]] = {net: (0, name) for net, name in netlist.inputs.items()}
+    is_register = lambda cell: not gates.is_gate(cell)  # noqa: E731
+    ends: list[tuple[int, str, str]] = []
+    for instance in netlist.ordered(is_register):
+        (net,) = instance.outputs.values()
+        if is_register(instance.cell):
+            levels[net] = (0, netlist.name(net))
+            continue
+        sources = [levels[n] for n in instance.inputs.values()]
+        most, start = max(sources, key=lambda source: source[0])
+        levels[net] = (most + 1, start)
+    ends += [(*levels[net], name) for net, name in netlist.outputs.items() if net in levels]
+    for instance in netlist.instances:
+        if is_register(instance.cell):
+            end = netlist.name(next(iter(instance.outputs.values())))
+            ends += [(*levels[net], end) for net in instance.inputs.values() if net in levels]
+    model = "levels of gates"
+    if not ends:
+        return Timing(model, levels=0)
+    most, start, end = max(ends, key=lambda found: found[0])
+    return Timing(model, levels=most, start=start, end=end)
