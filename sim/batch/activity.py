@@ -1,4 +1,4 @@
-"""How often the nets of a mapped netlist change from one clock cycle to the next, counted exactly."""
+"""How often each net of a mapped netlist changes from one clock cycle to the next, exactly."""
 
 import ctypes
 import json
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from axs6.hw.layouts import Field
 from axs6.sim.arrays import pointers, room
 from axs6.sim.batch.bits import with_bits
-from axs6.sim.batch.engine import GATE_OPTIONS, Column
+from axs6.sim.batch.engine import Column
 from axs6.sim.batch.model import INPUT, NETS, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import TOP, NetlistError
 from axs6.sim.batch.read import CLOCK, read_netlist
@@ -20,6 +20,9 @@ from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.stall import stall_header
 from axs6.sim.tools import ToolError
 from axs6.sim.words import check_items
+
+OPTIONS = ("-O0",)
+"""A run of thousands of items takes less time than any optimisation of thousands of gates."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class ActivityModel:
         ports = {INPUT: inputs, OUTPUT: outputs, NETS: [Field(NETS, 0, 1, False, (len(nets),))]}
         gates = with_bits(read_netlist(_watched(netlist, nets), ports))
         source = {SOURCE: model_source(gates, inputs, outputs), **runtime(), **stall_header()}
-        path = compiled("activity", "the batch simulator", source, GATE_OPTIONS)
+        path = compiled("activity", "the batch simulator", source, OPTIONS)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_lanes.restype = ctypes.c_int64
         self._library.axs6_activity.restype = ctypes.c_bool

@@ -7,6 +7,7 @@ from axs6.hw.layouts import Field
 from axs6.sim.batch.emit import Emitter, Function
 from axs6.sim.batch.function import NOINLINE, block, function, stored
 from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
+from axs6.sim.batch.parts import STEP_ARGUMENTS, PartEmitter
 from axs6.sim.batch.schedule import Group, schedule
 from axs6.sim.batch.values import Value, element_bits, unsigned
 
@@ -34,20 +35,24 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         NetlistError: a cell has no vector form.
     """
     functions: dict[Netlist, Function] = {}
-    nets = [f"V<8> nets[{len(netlist.outputs[NETS])}];"] if NETS in netlist.outputs else []
     for index, inner in enumerate(netlist.functions):
         functions[inner] = function(inner, f"f{index}", functions)
-    parts = [
+    watched = NETS in netlist.outputs
+    emitter = (PartEmitter if watched else Emitter)(_sources(netlist, inputs), functions)
+    lines = _step(emitter, netlist, outputs)
+    members, parts = [], []
+    if isinstance(emitter, PartEmitter):
+        members = [f"V<8> w[{emitter.stored}], nets[{len(netlist.outputs[NETS])}];"]
+        parts = emitter.parts
+    texts = [
         '#include "fields.hpp"',
         *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
         _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
-        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs) + nets),
+        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs) + members),
         block("static void reset(State& s)", _initials(netlist.registers)),
-        block(
-            f"static {NOINLINE} void step(State& s, const In& in, Out& out)",
-            _step(netlist, inputs, outputs, functions),
-        ),
+        *parts,
+        block(f"static {NOINLINE} void step({STEP_ARGUMENTS})", lines),
         block(
             "static inline void load(In& in, const void* const* arrays, "
             "const int32_t* const* index, const Rows& rows)",
@@ -57,18 +62,13 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
             "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
             _moves("store", "out", outputs, "rows"),
         ),
-        f'#include "{"activity" if nets else "stream"}.hpp"',
+        f'#include "{"activity" if watched else "stream"}.hpp"',
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(texts) + "\n"
 
 
-def _step(
-    netlist: Netlist,
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    functions: Mapping[Netlist, Function],
-) -> list[str]:
-    """One clock cycle: outputs and the registers' next values first, then the registers."""
+def _sources(netlist: Netlist, inputs: Sequence[Field]) -> dict[Word, Value]:
+    """Where the words that no cell drives are found."""
     values: dict[Word, Value] = {}
     for name in CONTROL_INPUTS:
         for word in netlist.inputs.get(name, []):
@@ -76,16 +76,18 @@ def _step(
     elements = [f"in.f{f}[{e}]" for f, field in enumerate(inputs) for e in range(field.count)]
     for word, text in zip(netlist.inputs[INPUT], elements, strict=True):
         values[word] = Value(text, element_bits(word.width), 0, (1 << word.width) - 1)
-    number = {register: index for index, register in enumerate(netlist.registers)}
-    for register, index in number.items():
+    for index, register in enumerate(netlist.registers):
         values[register.output] = stored(f"s.r{index}", register.output.width)
-    emitter = Emitter(values, functions)
+    return values
+
+
+def _step(emitter: Emitter, netlist: Netlist, outputs: Sequence[Field]) -> list[str]:
+    """One clock cycle: outputs and the registers' next values first, then the registers."""
+    number = {register: index for index, register in enumerate(netlist.registers)}
     always, *guarded = schedule(netlist, OUTPUT, "o__valid")
     commits = _group(emitter, always, number, netlist, outputs)
     for name in CONTROL_OUTPUTS:
         emitter.lines.append(f"out.{name} = {emitter.truth(netlist.outputs[name][0]).text};")
-    for index, net in enumerate(netlist.outputs.get(NETS, [])):
-        emitter.lines.append(f"out.nets[{index}] = {emitter.truth(net).text};")
     for index, group in enumerate(guarded):
         assert group.guard is not None
         active = _active(emitter, group.guard.operand, group.guard.high)
@@ -111,6 +113,9 @@ def _group(
     """Add a group's cells, payload and next values; return the statements that keep those."""
     for cell in group.cells:
         emitter.add(cell)
+    if group.guard is None:
+        for index, net in enumerate(netlist.outputs.get(NETS, [])):
+            emitter.state(f"out.nets[{index}] = {emitter.truth(net).text};")
     if group.outputs:
         emitter.lines += _results(emitter, netlist.outputs[OUTPUT], outputs)
     for register in group.registers:
