@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
-from axs6.golden.spec import CODE_BITS, INPUT_FORMATS
+from axs6.golden.spec import CODE_BITS
 from axs6.synth.errors import SynthesisError
 from axs6.synth.reference import LARGEST, quantise
 
@@ -134,8 +133,8 @@ def _turns(
     """Return the sequences, of which each product has a share by its work.
 
     The stream is that of an output-stationary tile: the blocks of a tile along K one after the
-    other, tiles row by row, `interleave` tiles in turn. Each sequence is a piece of it, LENGTH items
-    that follow one another, from the first block of a tile on; the pieces are evenly spaced.
+    other, tiles row by row, `interleave` tiles in turn. Each sequence is a piece of it, LENGTH
+    items that follow one another, from the first block of a tile on; the pieces are evenly spaced.
     """
     shapes = [
         (-(-len(p.a.values) // rows), -(-len(p.b.values) // columns), p.a.exponents.shape[1])

@@ -18,6 +18,12 @@ def run(
     *,
     parameters: dict[str, Any],
     timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Simulate the gates too and report their energy.")
+    ] = False,
+    stimulus: Annotated[
+        str | None, typer.Option(help="Data for --energy: digits (default) or random.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Synthesise units with Yosys and report what they take, in all and by submodule.
@@ -26,14 +32,28 @@ def run(
     """
     from axs6.commands.output import console, write_json
     from axs6.hw.verilog import generate
+    from axs6.synth import energy_tables
     from axs6.synth.area import area
+    from axs6.synth.energy import energy as measured_energy
     from axs6.synth.tables import render
 
+    if stimulus is not None and not energy:
+        raise ValueError("--stimulus is the data for --energy and needs it")
     out = console(json)
     made = [generate(unit, **parameters) for unit in units]
     reports = []
-    for each in made:
-        report = area(each.verilog, each.module, target=target, liberty=liberty, timeout=timeout)
-        reports.append({"parameters": each.manifest["parameters"], **report.to_dict()})
+    for unit, each in zip(units, made, strict=True):
+        options: dict[str, Any] = {"target": target, "liberty": liberty, "timeout": timeout}
+        settings = each.manifest["parameters"]
+        used = (
+            measured_energy(unit, settings, stimulus=stimulus or "digits", **options)
+            if energy
+            else None
+        )
+        report = area(each.verilog, each.module, **options)
+        reports.append({"parameters": settings, **report.to_dict()})
         out.print(render(report))
+        if used:
+            reports[-1]["energy"] = used.to_dict()
+            out.print(energy_tables.render(unit, used))
     write_json(json, reports)
