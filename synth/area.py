@@ -2,27 +2,17 @@
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from axs6.synth import gates
-from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import Flow, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
 from axs6.synth.process import run_jobs
-from axs6.synth.report import AreaReport, Part, Resources
-from axs6.synth.targets import (
-    ABC_SCRIPT,
-    GATES,
-    GENLIB,
-    LIBRARY,
-    MAP_SCRIPT,
-    TARGETS,
-    Costs,
-    commands,
-    figures,
-)
+from axs6.synth.report import AreaReport, Part, Resources, Timing
+from axs6.synth.targets import FPGAS, NETLIST, Costs, figures
+from axs6.synth.timing import level_timing, library_timing
 
 
 def area(
@@ -58,32 +48,36 @@ def area(
             library or lacks a gate or register that the design needs, Verilog that Yosys rejects,
             or a run over the time limit.
     """
-    source = check(top, target, liberty, timeout)
-    kind = "liberty" if liberty else target
+    check_run(top, timeout)
+    plan = flow(target, liberty, optimise, adder_cells)
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
         jobs = [Path(folder, "flat"), Path(folder, "nested")]
         for job in jobs:
-            write_job(job, verilog, top, kind, liberty, flatten=job.name == "flat")
-        flat, nested = run_jobs(jobs, timeout=timeout, source=source)
-    total = _Measured(kind, source, flat)
-    parted = _Measured(kind, source, nested or flat)
+            plan.write(job, verilog, top, flatten=job.name == "flat")
+        flat, nested = run_jobs(jobs, timeout=timeout, source=plan.source)
+        module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
+    total = _Measured(plan, flat)
+    parted = _Measured(plan, nested or flat)
     return AreaReport(
         top=top,
-        target=kind,
+        target=plan.kind,
         library=str(liberty) if liberty else None,
         total=total.resources(top),
         unflattened=parted.resources(top),
         parts=parted.parts(top),
         tools={"pyosys": metadata.version("pyosys"), "yosys": flat["yosys"]},
+        optimise=plan.optimise,
+        adder_cells=adder_cells,
+        timing=_timing(plan, module),
     )
 
 
 class _Measured:
     """The result of one run, which gives the resources of its modules."""
 
-    def __init__(self, target: str, source: str, result: Mapping[str, Any]) -> None:
-        self._target = target
-        self._costs = Costs(source, result["areas"], frozenset(result["registers"]))
+    def __init__(self, plan: Flow, result: Mapping[str, Any]) -> None:
+        self._target = plan.kind
+        self._costs = Costs(plan.source, result["areas"], frozenset(result["registers"]))
         self._modules = {
             name: Module(module["cells"], module["instances"])
             for name, module in result["modules"].items()
@@ -100,53 +94,13 @@ class _Measured:
         )
 
 
-def check(top: str, target: str, liberty: Path | None, timeout: float) -> str:
-    """Check the arguments and return how messages name the target."""
-    if not timeout > 0:
-        raise SynthesisError(f"timeout must be more than 0 seconds, not {timeout:g}")
-    if not top or any(c.isspace() or c == ";" for c in top):
-        raise SynthesisError(f"the top module must be a Verilog name, not {top!r}")
-    if liberty is None:
-        if target not in TARGETS:
-            raise SynthesisError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
-        return f"target {target}"
-    if target != "generic":
-        raise SynthesisError(f"a library and target {target!r} cannot go together: give one")
-    try:
-        with liberty.open("rb") as file:
-            empty = not file.read(1)
-    except OSError as error:
-        raise SynthesisError(f"cannot read the library {liberty}: {error.strerror}") from None
-    if empty:
-        raise SynthesisError(f"the library {liberty} must be a Liberty file and is empty")
-    return f"library {liberty}"
-
-
-def write_job(
-    job: Path,
-    verilog: str,
-    top: str,
-    target: str,
-    liberty: Path | None,
-    *,
-    flatten: bool,
-    expand: Sequence[str] = (),
-) -> None:
-    """Write the files that a worker and the commands of its target read."""
-    job.mkdir()
-    registers, rest = commands(target, top, flatten=flatten)
-    content = {
-        "top": top,
-        "flatten": flatten,
-        "registers": registers,
-        "rest": rest,
-        "liberty": LIBRARY if liberty else None,
-        "expand": list(expand),
-    }
-    (job / "job.json").write_text(json.dumps(content))
-    (job / "design.v").write_text(verilog, encoding="utf-8")
-    (job / MAP_SCRIPT).write_text(ABC_SCRIPT)
-    (job / GENLIB).write_text(gates.genlib())
-    (job / GATES).write_text(gates.verilog())
-    if liberty:
-        (job / LIBRARY).symlink_to(liberty.resolve())
+def _timing(plan: Flow, module: dict[str, Any]) -> Timing | None:
+    """Return the timing of a flat netlist, None on FPGAs: theirs comes from place and route."""
+    if plan.kind in FPGAS:
+        return None
+    if plan.cells is None or plan.around is None:
+        return level_timing(module, plan.cells)
+    model = "linear model of the compact sky130 library"
+    if plan.kind == "liberty":
+        model = f"delay tables of {plan.cells.name}"
+    return library_timing(module, plan.cells, plan.around, model)

@@ -1,6 +1,7 @@
 """Energy of a unit: changes of the nets of its mapped netlist on real data, times capacitances."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,28 @@ Golden = Callable[[Items], dict[str, NDArray[Any]]]
 _REFERENCE = "axs6_int8_dot"
 
 
+@dataclass(frozen=True)
+class _Mapping:
+    """How the unit and the reference are synthesised."""
+
+    target: str
+    liberty: Path | None
+    optimise: str
+    adder_cells: bool
+    timeout: float
+
+    def netlist(self, verilog: str, top: str) -> str:
+        return mapped_netlist(verilog, top, **vars(self))
+
+
 def energy(
     unit: str,
     parameters: Mapping[str, Any] | None = None,
     *,
     target: str = "generic",
     liberty: Path | None = None,
+    optimise: str = "area",
+    adder_cells: bool = False,
     stimulus: str = "digits",
     timeout: float = 600,
 ) -> EnergyReport:
@@ -51,8 +68,10 @@ def energy(
     Args:
         unit: its name in the registry.
         parameters: of the unit; the others keep their defaults.
-        target: `generic`, whose energies are in changes of an input of a two-input NAND.
-        liberty: Liberty file of standard cells to map to instead; its energies are in fJ.
+        target: `generic`, whose energies are in changes of an input of a two-input NAND, or
+            `sky130`, whose energies are in fJ.
+        liberty: Liberty file of standard cells to map to instead; energies are in fJ.
+        optimise, adder_cells: as for `axs6.synth.area.area`, for the unit and the reference.
         stimulus: `digits` (layers of a trained perceptron) or `random` (uniform codes).
         timeout: limit in seconds for each of the two syntheses.
 
@@ -68,16 +87,16 @@ def energy(
     made = generate(unit, **settings)
     library = _library(target, liberty)
     work = _work(stimulus, settings["block"])
-    mapping = {"target": target, "liberty": liberty, "timeout": timeout}
+    mapping = _Mapping(target, liberty, optimise, adder_cells, timeout)
     measured = measure(
         entry.build(**settings),
-        mapped_netlist(made.verilog, made.module, **mapping),
+        mapping.netlist(made.verilog, made.module),
         library,
         unit_items(unit, settings, work),
         lambda items: entry.golden(items, settings),
         _operations(unit, settings),
     )
-    reference = _reference(settings["block"], target, liberty, stimulus, timeout)
+    reference = _reference(settings["block"], mapping, stimulus)
     operation = "value" if unit in ("encoder", "decoder") else "MAC"
     return EnergyReport(
         library.unit, operation, stimulus, SEQUENCES, measured, reference, settings["block"]
@@ -101,17 +120,13 @@ def _work(stimulus: str, block: int) -> tuple[Product, ...]:
 
 
 @lru_cache(maxsize=16)
-def _reference(
-    lanes: int, target: str, liberty: Path | None, stimulus: str, timeout: float
-) -> Consumption:
+def _reference(lanes: int, mapping: _Mapping, stimulus: str) -> Consumption:
     """Measure the reference unit; in one process only once for each library and stimulus."""
     component = Int8Dot(lanes)
-    verilog = convert(component, _REFERENCE)
-    mapping = {"target": target, "liberty": liberty, "timeout": timeout}
     return measure(
         component,
-        mapped_netlist(verilog, _REFERENCE, **mapping),
-        _library(target, liberty),
+        mapping.netlist(convert(component, _REFERENCE), _REFERENCE),
+        _library(mapping.target, mapping.liberty),
         reference_items(_work(stimulus, lanes)),
         int8_dot,
         lanes,

@@ -4,7 +4,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from axs6.synth.area import check, write_job
+from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import check_run, flow
 from axs6.synth.process import run_jobs
 from axs6.synth.targets import expansion
 
@@ -15,6 +16,8 @@ def mapped_netlist(
     *,
     target: str = "generic",
     liberty: Path | None = None,
+    optimise: str = "area",
+    adder_cells: bool = False,
     timeout: float = 600,
 ) -> str:
     """Synthesise a design as `axs6.synth.area` does and return the gates that it takes.
@@ -22,8 +25,7 @@ def mapped_netlist(
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
-        target: `generic`.
-        liberty: Liberty file of standard cells to map to instead.
+        target, liberty, optimise, adder_cells: as for `axs6.synth.area.area`.
         timeout: limit in seconds.
 
     Returns:
@@ -32,13 +34,16 @@ def mapped_netlist(
         of mapped cells; a net has the same name in both.
 
     Raises:
-        SynthesisError: as `axs6.synth.area.area`, or an FPGA target.
+        SynthesisError: as `axs6.synth.area.area`.
     """
-    source = check(top, target, liberty, timeout)
-    kind = "liberty" if liberty else target
-    commands = expansion(kind, top)
+    check_run(top, timeout)
+    plan = flow(target, liberty, optimise, adder_cells)
+    commands = expansion(plan.kind, top)
     with tempfile.TemporaryDirectory(prefix="axs6-mapped-") as folder:
         job = Path(folder, "flat")
-        write_job(job, verilog, top, kind, liberty, flatten=True, expand=commands)
-        (netlist,) = run_jobs([job], timeout=timeout, source=source)
+        plan.write(job, verilog, top, flatten=True, expand=commands)
+        (netlist,) = run_jobs([job], timeout=timeout, source=plan.source)
+    cells = netlist["modules"]["top"]["cells"].values()
+    if bare := sorted({cell["type"] for cell in cells if not cell["type"].startswith("$")}):
+        raise SynthesisError(f"{plan.source} has no model of the cell {bare[0]} to simulate it by")
     return json.dumps(netlist)

@@ -99,13 +99,14 @@ class AreaReport:
     """The area of one design on one target.
 
     `target` is the target's name or `liberty`, and `library` the file of the latter. `optimise` is
-    what the gates were mapped for, and `adder_cells` says whether full and half adders became
-    cells of the library. `timing` is None where only place and route would give it and was not
-    asked for; `placement` is what the latter said. `total` comes
-    from the flattened design. `unflattened` and `parts` come from a second run that keeps the
-    hierarchy: the parts add up to `unflattened` together with the logic between them, and not
-    exactly to `total`, because flattening optimises over the borders of modules. `tools` maps the
-    programs used to their versions.
+    what the gates were mapped for (None on FPGAs), and `adder_cells` says whether full and half
+    adders became cells of the library. `timing` is None where only place and route would give it
+    and was not asked for; `placement` is what the latter said.
+
+    `total` comes from the flattened design. `unflattened` and `parts` come from a second run that
+    keeps the hierarchy: the parts add up to `unflattened` together with the logic between them, and
+    not exactly to `total`, because flattening optimises over the borders of modules. `tools` maps
+    the programs used to their versions.
     """
 
     top: str
@@ -115,7 +116,7 @@ class AreaReport:
     unflattened: Resources
     parts: tuple[Part, ...]
     tools: dict[str, str]
-    optimise: str = "area"
+    optimise: str | None = "area"
     adder_cells: bool = False
     timing: Timing | None = None
     placement: Placement | None = None

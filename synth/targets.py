@@ -1,8 +1,9 @@
 """The targets: the Yosys commands that map a design to each, and the figures of its cells."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import Final
 
 from axs6.synth import gates
@@ -10,16 +11,12 @@ from axs6.synth.errors import SynthesisError
 
 Figures = dict[str, float]
 
-ABC_SCRIPT: Final = "strash\ndc2\ndc2\ndch\ndch\namap -m\n"
-"""Area-driven mapping without SAT sweeping (`ifraig`, `scorr`), which can run for minutes on wide
-signed arithmetic. On six designs (adder trees, a floating-point adder, coders) and two 130 nm
-libraries it takes 17 to 18 % less area than `&dch -f; &nf`. It maps once: ABC aborts when it
-restructures some netlists that were mapped to a library without a buffer."""
-
 GENLIB: Final = "gates.genlib"
 GATES: Final = "gates.v"
 LIBRARY: Final = "library.lib"
 MAP_SCRIPT: Final = "map.abc"
+CONSTRAINTS: Final = "map.constr"
+NETLIST: Final = "netlist.json"
 
 _NO_VERIFY: Final = "scratchpad -set abc9.verify 0"
 """Proving ABC's own result can take 50 times as long as the rest (a block dot product, ECP5)."""
@@ -27,7 +24,7 @@ _NO_VERIFY: Final = "scratchpad -set abc9.verify 0"
 _FPGA_COMMANDS: Final = {
     "ice40": ("synth_ice40 -top {top}", "", " -noflatten"),
     "ecp5": ("synth_ecp5 -top {top}", "", " -noflatten"),
-    "xc7": ("synth_xilinx -family xc7 -noiopad -noclkbuf -top {top}", " -flatten", ""),
+    "xc7": ("synth_xilinx -family xc7 -nosrl -noiopad -noclkbuf -top {top}", " -flatten", ""),
 }
 
 _FPGA_CELLS: Final = {
@@ -54,7 +51,10 @@ _FPGA_CELLS: Final = {
     },
 }
 
-TARGETS: Final = ("generic", *_FPGA_CELLS)
+FPGAS: Final = tuple(_FPGA_CELLS)
+"""The targets that are FPGAs."""
+
+TARGETS: Final = ("generic", "sky130", *FPGAS)
 """The targets that need no library file."""
 
 
@@ -72,10 +72,20 @@ class Costs:
     registers: frozenset[str]
 
 
-def commands(target: str, top: str, *, flatten: bool) -> tuple[list[str], list[str]]:
+def commands(
+    target: str, top: str, *, flatten: bool, adders: Sequence[str], timed: bool
+) -> tuple[list[str], list[str]]:
     """Return the Yosys commands for a target: those up to the registers, and those after.
 
-    The files that they name (`GENLIB`, `LIBRARY`, `MAP_SCRIPT`) lie in the working directory.
+    The files that they name (`GENLIB`, `LIBRARY`, `MAP_SCRIPT`, `CONSTRAINTS`) lie in the working
+    directory.
+
+    Args:
+        target: its name, or `liberty`.
+        top: name of the top module.
+        flatten: whether the hierarchy goes.
+        adders: commands that map adders to cells.
+        timed: whether the library has delays.
     """
     if target in _FPGA_COMMANDS:
         command, flat, nested = _FPGA_COMMANDS[target]
@@ -85,25 +95,31 @@ def commands(target: str, top: str, *, flatten: bool) -> tuple[list[str], list[s
         registers, library = gates.LEGALIZE, f"-genlib {GENLIB}"
     else:
         registers, library = f"dfflibmap -liberty {LIBRARY}", f"-liberty {LIBRARY}"
-    return [synth, registers], ["opt_clean", f"abc {library} -script {MAP_SCRIPT}", "opt_clean"]
+    if timed:
+        library += f" -constr {CONSTRAINTS}"
+    abc = f"abc {library} -script {MAP_SCRIPT}"
+    return [synth, registers], [*adders, "opt_clean", abc, "opt_clean"]
+
+
+def models(target: str) -> str:
+    """Return the Verilog models of an FPGA's cells."""
+    folder = resources.files("axs6.synth").joinpath("models")
+    return folder.joinpath(f"{target}.v").read_text(encoding="utf-8")
 
 
 def expansion(target: str, top: str) -> list[str]:
-    """Return the Yosys commands that turn the gates of a mapped design into their logic.
-
-    Raises:
-        SynthesisError: the target is an FPGA.
-    """
-    if target in _FPGA_COMMANDS:
-        raise SynthesisError(f"a netlist must be of gates to be simulated, not of {target} cells")
-    library = f"read_liberty -ignore_miss_func {LIBRARY}"  # clock gates have none
-    read = f"read_verilog {GATES}" if target == "generic" else library
+    """Return the Yosys commands that turn the cells of a mapped design into their logic."""
+    if target in ("liberty", "sky130"):
+        read = ["delete =A:blackbox", f"read_liberty -ignore_miss_func {LIBRARY}"]
+    else:
+        read = ["delete =A:blackbox", f"read_verilog {GATES}"]
     return [
-        read,
-        "proc",
+        *read,
         f"hierarchy -top {top}",
+        "proc",
         "flatten",
         "simplemap",
+        "opt_expr",
         "opt_clean",
         "rename -top top",
     ]

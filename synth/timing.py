@@ -13,12 +13,9 @@ from typing import Any
 
 from axs6.synth import gates
 from axs6.synth.cells import EDGES, Arc, Cell, CellLibrary
-from axs6.synth.errors import SynthesisError
 from axs6.synth.graph import Instance, Net, Netlist
 from axs6.synth.report import Timing
-
-SKY130_LOAD = 33.4
-"""The load at outputs in femtofarads that published flows use with sky130."""
+from axs6.synth.surroundings import Surroundings
 
 _INVERTED = {"rise": "fall", "fall": "rise"}
 _CAUSES = {
@@ -26,31 +23,6 @@ _CAUSES = {
     "negative_unate": lambda edge: (_INVERTED[edge],),
     "non_unate": lambda edge: EDGES,
 }
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What is around a unit: the cell that drives each input, and the load at each output in fF."""
-
-    driver: Cell
-    load: float
-
-
-def surroundings(library: CellLibrary) -> Surroundings:
-    """Return what is assumed around a unit in a library.
-
-    The driver is the smallest buffer, or the smallest inverter where there is no buffer. The load
-    is `SKY130_LOAD` for libraries of that process, else four inputs of the smallest inverter.
-
-    Raises:
-        SynthesisError: the library has neither.
-    """
-    driver = library.buffer or library.inverter
-    if driver is None or library.inverter is None:
-        raise SynthesisError(f"library {library.name} must have an inverter and has none")
-    (capacitance,) = library.inverter.inputs.values()
-    load = SKY130_LOAD if library.name.startswith("sky130") else 4 * capacitance
-    return Surroundings(driver, load)
 
 
 @dataclass(frozen=True)
@@ -63,18 +35,20 @@ class _Arrival:
     start: str
 
 
-def library_timing(module: Mapping[str, Any], library: CellLibrary, model: str) -> Timing:
+def library_timing(
+    module: Mapping[str, Any], library: CellLibrary, around: Surroundings, model: str
+) -> Timing:
     """Return the longest path of a flat module of library cells.
 
     Args:
         module: of a Yosys JSON netlist.
         library: the cells.
+        around: what drives and loads the module.
         model: what the report is to say of the library.
 
     Raises:
         SynthesisError: a cell is not in the library, or gates drive each other in a loop.
     """
-    around = surroundings(library)
     netlist = Netlist(module, lambda cell, pin: _direction(library[cell], pin))
     arrivals = _arrivals(netlist, library, around)
     ends = [
@@ -187,31 +161,38 @@ def _at_register(
     ]
 
 
-def generic_timing(module: Mapping[str, Any]) -> Timing:
-    """Return the levels of gates on the longest path of a flat module of generic gates.
+def level_timing(module: Mapping[str, Any], library: CellLibrary | None = None) -> Timing:
+    """Return the levels of gates on the longest path of a flat module.
+
+    Args:
+        module: of a Yosys JSON netlist.
+        library: its cells; None stands for the generic gates.
 
     Raises:
-        SynthesisError: gates drive each other in a loop.
+        SynthesisError: a cell is not in the library, or gates drive each other in a loop.
     """
-    netlist = Netlist(module, lambda cell, pin: "output" if pin in "YQ" else "input")
+
+    def direction(cell: str, pin: str) -> str:
+        if library is not None:
+            return _direction(library[cell], pin)
+        return "output" if pin in "YQ" else "input"
+
+    def is_register(cell: str) -> bool:
+        return library[cell].is_register if library is not None else not gates.is_gate(cell)
+
+    netlist = Netlist(module, direction)
     levels: dict[Net, tuple[int, str]] = {net: (0, name) for net, name in netlist.inputs.items()}
-    is_register = lambda cell: not gates.is_gate(cell)  # noqa: E731
-    ends: list[tuple[int, str, str]] = []
     for instance in netlist.ordered(is_register):
-        (net,) = instance.outputs.values()
-        if is_register(instance.cell):
-            levels[net] = (0, netlist.name(net))
-            continue
-        sources = [levels[n] for n in instance.inputs.values()]
-        most, start = max(sources, key=lambda source: source[0])
-        levels[net] = (most + 1, start)
-    ends += [(*levels[net], name) for net, name in netlist.outputs.items() if net in levels]
+        sources = [levels[net] for net in instance.inputs.values() if net in levels]
+        most, start = max(sources, key=lambda source: source[0], default=(0, "a constant"))
+        for net in instance.outputs.values():
+            registered = is_register(instance.cell)
+            levels[net] = (0, netlist.name(net)) if registered else (most + 1, start)
+    ends = [(*levels[net], name) for net, name in netlist.outputs.items() if net in levels]
     for instance in netlist.instances:
         if is_register(instance.cell):
             end = netlist.name(next(iter(instance.outputs.values())))
             ends += [(*levels[net], end) for net in instance.inputs.values() if net in levels]
-    model = "levels of gates"
-    if not ends:
-        return Timing(model, levels=0)
-    most, start, end = max(ends, key=lambda found: found[0])
+    model = "levels of gates, each a cell" if library is None else "levels of cells"
+    most, start, end = max(ends, key=lambda found: found[0], default=(0, None, None))
     return Timing(model, levels=most, start=start, end=end)

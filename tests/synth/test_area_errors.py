@@ -34,7 +34,7 @@ def fails(verilog: str, top: str, **options: object) -> str:
 
 def test_unknown_target() -> None:
     assert fails(NAND, "gate", target="asic") == (
-        "target must be one of generic, ice40, ecp5, xc7, not 'asic'"
+        "target must be one of generic, sky130, ice40, ecp5, xc7, not 'asic'"
     )
 
 
@@ -85,15 +85,16 @@ def test_library_that_is_empty(tmp_path: Path) -> None:
     empty = tmp_path / "empty.lib"
     empty.touch()
     assert fails(NAND, "gate", liberty=empty) == (
-        f"the library {empty} must be a Liberty file and is empty"
+        f"library {empty} must be a Liberty file and is not, or ends early"
     )
 
 
 def test_library_that_is_no_liberty(tmp_path: Path) -> None:
     text = tmp_path / "notes.lib"
     text.write_text("these are notes\n")
-    message = fails(NAND, "gate", liberty=text)
-    assert message.startswith(f"library {text}: Yosys failed: ERROR: Syntax error in liberty file")
+    assert fails(NAND, "gate", liberty=text) == (
+        f"library {text} must be a Liberty file and is not, or ends early"
+    )
 
 
 def test_library_without_flip_flop(without_flip_flop: Path) -> None:

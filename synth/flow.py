@@ -1,0 +1,136 @@
+"""What a synthesis run is asked for: target, library and goal, checked and written out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from axs6.synth import gates, sky130
+from axs6.synth.adders import AdderCells, adder_cells
+from axs6.synth.cells import CellLibrary, cell_library, read_cells
+from axs6.synth.errors import SynthesisError
+from axs6.synth.scripts import abc_script, constraints
+from axs6.synth.surroundings import Surroundings, surroundings
+from axs6.synth.targets import (
+    CONSTRAINTS,
+    FPGAS,
+    GATES,
+    GENLIB,
+    LIBRARY,
+    MAP_SCRIPT,
+    TARGETS,
+    commands,
+    models,
+)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How a design is synthesised.
+
+    `kind` is a target or `liberty`, and `source` how messages name it. `cells` are those of the
+    library, `around` what its timing assumes around a unit; both are None without a library, and
+    the latter with a library that has no delays. `adders` are given where adders become cells.
+    """
+
+    kind: str
+    source: str
+    liberty: Path | None
+    goal: str
+    cells: CellLibrary | None
+    around: Surroundings | None
+    adders: AdderCells | None
+
+    @property
+    def optimise(self) -> str | None:
+        """What gates are mapped for; None on FPGAs, whose flows are Yosys's own."""
+        return None if self.kind in FPGAS else self.goal
+
+    def write(
+        self, job: Path, verilog: str, top: str, *, flatten: bool, expand: Sequence[str] = ()
+    ) -> None:
+        """Write the files that a worker and its commands read into a new folder."""
+        job.mkdir()
+        adders = self.adders.commands() if self.adders else []
+        timed = self.around is not None
+        registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=timed)
+        content = {
+            "top": top,
+            "flatten": flatten,
+            "registers": registers,
+            "rest": rest,
+            "liberty": LIBRARY if self.cells else None,
+            "expand": list(expand),
+        }
+        files = {"job.json": json.dumps(content), "design.v": verilog, **self._files()}
+        for name, text in files.items():
+            (job / name).write_text(text, encoding="utf-8")
+        if self.liberty:
+            (job / LIBRARY).symlink_to(self.liberty.resolve())
+
+    def _files(self) -> dict[str, str]:
+        if self.kind in FPGAS:
+            return {GATES: models(self.kind)}
+        buffers = self.cells is not None and self.cells.buffer is not None
+        files = {
+            MAP_SCRIPT: abc_script(self.goal, timed=self.around is not None, buffers=buffers),
+            GENLIB: gates.genlib(),
+            GATES: gates.verilog(),
+        }
+        if self.around:
+            files[CONSTRAINTS] = constraints(self.around.driver.name, self.around.load)
+        if self.kind == "sky130":
+            files[LIBRARY] = sky130.liberty()
+        return files | (self.adders.files() if self.adders else {})
+
+
+def flow(
+    target: str = "generic",
+    liberty: Path | None = None,
+    optimise: str = "area",
+    adders: bool = False,
+) -> Flow:
+    """Check what is asked for and read the library.
+
+    Raises:
+        SynthesisError: an unknown target or goal, a library that cannot be read, is none or has no
+            full adder where `adders` are asked for, or things that do not go together.
+    """
+    abc_script(optimise, timed=False, buffers=False)
+    kind, source = target, f"target {target}"
+    if liberty is not None:
+        if target != "generic":
+            raise SynthesisError(f"a library and target {target!r} cannot go together: give one")
+        kind, source = "liberty", f"library {liberty}"
+    elif target not in TARGETS:
+        raise SynthesisError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    if kind in FPGAS and optimise != "area":
+        raise SynthesisError(f"{source} has no goal {optimise!r}: the flows of FPGAs have but one")
+    if adders and kind not in ("liberty", "sky130"):
+        raise SynthesisError(f"adder cells need a cell library, which {source} has not")
+    cells = None
+    if liberty is not None:
+        cells = read_cells(liberty)
+    elif kind == "sky130":
+        cells = cell_library(sky130.liberty(), source)
+    return Flow(
+        kind,
+        source,
+        liberty,
+        optimise,
+        cells,
+        surroundings(cells) if cells else None,
+        adder_cells(cells, source) if cells and adders else None,
+    )
+
+
+def check_run(top: str, timeout: float) -> None:
+    """Check a top module's name and a time limit.
+
+    Raises:
+        SynthesisError: one of them is unusable.
+    """
+    if not timeout > 0:
+        raise SynthesisError(f"timeout must be more than 0 seconds, not {timeout:g}")
+    if not top or any(c.isspace() or c == ";" for c in top):
+        raise SynthesisError(f"the top module must be a Verilog name, not {top!r}")
