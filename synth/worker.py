@@ -111,8 +111,8 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
 
 def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
     yosys.run(*job["registers"], *job["rest"], "delete t:$scopeinfo")
-    # Yosys keeps nets that have a public name without "$", so each gets one.
-    yosys.run("rename -hide", "rename -enumerate -pattern net%")
+    # A net outlives the commands by a public name without "$", and by an attribute.
+    yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
     mapped = yosys.netlist()[job["top"]]
     yosys.run(*job["expand"], "delete t:$scopeinfo")
     return {"modules": yosys.netlist(), "mapped": mapped}
