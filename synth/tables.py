@@ -50,9 +50,9 @@ def _timing(report: AreaReport) -> list[RenderableType]:
         "Fmax MHz": timing.fmax_mhz and f"{timing.fmax_mhz:,.1f}",
         "levels": f"{timing.levels:,d}" if timing.levels is not None else None,
     }
-    shown = {label: text for label, text in figures.items() if text}
-    for label in shown:
-        table.add_column(label, justify="right")
+    shown = {name: text for name, text in figures.items() if text}
+    for name in shown:
+        table.add_column(name, justify="right")
     table.add_column("longest path from")
     table.add_column("to")
     table.add_row(*shown.values(), Text(timing.start or "-"), Text(timing.end or "-"))

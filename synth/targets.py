@@ -110,7 +110,7 @@ def models(target: str) -> str:
 def expansion(target: str, top: str) -> list[str]:
     """Return the Yosys commands that turn the cells of a mapped design into their logic."""
     if target in ("liberty", "sky130"):
-        read = ["delete =A:blackbox", f"read_liberty {LIBRARY}"]
+        read = ["delete =A:blackbox", f"read_liberty -ignore_miss_func {LIBRARY}"]
     else:
         read = ["delete =A:blackbox", f"read_verilog {GATES}"]
     return [

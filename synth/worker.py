@@ -2,8 +2,12 @@
 
 It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `liberty`, the
 library's file name or null, and `expand`, the commands that turn the mapped cells into their logic)
-and `design.v`. With `expand` it writes the netlist that they leave, as `result.json`; otherwise
-`result.json` is null where the hierarchy was asked for and the design has none, or has
+and `design.v`. With `expand` it writes as `result.json`
+
+- `modules`: the netlist that they leave,
+- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`.
+
+Otherwise `result.json` is null where the hierarchy was asked for and the design has none, or has
 
 - `yosys`: the version,
 - `modules`: for each module its `cells` (counts by type) and `instances` (name to module),
@@ -106,8 +110,12 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
-    yosys.run(*job["registers"], *job["rest"], *job["expand"], "delete t:$scopeinfo")
-    return {"modules": yosys.netlist()}
+    yosys.run(*job["registers"], *job["rest"], "delete t:$scopeinfo")
+    # A net outlives the commands by a public name without "$", and by an attribute.
+    yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
+    mapped = yosys.netlist()[job["top"]]
+    yosys.run(*job["expand"], "delete t:$scopeinfo")
+    return {"modules": yosys.netlist(), "mapped": mapped}
 
 
 def main() -> None:

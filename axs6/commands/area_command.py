@@ -26,6 +26,12 @@ def run(
     ] = False,
     *,
     parameters: dict[str, Any],
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Simulate the gates too and report their energy.")
+    ] = False,
+    stimulus: Annotated[
+        str | None, typer.Option(help="Data for --energy: digits (default) or random.")
+    ] = None,
     sweep: Annotated[
         str | None,
         typer.Option(
@@ -56,9 +62,12 @@ def run(
     """
     from axs6.commands.area_sweep import measure
 
+    if stimulus is not None and not energy:
+        raise ValueError("--stimulus is the data for --energy and needs it")
     complete = measure(
         units,
         sweep,
+        stimulus=(stimulus or "digits") if energy else None,
         html=html,
         markdown=markdown,
         json=json,

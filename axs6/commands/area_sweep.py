@@ -1,7 +1,7 @@
 """What `axs6 area` does: it measures, shows, and writes pages."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from axs6.commands.output import (
     write_files,
     write_json,
 )
+from axs6.synth import energy_tables
+from axs6.synth.energy import energy
 from axs6.synth.errors import SynthesisError
 from axs6.synth.pages.document import Table
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import growth_table, point_tables
-from axs6.synth.sweep import Result, Sweep, sweep
+from axs6.synth.report import AreaReport
+from axs6.synth.sweep import Point, Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
 from axs6.synth.tables import render, rich_table
 
@@ -34,6 +37,7 @@ def measure(
     units: Sequence[str],
     expression: str | None,
     *,
+    stimulus: str | None,
     html: Path | None,
     markdown: Path | None,
     json: str | None,
@@ -44,12 +48,18 @@ def measure(
     Args:
         units: their names.
         expression: what --sweep says, if it was given.
+        stimulus: data of `axs6.synth.energy.energy`, if energies are asked for.
         html, markdown, json: where to write.
         arguments: the others of `axs6.synth.sweep.sweep`.
 
     Returns:
         Whether all points are there.
+
+    Raises:
+        ValueError: energies are asked for of a sweep.
     """
+    if stimulus and expression:
+        raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
     if html or markdown:
         _need("matplotlib", "jinja2")
     check_writable(html, markdown, json_path(json))
@@ -57,12 +67,11 @@ def measure(
     done = _run(units, expression, arguments, out)
     out.width = max(out.width, _WIDEST)
     if expression is None:
-        reports = [
-            (result.point, result.measured.report) for result in done.results if result.measured
+        figures: Any = [
+            _report(result.point, result.measured.report, stimulus, arguments, out)
+            for result in done.results
+            if result.measured
         ]
-        for _, report in reports:
-            out.print(render(report))
-        figures: Any = [{"parameters": p.parameters, **report.to_dict()} for p, report in reports]
     else:
         _show(done, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
@@ -87,6 +96,25 @@ def _run(
             bar.update(task, completed=done, total=total)
 
         return sweep(units, expression, progress=advance, **arguments)
+
+
+def _report(
+    point: Point,
+    report: AreaReport,
+    stimulus: str | None,
+    arguments: Mapping[str, Any],
+    out: Console,
+) -> dict[str, Any]:
+    """Show the report of a unit, and its energy where there is a stimulus; return both."""
+    out.print(render(report))
+    figures = {"parameters": point.parameters, **report.to_dict()}
+    if stimulus:
+        names = ("target", "liberty", "optimise", "adder_cells", "timeout")
+        options = {name: arguments[name] for name in names}
+        used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
+        out.print(energy_tables.render(point.unit, used))
+        figures["energy"] = used.to_dict()
+    return figures
 
 
 def _show(done: Sweep, out: Console) -> None:

@@ -44,6 +44,10 @@ class Emitter(Words):
         else:
             self._cell(cell)
 
+    def state(self, statement: str) -> None:
+        """Add a statement that declares nothing and is always reached."""
+        self.lines.append(statement)
+
     def _call(self, call: Call) -> None:
         callee = self._functions[call.function]
         arguments = [self.word(operand).text for operand in call.operands]

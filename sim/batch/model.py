@@ -7,15 +7,18 @@ from axs6.hw.layouts import Field
 from axs6.sim.batch.emit import Emitter, Function
 from axs6.sim.batch.function import NOINLINE, block, function, stored
 from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
+from axs6.sim.batch.parts import STEP_ARGUMENTS, PartEmitter
 from axs6.sim.batch.schedule import Group, schedule
 from axs6.sim.batch.values import Value, element_bits, unsigned
 
-RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
+RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent
 
 CONTROL_INPUTS = ("i__valid", "o__ready", "rst")
 CONTROL_OUTPUTS = ("i__ready", "o__valid")
 INPUT, OUTPUT = "i__payload", "o__payload"
+NETS = "activity"
+"""Output port whose bits are the nets of a netlist whose changes are counted."""
 
 
 def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Field]) -> str:
@@ -25,23 +28,31 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         netlist: of the unit, its payload ports cut at `inputs` and `outputs`.
         inputs, outputs: fields of the payloads; each is an array of V, one for each element.
 
+    A netlist with a port `NETS` becomes a model whose changes are counted, in place of one for
+    streams.
+
     Raises:
         NetlistError: a cell has no vector form.
     """
     functions: dict[Netlist, Function] = {}
     for index, inner in enumerate(netlist.functions):
         functions[inner] = function(inner, f"f{index}", functions)
-    parts = [
+    watched = NETS in netlist.outputs
+    emitter = (PartEmitter if watched else Emitter)(_sources(netlist, inputs), functions)
+    lines = _step(emitter, netlist, outputs)
+    members, parts = [], []
+    if isinstance(emitter, PartEmitter):
+        members = [f"V<8> w[{emitter.stored}], nets[{len(netlist.outputs[NETS])}];"]
+        parts = emitter.parts
+    texts = [
         '#include "fields.hpp"',
         *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
         _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
-        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
+        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs) + members),
         block("static void reset(State& s)", _initials(netlist.registers)),
-        block(
-            f"static {NOINLINE} void step(State& s, const In& in, Out& out)",
-            _step(netlist, inputs, outputs, functions),
-        ),
+        *parts,
+        block(f"static {NOINLINE} void step({STEP_ARGUMENTS})", lines),
         block(
             "static inline void load(In& in, const void* const* arrays, "
             "const int32_t* const* index, const Rows& rows)",
@@ -51,18 +62,13 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
             "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
             _moves("store", "out", outputs, "rows"),
         ),
-        '#include "stream.hpp"',
+        f'#include "{"activity" if watched else "stream"}.hpp"',
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(texts) + "\n"
 
 
-def _step(
-    netlist: Netlist,
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    functions: Mapping[Netlist, Function],
-) -> list[str]:
-    """One clock cycle: outputs and the registers' next values first, then the registers."""
+def _sources(netlist: Netlist, inputs: Sequence[Field]) -> dict[Word, Value]:
+    """Where the words that no cell drives are found."""
     values: dict[Word, Value] = {}
     for name in CONTROL_INPUTS:
         for word in netlist.inputs.get(name, []):
@@ -70,10 +76,14 @@ def _step(
     elements = [f"in.f{f}[{e}]" for f, field in enumerate(inputs) for e in range(field.count)]
     for word, text in zip(netlist.inputs[INPUT], elements, strict=True):
         values[word] = Value(text, element_bits(word.width), 0, (1 << word.width) - 1)
-    number = {register: index for index, register in enumerate(netlist.registers)}
-    for register, index in number.items():
+    for index, register in enumerate(netlist.registers):
         values[register.output] = stored(f"s.r{index}", register.output.width)
-    emitter = Emitter(values, functions)
+    return values
+
+
+def _step(emitter: Emitter, netlist: Netlist, outputs: Sequence[Field]) -> list[str]:
+    """One clock cycle: outputs and the registers' next values first, then the registers."""
+    number = {register: index for index, register in enumerate(netlist.registers)}
     always, *guarded = schedule(netlist, OUTPUT, "o__valid")
     commits = _group(emitter, always, number, netlist, outputs)
     for name in CONTROL_OUTPUTS:
@@ -103,6 +113,9 @@ def _group(
     """Add a group's cells, payload and next values; return the statements that keep those."""
     for cell in group.cells:
         emitter.add(cell)
+    if group.guard is None:
+        for index, net in enumerate(netlist.outputs.get(NETS, [])):
+            emitter.state(f"out.nets[{index}] = {emitter.truth(net).text};")
     if group.outputs:
         emitter.lines += _results(emitter, netlist.outputs[OUTPUT], outputs)
     for register in group.registers:
