@@ -4,7 +4,7 @@ Every FP32 result has one rounding to nearest even; subnormals are kept, overflo
 and a NaN is always the positive quiet one.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from axs6.golden.spec import FP32
@@ -22,25 +22,26 @@ def significand_of(x: data.View) -> Value:
     return Cat(x.fraction, x.exponent.any())
 
 
-def rounded_pattern(m: Module, base: Value, kept: Value, round_up: Value) -> Value:
+def rounded_pattern(m: Module, field: Value, fraction: Value, round_up: Value) -> Value:
     """Exponent field and fraction of a rounded result, infinity where it is too large.
 
-    `base` is the exponent field less one: the hidden bit of `kept` adds the one, and a carry out
-    of the rounding adds another.
+    A carry out of the fraction adds one to the field.
     """
     total = Signal(MAGNITUDE + 1)
-    pattern = Signal(MAGNITUDE)
-    m.d.comb += [
-        total.eq((base << FP32.fraction_bits) + kept + round_up),
-        pattern.eq(Mux(total >= FP32.infinity, FP32.infinity, total[:MAGNITUDE])),
-    ]
-    return pattern
+    m.d.comb += total.eq(Cat(fraction, field) + round_up)
+    too_large = total[-1] | total[FP32.fraction_bits : MAGNITUDE].all()
+    return Mux(too_large, FP32.infinity, total[:MAGNITUDE])
 
 
 def special_or(nan: Value, infinite: Value, sign: Value, pattern: Value) -> Value:
     """NaN, a signed infinity, or the pattern with its sign."""
     magnitude = Mux(infinite, FP32.infinity, pattern)
     return Mux(nan, FP32.quiet_nan, Cat(magnitude[:MAGNITUDE], sign))
+
+
+def add_with_carry(a: Value, b: Value, carry: Value) -> Value:
+    """The sum of two numbers and a carry, as one addition."""
+    return (Cat(Const(1, 1), a) + Cat(carry, b))[1:]
 
 
 def shift_right_sticky(m: Module, value: Value, distance: Value) -> Value:

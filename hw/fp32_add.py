@@ -10,6 +10,7 @@ from axs6.hw.fp32 import (
     FIELD,
     MAGNITUDE,
     SIGNIFICAND,
+    add_with_carry,
     layout,
     rounded_pattern,
     shift_right_sticky,
@@ -39,8 +40,10 @@ near_layout = data.StructLayout(
 )
 aligned_layout = data.StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
 total_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
-counted_layout = data.StructLayout({"total": WIDE + 1, "shift": range(WIDE + 1), **_NOTES})
-normal_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
+counted_layout = data.StructLayout(
+    {"total": WIDE + 1, "shift": range(WIDE + 1), "normal": 1, **_NOTES}
+)
+normal_layout = data.StructLayout({"total": WIDE, "zero": 1, **_NOTES})
 
 
 def pass_on(m: Module, step: Step, *names: str) -> None:
@@ -129,14 +132,17 @@ class AddAligned(Step):
         small = Signal(width)
         m.d.comb += [
             small.eq(self.i.small ^ self.i.subtract.replicate(width)),
-            self.o.total.eq((self.i.large << GUARD) + small + self.i.subtract),
+            self.o.total.eq(add_with_carry(self.i.large << GUARD, small, self.i.subtract)),
         ]
         pass_on(m, self, *_NOTES)
         return m
 
 
 class Count(Step):
-    """How far the sum moves up: to its top bit, but not below exponent field 1."""
+    """How far the sum moves up: to its top bit, but not below exponent field 1.
+
+    The exponent becomes the field of a sum that does not move.
+    """
 
     def __init__(self) -> None:
         super().__init__(total_layout, counted_layout, levels=15)
@@ -144,14 +150,19 @@ class Count(Step):
     def elaborate(self, platform: Any) -> Module:
         """Build the leading-zero count and its limit."""
         m = Module()
-        zeros = leading_zeros(m, self.i.total)
-        m.d.comb += self.o.shift.eq(Mux(zeros > self.i.exponent, self.i.exponent, zeros))
-        pass_on(m, self, "total", *_NOTES)
+        i, o = self.i, self.o
+        zeros = leading_zeros(m, i.total)
+        m.d.comb += [
+            o.normal.eq(zeros <= i.exponent),
+            o.shift.eq(Mux(o.normal, zeros, i.exponent)),
+            o.exponent.eq(i.exponent + 1),
+        ]
+        pass_on(m, self, "total", "sign", "zero_sign", "infinite", "nan")
         return m
 
 
 class Normalise(Step):
-    """The sum moved up, and the exponent field less one of the result."""
+    """The sum moved up without its top bit, and its exponent field."""
 
     def __init__(self) -> None:
         super().__init__(counted_layout, normal_layout, levels=12)
@@ -159,9 +170,11 @@ class Normalise(Step):
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtraction."""
         m = Module()
+        i, o = self.i, self.o
         m.d.comb += [
-            self.o.total.eq(self.i.total << self.i.shift),
-            self.o.exponent.eq(self.i.exponent - self.i.shift),
+            o.total.eq(i.total << i.shift),
+            o.zero.eq(~i.total.any()),
+            o.exponent.eq((i.exponent - i.shift)[:FIELD] & i.normal.replicate(FIELD)),
         ]
         pass_on(m, self, "sign", "zero_sign", "infinite", "nan")
         return m
@@ -177,14 +190,12 @@ class RoundTotal(Step):
         """Build the rounding and the special values."""
         m = Module()
         i = self.i
-        kept, rest = i.total[GUARD + 1 :], i.total[: GUARD + 1]
-        round_up = rest[-1] & (rest[:-1].any() | kept[0])
-        pattern = rounded_pattern(m, i.exponent, kept, round_up)
-        zero = ~i.total.any()
-        sign = Mux(zero, i.zero_sign, i.sign)
-        m.d.comb += self.o.value.eq(
-            special_or(i.nan, i.infinite, sign, pattern & ~zero.replicate(MAGNITUDE))
-        )
+        fraction, rest = i.total[GUARD + 1 :], i.total[: GUARD + 1]
+        round_up = rest[-1] & (rest[:-1].any() | fraction[0])
+        pattern = rounded_pattern(m, i.exponent, fraction, round_up)
+        sign = Mux(i.zero, i.zero_sign, i.sign)
+        exact_zero = i.zero.replicate(MAGNITUDE)
+        m.d.comb += self.o.value.eq(special_or(i.nan, i.infinite, sign, pattern & ~exact_zero))
         return m
 
 

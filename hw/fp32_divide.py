@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import data
 
 from axs6.golden.spec import FP32
@@ -19,8 +19,10 @@ without, every quotient rounds as the exact one does, as enumeration of all sign
 
 WIDTH = SIGNIFICAND + 1 + FRACTION
 
-_NOTES = {"base": FIELD, "sign": 1, "infinite": 1, "nan": 1}
-"""The exponent field less one, and what makes the result special."""
+_NOTES = {"field": FIELD, "sign": 1, "infinite": 1, "nan": 1}
+"""The exponent field, and what makes the result special."""
+
+rounding_layout = data.StructLayout({"fraction": FP32.fraction_bits, "round_up": 1, **_NOTES})
 
 
 def quotient_layout(bits: int) -> data.StructLayout:
@@ -41,7 +43,7 @@ class Unpack(Step):
         special = x.exponent == FP32.exponent_special
         m.d.comb += [
             self.o.quotient.eq(significand_of(x)),
-            self.o.base.eq(x.exponent - x.exponent.any()),
+            self.o.field.eq(x.exponent),
             self.o.sign.eq(x.sign),
             self.o.infinite.eq(special & ~x.fraction.any()),
             self.o.nan.eq(special & x.fraction.any()),
@@ -77,23 +79,41 @@ class Multiply(Step):
         return m
 
 
-class RoundQuotient(Step):
-    """The quotient as FP32. A tie cannot occur, so the bit below the last decides alone."""
+class Normalise(Step):
+    """The quotient as exponent field and fraction, and whether to round up.
+
+    A tie cannot occur, so the bit below the last decides alone.
+    """
 
     def __init__(self) -> None:
-        super().__init__(quotient_layout(SIGNIFICAND + 2), fp32_layout, levels=27)
+        super().__init__(quotient_layout(SIGNIFICAND + 2), rounding_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the one-bit normalisation, the increment and the special values."""
+        """Build the one-bit shift and the increment of the field."""
+        m = Module()
+        i, o = self.i, self.o
+        carry, units = i.quotient[-1], i.quotient[1:-1]
+        larger = carry | (units[-1] & ~i.field.any())
+        m.d.comb += [
+            o.field.eq(i.field + larger),
+            o.fraction.eq(Mux(carry, units[1:], units[:-1])),
+            o.round_up.eq(Mux(carry, units[0], i.quotient[0])),
+        ]
+        m.d.comb += [getattr(o, name).eq(getattr(i, name)) for name in ("sign", "infinite", "nan")]
+        return m
+
+
+class RoundQuotient(Step):
+    """The quotient as FP32."""
+
+    def __init__(self) -> None:
+        super().__init__(rounding_layout, fp32_layout, levels=26)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the increment and the special values."""
         m = Module()
         i = self.i
-        carry = i.quotient[-1]
-        units = i.quotient[1:]
-        kept = Mux(carry, units[1:], units[:-1])
-        round_up = Mux(carry, units[0], i.quotient[0])
-        base = Signal(FIELD)
-        m.d.comb += base.eq(i.base + carry)
-        pattern = rounded_pattern(m, base, kept, round_up)
+        pattern = rounded_pattern(m, i.field, i.fraction, i.round_up)
         m.d.comb += self.o.value.eq(special_or(i.nan, i.infinite, i.sign, pattern))
         return m
 
@@ -114,5 +134,6 @@ def division_steps() -> list[Step]:
         Multiply(first, 0, to=1),
         Multiply(second, FRACTION - 1, to=0),
         Multiply(third, FRACTION, to=FRACTION - 1),
+        Normalise(),
         RoundQuotient(),
     ]
