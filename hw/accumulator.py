@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.fp32 import addition_steps
+from axs6.hw.fp32_add import addition_steps
 from axs6.hw.layouts import fp32_layout, last_layout
 from axs6.hw.pipeline import Pipeline, in_lanes
 
@@ -27,10 +27,10 @@ class Accumulator(wiring.Component):
 
     Args:
         lanes: accumulators side by side.
-        interleave: vectors that take turns, 1 to 4.
+        interleave: vectors that take turns, 1 to 8.
 
     Raises:
-        ValueError: `interleave` is not an integer from 1 to 4.
+        ValueError: `interleave` is not an integer from 1 to 8.
     """
 
     interval = 1
@@ -55,6 +55,11 @@ class Accumulator(wiring.Component):
     def latency(self) -> int:
         """Cycles from taking the last terms of a vector to offering its totals."""
         return self._interleave
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the adder, and one that says which turns begin a vector for each turn."""
+        return self._adder.flip_flops + self._interleave
 
     def elaborate(self, platform: Any) -> Module:
         """Close the loop around the adder."""

@@ -1,14 +1,21 @@
 """Block dot product: two dense blocks become one 16-bit sum and the sum of their exponents."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import EXPONENT_SUM_BITS, MAGNITUDE_BITS, SUM_BITS, check_block_size
+from axs6.golden.spec import (
+    EXPONENT_SUM_BITS,
+    MAGNITUDE_BITS,
+    PRODUCT_MAX,
+    SUM_BITS,
+    check_block_size,
+)
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
@@ -69,7 +76,8 @@ class SumPlan:
 
     Input nodes are the bits of lane 0, its sign, the bits of lane 1, and so on. An inverted lane
     is worth its product less the sum W of its weights, and a count of the negative lanes times W
-    makes up for that: one tree counts them, and multiples of the count enter the other.
+    makes up for that: one tree counts them, and multiples of the count enter the other. Sums are
+    modulo 2^width, the least width that holds every sum with its sign.
 
     Args:
         block: lanes.
@@ -85,7 +93,8 @@ class SumPlan:
         negative = [
             bit for (bit,) in tree.compress([signs, *([] for _ in range(width - 1))], rows=1)
         ]
-        columns: list[list[Bit]] = [[] for _ in range(SUM_BITS)]
+        self.width = (block * PRODUCT_MAX).bit_length() + 1
+        columns: list[list[Bit]] = [[] for _ in range(self.width)]
         for first in range(0, block * size, size):
             bits = tree.inputs[first : first + len(lane)]
             for (weight, _), bit in zip(multiplier.bits, bits, strict=True):
@@ -99,6 +108,12 @@ class SumPlan:
             column += [ONE] * (constant >> weight & 1)
         self.rows = tree.compress(columns, rows=2)
         self.deepest = max(bit.level for column in self.rows for bit in column)
+
+
+@cache
+def sum_plan(block: int) -> SumPlan:
+    """The plan for a number of lanes."""
+    return SumPlan(block)
 
 
 def _signed_digits(number: int) -> Iterator[tuple[int, bool]]:
@@ -137,7 +152,7 @@ class Products(TreeStep):
     """`ProductLane` for each pair of codes, and the sum of the exponents."""
 
     def __init__(self, plan: SumPlan, block: int) -> None:
-        super().__init__(plan, pair_layout(block), plan.level, levels=plan.level)
+        super().__init__(plan, pair_layout(block), plan.level, levels=2 * plan.level)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -157,7 +172,7 @@ class Compress(TreeStep):
 
     def __init__(self, plan: SumPlan, after: int, to: int) -> None:
         self._after = after
-        super().__init__(plan, tree_layout(plan, after), to, levels=to - after)
+        super().__init__(plan, tree_layout(plan, after), to, levels=2 * (to - after))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adders."""
@@ -173,7 +188,8 @@ class AddRows(Step):
 
     def __init__(self, plan: SumPlan) -> None:
         self._plan = plan
-        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=8)
+        held = EXPONENT_SUM_BITS + plan.width
+        super().__init__(tree_layout(plan, plan.deepest), sum_layout, levels=14, held=held)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adder."""
@@ -186,13 +202,18 @@ class AddRows(Step):
             Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
             for row in range(2)
         )
-        m.d.comb += [self.o.sum.eq(first + second), self.o.exponent.eq(self.i.exponent)]
+        total = Signal(signed(plan.width))
+        m.d.comb += [
+            total.eq(first + second),
+            self.o.sum.eq(total),
+            self.o.exponent.eq(self.i.exponent),
+        ]
         return m
 
 
 def block_dot_steps(block: int) -> list[Step]:
     """The steps of a block dot product, from a pair of blocks to `sum_layout`."""
-    plan = SumPlan(block)
+    plan = sum_plan(block)
     cuts = [*range(plan.level, plan.deepest, LEVELS_A_STEP), plan.deepest]
     compress = [Compress(plan, after, to) for after, to in pairwise(cuts)]
     return [Products(plan, block), *compress, AddRows(plan)]

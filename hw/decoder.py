@@ -33,20 +33,23 @@ PLACES = MAGNITUDE_BITS + 1
 LOW_BITS = 3
 """Bits of an exponent field that differ between all places; the others differ by a borrow."""
 
+ends_layout = data.StructLayout({"lowest": 1, "highest": 1})
+"""Whether E is 0, and whether it is 255."""
+
 scale_layout = data.StructLayout(
     {
         "low": data.ArrayLayout(LOW_BITS, PLACES),
         "borrow": PLACES - 1,
         "high": EXPONENT_BITS - LOW_BITS,
         "high_less_one": EXPONENT_BITS - LOW_BITS,
-        "reaches": PLACES,
-        "highest": 1,
+        "reaches": PLACES - 1,
+        "ends": ends_layout,
     }
 )
 """What the shared exponent E means for all lanes.
 
-A fraction from place k on has the exponent field E - k where `reaches[k]`, E > k: `low[k]` and
-`high`, or `high_less_one` where `borrow[k - 1]`. `highest` is E = 255.
+A fraction from place k on has the exponent field E - k where `reaches[k - 1]`, E > k: `low[k]` and
+`high`, or `high_less_one` where `borrow[k - 1]`.
 """
 
 turned_layout = data.StructLayout(
@@ -56,6 +59,11 @@ turned_layout = data.StructLayout(
 whether m is 31."""
 
 
+REPEATED = 5
+"""Bits of the tables that repeat others: bit 0 of E - k has period 2 in k and bit 1 period 4, and
+the borrow of E - 4 is the inverse of bit 2 of E."""
+
+
 class Scale(Step):
     """The tables of `scale_layout` from the shared exponent."""
 
@@ -63,7 +71,7 @@ class Scale(Step):
         o = data.StructLayout(
             {"scale": scale_layout, "codes": data.ArrayLayout(code_layout, block)}
         )
-        super().__init__(block_layout(block), o, levels=7)
+        super().__init__(block_layout(block), o, levels=9, held=o.size - REPEATED)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the subtracters and comparisons."""
@@ -71,8 +79,9 @@ class Scale(Step):
         E, scale = self.i.exponent, self.o.scale
         highest = E == EXPONENT_MAX
         m.d.comb += [
-            scale.highest.eq(highest),
-            scale.reaches.eq(Cat(place < E for place in range(PLACES))),
+            scale.ends.lowest.eq(E == 0),
+            scale.ends.highest.eq(highest),
+            scale.reaches.eq(Cat(place < E for place in range(1, PLACES))),
             scale.high.eq(E[LOW_BITS:]),
             scale.high_less_one.eq(E[LOW_BITS:] - 1),
             scale.low[0].eq(E[:LOW_BITS] - highest),
@@ -96,7 +105,7 @@ class TurnLane(wiring.Component):
         m = Module()
         magnitude, scale, turned = self.code.magnitude, self.scale, self.turned
         zeros = [~magnitude[-k:].any() if k else Const(1, 1) for k in range(PLACES)]
-        reached = [zeros[place - 1] & scale.reaches[place] for place in range(1, PLACES)]
+        reached = [zeros[place] & reaches for place, reaches in enumerate(scale.reaches)]
         normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
         normal[0] = normal[0] & ~turned.power
         uses = [turned.power, *normal]
@@ -108,10 +117,10 @@ class TurnLane(wiring.Component):
             turned.power.eq(magnitude.all()),
             turned.field.eq(Cat(chosen(uses, scale.low), chosen([borrows, stays], highs))),
         ]
-        limits = [scale.reaches[0], *reached, Const(0, 1)]
+        limits = [~scale.ends.lowest, *reached, Const(0, 1)]
         starts = [here & ~further for here, further in pairwise(limits)]
         starts[0] = starts[0] | starts.pop()
-        starts[-1] = starts[-1] | ~scale.reaches[0]
+        starts[-1] = starts[-1] | scale.ends.lowest
         turns = [magnitude.rotate_left(place)[::-1] for place in range(MAGNITUDE_BITS)]
         m.d.comb += turned.places.eq(chosen(starts, turns))
         return m
@@ -134,20 +143,20 @@ class RoundLane(wiring.Component):
     def __init__(self, fmt: FloatFormat) -> None:
         self._fmt = fmt
         super().__init__(
-            {"scale": In(scale_layout), "turned": In(turned_layout), "value": Out(fmt.width)}
+            {"ends": In(ends_layout), "turned": In(turned_layout), "value": Out(fmt.width)}
         )
 
     def elaborate(self, platform: Any) -> Module:
         """Build the five-bit increment and the powers of two."""
         m = Module()
-        turned, scale = self.turned, self.scale
+        turned, ends = self.turned, self.ends
         count = self._fmt.fraction_bits
-        exact = turned.power & ~scale.highest
+        exact = turned.power & ~ends.highest
         places = Signal(MAGNITUDE_BITS)
         low = Signal(MAGNITUDE_BITS)
         fraction = [places[index % MAGNITUDE_BITS] for index in reversed(range(count))]
         up = places[count % MAGNITUDE_BITS] & ~turned.power
-        top = Mux(scale.reaches[0], fraction[-1], exact)
+        top = Mux(ends.lowest, exact, fraction[-1])
         m.d.comb += [
             places.eq(turned.places & ~exact.replicate(MAGNITUDE_BITS)),
             low.eq(Cat(fraction[:MAGNITUDE_BITS]) + up),
@@ -162,12 +171,12 @@ class Turn(Step):
     def __init__(self, i: data.StructLayout) -> None:
         block = i["codes"].shape.length
         lanes = data.ArrayLayout(turned_layout, block)
-        super().__init__(i, data.StructLayout({"scale": scale_layout, "lanes": lanes}), levels=7)
+        super().__init__(i, data.StructLayout({"ends": ends_layout, "lanes": lanes}), levels=12)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
-        m.d.comb += self.o.scale.eq(self.i.scale)
+        m.d.comb += self.o.ends.eq(self.i.scale.ends)
         for index, (code, turned) in enumerate(zip(self.i.codes, self.o.lanes, strict=True)):
             lane = m.submodules[f"lane{index}"] = TurnLane()
             m.d.comb += [lane.scale.eq(self.i.scale), lane.code.eq(code), turned.eq(lane.turned)]
@@ -180,7 +189,9 @@ class Round(Step):
     def __init__(self, fmt: FloatFormat, i: data.StructLayout) -> None:
         self._fmt = fmt
         block = i["lanes"].shape.length
-        super().__init__(i, values_layout(block, fmt), levels=8)
+        repeated = fmt.fraction_bits - 1 - 2 * MAGNITUDE_BITS
+        held = block * (fmt.width - max(0, repeated))
+        super().__init__(i, values_layout(block, fmt), levels=10, held=held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -188,7 +199,7 @@ class Round(Step):
         for index, (turned, value) in enumerate(zip(self.i.lanes, self.o.values, strict=True)):
             lane = m.submodules[f"lane{index}"] = RoundLane(self._fmt)
             m.d.comb += [
-                lane.scale.eq(self.i.scale),
+                lane.ends.eq(self.i.ends),
                 lane.turned.eq(turned),
                 value.eq(lane.value),
             ]

@@ -22,6 +22,7 @@ from axs6.hw.encoder_fields import (
     positions,
     reaches_highest,
     reaches_zero,
+    unused_exponent_bits,
 )
 from axs6.hw.encoder_lane import (
     ChooseLane,
@@ -104,7 +105,7 @@ class Unpack(Step):
         self._rounding = rounding
         rest = passing_layout(block, fmt)
         o = search_layout(block, fmt.exponent_bits, fmt.exponent_bits, rest)
-        super().__init__(values_layout(block, fmt), o, levels=16)
+        super().__init__(values_layout(block, fmt), o, levels=17)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -140,7 +141,8 @@ class SharedExponent(Step):
         o = data.StructLayout(
             {"exponent": EXPONENT_BITS, "lanes": data.ArrayLayout(lane, block), "invalid": 1}
         )
-        super().__init__(distances_layout(block, fmt.exponent_bits, rest), o, levels=12)
+        i = distances_layout(block, fmt.exponent_bits, rest)
+        super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the exponent of a block of subnormals, and decode the distances."""
@@ -190,7 +192,7 @@ class Choose(Step):
         self._rounding = rounding
         lane = data.StructLayout({"choice": choice_layout, "sign": 1, "infinite": 1})
         o = data.StructLayout({**i.members, "lanes": data.ArrayLayout(lane, block)})
-        super().__init__(i, o, levels=8)
+        super().__init__(i, o, levels=6, held=o.size - unused_exponent_bits(fmt))
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -211,9 +213,12 @@ class Choose(Step):
 class Round(Step):
     """`RoundLane` for each lane."""
 
-    def __init__(self, block: int, rounding: Rounding, i: data.StructLayout) -> None:
+    def __init__(
+        self, block: int, fmt: FloatFormat, rounding: Rounding, i: data.StructLayout
+    ) -> None:
         self._rounding = rounding
-        super().__init__(i, encoded_layout(block), levels=9)
+        o = encoded_layout(block)
+        super().__init__(i, o, levels=6, held=o.size - unused_exponent_bits(fmt))
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -258,4 +263,4 @@ class Encoder(Pipeline):
         shared = SharedExponent(block, fmt)
         choose = Choose(block, fmt, mode, shared.o.shape())
         steps = [Unpack(block, fmt, mode), *search, shared, choose]
-        super().__init__([*steps, Round(block, mode, choose.o.shape())], stages)
+        super().__init__([*steps, Round(block, fmt, mode, choose.o.shape())], stages)

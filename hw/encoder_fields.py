@@ -1,6 +1,6 @@
 """How the shared exponent follows from the exponent fields and fractions of an input format."""
 
-from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_MAX, MAGNITUDE_BITS, FloatFormat
+from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_MAX, MAGNITUDE_BITS, FloatFormat
 
 
 def exponent_offset(fmt: FloatFormat) -> int:
@@ -34,3 +34,12 @@ def deciding_bits(fmt: FloatFormat) -> int:
 def positions(fmt: FloatFormat) -> int:
     """Distances at which a value has a code that is not 0, those of subnormal blocks included."""
     return deepest_subnormal(fmt) + MAGNITUDE_BITS + 1
+
+
+def unused_exponent_bits(fmt: FloatFormat) -> int:
+    """Bits of the shared exponent that always equal another one: fp16 reaches part of its range."""
+    lowest = 1 + exponent_offset(fmt) - deepest_subnormal(fmt)
+    highest = fmt.exponent_special - 1 + exponent_offset(fmt)
+    reached = {0, EXPONENT_MAX, *range(lowest, highest + 1)}
+    different = {tuple(e >> bit & 1 for e in reached) for bit in range(EXPONENT_BITS)}
+    return EXPONENT_BITS - len(different)

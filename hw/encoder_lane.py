@@ -27,12 +27,17 @@ from axs6.hw.layouts import code_layout
 def candidates_layout(fmt: FloatFormat) -> data.StructLayout:
     """What a lane's code is chosen from.
 
-    `leading` are the significand's first bits, the hidden one lowest; bit k of `least` says that
-    the fraction behind the five bits at distance k - deepest is at least what rounds up.
+    `leading` are the significand's first bits, the hidden one lowest; a bit of `least` for each
+    distance says that the fraction behind its five bits is at least what rounds up. Where a block
+    of subnormals may bring the last bit to the top, that bit itself decides there.
     """
-    return data.StructLayout(
-        {"leading": MAGNITUDE_BITS + deepest_subnormal(fmt), "least": positions(fmt)}
-    )
+    leading = min(MAGNITUDE_BITS + deepest_subnormal(fmt), fmt.fraction_bits + 1)
+    return data.StructLayout({"leading": leading, "least": positions(fmt) - last_bit_leads(fmt)})
+
+
+def last_bit_leads(fmt: FloatFormat) -> bool:
+    """Whether the last bit of a significand can be the first of its block."""
+    return deepest_subnormal(fmt) == fmt.fraction_bits
 
 
 choice_layout = data.StructLayout({"bits": MAGNITUDE_BITS, "change": 1})
@@ -69,10 +74,10 @@ class CompareLane(wiring.Component):
             pair = majority(bit(index), ~bit(index - MAGNITUDE_BITS), least[index + 1])
             m.d.comb += least[index].eq(pair)
         nearest = self._rounding is Rounding.NEAREST
-        for position in range(positions(self._fmt)):
-            distance = position - deepest
+        for index, result in enumerate(self.o.least):
+            distance = index + last_bit_leads(self._fmt) - deepest
             first = MAGNITUDE_BITS - distance
-            m.d.comb += self.o.least[position].eq(
+            m.d.comb += result.eq(
                 majority(bit(first), bit(-distance), least[first + 1]) if nearest else least[first]
             )
         width = len(self.o.leading)
@@ -108,13 +113,15 @@ class ChooseLane(wiring.Component):
             terms = [
                 self.chosen[position] & self.candidates.leading[place + deepest - position]
                 for position in range(min(count, place + deepest + 1))
+                if place + deepest - position < len(self.candidates.leading)
             ]
             m.d.comb += bits[MAGNITUDE_BITS - 1 - place].eq(Cat(terms).any())
-        if self._rounding is Rounding.NEAREST:
-            up = Cat(self.chosen & self.candidates.least).any()
-            m.d.comb += self.choice.change.eq(up ^ bits[-1])
-        else:
-            m.d.comb += self.choice.change.eq((self.chosen & ~self.candidates.least).any())
+        nearest = self._rounding is Rounding.NEAREST
+        decides = self.candidates.least if nearest else ~self.candidates.least
+        if last_bit_leads(self._fmt):
+            decides = Cat(self.candidates.leading[-1], decides)
+        decided = Cat(self.chosen & decides).any()
+        m.d.comb += self.choice.change.eq(decided ^ bits[-1] if nearest else decided)
         return m
 
 

@@ -64,7 +64,7 @@ class SearchHigh(Step):
     ) -> None:
         self._bits = bits
         i, o = (search_layout(block, width, each, rest) for each in (left, left - bits))
-        super().__init__(i, o, levels=7 * bits)
+        super().__init__(i, o, levels=9 * bits)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the comparisons, bit by bit."""
@@ -95,7 +95,7 @@ class SearchLow(Step):
         super().__init__(
             search_layout(block, width, DISTANCE_BITS, rest),
             distances_layout(block, width, rest),
-            levels=7 * DISTANCE_BITS + 5,
+            levels=25,
         )
 
     def elaborate(self, platform: Any) -> Module:

@@ -22,8 +22,8 @@ class Matmul(ReductionUnit):
         block: values in a block: 8, 16 or 32.
         rows: rows of A in a tile, R.
         columns: columns of B in a tile, C.
-        stages: ranks of registers beside the accumulators, 0 to log2(block) + 9.
-        interleave: tiles that take turns, 1 to 4.
+        stages: ranks of registers beside the accumulators, from 0.
+        interleave: tiles that take turns, 1 to 8.
 
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes

@@ -1,5 +1,6 @@
 """Reduction: dot products of vectors of blocks, many side by side, accumulated in FP32."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module
@@ -9,36 +10,27 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from axs6.golden.spec import check_block_size
 from axs6.hw.accumulator import Accumulator
 from axs6.hw.block_dot import block_dot_steps
-from axs6.hw.fp32 import conversion_steps, division_steps
+from axs6.hw.fp32_convert import conversion_steps
+from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import fp32_layout, last_layout, pair_layout
-from axs6.hw.pipeline import (
-    Pipeline,
-    Step,
-    check_stages,
-    deepest,
-    in_lanes,
-    place_registers,
-)
+from axs6.hw.pipeline import Pipeline, Step, in_lanes, place
+from axs6.hw.placement import check_stages
 
 
-def split_stages(front: list[int], back: list[int], stages: int) -> tuple[int, int]:
+def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
     """How many of `stages` ranks go in front of the accumulator and behind it.
 
-    The split whose deepest stretch is least, and of equal ones that with more in front.
+    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
     """
     check_stages(stages, len(front) + len(back) + 2)
-    splits = [
-        (n, stages - n)
-        for n in range(stages, -1, -1)
-        if n <= len(front) + 1 and stages - n <= len(back) + 1
-    ]
-    return min(
-        splits,
-        key=lambda split: max(
-            deepest(levels, place_registers(levels, count))
-            for levels, count in zip((front, back), split, strict=True)
-        ),
-    )
+
+    def cost(before: int) -> tuple[int, int]:
+        ranks = place(front, before), place(back, stages - before)
+        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
+
+    least = max(0, stages - len(back) - 1)
+    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
+    return before, stages - before
 
 
 class Reduction(wiring.Component):
@@ -51,8 +43,8 @@ class Reduction(wiring.Component):
     Args:
         block: values in a block: 8, 16 or 32.
         lanes: dot products side by side.
-        stages: ranks of registers beside the accumulator, 0 to log2(block) + 9.
-        interleave: vectors that take turns in each lane, 1 to 4; see `Accumulator`.
+        stages: ranks of registers beside the accumulator, from 0.
+        interleave: vectors that take turns in each lane, 1 to 8; see `Accumulator`.
 
     Latency is `stages` + `interleave` cycles from the last pairs to the results, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
@@ -64,12 +56,13 @@ class Reduction(wiring.Component):
         def front() -> list[Step]:
             return [*block_dot_steps(block), *conversion_steps()]
 
-        levels, back = ([step.levels for step in each] for each in (front(), division_steps()))
-        self.most_stages = len(levels) + len(back) + 2
-        before, after = split_stages(levels, back, stages)
+        steps, back = front(), division_steps()
+        self.most_stages = len(steps) + len(back) + 2
+        before, after = split_stages(steps, back, stages)
         self._term = Pipeline(in_lanes(front, lanes, before), before, carry=last_layout)
         self._accumulator = Accumulator(lanes, interleave)
         self._divide = Pipeline(in_lanes(division_steps, lanes, after), after)
+        self._parts = (self._term, self._accumulator, self._divide)
         pairs = data.ArrayLayout(pair_layout(block), lanes)
         items = data.StructLayout({"data": pairs, "carry": last_layout})
         values = data.ArrayLayout(fp32_layout, lanes)
@@ -78,7 +71,12 @@ class Reduction(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from taking the last pairs of a vector to offering its results."""
-        return self._term.latency + self._accumulator.latency + self._divide.latency
+        return sum(part.latency for part in self._parts)
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of all three parts."""
+        return sum(part.flip_flops for part in self._parts)
 
     @property
     def interval(self) -> int:
@@ -120,6 +118,11 @@ class ReductionUnit(wiring.Component):
     def latency(self) -> int:
         """Cycles from taking the last item of a vector to offering its result."""
         return self.reduction.latency
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the unit."""
+        return self.reduction.flip_flops
 
     @property
     def interval(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 T = TypeVar("T")
 
@@ -22,22 +22,21 @@ def any_of(values: Sequence[Value]) -> Value:
     return balanced(values, lambda a, b: a | b)
 
 
-def maximum(m: Module, values: Sequence[Value]) -> Value:
-    """Largest of unsigned values of one width."""
-
-    def larger(a: Value, b: Value) -> Value:
-        result = Signal(len(a), name="larger")
-        m.d.comb += result.eq(Mux(a > b, a, b))
-        return result
-
-    return balanced(values, larger)
-
-
 def leading_zeros(m: Module, value: Value) -> Value:
-    """Number of zeros above the highest set bit; the width of `value` where it is 0."""
-    width = len(value)
-    count = Signal(range(width + 1), name="leading_zeros", init=width)
-    for i in range(width):
-        with m.If(value[i]):
-            m.d.comb += count.eq(width - 1 - i)
-    return count
+    """Number of zeros above the highest set bit of a value that is not 0.
+
+    Each half counts its own; the width of the result is that of the largest number.
+    """
+    bits = (len(value) - 1).bit_length()
+    padded = Cat(Const(0, (1 << bits) - len(value)), value)
+    counted = [(Cat(), bit) for bit in reversed(padded)]
+
+    def joined(high: tuple[Value, Value], low: tuple[Value, Value]) -> tuple[Value, Value]:
+        count, some = Signal(len(high[0]) + 1, name="count"), Signal(name="some")
+        m.d.comb += [
+            some.eq(high[1] | low[1]),
+            count.eq(Cat(Mux(high[1], high[0], low[0]), ~high[1])),
+        ]
+        return count, some
+
+    return balanced(counted, joined)[0]

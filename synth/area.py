@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from axs6.synth.flow import Flow, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
+from axs6.synth.place import check_place, place
 from axs6.synth.process import run_jobs
 from axs6.synth.report import AreaReport, Part, Resources, Timing
 from axs6.synth.targets import FPGAS, NETLIST, Costs, figures
@@ -26,10 +28,9 @@ def area(
     fmax: bool = False,
     timeout: float = 600,
 ) -> AreaReport:
-    """Synthesise a design with Yosys, without timing constraints, and report what it takes.
+    """Synthesise a design with Yosys and report what it takes and how fast it is.
 
-    Gates are mapped for small area; the FPGA targets are those of Yosys's own flows, which prefer
-    fast circuits to small ones.
+    The FPGA targets are those of Yosys's own flows, which prefer fast circuits to small ones.
 
     The total is that of the flattened design. The breakdown by submodule is from a second run that
     keeps the hierarchy; its parts do not add up exactly to the total, because flattening optimises
@@ -38,24 +39,36 @@ def area(
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
-        target: `generic` (gates of `axs6.synth.gates`), or `ice40`, `ecp5` or `xc7` (memories
-            are inferred and, on the last two, DSP blocks; no I/O buffers).
+        target: `generic` (gates of `axs6.synth.gates`), `sky130` (the compact library of
+            `axs6.synth.sky130`), or `ice40`, `ecp5` or `xc7` (memories are inferred and, on the
+            last two, DSP blocks; no I/O buffers; on xc7 no shift-register LUTs, so that flip-flops
+            count alike on all targets).
         liberty: Liberty file of standard cells to map to instead.
+        optimise: `area` or `speed`: what gates are mapped for.
+        adder_cells: whether full and half adders become cells of the library.
+        fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
         timeout: limit in seconds for all of it.
 
     Raises:
         SynthesisError: in one line, an unknown target or top module, a file that is no Liberty
-            library or lacks a gate or register that the design needs, Verilog that Yosys rejects,
-            or a run over the time limit.
+            library or lacks a cell that the design needs, Verilog that Yosys rejects, a design
+            that does not fit the FPGA, or a run over the time limit.
     """
     check_run(top, timeout)
     plan = flow(target, liberty, optimise, adder_cells)
+    if fmax:
+        check_place(plan.kind)
+    deadline = time.monotonic() + timeout
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
         jobs = [Path(folder, "flat"), Path(folder, "nested")]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
         flat, nested = run_jobs(jobs, timeout=timeout, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
+        timing, placement = _timing(plan, module), None
+        if fmax:
+            left = max(deadline - time.monotonic(), 0.001)
+            timing, placement = place(verilog, top, module["ports"], target, Path(folder), left)
     total = _Measured(plan, flat)
     parted = _Measured(plan, nested or flat)
     return AreaReport(
@@ -68,7 +81,8 @@ def area(
         tools={"pyosys": metadata.version("pyosys"), "yosys": flat["yosys"]},
         optimise=plan.optimise,
         adder_cells=adder_cells,
-        timing=_timing(plan, module),
+        timing=timing,
+        placement=placement,
     )
 
 

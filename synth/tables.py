@@ -33,8 +33,11 @@ _COLUMNS: Final = {
 def render(report: AreaReport) -> Group:
     """Return the totals, the cells by type and, where there are submodules, the breakdown."""
     head = Text(f"{report.top} on {report.library or report.target}, flattened", style="bold")
+    if report.optimise:
+        adders = ", adder cells" if report.adder_cells else ""
+        head.append(f", for {report.optimise}{adders}")
     tools = Text(f"Yosys {report.tools['yosys']}, pyosys {report.tools['pyosys']}", style="dim")
-    shown: list[RenderableType] = [head, tools, _totals(report), _cells(report)]
+    shown: list[RenderableType] = [head, tools, _totals(report), *_timing(report), _cells(report)]
     if report.parts:
         main = _COLUMNS[next(iter(report.unflattened.figures))].label
         note = "Each row is one instance; the share is that of all instances in the {}."
@@ -49,6 +52,33 @@ def _totals(report: AreaReport) -> Table:
         table.add_column(_COLUMNS[figure].label, justify="right")
     table.add_row(*_values(report.total.figures))
     return table
+
+
+def _timing(report: AreaReport) -> list[RenderableType]:
+    """Return the longest path, what gave it and, after place and route, what the device holds."""
+    timing = report.timing
+    if timing is None:
+        return []
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    figures = {
+        "delay ps": timing.delay_ps and f"{timing.delay_ps:,.0f}",
+        "Fmax MHz": timing.fmax_mhz and f"{timing.fmax_mhz:,.1f}",
+        "levels": f"{timing.levels:,d}" if timing.levels is not None else None,
+    }
+    shown = {label: text for label, text in figures.items() if text}
+    for label in shown:
+        table.add_column(label, justify="right")
+    table.add_column("longest path from")
+    table.add_column("to")
+    table.add_row(*shown.values(), Text(timing.start or "-"), Text(timing.end or "-"))
+    lines: list[RenderableType] = [table, Text(f"timing: {timing.model}", style="dim")]
+    if report.placement:
+        placed = report.placement
+        parts = ", ".join(
+            f"{used:,d} of {placed.available[name]:,d} {name}" for name, used in placed.used.items()
+        )
+        lines.append(Text(f"placed, with the registers at the ports: {parts}", style="dim"))
+    return lines
 
 
 def _cells(report: AreaReport) -> Table:

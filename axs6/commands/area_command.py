@@ -11,10 +11,19 @@ from axs6.commands.options import Json, with_unit_options
 @with_unit_options
 def run(
     units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
-    target: Annotated[str, typer.Option(help="generic, ice40, ecp5 or xc7.")] = "generic",
+    target: Annotated[str, typer.Option(help="generic, sky130, ice40, ecp5 or xc7.")] = "generic",
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ] = None,
+    optimise: Annotated[
+        str, typer.Option(help="What gates are mapped for: area or speed.")
+    ] = "area",
+    adder_cells: Annotated[
+        bool, typer.Option("--adder-cells", help="Map adders to the library's adder cells.")
+    ] = False,
+    fmax: Annotated[
+        bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
+    ] = False,
     *,
     parameters: dict[str, Any],
     timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
@@ -26,7 +35,8 @@ def run(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Synthesise units with Yosys and report what they take, in all and by submodule.
+    """Synthesise units with Yosys and report what they take, in all and by submodule, and how fast
+    they are.
 
     Example: axs6 area block_dot --block 32 --target ecp5
     """
@@ -42,15 +52,19 @@ def run(
     out = console(json)
     made = [generate(unit, **parameters) for unit in units]
     reports = []
+    options: dict[str, Any] = {
+        "target": target,
+        "liberty": liberty,
+        "optimise": optimise,
+        "adder_cells": adder_cells,
+        "timeout": timeout,
+    }
     for unit, each in zip(units, made, strict=True):
-        options: dict[str, Any] = {"target": target, "liberty": liberty, "timeout": timeout}
         settings = each.manifest["parameters"]
-        used = (
-            measured_energy(unit, settings, stimulus=stimulus or "digits", **options)
-            if energy
-            else None
-        )
-        report = area(each.verilog, each.module, **options)
+        used = None
+        if energy:
+            used = measured_energy(unit, settings, stimulus=stimulus or "digits", **options)
+        report = area(each.verilog, each.module, fmax=fmax, **options)
         reports.append({"parameters": settings, **report.to_dict()})
         out.print(render(report))
         if used:

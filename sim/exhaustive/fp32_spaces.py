@@ -14,7 +14,9 @@ from axs6.golden.spec import (
     FP32,
     SUM_BITS,
 )
-from axs6.hw.fp32 import addition_steps, conversion_steps, division_steps
+from axs6.hw.fp32_add import addition_steps
+from axs6.hw.fp32_convert import conversion_steps
+from axs6.hw.fp32_divide import division_steps
 from axs6.hw.pipeline import Pipeline, Step
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 

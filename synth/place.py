@@ -1,0 +1,193 @@
+"""Place and route: how fast a unit's clock can be on an FPGA, by nextpnr in a child process.
+
+The unit stands between registers. A chain of flip-flops holds a bit for each input port bit; each
+output bit goes to a flip-flop, and a second chain folds those into one bit by exclusive or. Thus
+every path through the unit is from register to register, only clock, reset and two data pins are
+needed, and nothing of the unit can be optimised away.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from axs6.sim.process import child_process
+from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import flow
+from axs6.synth.process import run_jobs
+from axs6.synth.report import Placement, Timing
+from axs6.synth.targets import FPGAS, NETLIST
+
+SEED: Final = 1
+_CLOCK, _RESET = "clk", "rst"
+_FREQUENCY = "500"
+"""The clock in MHz that nextpnr is asked for: more than a unit reaches, so that it goes on."""
+
+
+_START: Final = "import sys, yowasp_{0} as tool; sys.exit(tool.run_{0}(sys.argv[1:]))"
+
+
+@dataclass(frozen=True)
+class _Device:
+    name: str
+    tool: str
+    options: tuple[str, ...]
+
+
+_DEVICES: Final = {
+    "ice40": _Device("iCE40HX8K-CT256", "nextpnr_ice40", ("--hx8k", "--package", "ct256")),
+    "ecp5": _Device(
+        "LFE5U-85F-6CABGA756",
+        "nextpnr_ecp5",
+        ("--85k", "--speed", "6", "--package", "CABGA756", "--lpf-allow-unconstrained"),
+    ),
+}
+
+
+def check_place(target: str) -> None:
+    """Check that place and route for a target is there.
+
+    Raises:
+        SynthesisError: it is not.
+    """
+    if target not in FPGAS:
+        raise SynthesisError(
+            f"Fmax by place and route is for FPGAs, not {target}, whose report "
+            "has its timing anyway"
+        )
+    if target not in _DEVICES:
+        raise SynthesisError(
+            f"Fmax needs an open place and route, which {target} has not; "
+            f"it must be one of {', '.join(_DEVICES)}"
+        )
+    package = f"yowasp_{_DEVICES[target].tool}"
+    if find_spec(package) is None:
+        raise SynthesisError(
+            f"Fmax on {target} needs {package.replace('_', '-')}: pip install 'axs6[fpga]'"
+        )
+
+
+def place(
+    verilog: str, top: str, ports: Mapping[str, Any], target: str, folder: Path, timeout: float
+) -> tuple[Timing, Placement]:
+    """Place and route a design between registers and return its clock and what it takes.
+
+    Args:
+        verilog: text of the design.
+        top: name of its top module, which has the clock `clk`.
+        ports: of the module, as in a Yosys JSON netlist.
+        target: `ice40` (HX8K) or `ecp5` (85F, speed grade 6).
+        folder: where the files of the run go.
+        timeout: limit in seconds.
+
+    Raises:
+        SynthesisError: the design has no clock, does not fit, or the time ran out.
+    """
+    device = _DEVICES[target]
+    start = time.monotonic()
+    job = folder / "place"
+    text = f"{verilog}\n{wrapper(top, ports)}"
+    flow(target).write(job, text, "registered", flatten=True, expand=["opt_clean"])
+    run_jobs([job], timeout=timeout, source=f"target {target}")
+    left = timeout - (time.monotonic() - start)
+    report = _nextpnr(device, job, target, timeout, left)
+    ((_, clock),) = report["fmax"].items()
+    path = next(p["path"] for p in report["critical_paths"] if p["from"] == p["to"])
+    fmax = round(clock["achieved"], 3)
+    timing = Timing(
+        f"nextpnr on {device.name}, seed {SEED}, every port registered",
+        round(1e6 / fmax, 3),
+        sum(step["type"] == "logic" for step in path),
+        fmax,
+        path[0]["from"]["cell"],
+        path[-1]["to"]["cell"],
+    )
+    used = {name: each for name, each in report["utilization"].items() if each["used"]}
+    return timing, Placement(
+        device.name,
+        SEED,
+        {name: each["used"] for name, each in used.items()},
+        {name: each["available"] for name, each in used.items()},
+    )
+
+
+def wrapper(top: str, ports: Mapping[str, Any]) -> str:
+    """Return the module `registered`: an instance of `top` between chains of registers.
+
+    Raises:
+        SynthesisError: `top` has no clock or a port that goes both ways.
+    """
+    if _CLOCK not in ports:
+        raise SynthesisError(f"Fmax needs a port {_CLOCK!r}; {top} has {', '.join(ports)}")
+    special = {_CLOCK: "clk", _RESET: "reset"}
+    connections = [f".{name}({net})" for name, net in special.items() if name in ports]
+    at = {"input": 0, "output": 0}
+    for name, port in ports.items():
+        if name in special:
+            continue
+        direction, width = port["direction"], len(port["bits"])
+        if direction not in at:
+            raise SynthesisError(f"Fmax needs ports that go one way; {top} has the inout {name!r}")
+        low = at[direction]
+        net = {"input": "held", "output": "given"}[direction]
+        connections.append(f".{name}({net}[{low + width - 1}:{low}])")
+        at[direction] += width
+    inputs, outputs = max(at["input"], 1), max(at["output"], 1)
+    return f"""
+module registered(input clk, rst, d, output q);
+  reg reset;
+  reg [{inputs - 1}:0] held;
+  wire [{outputs - 1}:0] given;
+  reg [{outputs - 1}:0] taken;
+  reg [{outputs}:0] folded;
+  always @(posedge clk) begin
+    reset <= rst;
+    held <= {{held, d}};
+    taken <= given;
+    folded <= {{folded, 1'b0}} ^ taken;
+  end
+  assign q = folded[{outputs}];
+  {top} unit ({", ".join(connections)});
+endmodule
+"""
+
+
+def _nextpnr(
+    device: _Device, job: Path, target: str, timeout: float, left: float
+) -> dict[str, Any]:
+    log, report = job / "place.log", job / "report.json"
+    command = [
+        sys.executable, "-c", _START.format(device.tool), *device.options,
+        "--json", NETLIST, "--report", report.name, "--seed", str(SEED), "--threads", "1",
+        "--freq", _FREQUENCY, "--timing-allow-fail",
+    ]  # fmt: skip
+    with child_process(command, log, os.environ, job) as child:
+        try:
+            code = child.wait(max(0.0, left))
+        except subprocess.TimeoutExpired:
+            raise SynthesisError(
+                f"target {target}: place and route must finish within {timeout:g} s and has not"
+            ) from None
+    if code:
+        raise _failure(log.read_text(errors="replace"), device, target)
+    result: dict[str, Any] = json.loads(report.read_text())
+    return result
+
+
+def _failure(log: str, device: _Device, target: str) -> SynthesisError:
+    """Turn nextpnr's log into an error; a type of cell beyond 100 % means it does not fit."""
+    for name, used, available in re.findall(r"(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
+        if int(used) > int(available):
+            return SynthesisError(
+                f"target {target}: the design needs {used} {name}; {device.name} has {available}"
+            )
+    lines = [line.strip() for line in log.splitlines() if line.strip()] or ["no output"]
+    said = next((line for line in lines if "ERROR" in line), lines[-1])
+    return SynthesisError(f"target {target}: nextpnr failed: {said}")
