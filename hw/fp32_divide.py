@@ -5,8 +5,16 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import data
 
-from axs6.golden.spec import FP32
-from axs6.hw.fp32 import FIELD, SIGNIFICAND, layout, rounded_pattern, significand_of, special_or
+from axs6.hw.fp32 import (
+    FIELD,
+    SIGNIFICAND,
+    Pack,
+    Round,
+    layout,
+    pass_on,
+    rounding_layout,
+    significand_of,
+)
 from axs6.hw.layouts import fp32_layout
 from axs6.hw.pipeline import Step
 
@@ -21,8 +29,6 @@ WIDTH = SIGNIFICAND + 1 + FRACTION
 
 _NOTES = {"field": FIELD, "sign": 1, "infinite": 1, "nan": 1}
 """The exponent field, and what makes the result special."""
-
-rounding_layout = data.StructLayout({"fraction": FP32.fraction_bits, "round_up": 1, **_NOTES})
 
 
 def quotient_layout(bits: int) -> data.StructLayout:
@@ -40,7 +46,7 @@ class Unpack(Step):
         """Split the fields."""
         m = Module()
         x = data.View(layout, self.i.value)
-        special = x.exponent == FP32.exponent_special
+        special = x.exponent.all()
         m.d.comb += [
             self.o.quotient.eq(significand_of(x)),
             self.o.field.eq(x.exponent),
@@ -75,7 +81,7 @@ class Multiply(Step):
         for shift in self._shifts:
             total = total + (value >> shift)
         m.d.comb += self.o.quotient.eq(total[self._to : WIDTH])
-        m.d.comb += [getattr(self.o, name).eq(getattr(self.i, name)) for name in _NOTES]
+        pass_on(m, self, *_NOTES)
         return m
 
 
@@ -99,22 +105,7 @@ class Normalise(Step):
             o.fraction.eq(Mux(carry, units[1:], units[:-1])),
             o.round_up.eq(Mux(carry, units[0], i.quotient[0])),
         ]
-        m.d.comb += [getattr(o, name).eq(getattr(i, name)) for name in ("sign", "infinite", "nan")]
-        return m
-
-
-class RoundQuotient(Step):
-    """The quotient as FP32."""
-
-    def __init__(self) -> None:
-        super().__init__(rounding_layout, fp32_layout, levels=26)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the increment and the special values."""
-        m = Module()
-        i = self.i
-        pattern = rounded_pattern(m, i.field, i.fraction, i.round_up)
-        m.d.comb += self.o.value.eq(special_or(i.nan, i.infinite, i.sign, pattern))
+        pass_on(m, self, "sign", "infinite", "nan")
         return m
 
 
@@ -135,5 +126,6 @@ def division_steps() -> list[Step]:
         Multiply(second, FRACTION - 1, to=0),
         Multiply(third, FRACTION, to=FRACTION - 1),
         Normalise(),
-        RoundQuotient(),
+        Round(),
+        Pack(),
     ]
