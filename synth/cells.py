@@ -216,12 +216,11 @@ class _Reader:
         axes: list[tuple[str, list[float]]] = []
         for k in (1, 2):
             variable = template.text(f"variable_{k}") if template else ""
-            index = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
+            points = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
             if variable:
-                axes.append((variable, self._numbers(index)))
-        values = [
-            value for row in group.attributes.get("values", ("0",)) for value in self._numbers(row)
-        ]
+                axes.append((variable, self._numbers(points)))
+        rows = group.attributes.get("values", ("0",))
+        values = [value for row in rows for value in self._numbers(row)]
         shape = [len(index) for _, index in axes]
         if len(values) != math.prod(shape):
             raise SynthesisError(
