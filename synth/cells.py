@@ -110,7 +110,11 @@ class CellLibrary:
 
     def smallest(self, inputs: int, truth: int) -> Cell | None:
         """Return the smallest gate of one output with this truth table; of equals, by name."""
-        fitting = [
+        return min(self.gates(inputs, truth), key=lambda cell: (cell.area, cell.name), default=None)
+
+    def gates(self, inputs: int, truth: int) -> list[Cell]:
+        """Return the gates of one output with this truth table."""
+        return [
             cell
             for cell in self.cells.values()
             if len(cell.inputs) == inputs
@@ -118,7 +122,6 @@ class CellLibrary:
             and not cell.dont_use
             and cell.truth(next(iter(cell.functions))) == truth
         ]
-        return min(fitting, key=lambda cell: (cell.area, cell.name), default=None)
 
     def __getitem__(self, name: str) -> Cell:
         """Return a cell.

@@ -9,6 +9,7 @@ from axs6.synth import gates, sky130
 from axs6.synth.adders import AdderCells, adder_cells
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
+from axs6.synth.fanout import buffering
 from axs6.synth.scripts import abc_script, constraints
 from axs6.synth.surroundings import Surroundings, surroundings
 from axs6.synth.targets import (
@@ -58,6 +59,7 @@ class Flow:
         job.mkdir()
         adders = self.adders.commands() if self.adders else []
         registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=self.timed)
+        plan = buffering(self.cells) if self.cells else None
         content = {
             "top": top,
             "flatten": flatten,
@@ -65,6 +67,7 @@ class Flow:
             "rest": rest,
             "liberty": LIBRARY if self.cells else None,
             "expand": list(expand),
+            "buffering": plan.to_dict() if plan else None,
         }
         files = {"job.json": json.dumps(content), "design.v": verilog, **self._files()}
         for name, text in files.items():

@@ -1,9 +1,10 @@
 """The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
 
-It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `liberty`, the
-library's file name or null, and `expand`, the commands that turn the mapped cells into their logic)
-and `design.v`. With `expand` it writes the netlist that they leave, as `result.json`; otherwise
-`result.json` is null where the hierarchy was asked for and the design has none, or has
+It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`,
+`liberty`, the library's file name or null, `buffering`, an `axs6.synth.fanout.Buffering` or null,
+and `expand`, the commands that turn the mapped cells into their logic). With `expand` it writes the
+netlist that they leave, as `result.json`; otherwise `result.json` is null where the hierarchy was
+asked for and the design has none, or has
 
 - `yosys`: the version,
 - `modules`: for each module its `cells` (counts by type) and `instances` (name to module),
@@ -16,6 +17,7 @@ from typing import Any
 
 from pyosys import libyosys
 
+from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
 
 
@@ -55,6 +57,20 @@ def _merge_identical(yosys: _Yosys, top: str) -> bool:
     return len(modules) > 1
 
 
+def _map(yosys: _Yosys, job: dict[str, Any]) -> None:
+    """Map the gates and put buffers before the registers."""
+    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    if job["buffering"] is None:
+        return
+    plan = Buffering(**job["buffering"])
+    yosys.run("write_json mapped.json")
+    netlist = json.loads(Path("mapped.json").read_text())
+    for module in netlist["modules"].values():
+        add_buffers(module, plan)
+    Path("mapped.json").write_text(json.dumps(netlist))
+    yosys.run("design -reset", "read_json mapped.json", f"hierarchy -top {job['top']}")
+
+
 def _cells(statistics: dict[str, Any], column: str) -> dict[str, dict[str, float]]:
     """Return one column of the cells of each module, by type."""
     return {
@@ -75,7 +91,7 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
         for cell in cells
         if not cell.startswith("$")
     }
-    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    _map(yosys, job)
     statistics = yosys.statistics(job["liberty"])
     counts = _cells(statistics, "local_count")
     areas = {
@@ -106,7 +122,9 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
-    yosys.run(*job["registers"], *job["rest"], *job["expand"], "delete t:$scopeinfo")
+    yosys.run(*job["registers"])
+    _map(yosys, job)
+    yosys.run(*job["expand"], "delete t:$scopeinfo")
     return {"modules": yosys.netlist()}
 
 
