@@ -3,11 +3,14 @@
 Delays and slews are in picoseconds, capacitances in femtofarads, areas in the library's units.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
@@ -16,6 +19,7 @@ from axs6.synth.liberty import Group, parse
 EDGES = ("rise", "fall")
 _TIME = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
 _CAPACITANCE = {"pf": 1e3, "ff": 1.0, "nf": 1e6}
+_LOADS = ("total_output_net_capacitance",)
 _SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_transition")
 
 
@@ -106,7 +110,11 @@ class CellLibrary:
 
     def smallest(self, inputs: int, truth: int) -> Cell | None:
         """Return the smallest gate of one output with this truth table; of equals, by name."""
-        fitting = [
+        return min(self.gates(inputs, truth), key=lambda cell: (cell.area, cell.name), default=None)
+
+    def gates(self, inputs: int, truth: int) -> list[Cell]:
+        """Return the gates of one output with this truth table."""
+        return [
             cell
             for cell in self.cells.values()
             if len(cell.inputs) == inputs
@@ -114,7 +122,6 @@ class CellLibrary:
             and not cell.dont_use
             and cell.truth(next(iter(cell.functions))) == truth
         ]
-        return min(fitting, key=lambda cell: (cell.area, cell.name), default=None)
 
     def __getitem__(self, name: str) -> Cell:
         """Return a cell.
@@ -212,32 +219,30 @@ class _Reader:
         axes: list[tuple[str, list[float]]] = []
         for k in (1, 2):
             variable = template.text(f"variable_{k}") if template else ""
-            index = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
+            points = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
             if variable:
-                axes.append((variable, self._numbers(index)))
-        rows = [self._numbers(row) for row in group.attributes.get("values", ("0",))]
-        values = [value for row in rows for value in row]
-        if len(axes) == 2 and axes[0][0] not in _SLEWS:
-            columns = len(axes[1][1])
-            values = [v for c in range(columns) for v in values[c::columns]]
-            axes.reverse()
+                axes.append((variable, self._numbers(points)))
+        rows = group.attributes.get("values", ("0",))
+        values = [value for row in rows for value in self._numbers(row)]
+        shape = [len(index) for _, index in axes]
+        if len(values) != math.prod(shape):
+            raise SynthesisError(
+                f"{self._source} has a table of {len(values)} values where its axes need "
+                f"{math.prod(shape)}"
+            )
         slews, loads = [0.0], [0.0]
-        for variable, index in axes:
+        grid = np.array(values).reshape(shape)
+        for axis, (variable, index) in reversed(list(enumerate(axes))):
             if variable in _SLEWS:
                 slews = [self._time * x for x in index]
-            elif variable == "total_output_net_capacitance":
+            elif variable in _LOADS:
                 loads = [self._load * x for x in index]
             else:
-                values, loads = values[:: len(index)], [0.0]
-        if len(values) != len(slews) * len(loads):
-            raise SynthesisError(
-                f"{self._source} has a table of {len(values)} values where its "
-                f"axes need {len(slews) * len(loads)}"
-            )
-        scaled = [self._time * value for value in values]
-        width = len(loads)
-        table = tuple(tuple(scaled[k : k + width]) for k in range(0, len(scaled), width))
-        return Table(tuple(slews), tuple(loads), table)
+                grid = grid.take(0, axis)
+        if len(axes) == 2 and axes[0][0] in _LOADS:
+            grid = grid.T
+        table = self._time * grid.reshape(len(slews), len(loads))
+        return Table(tuple(slews), tuple(loads), tuple(map(tuple, table.tolist())))
 
     def _numbers(self, text: str) -> list[float]:
         try:

@@ -9,6 +9,7 @@ from axs6.synth import gates, sky130
 from axs6.synth.adders import AdderCells, adder_cells
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
+from axs6.synth.fanout import buffering
 from axs6.synth.scripts import abc_script, constraints
 from axs6.synth.surroundings import Surroundings, surroundings
 from axs6.synth.targets import (
@@ -46,14 +47,19 @@ class Flow:
         """What gates are mapped for; None on FPGAs, whose flows are Yosys's own."""
         return None if self.kind in FPGAS else self.goal
 
+    @property
+    def timed(self) -> bool:
+        """Whether ABC can take the library's delays into account."""
+        return self.around is not None and self.cells is not None and self.cells.buffer is not None
+
     def write(
         self, job: Path, verilog: str, top: str, *, flatten: bool, expand: Sequence[str] = ()
     ) -> None:
         """Write the files that a worker and its commands read into a new folder."""
         job.mkdir()
         adders = self.adders.commands() if self.adders else []
-        timed = self.around is not None
-        registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=timed)
+        registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=self.timed)
+        plan = buffering(self.cells) if self.cells else None
         content = {
             "top": top,
             "flatten": flatten,
@@ -61,6 +67,7 @@ class Flow:
             "rest": rest,
             "liberty": LIBRARY if self.cells else None,
             "expand": list(expand),
+            "buffering": plan.to_dict() if plan else None,
         }
         files = {"job.json": json.dumps(content), "design.v": verilog, **self._files()}
         for name, text in files.items():
@@ -71,13 +78,12 @@ class Flow:
     def _files(self) -> dict[str, str]:
         if self.kind in FPGAS:
             return {GATES: models(self.kind)}
-        buffers = self.cells is not None and self.cells.buffer is not None
         files = {
-            MAP_SCRIPT: abc_script(self.goal, timed=self.around is not None, buffers=buffers),
+            MAP_SCRIPT: abc_script(self.goal, timed=self.timed),
             GENLIB: gates.genlib(),
             GATES: gates.verilog(),
         }
-        if self.around:
+        if self.around and self.timed:
             files[CONSTRAINTS] = constraints(self.around.driver.name, self.around.load)
         if self.kind == "sky130":
             files[LIBRARY] = sky130.liberty()
@@ -96,7 +102,7 @@ def flow(
         SynthesisError: an unknown target or goal, a library that cannot be read, is none or has no
             full adder where `adders` are asked for, or things that do not go together.
     """
-    abc_script(optimise, timed=False, buffers=False)
+    abc_script(optimise, timed=False)
     kind, source = target, f"target {target}"
     if liberty is not None:
         if target != "generic":

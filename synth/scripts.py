@@ -17,13 +17,13 @@ area than with one `dch -f`, and 1 to 3 % less than without sweeping."""
 _SPEED: Final = (*_SWEEP, "dc2", "strash", "dch", "map -B 0.9")
 
 
-def abc_script(goal: str, *, timed: bool, buffers: bool) -> str:
+def abc_script(goal: str, *, timed: bool) -> str:
     """Return the ABC script for a goal.
 
     Args:
         goal: `area` or `speed`.
-        timed: whether the library has delays, by which ABC sizes gates for speed and reports.
-        buffers: whether it has a buffer; without one ABC aborts when it is to insert some.
+        timed: whether ABC is to size gates for speed and to report delays, for which the library
+            must have delays and a buffer: without them ABC crashes.
 
     Raises:
         SynthesisError: an unknown goal.
@@ -32,8 +32,8 @@ def abc_script(goal: str, *, timed: bool, buffers: bool) -> str:
         raise SynthesisError(f"optimise must be one of {', '.join(GOALS)}, not {goal!r}")
     script = list(_AREA if goal == "area" else _SPEED)
     if timed:
-        sizing = [*(["buffer -c"] if buffers else []), "upsize", "dnsize"]
-        script += ["topo", *(sizing if goal == "speed" else []), "stime -p"]
+        sizing = ["buffer -c", "upsize", "dnsize"] if goal == "speed" else []
+        script += ["topo", *sizing, "stime -p"]
     return "\n".join([*script, ""])
 
 

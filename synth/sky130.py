@@ -2,14 +2,14 @@
 
 Names, functions, areas (square micrometres) and input capacitances (femtofarads, the mean of both
 edges) are those published for sky130_fd_sc_hd at the typical corner (25 degrees C, 1.8 V). Delays
-and slews are a linear model of this project: least-squares planes over the published tables of all
-arcs of an output, at slews of 20 to 300 ps and loads of 1 to 16 fF for each unit of drive strength,
-so that
+and slews are a linear model of this project: planes fitted to the published tables of the arcs
+from an input pin to an output, with least squares of the relative error, at slews of 20 to 300 ps
+and loads of 1 to 16 fF for each unit of drive strength, so that
 
     delay = delay + delay_per_ff * load + delay_per_ps * input slew
 
-with a first term for each input pin, and likewise for the slew, with one term for all pins.
-`sky130.csv` holds the gates. Setup times are those at a data slew of
+and likewise for the slew. `sky130.csv` holds the gates, a number for each input pin in a
+column. Setup times are those at a data slew of
 100 ps and a sharp clock.
 """
 
@@ -27,6 +27,7 @@ PREFIX = "sky130_fd_sc_hd__"
 _SLEWS = (0.0, 100.0, 1000.0)
 _LOADS = (0.0, 10.0, 100.0)
 _EDGES = ("rise", "fall")
+_TERMS = ("", "_per_ff", "_per_ps")
 
 Plane = tuple[float, float, float]
 """A value at no load and no slew, and what each femtofarad and picosecond adds to it, in ps."""
@@ -129,22 +130,21 @@ def _gates() -> Iterator[str]:
 
 
 def _arcs(row: Mapping[str, str], inputs: tuple[str, ...]) -> list[str]:
-    constants = {edge: row[f"{edge}_delay"].split() for edge in _EDGES}
-    arcs = []
-    for k, (pin, sense) in enumerate(_senses(row["function"], inputs).items()):
-        planes = {
-            edge: (
-                _plane(row, f"{edge}_delay", constants[edge][k]),
-                _plane(row, f"{edge}_slew", row[f"{edge}_slew"]),
-            )
-            for edge in _EDGES
-        }
-        arcs.append(_arc(pin, sense, "combinational", planes))
-    return arcs
+    return [
+        _arc(
+            pin,
+            sense,
+            "combinational",
+            {e: (_plane(row, f"{e}_delay", k), _plane(row, f"{e}_slew", k)) for e in _EDGES},
+        )
+        for k, (pin, sense) in enumerate(_senses(row["function"], inputs).items())
+    ]
 
 
-def _plane(row: Mapping[str, str], column: str, constant: str) -> Plane:
-    return float(constant), float(row[f"{column}_per_ff"]), float(row[f"{column}_per_ps"])
+def _plane(row: Mapping[str, str], column: str, pin: int) -> Plane:
+    """Read the plane of one input pin: each column has a number for each pin."""
+    constant, load, slew = (float(row[column + term].split()[pin]) for term in _TERMS)
+    return constant, load, slew
 
 
 def _register(name: str, register: _Register) -> str:

@@ -7,8 +7,8 @@ input port or, after the delay from the clock edge, at a register, and ends at a
 before the setup time, at a register. The clock is ideal.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from axs6.synth import gates
@@ -33,6 +33,9 @@ class _Arrival:
     slew: float
     levels: int
     start: str
+
+
+_Edges = Mapping[str, _Arrival]
 
 
 def library_timing(
@@ -83,45 +86,35 @@ def _direction(cell: Cell, pin: str) -> str:
     return "input" if pin in cell.inputs else "output" if pin in cell.functions else "other"
 
 
-def _arrivals(
-    netlist: Netlist, library: CellLibrary, around: Surroundings
-) -> dict[Net, dict[str, _Arrival]]:
+def _arrivals(netlist: Netlist, library: CellLibrary, around: Surroundings) -> dict[Net, _Edges]:
     loads = {
         net: sum(library[reader.cell].inputs[pin] for reader, pin in readers)
         for net, readers in netlist.readers.items()
     }
     for net in netlist.outputs:
         loads[net] = loads.get(net, 0.0) + around.load
-    arrivals: dict[Net, dict[str, _Arrival]] = {}
+    arrivals: dict[Net, _Edges] = {}
     for net, name in netlist.inputs.items():
-        source = {edge: _Arrival(0.0, 0.0, -1, name) for edge in EDGES}
-        arrivals[net] = _through(around.driver.arcs, [source], loads.get(net, 0.0))
+        source: _Edges = dict.fromkeys(EDGES, _Arrival(0.0, 0.0, -1, name))
+        driven = [(arc, source) for arc in around.driver.arcs]
+        arrivals[net] = _through(driven, loads.get(net, 0.0))
     for instance in netlist.ordered(lambda cell: library[cell].is_register):
         cell = library[instance.cell]
         for pin, net in instance.outputs.items():
-            arcs, sources = [], []
-            for arc in cell.arcs:
-                if arc.output != pin or arc.source not in instance.inputs:
-                    continue
-                if cell.is_register:
-                    clock = _Arrival(0.0, 0.0, 0, netlist.name(net))
-                    source = dict.fromkeys(EDGES, clock)
-                else:
-                    source = arrivals.get(instance.inputs[arc.source], {})
-                arcs.append(arc)
-                sources.append(source)
-            arrivals[net] = _through(arcs, sources, loads.get(net, 0.0))
+            clock: _Edges = dict.fromkeys(EDGES, _Arrival(0.0, 0.0, 0, netlist.name(net)))
+            arcs = [
+                (arc, clock if cell.is_register else arrivals.get(instance.inputs[arc.source], {}))
+                for arc in cell.arcs
+                if arc.output == pin and arc.source in instance.inputs
+            ]
+            arrivals[net] = _through(arcs, loads.get(net, 0.0))
     return arrivals
 
 
-def _through(
-    arcs: "list[Arc] | tuple[Arc, ...]", sources: list[dict[str, _Arrival]], load: float
-) -> dict[str, _Arrival]:
+def _through(arcs: Iterable[tuple[Arc, _Edges]], load: float) -> dict[str, _Arrival]:
     """Return the arrivals behind a cell's arcs: the latest edge of each kind, the worst slew."""
     found: dict[str, _Arrival] = {}
-    for arc, source in zip(
-        arcs, sources * len(arcs) if len(sources) == 1 else sources, strict=True
-    ):
+    for arc, source in arcs:
         for edge, table in arc.delay.items():
             for cause in _CAUSES[arc.sense](edge):
                 before = source.get(cause)
@@ -130,11 +123,13 @@ def _through(
                 time = before.time + table.at(before.slew, load)
                 slew = arc.slew[edge].at(before.slew, load)
                 best = found.get(edge)
-                if best is None or time > best.time:
-                    worst = max(slew, best.slew if best else 0.0)
+                if best is None:
+                    found[edge] = _Arrival(time, slew, before.levels + 1, before.start)
+                elif time > best.time:
+                    worst = max(slew, best.slew)
                     found[edge] = _Arrival(time, worst, before.levels + 1, before.start)
                 elif slew > best.slew:
-                    found[edge] = _Arrival(best.time, slew, best.levels, best.start)
+                    found[edge] = replace(best, slew=slew)
     return found
 
 
@@ -193,6 +188,8 @@ def level_timing(module: Mapping[str, Any], library: CellLibrary | None = None) 
         if is_register(instance.cell):
             end = netlist.name(next(iter(instance.outputs.values())))
             ends += [(*levels[net], end) for net in instance.inputs.values() if net in levels]
-    model = "levels of gates, each a cell" if library is None else "levels of cells"
-    most, start, end = max(ends, key=lambda found: found[0], default=(0, None, None))
+    model = "levels of gates" if library is None else "levels of cells"
+    if not ends:
+        return Timing(model, levels=0)
+    most, start, end = max(ends, key=lambda found: found[0])
     return Timing(model, levels=most, start=start, end=end)

@@ -1,8 +1,9 @@
 """The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
 
-It reads `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `liberty`, the
-library's file name or null, and `expand`, the commands that turn the mapped cells into their logic)
-and `design.v`. With `expand` it writes as `result.json`
+It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`,
+`liberty`, the library's file name or null, `buffering`, an `axs6.synth.fanout.Buffering` or null,
+and `expand`, the commands that turn the mapped cells into their logic). With `expand` it writes as
+`result.json`
 
 - `modules`: the netlist that they leave,
 - `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`.
@@ -20,6 +21,7 @@ from typing import Any
 
 from pyosys import libyosys
 
+from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
 
 
@@ -59,6 +61,20 @@ def _merge_identical(yosys: _Yosys, top: str) -> bool:
     return len(modules) > 1
 
 
+def _map(yosys: _Yosys, job: dict[str, Any]) -> None:
+    """Map the gates and put buffers before the registers."""
+    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    if job["buffering"] is None:
+        return
+    plan = Buffering(**job["buffering"])
+    yosys.run("write_json mapped.json")
+    netlist = json.loads(Path("mapped.json").read_text())
+    for module in netlist["modules"].values():
+        add_buffers(module, plan)
+    Path("mapped.json").write_text(json.dumps(netlist))
+    yosys.run("design -reset", "read_json mapped.json", f"hierarchy -top {job['top']}")
+
+
 def _cells(statistics: dict[str, Any], column: str) -> dict[str, dict[str, float]]:
     """Return one column of the cells of each module, by type."""
     return {
@@ -79,7 +95,7 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
         for cell in cells
         if not cell.startswith("$")
     }
-    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    _map(yosys, job)
     statistics = yosys.statistics(job["liberty"])
     counts = _cells(statistics, "local_count")
     areas = {
@@ -110,7 +126,9 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
-    yosys.run(*job["registers"], *job["rest"], "delete t:$scopeinfo")
+    yosys.run(*job["registers"])
+    _map(yosys, job)
+    yosys.run("delete t:$scopeinfo")
     # A net outlives the commands by a public name without "$", and by an attribute.
     yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
     mapped = yosys.netlist()[job["top"]]

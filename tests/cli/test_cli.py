@@ -104,6 +104,12 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
         (["area", "dot", "--scheduler", "host"], "scheduler must be an address such as"),
         (["area", "dot", "--html", "/proc/x/page.html"], "cannot write to /proc/x/page.html"),
         (["area", "dot", "--markdown", "/proc/x/page.md"], "cannot write to /proc/x/page.md"),
+        (
+            ["area", "dot", "--optimise", "power"],
+            "optimise must be one of area, speed, not 'power'",
+        ),
+        (["area", "dot", "--adder-cells"], "adder cells need a cell library, which target generic"),
+        (["area", "dot", "--target", "xc7", "--fmax"], "Fmax needs an open place and route, which"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
@@ -303,7 +309,7 @@ def test_validate_reports_every_check(tmp_path: Path) -> None:
     assert f"{total:,} cases compared, 0 differ" in done.stdout
 
 
-@pytest.mark.parametrize("target", ["generic", "ice40", "ecp5", "xc7"])
+@pytest.mark.parametrize("target", ["generic", "sky130", "ice40", "ecp5", "xc7"])
 def test_area_reports_json(target: str, tmp_path: Path) -> None:
     done = axs6(
         *("area", "block_dot", "--block", "8", "--stages", "1"),
@@ -342,6 +348,20 @@ def test_a_complete_area_sweep_is_a_success(tmp_path: Path) -> None:
     done = axs6("area", "block_dot", "--block", "8", "--sweep", "stages=0..1", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_area_for_speed_with_adder_cells(tmp_path: Path) -> None:
+    done = axs6(
+        *("area", "block_dot", "--block", "8", "--stages", "2", "--target", "sky130"),
+        *("--optimise", "speed", "--adder-cells", "--json", "report.json"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    (report,) = json.loads((tmp_path / "report.json").read_text())
+    assert (report["optimise"], report["adder_cells"]) == ("speed", True)
+    assert report["timing"]["fmax_mhz"] == pytest.approx(1e6 / report["timing"]["delay_ps"], 1e-4)
+    assert "for speed, adder cells" in done.stdout
+    assert "timing: linear model of the compact sky130 library" in done.stdout
 
 
 def test_demo_equals_the_golden_model_on_every_bit(tmp_path: Path) -> None:

