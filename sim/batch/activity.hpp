@@ -5,18 +5,24 @@
 #pragma once
 #include <memory>
 
-constexpr int NETS = sizeof(Out::nets) / sizeof(V<8>);
+constexpr int NETS = sizeof(Out::nets) / sizeof(V<1>);
 
-// Changes of every net in every copy: counted in bytes, which are emptied before they overflow.
+// Changes of every net in every copy: counted in binary, a word of all copies for each digit, and
+// emptied before it overflows.
 struct Changes {
-  static constexpr int MOST = 255;
-  V<8> before[NETS], few[NETS];
+  static constexpr int DIGITS = 8, MOST = (1 << DIGITS) - 1;
+  V<1> before[NETS], digits[NETS][DIGITS];
   int counted = 0;
 
-  void remember(const V<8>* now) { memcpy(before, now, sizeof before); }
-  void count(const V<8>* now) {
+  void remember(const V<1>* now) { memcpy(before, now, sizeof before); }
+  void count(const V<1>* now) {
     for (int n = 0; n < NETS; n++) {
-      few[n] = sub(few[n], differ(now[n], before[n]));  // a change is -1
+      Mask carry = before[n].part[0] ^ now[n].part[0];
+      for (V<1>* digit = digits[n]; carry; digit++) {
+        Mask was = digit->part[0];
+        digit->part[0] = was ^ carry;
+        carry &= was;
+      }
       before[n] = now[n];
     }
     counted++;
@@ -24,11 +30,13 @@ struct Changes {
   // Adds what was counted to the totals of the nets, LANES for each.
   void empty(uint64_t* totals) {
     for (int n = 0; n < NETS; n++) {
+      V<8> few = splat<8>(0);
+      for (int d = 0; d < DIGITS; d++) few = either(few, where(digits[n][d], splat<8>(1 << d)));
       uint8_t bytes[LANES];
-      memcpy(bytes, &few[n], sizeof bytes);
+      memcpy(bytes, &few, sizeof bytes);
       for (int l = 0; l < LANES; l++) totals[(int64_t)n * LANES + l] += bytes[l];
     }
-    memset(few, 0, sizeof few);
+    memset(digits, 0, sizeof digits);
     counted = 0;
   }
 };
@@ -54,7 +62,7 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
   auto all = std::make_unique<Watched>();
   auto& [state, in, out, changes] = *all;
   reset(state);
-  in.i__valid = in.o__ready = splat<8>(255);
+  in.i__valid = in.o__ready = splat<1>(1);
   int64_t row[LANES], to[LANES];
   for (int64_t cycle = 0; cycle < cycles; cycle++) {
     for (int l = 0; l < LANES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
@@ -64,10 +72,8 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
     if (cycle > settle) changes.count(out.nets);
     else changes.remember(out.nets);
     if (changes.counted == Changes::MOST) changes.empty(totals);
-    uint8_t valid[LANES];
-    memcpy(valid, &out.o__valid, sizeof valid);
     for (int l = 0; l < LANES; l++)
-      to[l] = valid[l] && l < copies ? (first + l) * cycles + given[l]++ : trash;
+      to[l] = holds(out.o__valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
     store(out, outputs, {to, false});
   }
   changes.empty(totals);

@@ -32,7 +32,7 @@ class PartEmitter(Emitter):
 
     def named(self, value: Value) -> Value:
         """The value as an element of the array."""
-        assert value.bits == 8, "gates have values of one bit"
+        assert value.bits == 1, "gates have values of one bit"
         name = f"out.w[{self.stored}]"
         self.stored += 1
         self.state(f"{name} = {value.text};")
