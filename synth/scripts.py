@@ -17,6 +17,13 @@ area than with one `dch -f`, and 1 to 3 % less than without sweeping."""
 _SPEED: Final = (*_SWEEP, "dc2", "strash", "dch", "map -B 0.9")
 
 
+_FAN_OUT: Final = ("buffer -N 32", "dnsize")
+"""Buffers for what drives more than 32 pins. In a 130 nm library a block dot product of 32 values
+takes 0.4 % more area with them and its longest path is 7 % shorter, of three stages 32 %; without
+`dnsize`, which takes back needless drive, it would take 6 % more. Pins of flip-flops, such as
+enables, count as one: ABC does not see them."""
+
+
 def abc_script(goal: str, *, timed: bool, buffers: bool) -> str:
     """Return the ABC script for a goal.
 
@@ -32,8 +39,11 @@ def abc_script(goal: str, *, timed: bool, buffers: bool) -> str:
         raise SynthesisError(f"optimise must be one of {', '.join(GOALS)}, not {goal!r}")
     script = list(_AREA if goal == "area" else _SPEED)
     if timed:
-        sizing = [*(["buffer -c"] if buffers else []), "upsize", "dnsize"]
-        script += ["topo", *(sizing if goal == "speed" else []), "stime -p"]
+        if goal == "speed":
+            sizing = [*(["buffer -c"] if buffers else []), "upsize", "dnsize"]
+        else:
+            sizing = list(_FAN_OUT) if buffers else []
+        script += ["topo", *sizing, "stime -p"]
     return "\n".join([*script, ""])
 
 

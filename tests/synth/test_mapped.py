@@ -1,6 +1,7 @@
 """Synthesised units, simulated gate by gate, equal the golden model on every bit."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,15 @@ def test_an_fpga_is_refused() -> None:
     made = generate("block_dot", **SMALL["block_dot"])
     with pytest.raises(SynthesisError, match="must be of gates to be simulated, not of ecp5"):
         mapped_netlist(made.verilog, made.module, target="ecp5")
+
+
+def test_no_gate_drives_hundreds() -> None:
+    source = """
+    module wide(input [7:0] a, input [199:0] b, output [199:0] y);
+      assign y = {200{&a}} ^ b;
+    endmodule
+    """
+    module = json.loads(mapped_netlist(source, "wide", target="sky130"))["mapped"]
+    cells = module["cells"].values()
+    pins = Counter(bit for cell in cells for bits in cell["connections"].values() for bit in bits)
+    assert max(pins.values()) <= 33  # the driver and 32 readers
