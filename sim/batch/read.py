@@ -362,11 +362,27 @@ def _starts(widths: Iterable[int]) -> list[int]:
 
 
 def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
-    """Cells in an order in which each comes after those that drive it."""
+    """Cells in an order in which each comes after those that drive it, and soon after them."""
     driver = {word: cell for cell in cells for word in cell.driven}
-    graph = {cell: {driver[word] for word in cell.read if word in driver} for cell in cells}
-    try:
-        return list(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        names = ", ".join(cell.driven[0].name for cell in error.args[1][:3])
-        raise NetlistError(f"there is a combinational loop through {names}") from None
+    found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
+    order: list[Cell | Call] = []
+    used = {driver[word] for cell in cells for word in cell.read if word in driver}
+    waiting = [*reversed([cell for cell in cells if cell in used])]
+    waiting += reversed([cell for cell in cells if cell not in used])
+    while waiting:
+        cell = waiting[-1]
+        if cell not in found:
+            found[cell] = False
+            drivers = [driver[word] for word in cell.read if word in driver]
+            for each in drivers:
+                if found.get(each) is False:
+                    raise NetlistError(
+                        f"there is a combinational loop through {cell.driven[0].name}"
+                    )
+            waiting += [each for each in reversed(drivers) if each not in found]
+            continue
+        waiting.pop()
+        if not found[cell]:
+            found[cell] = True
+            order.append(cell)
+    return order
