@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -366,9 +365,7 @@ def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
     driver = {word: cell for cell in cells for word in cell.driven}
     found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
     order: list[Cell | Call] = []
-    used = {driver[word] for cell in cells for word in cell.read if word in driver}
-    waiting = [*reversed([cell for cell in cells if cell in used])]
-    waiting += reversed([cell for cell in cells if cell not in used])
+    waiting = cells[::-1]
     while waiting:
         cell = waiting[-1]
         if cell not in found:

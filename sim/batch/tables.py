@@ -1,9 +1,9 @@
 """Logic of single bits as tables of three inputs, which vector units evaluate in one instruction.
 
 Covers the cells with cuts, as mappers for lookup tables do: for each cell the sets of up to three
-bits that determine it, of those the one with the least area flow (Manohararajah, Brown and Vranesic,
-"Heuristics for area minimization in LUT-based FPGA technology mapping", 2004). A full adder becomes
-two tables.
+bits that determine it, of those the one with the least area flow (Manohararajah, Brown and
+Vranesic, "Heuristics for area minimization in LUT-based FPGA technology mapping", 2004). A full
+adder becomes two tables.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ Cut = frozenset[Piece]
 
 
 def with_tables(netlist: Netlist) -> Netlist:
-    """The netlist and its functions, changed: cells of one bit become tables where that is fewer."""
+    """The netlist, changed, and its functions: tables in the place of cells of one bit."""
     for each in (*netlist.functions, netlist):
         each.cells = _Cover(each).cells()
     return netlist
