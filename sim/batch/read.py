@@ -365,7 +365,8 @@ def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
     driver = {word: cell for cell in cells for word in cell.driven}
     found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
     order: list[Cell | Call] = []
-    waiting = cells[::-1]
+    used = {driver[word] for cell in cells for word in cell.read if word in driver}
+    waiting = sorted(reversed(cells), key=lambda cell: cell not in used)  # from the ends back
     while waiting:
         cell = waiting[-1]
         if cell not in found:

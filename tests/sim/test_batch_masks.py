@@ -1,4 +1,4 @@
-"""Each operation that makes or takes masks, against NumPy, in every form that g++ can build here."""
+"""Each operation that makes or takes masks, against NumPy, in three instruction sets."""
 
 import ctypes
 import subprocess
