@@ -366,7 +366,7 @@ def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
     found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
     order: list[Cell | Call] = []
     used = {driver[word] for cell in cells for word in cell.read if word in driver}
-    waiting = sorted(reversed(cells), key=lambda cell: cell not in used)  # from the ends back
+    waiting = sorted(cells, key=lambda cell: cell not in used)  # from the ends back
     while waiting:
         cell = waiting[-1]
         if cell not in found:

@@ -9,6 +9,7 @@ adder becomes two tables.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
+from typing import TypeGuard
 
 from axs6.sim.batch.netlist import Call, Cell, Netlist, Operand, Piece, Word
 
@@ -109,7 +110,7 @@ class _Cover:
         return values[piece]
 
 
-def _is_logic(cell: Cell | Call) -> bool:
+def _is_logic(cell: Cell | Call) -> TypeGuard[Cell]:
     return (
         isinstance(cell, Cell)
         and cell.kind in LOGIC
