@@ -366,7 +366,8 @@ def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
     found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
     order: list[Cell | Call] = []
     used = {driver[word] for cell in cells for word in cell.read if word in driver}
-    waiting = sorted(cells, key=lambda cell: cell not in used)  # from the ends back
+    last_first = cells[::-1]
+    waiting = sorted(last_first, key=lambda cell: cell not in used)  # from the ends back
     while waiting:
         cell = waiting[-1]
         if cell not in found:
