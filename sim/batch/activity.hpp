@@ -11,16 +11,17 @@ constexpr int NETS = sizeof(Out::nets) / sizeof(V<1>);
 // emptied before it overflows.
 struct Changes {
   static constexpr int DIGITS = 8, MOST = (1 << DIGITS) - 1;
-  V<1> before[NETS], digits[NETS][DIGITS];
+  V<1> before[NETS];
+  Mask digits[NETS][DIGITS];
   int counted = 0;
 
   void remember(const V<1>* now) { memcpy(before, now, sizeof before); }
   void count(const V<1>* now) {
     for (int n = 0; n < NETS; n++) {
-      Mask carry = before[n].part[0] ^ now[n].part[0];
-      for (V<1>* digit = digits[n]; carry; digit++) {
-        Mask was = digit->part[0];
-        digit->part[0] = was ^ carry;
+      Mask carry = mask(before[n]) ^ mask(now[n]);
+      for (Mask* digit = digits[n]; carry; digit++) {
+        Mask was = *digit;
+        *digit ^= carry;
         carry &= was;
       }
       before[n] = now[n];
@@ -31,7 +32,7 @@ struct Changes {
   void empty(uint64_t* totals) {
     for (int n = 0; n < NETS; n++) {
       V<8> few = splat<8>(0);
-      for (int d = 0; d < DIGITS; d++) few = either(few, where(digits[n][d], splat<8>(1 << d)));
+      for (int d = 0; d < DIGITS; d++) few = either(few, where(held(digits[n][d]), splat<8>(1 << d)));
       uint8_t bytes[LANES];
       memcpy(bytes, &few, sizeof bytes);
       for (int l = 0; l < LANES; l++) totals[(int64_t)n * LANES + l] += bytes[l];

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from axs6.sim.batch.bits import BIT
 from axs6.sim.batch.netlist import Cell, NetlistError, Operand, Piece
 from axs6.sim.batch.operands import Words, combined, operand_width, signed_cell
+from axs6.sim.batch.tables import PORTS, TABLE
 from axs6.sim.batch.values import Value, constant, element_bits, fitted, tested, unsigned
 
 
@@ -186,7 +187,12 @@ would have to be compiled for each."""
 
 def _gate(words: Words, cell: Cell) -> Value:
     operands = {port: f"{words.truth(op).text}.part[0]" for port, op in cell.operands.items()}
-    return Value(f"{{{{Mask({GATES[cell.kind.strip('$_')].format(**operands)})}}}}", 1, 0, 1)
+    return Value(f"{{{{Bits({GATES[cell.kind.strip('$_')].format(**operands)})}}}}", 1, 0, 1)
+
+
+def _table(words: Words, cell: Cell) -> Value:
+    bits = ", ".join(words.truth(cell.operands[port]).text for port in PORTS)
+    return Value(f"look_up<{cell.parameters['TABLE']}>({bits})", 1, 0, 1)
 
 
 def _bit(words: Words, cell: Cell) -> Value:
@@ -206,6 +212,7 @@ HANDLERS: Mapping[str, Callable[[Words, Cell], Value]] = {
     **dict.fromkeys(("$logic_and", "$logic_or"), _logic),
     **dict.fromkeys(("$reduce_xor", "$reduce_xnor"), _parity),
     BIT: _bit,
+    TABLE: _table,
     **dict.fromkeys((f"$_{name}_" for name in GATES), _gate),
 }
 """The cell types that have a vector form."""

@@ -19,6 +19,7 @@ from axs6.sim.batch.bits import with_bits
 from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
+from axs6.sim.batch.tables import with_tables
 from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.stall import Stall, stall_header
@@ -300,7 +301,7 @@ def component_source(component: Any) -> Source:
         NetlistError: the component has something that the batch simulator does not handle.
     """
     inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
-    netlist = read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs})
+    netlist = with_tables(read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs}))
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 

@@ -12,8 +12,17 @@ template <int BITS, int PART> constexpr Mask members() {
   return found;
 }
 
-#if defined(__AVX512BW__) && defined(__BMI2__)
+#ifdef MASKED_VECTORS
 #include <immintrin.h>
+
+INLINE V<1> held(Mask x) { return V<1>{{Bits{x}}}; }
+INLINE Mask mask(const V<1>& x) { return x.part[0][0]; }
+
+// The bit of TABLE that each copy's three bits number.
+template <int TABLE> INLINE V<1> look_up(const V<1>& x, const V<1>& y, const V<1>& z) {
+  auto a = (__m128i)x.part[0], b = (__m128i)y.part[0], c = (__m128i)z.part[0];
+  return V<1>{{(Bits)_mm_ternarylogic_epi64(a, b, c, TABLE)}};
+}
 
 // The bits of one register's copies side by side, and back.
 template <int BITS, int PART> INLINE Mask taken(Mask x) {
@@ -35,7 +44,7 @@ template <int BITS, int PART> INLINE Mask given(Mask x) {
   }                                                                                               \
   template <int BITS, int... P>                                                                   \
   INLINE V<1> NAME##_parts(const V<BITS>& x, const V<BITS>& y, std::integer_sequence<int, P...>) { \
-    return V<1>{{(given<BITS, P>(NAME##_part<BITS>(x.part[P], y.part[P])) | ...)}};               \
+    return held((given<BITS, P>(NAME##_part<BITS>(x.part[P], y.part[P])) | ...));                 \
   }                                                                                               \
   template <int BITS> INLINE V<1> NAME(const V<BITS>& x, const V<BITS>& y) {                      \
     return NAME##_parts<BITS>(x, y, PARTS<BITS>);                                                 \
@@ -56,7 +65,7 @@ template <int BITS> INLINE Register<BITS> select_part(Mask when, Register<BITS> 
 template <int BITS, int... P>
 INLINE V<BITS> select_parts(const V<1>& when, const V<BITS>& x, const V<BITS>& y,
                             std::integer_sequence<int, P...>) {
-  return V<BITS>{{select_part<BITS>(taken<BITS, P>(when.part[0]), x.part[P], y.part[P])...}};
+  return V<BITS>{{select_part<BITS>(taken<BITS, P>(mask(when)), x.part[P], y.part[P])...}};
 }
 template <int BITS> INLINE V<BITS> select(const V<1>& when, const V<BITS>& x, const V<BITS>& y) {
   return select_parts<BITS>(when, x, y, PARTS<BITS>);
@@ -67,6 +76,18 @@ template <int BITS> INLINE V<BITS> where(const V<1>& when, const V<BITS>& x) {
 
 #else
 
+INLINE V<1> held(Mask x) { return V<1>{{x}}; }
+INLINE Mask mask(const V<1>& x) { return x.part[0]; }
+
+// The bit of TABLE that each copy's three bits number: half of the table for either value of a bit.
+template <int TABLE> INLINE V<1> look_up(const V<1>& x, const V<1>& y, const V<1>& z) {
+  constexpr auto pick = [](Mask when, Mask x, Mask y) { return x ^ (when & (x ^ y)); };
+  constexpr auto all = [](int row) { return Mask(-(TABLE >> row & 1)); };
+  auto quarter = [&](int row) { return pick(mask(z), all(row), all(row + 1)); };
+  auto half = [&](int row) { return pick(mask(y), quarter(row), quarter(row + 2)); };
+  return held(pick(mask(x), half(0), half(4)));
+}
+
 // Bytes of 0 and 1 as bits, eight at a time: a product adds each byte's bit at a place of its own
 // in the highest byte.
 INLINE V<1> packed(const V<8>& bytes) {
@@ -74,14 +95,14 @@ INLINE V<1> packed(const V<8>& bytes) {
   memcpy(words, &bytes, sizeof words);
   Mask found = 0;
   for (int i = 0; i < LANES / 8; i++) found |= (Mask)(words[i] * 0x0102040810204080u >> 56) << 8 * i;
-  return V<1>{{found}};
+  return held(found);
 }
 
 // Bits as bytes of 0 and -1: each byte of a word of eight keeps another of the eight bits.
 INLINE V<8> unpacked(const V<1>& x) {
   uint64_t words[LANES / 8];
   for (int i = 0; i < LANES / 8; i++)
-    words[i] = (uint8_t)(x.part[0] >> 8 * i) * 0x0101010101010101u & 0x8040201008040201u;
+    words[i] = (uint8_t)(mask(x) >> 8 * i) * 0x0101010101010101u & 0x8040201008040201u;
   V<8> bytes;
   memcpy(&bytes, words, sizeof words);
   return invert(wide_eq(bytes, splat<8>(0)));
@@ -91,9 +112,9 @@ INLINE V<8> unpacked(const V<1>& x) {
 template <int BITS> INLINE V<1> truth(const V<BITS>& x) {
   if constexpr (BITS > 8) return truth(trunc<8>(x));
 #if defined(__AVX2__) && !defined(__AVX512BW__)
-  else return V<1>{{(Mask)__builtin_ia32_pmovmskb256((typename Pack<char, 32>::type)x.part[0])}};
+  else return held(__builtin_ia32_pmovmskb256((typename Pack<char, 32>::type)x.part[0]));
 #elif defined(__SSE2__) && !defined(__AVX512BW__)
-  else return V<1>{{(Mask)__builtin_ia32_pmovmskb128((typename Pack<char, 16>::type)x.part[0])}};
+  else return held(__builtin_ia32_pmovmskb128((typename Pack<char, 16>::type)x.part[0]));
 #else
   else return packed(both(x, splat<8>(1)));
 #endif
@@ -118,10 +139,10 @@ template <int BITS> INLINE V<BITS> select(const V<1>& when, const V<BITS>& x, co
 // eq, lt and slt compare, test says where x and y have a bit in common, select gives y where the
 // truth holds and else x, where gives x where it holds and else 0.
 
-INLINE V<1> both(const V<1>& x, const V<1>& y) { return V<1>{{Mask(x.part[0] & y.part[0])}}; }
-INLINE V<1> either(const V<1>& x, const V<1>& y) { return V<1>{{Mask(x.part[0] | y.part[0])}}; }
-INLINE V<1> differ(const V<1>& x, const V<1>& y) { return V<1>{{Mask(x.part[0] ^ y.part[0])}}; }
-INLINE V<1> invert(const V<1>& x) { return V<1>{{Mask(~x.part[0])}}; }
+INLINE V<1> both(const V<1>& x, const V<1>& y) { return V<1>{{Bits(x.part[0] & y.part[0])}}; }
+INLINE V<1> either(const V<1>& x, const V<1>& y) { return V<1>{{Bits(x.part[0] | y.part[0])}}; }
+INLINE V<1> differ(const V<1>& x, const V<1>& y) { return V<1>{{Bits(x.part[0] ^ y.part[0])}}; }
+INLINE V<1> invert(const V<1>& x) { return V<1>{{Bits(~x.part[0])}}; }
 INLINE V<1> add(const V<1>& x, const V<1>& y) { return differ(x, y); }
 INLINE V<1> sub(const V<1>& x, const V<1>& y) { return differ(x, y); }
 INLINE V<1> eq(const V<1>& x, const V<1>& y) { return invert(differ(x, y)); }
@@ -131,6 +152,6 @@ INLINE V<1> select(const V<1>& when, const V<1>& x, const V<1>& y) {
   return differ(x, both(when, differ(x, y)));
 }
 
-INLINE bool any_true(const V<1>& x) { return x.part[0] != 0; }
-INLINE bool all_true(const V<1>& x) { return x.part[0] == Mask(-1); }
-INLINE bool holds(const V<1>& x, int copy) { return x.part[0] >> copy & 1; }
+INLINE bool any_true(const V<1>& x) { return mask(x) != 0; }
+INLINE bool all_true(const V<1>& x) { return mask(x) == Mask(-1); }
+INLINE bool holds(const V<1>& x, int copy) { return mask(x) >> copy & 1; }

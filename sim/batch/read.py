@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -362,11 +361,27 @@ def _starts(widths: Iterable[int]) -> list[int]:
 
 
 def _sorted(cells: list[Cell | Call]) -> list[Cell | Call]:
-    """Cells in an order in which each comes after those that drive it."""
+    """Cells in an order in which each comes after those that drive it, and soon after them."""
     driver = {word: cell for cell in cells for word in cell.driven}
-    graph = {cell: {driver[word] for word in cell.read if word in driver} for cell in cells}
-    try:
-        return list(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        names = ", ".join(cell.driven[0].name for cell in error.args[1][:3])
-        raise NetlistError(f"there is a combinational loop through {names}") from None
+    found: dict[Cell | Call, bool] = {}  # whether all that drives a cell is there
+    order: list[Cell | Call] = []
+    used = {driver[word] for cell in cells for word in cell.read if word in driver}
+    last_first = cells[::-1]
+    waiting = sorted(last_first, key=lambda cell: cell not in used)  # from the ends back
+    while waiting:
+        cell = waiting[-1]
+        if cell not in found:
+            found[cell] = False
+            drivers = [driver[word] for word in cell.read if word in driver]
+            for each in drivers:
+                if found.get(each) is False:
+                    raise NetlistError(
+                        f"there is a combinational loop through {cell.driven[0].name}"
+                    )
+            waiting += [each for each in reversed(drivers) if each not in found]
+            continue
+        waiting.pop()
+        if not found[cell]:
+            found[cell] = True
+            order.append(cell)
+    return order

@@ -85,9 +85,9 @@ struct Place {
     return {buffer, false};
   }
   V<1> more() const {
-    V<1> x{};
-    for (int l = 0; l < LANES; l++) x.part[0] |= Mask(left[l] > 0) << l;
-    return x;
+    Mask some = 0;
+    for (int l = 0; l < LANES; l++) some |= Mask(left[l] > 0) << l;
+    return held(some);
   }
 };
 

@@ -34,12 +34,20 @@ template <int BITS> constexpr int WIDE = LANES * 8 / BITS;  // elements in a reg
 template <int BITS> using Register = typename Pack<U<BITS>, WIDE<BITS>>::type;
 template <int BITS> using SignedRegister = typename Pack<S<BITS>, WIDE<BITS>>::type;
 
+// A mask; with vector units that look tables up, in a register of theirs.
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__BMI2__)
+#define MASKED_VECTORS
+typedef Mask Bits __attribute__((vector_size(16)));
+#else
+using Bits = Mask;
+#endif
+
 template <int BITS> struct V {
   static constexpr int PARTS = BITS / 8;
   Register<BITS> part[PARTS];
 };
 template <> struct V<1> {
-  Mask part[1];
+  Bits part[1];
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -51,7 +59,7 @@ template <int BITS, int... P> INLINE V<BITS> splat_parts(U<BITS> x, std::integer
   return V<BITS>{{(Register<BITS>{} + (P, x))...}};
 }
 template <int BITS> INLINE V<BITS> splat(U<BITS> x) {
-  if constexpr (BITS == 1) return V<1>{{Mask(-(Mask)x)}};
+  if constexpr (BITS == 1) return V<1>{{Bits{} - (Mask)x}};
   else return splat_parts<BITS>(x, PARTS<BITS>);
 }
 
