@@ -27,6 +27,7 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py
 	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
+	$(BIN)/python benchmarks/straightforward.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info
