@@ -53,17 +53,18 @@ class PlainEncodeLane(wiring.Component):
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the multiplication, the shifter and the rounding."""
+        """Build the product, the shifter and the rounding."""
         m = Module()
         count = self._fmt.fraction_bits
         fraction, field = self.magnitude[:count], self.magnitude[count:]
         normal = field.any()
+        significand = Cat(fraction, normal)
         # Twice the product, shifted by one more: a block of subnormals has E = 0 and shifts by -1.
         product = Signal(count + 2 + MAGNITUDE_BITS)
         distance = Signal(EXPONENT_BITS)
         rounded = Signal(MAGNITUDE_BITS + 2)
         m.d.comb += [
-            product.eq((Cat(fraction, normal) * MAGNITUDE_MAX) << 1),
+            product.eq(((significand << MAGNITUDE_BITS) - significand) << 1),
             distance.eq(self.exponent - Mux(normal, field, 1) + 1),
         ]
         value, lost = shift_right(m, product, distance, "shifted")
