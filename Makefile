@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TYPED := build/typed
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench quality clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
@@ -27,6 +27,11 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py
 	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
+	$(BIN)/python benchmarks/straightforward.py
+
+# Measures area and depth of the units anew: commit the table with what changed it.
+quality: $(VENV)/dev.stamp
+	$(BIN)/python -m axs6.synth.quality tests/synth/quality.csv
 
 clean:
 	rm -rf $(VENV) build *.egg-info

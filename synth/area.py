@@ -26,6 +26,7 @@ def area(
     optimise: str = "area",
     adder_cells: bool = False,
     fmax: bool = False,
+    breakdown: bool = True,
     timeout: float = 600,
 ) -> AreaReport:
     """Synthesise a design with Yosys and report what it takes and how fast it is.
@@ -47,6 +48,7 @@ def area(
         optimise: `area` or `speed`: what gates are mapped for.
         adder_cells: whether full and half adders become cells of the library.
         fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
+        breakdown: whether to make the second run; without it the report has no parts.
         timeout: limit in seconds for all of it.
 
     Raises:
@@ -60,17 +62,17 @@ def area(
         check_place(plan.kind)
     deadline = time.monotonic() + timeout
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
-        jobs = [Path(folder, "flat"), Path(folder, "nested")]
+        jobs = [Path(folder, name) for name in ("flat", "nested")[: 1 + breakdown]]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
-        flat, nested = run_jobs(jobs, timeout=timeout, source=plan.source)
+        flat, *nested = run_jobs(jobs, timeout=timeout, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
         timing, placement = _timing(plan, module), None
         if fmax:
             left = max(deadline - time.monotonic(), 0.001)
             timing, placement = place(verilog, top, module["ports"], target, Path(folder), left)
     total = _Measured(plan, flat)
-    parted = _Measured(plan, nested or flat)
+    parted = _Measured(plan, nested[0] if any(nested) else flat)
     return AreaReport(
         top=top,
         target=plan.kind,

@@ -1,0 +1,168 @@
+"""Area and depth of every unit in a few configurations, and what changed since a table of them.
+
+`python -m axs6.synth.quality FILE` measures all of it and writes the table; `make quality` does so
+for the one that the tests compare with.
+"""
+
+import csv
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from axs6.hw.verilog import generate
+from axs6.synth.area import area
+from axs6.synth.errors import SynthesisError
+
+TOLERANCE = 0.03
+"""By how much, relative to the table, a figure may change before it counts."""
+
+TIMEOUT = 1200.0
+"""Seconds that one synthesis may take."""
+
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "generic": ("gate_equivalents", "flip_flops", "levels"),
+    "sky130": ("area", "delay_ps"),
+}
+"""What is kept of each target: sums of `axs6.synth.report.Resources`, and of `Timing`."""
+
+_FORMATS = [{"block": block, "format": name} for block in (8, 32) for name in ("bf16", "fp32")]
+DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
+    *(("encoder", each) for each in _FORMATS),
+    *(("decoder", each) for each in _FORMATS),
+    ("block_dot", {"block": 8}),
+    ("block_dot", {"block": 32}),
+    ("block_dot", {"block": 32, "stages": 3}),
+    ("dot", {"block": 8, "interleave": 1}),
+    ("dot", {"block": 32, "interleave": 4}),
+    ("matmul", {"block": 8, "rows": 2, "columns": 2}),
+)
+"""The units that are measured, with their parameters."""
+
+
+class Key(NamedTuple):
+    """What a figure is of."""
+
+    unit: str
+    parameters: str
+    target: str
+    figure: str
+
+
+Table = dict[Key, float]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that is not what the table says; `old` is None where the table lacks it."""
+
+    key: Key
+    old: float | None
+    new: float
+
+    @property
+    def grew(self) -> bool:
+        """Whether the figure is larger than the table says, or new."""
+        return self.old is None or self.new > self.old
+
+    def __str__(self) -> str:
+        unit, parameters, target, figure = self.key
+        subject = f"{unit} {parameters} on {target}: {figure}"
+        if self.old is None:
+            return f"{subject} is {self.new:g} and not in the table"
+        share = f" ({self.new / self.old - 1:+.1%})" if self.old else ""
+        return f"{subject} was {self.old:g} and is {self.new:g}{share}"
+
+
+def measured(unit: str, parameters: Mapping[str, Any], target: str) -> Table:
+    """Synthesise a unit, flattened and for area.
+
+    Raises:
+        ValueError: the unit cannot be built with these parameters.
+        SynthesisError: as `axs6.synth.area.area`.
+    """
+    design = generate(unit, **parameters)
+    report = area(design.verilog, design.module, target=target, breakdown=False, timeout=TIMEOUT)
+    assert report.timing is not None
+    figures = {**report.total.figures, **report.timing.to_dict()}
+    settings = " ".join(f"{name}={value}" for name, value in parameters.items())
+    return {Key(unit, settings, target, name): figures[name] for name in FIGURES[target]}
+
+
+def changes(old: Mapping[Key, float], new: Mapping[Key, float]) -> list[Change]:
+    """Return the figures of `new` that differ from those of `old` by more than `TOLERANCE`."""
+    return [
+        Change(key, old.get(key), value)
+        for key, value in new.items()
+        if key not in old or abs(value - old[key]) > TOLERANCE * old[key]
+    ]
+
+
+def read_table(path: Path) -> Table:
+    """Return a table that `write_table` wrote.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no such table.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    if header != [*Key._fields, "value"] or any(len(row) != len(header) for row in rows):
+        raise ValueError(f"{path} must have the columns {', '.join(Key._fields)}, value")
+    return {Key(*row[:-1]): float(row[-1]) for row in rows}
+
+
+def write_table(path: Path, table: Mapping[Key, float]) -> None:
+    """Write a table as CSV, complete or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix=".quality-", dir=path.parent) as folder:
+        partial = Path(folder, path.name)
+        with partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*Key._fields, "value"])
+            writer.writerows([*key, f"{value:.10g}"] for key, value in table.items())
+        os.replace(partial, path)
+
+
+def _measured_all() -> Iterator[Table]:
+    for unit, parameters in DESIGNS:
+        for target in FIGURES:
+            yield measured(unit, parameters, target)
+
+
+def _joined(tables: Iterable[Table]) -> Table:
+    joined: Table = {}
+    for table in tables:
+        for key, value in table.items():
+            print(f"{' '.join(key)} = {value:,g}", flush=True)
+        joined |= table
+    return joined
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure everything and write the table; say what differs from the one that was there."""
+    if len(arguments) != 1:
+        print("axs6: needed: python -m axs6.synth.quality FILE", file=sys.stderr)
+        return 2
+    path = Path(arguments[0])
+    try:
+        old = read_table(path) if path.exists() else {}
+        new = _joined(_measured_all())
+        write_table(path, new)
+    except (OSError, ValueError, SynthesisError) as error:
+        print(f"axs6: {error}", file=sys.stderr)
+        return 2
+    for change in changes(old, new):
+        print(change)
+    print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

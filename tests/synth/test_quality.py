@@ -1,0 +1,146 @@
+"""Area and depth of the units: none grows unless the table in quality.csv says so."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+
+from axs6.hw.decoder import Decoder
+from axs6.hw.registry import UNITS
+from axs6.synth import quality
+from axs6.synth.quality import Change, Key, Table, changes, measured, read_table, write_table
+
+pytestmark = pytest.mark.filterwarnings("default:remake the table")
+
+TABLE = Path(__file__).with_name("quality.csv")
+SMALL = [
+    pytest.param(unit, parameters, id=f"{unit}-{'-'.join(map(str, parameters.values()))}")
+    for unit, parameters in quality.DESIGNS
+    if parameters["block"] == 8 and unit in ("encoder", "decoder", "block_dot", "dot")
+]
+SMALL_DECODER = ("decoder", {"block": 8, "format": "bf16"})
+
+
+def check(new: Table) -> None:
+    """Fail with every figure that grew; warn of those that shrank."""
+    found = changes(read_table(TABLE), new)
+    shrunk = [str(change) for change in found if not change.grew]
+    if shrunk:
+        lines = "\n".join(shrunk)
+        warnings.warn(UserWarning(f"remake the table with `make quality`:\n{lines}"), stacklevel=2)
+    grown = [str(change) for change in found if change.grew]
+    assert not grown, "larger than the table says; `make quality` remakes it:\n" + "\n".join(grown)
+
+
+@pytest.mark.parametrize("target", quality.FIGURES)
+@pytest.mark.parametrize(("unit", "parameters"), SMALL)
+def test_small_units_have_not_grown(unit: str, parameters: dict[str, object], target: str) -> None:
+    check(measured(unit, parameters, target))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", quality.FIGURES)
+@pytest.mark.parametrize(("unit", "parameters"), quality.DESIGNS)
+def test_no_unit_has_grown(unit: str, parameters: dict[str, object], target: str) -> None:
+    check(measured(unit, parameters, target))
+
+
+def test_table_has_every_design() -> None:
+    names = {
+        (unit, " ".join(f"{name}={value}" for name, value in parameters.items()))
+        for unit, parameters in quality.DESIGNS
+    }
+    assert names <= {key[:2] for key in read_table(TABLE)}
+    assert {unit for unit, _ in names} == set(UNITS)
+
+
+class Grown(Decoder):
+    """A decoder whose first value is disturbed by the sum of all codes."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.decoder = decoder = Decoder(len(self.i.payload.codes), "bf16")
+        total = Signal(16)
+        i, o = self.i.payload, self.o.payload
+        m.d.comb += [
+            decoder.i.payload.eq(i),
+            decoder.i.valid.eq(self.i.valid),
+            decoder.o.ready.eq(self.o.ready),
+            self.i.ready.eq(decoder.i.ready),
+            self.o.valid.eq(decoder.o.valid),
+            total.eq(sum(i.codes)),
+        ]
+        for index, value in enumerate(decoder.o.payload.values):
+            m.d.comb += o.values[index].eq(value ^ (0 if index else total))
+        return m
+
+
+def test_useless_adder_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(UNITS, "decoder", replace(UNITS["decoder"], component=Grown))
+    with pytest.raises(AssertionError) as caught:
+        check(measured(*SMALL_DECODER, "generic"))
+    old = read_table(TABLE)[Key("decoder", "block=8 format=bf16", "generic", "gate_equivalents")]
+    expected = f"decoder block=8 format=bf16 on generic: gate_equivalents was {old:g} and is "
+    assert expected in str(caught.value)
+
+
+KEY = Key("dot", "block=8", "generic", "levels")
+
+
+def test_changes_are_those_beyond_three_percent() -> None:
+    assert changes({KEY: 100}, {KEY: 103}) == changes({KEY: 100}, {KEY: 97}) == []
+    grown, shrunk = Change(KEY, 100, 104), Change(KEY, 100, 96)
+    assert changes({KEY: 100}, {KEY: 104}) == [grown]
+    assert changes({KEY: 100}, {KEY: 96}) == [shrunk]
+    assert (grown.grew, shrunk.grew) == (True, False)
+    assert str(grown) == "dot block=8 on generic: levels was 100 and is 104 (+4.0%)"
+    assert changes({}, {KEY: 5}) == [Change(KEY, None, 5)]
+    assert Change(KEY, None, 5).grew
+    assert str(Change(KEY, None, 5)) == "dot block=8 on generic: levels is 5 and not in the table"
+    assert changes({KEY: 0}, {KEY: 1}) == [Change(KEY, 0, 1)]
+    assert str(Change(KEY, 0, 1)) == "dot block=8 on generic: levels was 0 and is 1"
+
+
+def test_what_shrank_is_said_and_does_not_fail() -> None:
+    table = read_table(TABLE)
+    key = next(iter(table))
+    with pytest.warns(UserWarning, match=rf"make quality`:\n{key.unit} .*{key.figure} was"):
+        check({key: table[key] / 2})
+
+
+def test_table_is_read_as_written(tmp_path: Path) -> None:
+    table = {KEY: 12.25, KEY._replace(target="sky130", figure="area"): 10330.5312}
+    path = tmp_path / "quality.csv"
+    write_table(path, table)
+    assert read_table(path) == table
+    assert [each.name for each in tmp_path.iterdir()] == ["quality.csv"]
+
+
+def test_file_without_the_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("unit,area\ndot,5\n")
+    with pytest.raises(ValueError, match="must have the columns unit, parameters, target, figure"):
+        read_table(path)
+
+
+def test_command_measures_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(quality, "DESIGNS", [SMALL_DECODER])
+    monkeypatch.setattr(quality, "FIGURES", {"generic": ("gates", "levels")})
+    path = tmp_path / "quality.csv"
+    write_table(path, {Key("decoder", "block=8 format=bf16", "generic", "gates"): 1.0})
+    assert quality.main([str(path)]) == 0
+    assert {key.figure for key in read_table(path)} == {"gates", "levels"}
+    assert "gates was 1 and is" in capsys.readouterr().out
+
+
+def test_command_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert quality.main([]) == 2
+    (tmp_path / "empty.csv").touch()
+    assert quality.main([str(tmp_path / "empty.csv")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("axs6: ")
