@@ -27,10 +27,10 @@ class Accumulator(wiring.Component):
 
     Args:
         lanes: accumulators side by side.
-        interleave: vectors that take turns, 1 to 8.
+        interleave: vectors that take turns, 1 to 12.
 
     Raises:
-        ValueError: `interleave` is not an integer from 1 to 8.
+        ValueError: `interleave` is not an integer from 1 to 12.
     """
 
     interval = 1

@@ -1,20 +1,45 @@
-"""What the FP32 units share: fields, rounded patterns, special values, shifts.
+"""What the FP32 units share: fields, sticky shifts, and the last steps of each result.
 
 Every FP32 result has one rounding to nearest even; subnormals are kept, overflow gives infinity,
 and a NaN is always the positive quiet one.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from collections.abc import Iterable
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from axs6.golden.spec import FP32
-from axs6.hw.layouts import float_layout
+from axs6.hw.layouts import float_layout, fp32_layout
+from axs6.hw.pipeline import Step
 
 FIELD = FP32.exponent_bits
-SIGNIFICAND = FP32.fraction_bits + 1
+FRACTION = FP32.fraction_bits
+SIGNIFICAND = FRACTION + 1
 MAGNITUDE = FP32.width - 1
 
 layout = float_layout(FP32)
+
+rounding_layout = data.StructLayout(
+    {
+        "fraction": FRACTION,
+        "field": FIELD,
+        "round_up": 1,
+        "sign": 1,
+        "infinite": 1,
+        "nan": 1,
+    }
+)
+"""A result before it is rounded up, and what replaces it."""
+
+packing_layout = data.StructLayout({"magnitude": MAGNITUDE + 1, "sign": 1, "infinite": 1, "nan": 1})
+"""A rounded result, one bit wider for a carry, and what replaces it."""
+
+
+def pass_on(m: Module, step: Step, *names: str) -> None:
+    """Connect members that a step leaves as they are."""
+    m.d.comb += [getattr(step.o, name).eq(getattr(step.i, name)) for name in names]
 
 
 def significand_of(x: data.View) -> Value:
@@ -22,34 +47,53 @@ def significand_of(x: data.View) -> Value:
     return Cat(x.fraction, x.exponent.any())
 
 
-def rounded_pattern(m: Module, base: Value, kept: Value, round_up: Value) -> Value:
-    """Exponent field and fraction of a rounded result, infinity where it is too large.
+def add_with_carry(a: Value, b: Value, carry: Value) -> Value:
+    """The sum of two numbers and a carry, as one addition."""
+    return (Cat(Const(1, 1), a) + Cat(carry, b))[1:]
 
-    `base` is the exponent field less one: the hidden bit of `kept` adds the one, and a carry out
-    of the rounding adds another.
+
+def shift_right_sticky(m: Module, value: Value, distance: Value, bits: Iterable[int]) -> Value:
+    """Shift to the right by some bits of a distance.
+
+    The lowest bit of the result is or-ed with all that falls off.
     """
-    total = Signal(MAGNITUDE + 1)
-    pattern = Signal(MAGNITUDE)
-    m.d.comb += [
-        total.eq((base << FP32.fraction_bits) + kept + round_up),
-        pattern.eq(Mux(total >= FP32.infinity, FP32.infinity, total[:MAGNITUDE])),
-    ]
-    return pattern
-
-
-def special_or(nan: Value, infinite: Value, sign: Value, pattern: Value) -> Value:
-    """NaN, a signed infinity, or the pattern with its sign."""
-    magnitude = Mux(infinite, FP32.infinity, pattern)
-    return Mux(nan, FP32.quiet_nan, Cat(magnitude[:MAGNITUDE], sign))
-
-
-def shift_right_sticky(m: Module, value: Value, distance: Value) -> Value:
-    """`value >> distance`, the lowest bit or-ed with every bit that falls off."""
-    for stage in range(len(distance)):
-        amount = 1 << stage
-        shifted = Signal(len(value), name=f"shifted{stage}")
+    for bit in bits:
+        amount = 1 << bit
+        shifted = Signal(len(value), name=f"shifted{bit}")
         lost = value[: min(amount + 1, len(value))].any()
         kept = value[amount + 1 :] if amount + 1 < len(value) else Cat()
-        m.d.comb += shifted.eq(Mux(distance[stage], Cat(lost, kept), value))
+        m.d.comb += shifted.eq(Mux(distance[bit], Cat(lost, kept), value))
         value = shifted
     return value
+
+
+class Round(Step):
+    """Adds the rounding; a carry out of the fraction adds one to the field."""
+
+    def __init__(self) -> None:
+        super().__init__(rounding_layout, packing_layout, levels=20)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the increment."""
+        m = Module()
+        magnitude = Cat(self.i.fraction, self.i.field)
+        m.d.comb += self.o.magnitude.eq(magnitude + self.i.round_up)
+        pass_on(m, self, "sign", "infinite", "nan")
+        return m
+
+
+class Pack(Step):
+    """The FP32 pattern: infinity where the result is too large."""
+
+    def __init__(self) -> None:
+        super().__init__(packing_layout, fp32_layout, levels=9)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the selection of special values."""
+        m = Module()
+        i = self.i
+        infinite = i.infinite | i.magnitude[-1] | i.magnitude[FRACTION:MAGNITUDE].all()
+        finite = i.magnitude[:MAGNITUDE]
+        number = Cat(Mux(infinite, FP32.infinity, finite)[:MAGNITUDE], i.sign)
+        m.d.comb += self.o.value.eq(Mux(i.nan, FP32.quiet_nan, number))
+        return m

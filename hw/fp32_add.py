@@ -8,15 +8,18 @@ from amaranth.lib import data
 from axs6.golden.spec import FP32
 from axs6.hw.fp32 import (
     FIELD,
+    FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
+    Pack,
+    Round,
+    add_with_carry,
     layout,
-    rounded_pattern,
+    pass_on,
+    rounding_layout,
     shift_right_sticky,
     significand_of,
-    special_or,
 )
-from axs6.hw.layouts import fp32_layout
 from axs6.hw.pipeline import Step
 from axs6.hw.trees import leading_zeros
 
@@ -24,94 +27,114 @@ GUARD = 3
 """Bits kept below the significand; the lowest is the or of all that follow."""
 
 WIDE = SIGNIFICAND + GUARD
+DISTANCE = WIDE.bit_length()
+COARSE = (4, 3)
+FINE = (2, 1, 0)
+"""Bits of the distance by which the two steps of the alignment shift."""
 
 _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
 """What the result needs beside the sum: the larger exponent field, at least 1; the sign of the
 larger operand and that of a sum of zero; and whether it is special."""
 
 operands_layout = data.StructLayout({"a": FP32.width, "b": FP32.width})
-ordered_layout = data.StructLayout(
-    {"large": SIGNIFICAND, "small": SIGNIFICAND, "below": FIELD, "subtract": 1, **_NOTES}
-)
-near_layout = data.StructLayout(
-    {"large": SIGNIFICAND, "small": SIGNIFICAND, "distance": range(WIDE + 1), "subtract": 1}
-    | _NOTES
+ordered_layout = data.StructLayout({"large": layout, "small": layout})
+
+
+def shifting_layout(distance: int) -> data.StructLayout:
+    """Operands whose smaller one has still to move by so many bits of a distance."""
+    return data.StructLayout(
+        {"large": SIGNIFICAND, "small": WIDE, "distance": distance, "subtract": 1, **_NOTES}
+    )
+
+
+unaligned_layout = data.StructLayout(
+    {"large": SIGNIFICAND, "small": SIGNIFICAND, "distance": DISTANCE, "subtract": 1, **_NOTES}
 )
 aligned_layout = data.StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
 total_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
-counted_layout = data.StructLayout({"total": WIDE + 1, "shift": range(WIDE + 1), **_NOTES})
-normal_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
-
-
-def pass_on(m: Module, step: Step, *names: str) -> None:
-    """Connect members that a step leaves as they are, and all notes but those it drives."""
-    for name in names:
-        m.d.comb += getattr(step.o, name).eq(getattr(step.i, name))
+counted_layout = data.StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
+limited_layout = data.StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
+normal_layout = data.StructLayout({"total": WIDE, "zero": 1, **_NOTES})
 
 
 class Order(Step):
     """The operands in order of magnitude."""
 
     def __init__(self) -> None:
-        super().__init__(operands_layout, ordered_layout, levels=24)
+        super().__init__(operands_layout, ordered_layout, levels=22)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the comparison and the exchange."""
         m = Module()
-        o = self.o
         swap = self.i.a[:MAGNITUDE] < self.i.b[:MAGNITUDE]
-        large = data.View(layout, Signal(FP32.width, name="large"))
-        small = data.View(layout, Signal(FP32.width, name="small"))
         m.d.comb += [
-            large.as_value().eq(Mux(swap, self.i.b, self.i.a)),
-            small.as_value().eq(Mux(swap, self.i.a, self.i.b)),
-        ]
-        special = large.exponent == FP32.exponent_special
-        small_infinite = (small.exponent == FP32.exponent_special) & ~small.fraction.any()
-        subtract = large.sign ^ small.sign
-        m.d.comb += [
-            o.large.eq(significand_of(large)),
-            o.small.eq(significand_of(small)),
-            o.exponent.eq(large.exponent | ~large.exponent.any()),
-            o.below.eq(small.exponent | ~small.exponent.any()),
-            o.subtract.eq(subtract),
-            o.sign.eq(large.sign),
-            o.zero_sign.eq(large.sign & small.sign),
-            o.infinite.eq(special & ~large.fraction.any()),
-            o.nan.eq(special & (large.fraction.any() | (small_infinite & subtract))),
+            self.o.large.as_value().eq(Mux(swap, self.i.b, self.i.a)),
+            self.o.small.as_value().eq(Mux(swap, self.i.a, self.i.b)),
         ]
         return m
 
 
 class Distance(Step):
-    """How far the smaller operand is below the larger one."""
+    """How far the smaller operand is below the larger one, and what is special."""
 
     def __init__(self) -> None:
-        super().__init__(ordered_layout, near_layout, levels=13)
+        super().__init__(ordered_layout, unaligned_layout, levels=16)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the subtraction and its limit."""
+        """Build the subtraction and its limit.
+
+        A subnormal operand has the exponent field of the least normal ones, which is one more
+        than the field says.
+        """
         m = Module()
-        distance = Signal(FIELD)
+        large, small, o = self.i.large, self.i.small, self.o
+        least = large.exponent.any() & ~small.exponent.any()
+        distance = add_with_carry(large.exponent, ~small.exponent, ~least)[:FIELD]
+        special = large.exponent.all()
+        small_infinite = small.exponent.all() & ~small.fraction.any()
         m.d.comb += [
-            distance.eq(self.i.exponent - self.i.below),
-            self.o.distance.eq(Mux(distance > WIDE, WIDE, distance)),
+            o.large.eq(significand_of(large)),
+            o.small.eq(significand_of(small)),
+            o.distance.eq(distance[:DISTANCE] | distance[DISTANCE:].any().replicate(DISTANCE)),
+            o.exponent.eq(large.exponent | ~large.exponent.any()),
+            o.subtract.eq(large.sign ^ small.sign),
+            o.sign.eq(large.sign),
+            o.zero_sign.eq(large.sign & small.sign),
+            o.infinite.eq(special & ~large.fraction.any()),
+            o.nan.eq(special & (large.fraction.any() | (small_infinite & o.subtract))),
         ]
-        pass_on(m, self, "large", "small", "subtract", *_NOTES)
         return m
 
 
-class Align(Step):
-    """The smaller operand on the exponent of the larger one."""
+class AlignCoarse(Step):
+    """The smaller operand moved by the high bits of its distance."""
 
     def __init__(self) -> None:
-        super().__init__(near_layout, aligned_layout, levels=12)
+        super().__init__(unaligned_layout, shifting_layout(len(FINE)), levels=6)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift."""
         m = Module()
         wide = Cat(Const(0, GUARD), self.i.small)
-        m.d.comb += self.o.small.eq(shift_right_sticky(m, wide, self.i.distance))
+        m.d.comb += [
+            self.o.small.eq(shift_right_sticky(m, wide, self.i.distance, COARSE)),
+            self.o.distance.eq(self.i.distance),
+        ]
+        pass_on(m, self, "large", "subtract", *_NOTES)
+        return m
+
+
+class AlignFine(Step):
+    """The smaller operand on the exponent of the larger one."""
+
+    def __init__(self) -> None:
+        super().__init__(shifting_layout(len(FINE)), aligned_layout, levels=7)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift."""
+        m = Module()
+        shifted = shift_right_sticky(m, self.i.small, self.i.distance, FINE)
+        m.d.comb += self.o.small.eq(shifted)
         pass_on(m, self, "large", "subtract", *_NOTES)
         return m
 
@@ -120,7 +143,7 @@ class AddAligned(Step):
     """Sum or difference of aligned significands, never negative, one bit wider."""
 
     def __init__(self) -> None:
-        super().__init__(aligned_layout, total_layout, levels=28)
+        super().__init__(aligned_layout, total_layout, levels=22)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adder."""
@@ -129,65 +152,90 @@ class AddAligned(Step):
         small = Signal(width)
         m.d.comb += [
             small.eq(self.i.small ^ self.i.subtract.replicate(width)),
-            self.o.total.eq((self.i.large << GUARD) + small + self.i.subtract),
+            self.o.total.eq(add_with_carry(self.i.large << GUARD, small, self.i.subtract)),
         ]
         pass_on(m, self, *_NOTES)
         return m
 
 
 class Count(Step):
-    """How far the sum moves up: to its top bit, but not below exponent field 1."""
+    """Leading zeros of the sum."""
 
     def __init__(self) -> None:
-        super().__init__(total_layout, counted_layout, levels=15)
+        super().__init__(total_layout, counted_layout, levels=10)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the leading-zero count and its limit."""
+        """Build the tree."""
         m = Module()
-        zeros = leading_zeros(m, self.i.total)
-        m.d.comb += self.o.shift.eq(Mux(zeros > self.i.exponent, self.i.exponent, zeros))
+        m.d.comb += self.o.zeros.eq(leading_zeros(m, self.i.total))
         pass_on(m, self, "total", *_NOTES)
         return m
 
 
-class Normalise(Step):
-    """The sum moved up, and the exponent field less one of the result."""
+class Limit(Step):
+    """How far the sum moves up: to its top bit, but not below exponent field 1.
+
+    The exponent becomes the field of a sum that does not move.
+    """
 
     def __init__(self) -> None:
-        super().__init__(counted_layout, normal_layout, levels=12)
+        super().__init__(counted_layout, limited_layout, levels=12)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparison."""
+        m = Module()
+        i, o = self.i, self.o
+        m.d.comb += [
+            o.normal.eq(i.zeros <= i.exponent),
+            o.shift.eq(Mux(o.normal, i.zeros, i.exponent)),
+            o.exponent.eq(i.exponent + 1),
+        ]
+        pass_on(m, self, "total", "sign", "zero_sign", "infinite", "nan")
+        return m
+
+
+class Normalise(Step):
+    """The sum moved up without its top bit, and its exponent field."""
+
+    def __init__(self) -> None:
+        super().__init__(limited_layout, normal_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtraction."""
         m = Module()
+        i, o = self.i, self.o
         m.d.comb += [
-            self.o.total.eq(self.i.total << self.i.shift),
-            self.o.exponent.eq(self.i.exponent - self.i.shift),
+            o.total.eq(i.total << i.shift),
+            o.zero.eq(~i.total.any()),
+            o.exponent.eq((i.exponent - i.shift)[:FIELD] & i.normal.replicate(FIELD)),
         ]
         pass_on(m, self, "sign", "zero_sign", "infinite", "nan")
         return m
 
 
 class RoundTotal(Step):
-    """The FP32 result."""
+    """Whether to round up, and the sign."""
 
     def __init__(self) -> None:
-        super().__init__(normal_layout, fp32_layout, levels=26)
+        super().__init__(normal_layout, rounding_layout, levels=4)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the rounding and the special values."""
+        """Build the decision to nearest even."""
         m = Module()
-        i = self.i
-        kept, rest = i.total[GUARD + 1 :], i.total[: GUARD + 1]
-        round_up = rest[-1] & (rest[:-1].any() | kept[0])
-        pattern = rounded_pattern(m, i.exponent, kept, round_up)
-        zero = ~i.total.any()
-        sign = Mux(zero, i.zero_sign, i.sign)
-        m.d.comb += self.o.value.eq(
-            special_or(i.nan, i.infinite, sign, pattern & ~zero.replicate(MAGNITUDE))
-        )
+        i, o = self.i, self.o
+        fraction, rest = i.total[-FRACTION:], i.total[:-FRACTION]
+        m.d.comb += [
+            o.fraction.eq(fraction),
+            o.field.eq(Mux(i.zero, 0, i.exponent)),
+            o.round_up.eq(rest[-1] & (rest[:-1].any() | fraction[0])),
+            o.sign.eq(Mux(i.zero, i.zero_sign, i.sign)),
+        ]
+        pass_on(m, self, "infinite", "nan")
         return m
 
 
 def addition_steps() -> list[Step]:
     """The steps of an FP32 addition, from two operands `a` and `b` to `fp32_layout`."""
-    return [Order(), Distance(), Align(), AddAligned(), Count(), Normalise(), RoundTotal()]
+    align = [AlignCoarse(), AlignFine()]
+    normalise = [Count(), Limit(), Normalise()]
+    return [Order(), Distance(), *align, AddAligned(), *normalise, RoundTotal(), Round(), Pack()]

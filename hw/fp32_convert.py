@@ -1,12 +1,12 @@
 """From the sum of a block dot product to FP32: sum * 2^(exponent - 264), rounded once.
 
-In units of the least FP32 subnormal that is sum * 2^D. Where D is below 0 the result is a few of
-those units and the only rounding takes place; elsewhere the result is exact or infinite.
+In units of the least FP32 subnormal that is sum * 2^D. The magnitude goes to the top of the
+significand and comes back down where the result is subnormal: only there may it be rounded.
 """
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data
 
 from axs6.golden.spec import (
@@ -16,37 +16,53 @@ from axs6.golden.spec import (
     FP32,
     SUM_BITS,
 )
-from axs6.hw.fp32 import MAGNITUDE, SIGNIFICAND, shift_right_sticky
+from axs6.hw.fp32 import (
+    FRACTION,
+    MAGNITUDE,
+    SIGNIFICAND,
+    pass_on,
+    shift_right_sticky,
+)
 from axs6.hw.layouts import fp32_layout, sum_layout
 from axs6.hw.pipeline import Step
 from axs6.hw.trees import leading_zeros
 
-LEAST_EXPONENT = FP32.bias - 1 + FP32.fraction_bits
+LEAST_EXPONENT = FP32.bias - 1 + FRACTION
 """The least FP32 subnormal is 2 to minus this."""
 
 UNIT = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE - LEAST_EXPONENT
 """The sum of exponents for which D is 0."""
 
 GUARD = 2
-"""Bits below the units in a shift to the right; the lowest is the or of all that follow."""
+"""Bits below the significand; the lowest is the or of all that follow."""
+
+WIDE = SIGNIFICAND + GUARD
+DOWN = WIDE.bit_length()
+COARSE = (4, 3)
+FINE = (2, 1, 0)
+"""Bits of the distance by which the two steps of the shift go."""
+
+ZEROS = (SUM_BITS - 1).bit_length()
 
 magnitude_layout = data.StructLayout(
     {"sign": 1, "magnitude": SUM_BITS, "exponent": EXPONENT_SUM_BITS}
 )
+counted_layout = data.StructLayout({"zeros": ZEROS, **magnitude_layout.members})
 placed_layout = data.StructLayout(
-    {
-        "sign": 1,
-        "magnitude": SUM_BITS,
-        "left": range(SIGNIFICAND),
-        "right": range(SUM_BITS + GUARD),
-        "base": EXPONENT_SUM_BITS,
-    }
+    {"sign": 1, "magnitude": SUM_BITS, "down": DOWN, "base": EXPONENT_SUM_BITS}
 )
-"""How far the magnitude moves to the left or to the right, and the exponent field less one."""
+"""The magnitude at the top of the significand, how far it comes down, and the exponent field less
+one."""
 
-shifted_layout = data.StructLayout(
-    {"sign": 1, "significand": SIGNIFICAND, "guard": GUARD, "base": EXPONENT_SUM_BITS}
-)
+
+def shifting_layout(down: int) -> data.StructLayout:
+    """A significand that has still to come down by so many bits of a distance."""
+    return data.StructLayout(
+        {"sign": 1, "significand": WIDE, "down": down, "base": EXPONENT_SUM_BITS}
+    )
+
+
+shifted_layout = data.StructLayout({"sign": 1, "significand": WIDE, "base": EXPONENT_SUM_BITS})
 
 
 class Magnitude(Step):
@@ -62,83 +78,103 @@ class Magnitude(Step):
         m.d.comb += [
             self.o.sign.eq(negative),
             self.o.magnitude.eq(Mux(negative, -self.i.sum, self.i.sum)),
-            self.o.exponent.eq(self.i.exponent),
         ]
+        pass_on(m, self, "exponent")
+        return m
+
+
+class Count(Step):
+    """Leading zeros of the magnitude."""
+
+    def __init__(self) -> None:
+        super().__init__(magnitude_layout, counted_layout, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the tree."""
+        m = Module()
+        m.d.comb += self.o.zeros.eq(leading_zeros(m, self.i.magnitude))
+        pass_on(m, self, *magnitude_layout.members)
         return m
 
 
 class Place(Step):
-    """Where the magnitude goes in the significand: to its top, but not below the least unit."""
+    """The magnitude at the top, and how far below its place that is where it is subnormal."""
 
     def __init__(self) -> None:
-        super().__init__(magnitude_layout, placed_layout, levels=20)
+        super().__init__(counted_layout, placed_layout, levels=18)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the leading-zero count and the limits of both shifts."""
+        """Build the shift and the limits of the distance."""
         m = Module()
         i, o = self.i, self.o
-        most = SUM_BITS + GUARD - 1
-        distance = Signal(signed(EXPONENT_SUM_BITS + 1))
-        free = Signal(range(SIGNIFICAND))
-        nonzero = i.magnitude.any()
+        base = Signal(signed(EXPONENT_SUM_BITS + 2))
+        below = Signal(EXPONENT_SUM_BITS + 1)
         m.d.comb += [
-            distance.eq(i.exponent - UNIT),
-            free.eq(leading_zeros(m, i.magnitude) + SIGNIFICAND - SUM_BITS),
-            o.sign.eq(i.sign),
-            o.magnitude.eq(i.magnitude),
+            o.magnitude.eq(i.magnitude << i.zeros),
+            base.eq(i.exponent - i.zeros - (UNIT + SIGNIFICAND - SUM_BITS)),
+            below.eq(-base),
+            o.base.eq(Mux((base < 0) | ~i.magnitude.any(), 0, base)),
         ]
-        with m.If(distance < -most):
-            m.d.comb += o.right.eq(most)
-        with m.Elif(distance < 0):
-            m.d.comb += o.right.eq(-distance)
-        with m.Elif(distance < free):
-            m.d.comb += o.left.eq(distance)
-        with m.Elif(nonzero):
-            m.d.comb += [o.left.eq(free), o.base.eq(distance - free)]
+        with m.If(base < 0):
+            m.d.comb += o.down.eq(below[:DOWN] | below[DOWN:].any().replicate(DOWN))
+        pass_on(m, self, "sign")
         return m
 
 
-class Shift(Step):
-    """The significand, and what a shift to the right leaves behind."""
+class ShiftCoarse(Step):
+    """The significand brought down by the high bits of its distance."""
 
     def __init__(self) -> None:
-        super().__init__(placed_layout, shifted_layout, levels=12)
+        super().__init__(placed_layout, shifting_layout(len(FINE)), levels=6)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the two shifters."""
+        """Build the shift."""
         m = Module()
-        i, o = self.i, self.o
-        right = shift_right_sticky(m, i.magnitude << GUARD, i.right)
+        wide = Cat(Const(0, WIDE - SUM_BITS), self.i.magnitude)
         m.d.comb += [
-            o.sign.eq(i.sign),
-            o.base.eq(i.base),
-            o.guard.eq(right[:GUARD]),
-            o.significand.eq(Mux(i.right.any(), right[GUARD:], i.magnitude << i.left)),
+            self.o.significand.eq(shift_right_sticky(m, wide, self.i.down, COARSE)),
+            self.o.down.eq(self.i.down),
         ]
+        pass_on(m, self, "sign", "base")
         return m
 
 
-class Pack(Step):
-    """The FP32 pattern."""
+class ShiftFine(Step):
+    """The significand in its place."""
+
+    def __init__(self) -> None:
+        super().__init__(shifting_layout(len(FINE)), shifted_layout, levels=7)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift."""
+        m = Module()
+        shifted = shift_right_sticky(m, self.i.significand, self.i.down, FINE)
+        m.d.comb += self.o.significand.eq(shifted)
+        pass_on(m, self, "sign", "base")
+        return m
+
+
+class RoundSum(Step):
+    """The FP32 pattern. Only a result below 2^16 units is rounded."""
 
     def __init__(self) -> None:
         super().__init__(shifted_layout, fp32_layout, levels=15)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the rounding of the few units that a shift to the right leaves, and the limit."""
+        """Build the rounding and the limit."""
         m = Module()
-        i = self.i
-        units = i.significand[:SUM_BITS]
-        round_up = i.guard[-1] & (i.guard[:-1].any() | units[0])
+        significand, guard = self.i.significand[GUARD:], self.i.significand[:GUARD]
+        units = significand[:SUM_BITS]
+        round_up = guard[-1] & (guard[:-1].any() | units[0])
         low = Signal(SUM_BITS)
         field = Signal(EXPONENT_SUM_BITS)
-        m.d.comb += [low.eq(units + round_up), field.eq(i.base + i.significand[-1])]
-        exact = Cat(low, i.significand[SUM_BITS:-1], field)[:MAGNITUDE]
+        m.d.comb += [low.eq(units + round_up), field.eq(self.i.base + significand[-1])]
+        exact = Cat(low, significand[SUM_BITS:-1], field)[:MAGNITUDE]
         pattern = Mux(field >= FP32.exponent_special, FP32.infinity, exact)
-        m.d.comb += self.o.value.eq(Cat(pattern[:MAGNITUDE], i.sign))
+        m.d.comb += self.o.value.eq(Cat(pattern[:MAGNITUDE], self.i.sign))
         return m
 
 
 def conversion_steps() -> list[Step]:
     """The steps from `sum_layout` to `fp32_layout`."""
-    return [Magnitude(), Place(), Shift(), Pack()]
+    return [Magnitude(), Count(), Place(), ShiftCoarse(), ShiftFine(), RoundSum()]

@@ -1,13 +1,20 @@
 """The final division of an accumulator by 961/1024, correctly rounded."""
 
-from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import data
 
-from axs6.golden.spec import FP32
-from axs6.hw.fp32 import FIELD, SIGNIFICAND, layout, rounded_pattern, significand_of, special_or
+from axs6.hw.fp32 import (
+    FIELD,
+    SIGNIFICAND,
+    Pack,
+    Round,
+    layout,
+    pass_on,
+    rounding_layout,
+    significand_of,
+)
 from axs6.hw.layouts import fp32_layout
 from axs6.hw.pipeline import Step
 
@@ -18,31 +25,31 @@ BALANCE = 1
 """Added to the fraction at first. It balances the truncations that follow: with it, and not
 without, every quotient rounds as the exact one does, as enumeration of all significands shows."""
 
-_NOTES = {"base": FIELD, "sign": 1, "infinite": 1, "nan": 1}
-"""The exponent field less one, and what makes the result special."""
+WIDTH = SIGNIFICAND + 1 + FRACTION
 
-unpacked_layout = data.StructLayout({"significand": SIGNIFICAND, **_NOTES})
+_NOTES = {"field": FIELD, "sign": 1, "infinite": 1, "nan": 1}
+"""The exponent field, and what makes the result special."""
 
 
-def quotient_layout(fraction: int) -> data.StructLayout:
-    """A quotient with so many bits below its units."""
-    return data.StructLayout({"quotient": SIGNIFICAND + 1 + fraction, **_NOTES})
+def quotient_layout(bits: int) -> data.StructLayout:
+    """The bits of a quotient that are not known beforehand, and what else its result needs."""
+    return data.StructLayout({"quotient": bits, **_NOTES})
 
 
 class Unpack(Step):
     """Fields of an accumulator."""
 
     def __init__(self) -> None:
-        super().__init__(fp32_layout, unpacked_layout, levels=8)
+        super().__init__(fp32_layout, quotient_layout(SIGNIFICAND), levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Split the fields."""
         m = Module()
         x = data.View(layout, self.i.value)
-        special = x.exponent == FP32.exponent_special
+        special = x.exponent.all()
         m.d.comb += [
-            self.o.significand.eq(significand_of(x)),
-            self.o.base.eq(x.exponent - x.exponent.any()),
+            self.o.quotient.eq(significand_of(x)),
+            self.o.field.eq(x.exponent),
             self.o.sign.eq(x.sign),
             self.o.infinite.eq(special & ~x.fraction.any()),
             self.o.nan.eq(special & x.fraction.any()),
@@ -55,46 +62,50 @@ class Multiply(Step):
 
     Args:
         shifts: the powers of two, as distances to the right.
-        i, o: layouts before and after.
+        fraction: bits below the units that come in; those below them are `BALANCE`.
+        to: lowest bit of the result that is kept.
     """
 
-    def __init__(self, shifts: tuple[int, ...], i: data.StructLayout, o: data.StructLayout) -> None:
+    def __init__(self, shifts: tuple[int, ...], fraction: int, to: int) -> None:
         self._shifts = shifts
-        super().__init__(i, o, levels=33)
+        self._known = FRACTION - fraction
+        self._to = to
+        whole = SIGNIFICAND + (fraction and fraction + 1)
+        super().__init__(quotient_layout(whole), quotient_layout(WIDTH - to), levels=33)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the adders; a significand first gets its fraction and the constant in it."""
+        """Build the adders."""
         m = Module()
-        if self.i.shape() == unpacked_layout:
-            value = self.i.significand << FRACTION | BALANCE
-        else:
-            value = self.i.quotient
+        value = Cat(Const(BALANCE, self._known), self.i.quotient)
         total = value
         for shift in self._shifts:
             total = total + (value >> shift)
-        m.d.comb += self.o.quotient.eq(total[: SIGNIFICAND + 1 + FRACTION][-len(self.o.quotient) :])
-        m.d.comb += [getattr(self.o, name).eq(getattr(self.i, name)) for name in _NOTES]
+        m.d.comb += self.o.quotient.eq(total[self._to : WIDTH])
+        pass_on(m, self, *_NOTES)
         return m
 
 
-class RoundQuotient(Step):
-    """The quotient as FP32. A tie cannot occur, so the bit below the last decides alone."""
+class Normalise(Step):
+    """The quotient as exponent field and fraction, and whether to round up.
+
+    A tie cannot occur, so the bit below the last decides alone.
+    """
 
     def __init__(self) -> None:
-        super().__init__(quotient_layout(1), fp32_layout, levels=27)
+        super().__init__(quotient_layout(SIGNIFICAND + 2), rounding_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the one-bit normalisation, the increment and the special values."""
+        """Build the one-bit shift and the increment of the field."""
         m = Module()
-        i = self.i
-        carry = i.quotient[-1]
-        units = i.quotient[1:]
-        kept = Mux(carry, units[1:], units[:-1])
-        round_up = Mux(carry, units[0], i.quotient[0])
-        base = Signal(FIELD)
-        m.d.comb += base.eq(i.base + carry)
-        pattern = rounded_pattern(m, base, kept, round_up)
-        m.d.comb += self.o.value.eq(special_or(i.nan, i.infinite, i.sign, pattern))
+        i, o = self.i, self.o
+        carry, units = i.quotient[-1], i.quotient[1:-1]
+        larger = carry | (units[-1] & ~i.field.any())
+        m.d.comb += [
+            o.field.eq(i.field + larger),
+            o.fraction.eq(Mux(carry, units[1:], units[:-1])),
+            o.round_up.eq(Mux(carry, units[0], i.quotient[0])),
+        ]
+        pass_on(m, self, "sign", "infinite", "nan")
         return m
 
 
@@ -104,8 +115,17 @@ factors 1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term 
 
 
 def division_steps() -> list[Step]:
-    """The steps from `fp32_layout` to `fp32_layout`."""
-    whole = quotient_layout(FRACTION)
-    borders = pairwise([unpacked_layout, *[whole] * (len(FACTORS) - 1), quotient_layout(1)])
-    multiply = [Multiply(shifts, i, o) for shifts, (i, o) in zip(FACTORS, borders, strict=True)]
-    return [Unpack(), *multiply, RoundQuotient()]
+    """The steps from `fp32_layout` to `fp32_layout`.
+
+    The lowest bit of the first product is always 1, and the last one needs one bit of fraction.
+    """
+    first, second, third = FACTORS
+    return [
+        Unpack(),
+        Multiply(first, 0, to=1),
+        Multiply(second, FRACTION - 1, to=0),
+        Multiply(third, FRACTION, to=FRACTION - 1),
+        Normalise(),
+        Round(),
+        Pack(),
+    ]

@@ -24,9 +24,15 @@ def sources(*packages: str) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for file in sorted(files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith((".py", ".hpp")):
+            if file.name.endswith((".py", ".hpp", ".csv")):
                 digest.update(f"{package} {file.name}\n".encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def entry(kind: str, key: Sequence[str]) -> Path:
+    """Folder that `cached` fills for a key, whether it is there yet or not."""
+    digest = hashlib.sha256("\0".join(key).encode()).hexdigest()[:24]
+    return cache_folder() / f"{kind}-{digest}"
 
 
 def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path:
@@ -43,8 +49,7 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
     Raises:
         OSError: the cache cannot be written; the message names its folder.
     """
-    digest = hashlib.sha256("\0".join(key).encode()).hexdigest()[:24]
-    final = cache_folder() / f"{kind}-{digest}"
+    final = entry(kind, key)
     if final.is_dir():
         return final
     try:

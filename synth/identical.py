@@ -3,56 +3,43 @@
 Amaranth writes a module for each instance; 32 equal lanes arrive as 32 modules.
 """
 
-import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from axs6.synth.canonical import Child, Form, canonical_form
 
-def representatives(modules: Mapping[str, Any], top: str) -> dict[str, str]:
+
+def representatives(modules: Mapping[str, Any], top: str) -> dict[str, Child]:
     """Map every module below `top` that equals another one to the first of them.
 
-    `modules` are those of a Yosys JSON netlist whose private names were enumerated, which makes
-    equal modules equal text but for names with `$`. Modules that this misses stay apart; modules
-    that it joins are equal.
-    """
-    first: dict[str, str] = {}
-    chosen: dict[str, str] = {}
+    Modules equal each other if they are isomorphic: they differ in the names and the order of the
+    nets, cells and ports with generated names in them, and in nothing else. Instances keep their
+    names, which reports show. Modules that are joined are equal; in rare cases (see
+    `axs6.synth.canonical.canonical_form`) equal modules stay apart.
 
-    def visit(name: str) -> str:
+    Args:
+        modules: those of a Yosys JSON netlist, without processes.
+        top: the name of the top module.
+
+    Returns:
+        For each module that is not the first of its kind the first one, with the module's bits that
+        belong at the first one's ports.
+    """
+    first: dict[str, list[tuple[str, Form]]] = defaultdict(list)
+    chosen: dict[str, Child] = {}
+
+    def visit(name: str) -> Child | None:
+        if name not in modules or "blackbox" in modules[name]["attributes"]:
+            return None
         if name not in chosen:
-            text = json.dumps(_canonical(modules[name], cell_type), sort_keys=True)
-            chosen[name] = first.setdefault(text, name)
+            form = canonical_form(modules[name], visit)
+            found = (each for each in first[form.text] if each[1].stands_for(form))
+            equal, theirs = next(found, (name, form))
+            if equal == name:
+                first[form.text].append((name, form))
+            chosen[name] = form.child(equal, theirs)
         return chosen[name]
 
-    def cell_type(name: str) -> str:
-        return visit(name) if name in modules else name
-
     visit(top)
-    return {name: equal for name, equal in chosen.items() if name != equal}
-
-
-def _canonical(module: Any, cell_type: Any) -> list[Any]:
-    """Return what makes up a module, without source locations and generated names."""
-    cells = [
-        [
-            _name(name),
-            cell_type(cell["type"]),
-            cell["parameters"],
-            _attributes(cell),
-            cell["connections"],
-        ]
-        for name, cell in module["cells"].items()
-    ]
-    nets = sorted(
-        json.dumps([_name(name), net["bits"], _attributes(net)], sort_keys=True)
-        for name, net in module["netnames"].items()
-    )
-    return [module["ports"], cells, nets, module.get("memories", {})]
-
-
-def _name(name: str) -> str:
-    return "" if "$" in name else name
-
-
-def _attributes(thing: Any) -> dict[str, str]:
-    return {key: value for key, value in thing["attributes"].items() if key != "src"}
+    return {name: equal for name, equal in chosen.items() if name != equal.module}

@@ -30,7 +30,8 @@ def mapped_netlist(
 
     Returns:
         Yosys JSON of one module `top` without hierarchy, each gate written as its function, for
-        `axs6.sim.batch.engine.GateModel`.
+        `axs6.sim.batch.engine.GateModel`. Beside the modules, `mapped` is the module before that,
+        of mapped cells; a net has the same name in both.
 
     Raises:
         SynthesisError: as `axs6.synth.area.area`.

@@ -105,6 +105,7 @@ def liberty() -> str:
             "  delay_model : table_lookup;",
             '  time_unit : "1ps";',
             "  capacitive_load_unit (1, ff);",
+            "  nom_voltage : 1.8;",
             "  lu_table_template (plane) {",
             "    variable_1 : input_net_transition; variable_2 : total_output_net_capacitance;",
             f"    {points}",

@@ -21,6 +21,10 @@ NETLIST: Final = "netlist.json"
 _NO_VERIFY: Final = "scratchpad -set abc9.verify 0"
 """Proving ABC's own result can take 50 times as long as the rest (a block dot product, ECP5)."""
 
+_NO_BRACKETS: Final = r"rename -hide w:*\[*"
+"""Amaranth calls an element of an array `x[0]`, as ABC's result calls bit 0 of a net `x`: taking
+the result back, Yosys mixes the two up or stops."""
+
 _FPGA_COMMANDS: Final = {
     "ice40": ("synth_ice40 -top {top}", "", " -noflatten"),
     "ecp5": ("synth_ecp5 -top {top}", "", " -noflatten"),
@@ -89,7 +93,8 @@ def commands(
     """
     if target in _FPGA_COMMANDS:
         command, flat, nested = _FPGA_COMMANDS[target]
-        return [_NO_VERIFY, command.format(top=top) + (flat if flatten else nested)], []
+        synth = command.format(top=top) + (flat if flatten else nested)
+        return [_NO_VERIFY, _NO_BRACKETS, synth], []
     synth = f"synth -noabc -top {top}" + (" -flatten" if flatten else "")
     if target == "generic":
         registers, library = gates.LEGALIZE, f"-genlib {GENLIB}"
@@ -110,7 +115,7 @@ def models(target: str) -> str:
 def expansion(target: str, top: str) -> list[str]:
     """Return the Yosys commands that turn the cells of a mapped design into their logic."""
     if target in ("liberty", "sky130"):
-        read = ["delete =A:blackbox", f"read_liberty {LIBRARY}"]
+        read = ["delete =A:blackbox", f"read_liberty -ignore_miss_func {LIBRARY}"]
     else:
         read = ["delete =A:blackbox", f"read_verilog {GATES}"]
     return [

@@ -2,9 +2,13 @@
 
 It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`,
 `liberty`, the library's file name or null, `buffering`, an `axs6.synth.fanout.Buffering` or null,
-and `expand`, the commands that turn the mapped cells into their logic). With `expand` it writes the
-netlist that they leave, as `result.json`; otherwise `result.json` is null where the hierarchy was
-asked for and the design has none, or has
+and `expand`, the commands that turn the mapped cells into their logic). With `expand` it writes as
+`result.json`
+
+- `modules`: the netlist that they leave,
+- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`.
+
+Otherwise `result.json` is null where the hierarchy was asked for and the design has none, or has
 
 - `yosys`: the version,
 - `modules`: for each module its `cells` (counts by type) and `instances` (name to module),
@@ -12,19 +16,23 @@ asked for and the design has none, or has
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyosys import libyosys
 
+from axs6.synth.canonical import Child
 from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
+from axs6.synth.targets import NETLIST
 
 
-class _Yosys:
-    """One design in Yosys, which is told commands and asked for JSON."""
+class Yosys:
+    """One design in Yosys, which is told commands and asked for JSON by files in `folder`."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path = Path()) -> None:
+        self._folder = folder
         self._design = libyosys.Design()
 
     def run(self, *commands: str) -> None:
@@ -32,32 +40,54 @@ class _Yosys:
         for command in commands:
             libyosys.run_pass(command, self._design)
 
+    def replace(self, equals: Mapping[str, Child]) -> None:
+        """Make the instances of modules instances of others, whose ports may differ in name."""
+        for module in dict(self._design.modules_).values():
+            for cell in dict(module.cells_).values():
+                equal = equals.get(cell.type.str().removeprefix("\\"))
+                if equal is None:
+                    continue
+                pins = {port.str(): cell.getPort(port) for port in dict(cell.connections())}
+                for port in pins:
+                    cell.unsetPort(libyosys.IdString(port))
+                for port, bits in equal.pins.items():
+                    signal = libyosys.SigSpec()
+                    for theirs, k in bits:
+                        if f"\\{theirs}" in pins:
+                            signal.append(pins[f"\\{theirs}"].extract(k, 1))
+                        else:
+                            open_pin = module.uniquify(libyosys.IdString("$open"))
+                            signal.append(libyosys.SigSpec(module.addWire(open_pin, 1)))
+                    cell.setPort(libyosys.IdString(f"\\{port}"), signal)
+                cell.type = libyosys.IdString(f"\\{equal.module}")
+
     def netlist(self) -> dict[str, Any]:
         """Return the modules of the JSON netlist."""
-        self.run("write_json -noscopeinfo netlist.json")
-        modules: dict[str, Any] = json.loads(Path("netlist.json").read_text())["modules"]
+        path = self._folder / NETLIST
+        self.run(f"write_json -noscopeinfo {path}")
+        modules: dict[str, Any] = json.loads(path.read_text())["modules"]
         return modules
 
     def statistics(self, liberty: str | None) -> dict[str, Any]:
         """Return what `stat -json` says, with areas where there is a library."""
         option = f" -liberty {liberty}" if liberty else ""
-        self.run(f"tee -q -o stat.json stat -hierarchy -json{option}")
-        statistics: dict[str, Any] = json.loads(Path("stat.json").read_text())
+        path = self._folder / "stat.json"
+        self.run(f"tee -q -o {path} stat -hierarchy -json{option}")
+        statistics: dict[str, Any] = json.loads(path.read_text())
         return statistics
 
 
-def _merge_identical(yosys: _Yosys, top: str) -> bool:
+def _merge_identical(yosys: Yosys, top: str) -> bool:
     """Let equal modules be one; say whether the design has submodules."""
-    yosys.run("design -save loaded", "proc", "rename -enumerate")
+    yosys.run("design -save loaded", "proc", "opt_clean")
     modules = yosys.netlist()
     yosys.run("design -load loaded")
-    for name, equal in representatives(modules, top).items():
-        yosys.run(f"chtype -map {name} {equal}")
+    yosys.replace(representatives(modules, top))
     yosys.run(f"hierarchy -top {top}")
     return len(modules) > 1
 
 
-def _map(yosys: _Yosys, job: dict[str, Any]) -> None:
+def _map(yosys: Yosys, job: dict[str, Any]) -> None:
     """Map the gates and put buffers before the registers."""
     yosys.run(*job["rest"], "delete t:$scopeinfo")
     if job["buffering"] is None:
@@ -83,7 +113,7 @@ def _cells(statistics: dict[str, Any], column: str) -> dict[str, dict[str, float
     }
 
 
-def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
+def _measure(yosys: Yosys, job: dict[str, Any]) -> dict[str, Any]:
     yosys.run(*job["registers"])
     registers = {
         cell
@@ -121,17 +151,21 @@ def _measure(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _expanded(yosys: _Yosys, job: dict[str, Any]) -> dict[str, Any]:
+def _expanded(yosys: Yosys, job: dict[str, Any]) -> dict[str, Any]:
     yosys.run(*job["registers"])
     _map(yosys, job)
+    yosys.run("delete t:$scopeinfo")
+    # A net outlives the commands by a public name without "$", and by an attribute.
+    yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
+    mapped = yosys.netlist()[job["top"]]
     yosys.run(*job["expand"], "delete t:$scopeinfo")
-    return {"modules": yosys.netlist()}
+    return {"modules": yosys.netlist(), "mapped": mapped}
 
 
 def main() -> None:
     """Do the job in the working directory."""
     job = json.loads(Path("job.json").read_text())
-    yosys = _Yosys()
+    yosys = Yosys()
     yosys.run("read_verilog design.v", f"hierarchy -check -top {job['top']}")
     if job["expand"]:
         Path("result.json").write_text(json.dumps(_expanded(yosys, job)))

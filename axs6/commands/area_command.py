@@ -26,33 +26,60 @@ def run(
     ] = False,
     *,
     parameters: dict[str, Any],
-    timeout: Annotated[float, typer.Option(help="Seconds that synthesis may take.")] = 600,
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Simulate the gates too and report their energy.")
+    ] = False,
+    stimulus: Annotated[
+        str | None, typer.Option(help="Data for --energy: digits (default) or random.")
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure every combination, such as 'stages=0..4 block=8,16,32 target=ice40,ecp5'."
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that one synthesis may take.")] = 600,
+    jobs: Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write it as Markdown here, its pictures beside it.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Synthesise units with Yosys and report what they take, in all and by submodule, and how fast
     they are.
 
-    Example: axs6 area block_dot --block 32 --target ecp5
-    """
-    from axs6.commands.output import console, write_json
-    from axs6.hw.verilog import generate
-    from axs6.synth.area import area
-    from axs6.synth.tables import render
+    Results are kept: what was measured before is not measured again, and a sweep that was
+    interrupted goes on where it was. Exit status 1 if points of a sweep are missing.
 
-    out = console(json)
-    made = [generate(unit, **parameters) for unit in units]
-    reports = []
-    for each in made:
-        report = area(
-            each.verilog,
-            each.module,
-            target=target,
-            liberty=liberty,
-            optimise=optimise,
-            adder_cells=adder_cells,
-            fmax=fmax,
-            timeout=timeout,
-        )
-        reports.append({"parameters": each.manifest["parameters"], **report.to_dict()})
-        out.print(render(report))
-    write_json(json, reports)
+    Example: axs6 area block_dot --block 32 --target ecp5
+
+    Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
+    """
+    from axs6.commands.area_sweep import measure
+
+    if stimulus is not None and not energy:
+        raise ValueError("--stimulus is the data for --energy and needs it")
+    complete = measure(
+        units,
+        sweep,
+        stimulus=(stimulus or "digits") if energy else None,
+        html=html,
+        markdown=markdown,
+        json=json,
+        parameters=parameters,
+        target=target,
+        liberty=liberty,
+        optimise=optimise,
+        adder_cells=adder_cells,
+        fmax=fmax,
+        timeout=timeout,
+        jobs=jobs,
+        scheduler=scheduler,
+    )
+    if not complete:
+        raise typer.Exit(1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from axs6.sim.batch.bits import BIT
 from axs6.sim.batch.netlist import Cell, NetlistError, Operand, Piece
 from axs6.sim.batch.operands import Words, combined, operand_width, signed_cell
-from axs6.sim.batch.values import Value, constant, element_bits, fitted, resized, unsigned
+from axs6.sim.batch.values import Value, constant, element_bits, fitted, tested, unsigned
 
 
 def _sum(words: Words, cell: Cell) -> Value:
@@ -98,11 +98,11 @@ def _comparison(words: Words, cell: Cell) -> Value:
     a, b = (words.extended(cell.operands[port], bits, is_signed) for port in "AB")
     if cell.kind in ("$eq", "$ne"):
         text = f"eq({a.text}, {b.text})"
-        return Value(text if cell.kind == "$eq" else f"invert({text})", 8, -1, 0)
+        return Value(text if cell.kind == "$eq" else f"invert({text})", 1, 0, 1)
     if cell.kind in ("$gt", "$le"):
         a, b = b, a
     text = f"{'slt' if is_signed else 'lt'}({a.text}, {b.text})"
-    return Value(text if cell.kind in ("$lt", "$gt") else f"invert({text})", 8, -1, 0)
+    return Value(text if cell.kind in ("$lt", "$gt") else f"invert({text})", 1, 0, 1)
 
 
 def _shift(words: Words, cell: Cell) -> Value:
@@ -139,7 +139,7 @@ def _reduction(words: Words, cell: Cell) -> Value:
         return words.all_ones(operand)
     truth = words.truth(operand)
     if cell.kind == "$logic_not":
-        return Value(f"invert({truth.text})", 8, -1, 0)
+        return Value(f"invert({truth.text})", 1, 0, 1)
     return truth
 
 
@@ -159,7 +159,7 @@ def _parity(words: Words, cell: Cell) -> Value:
         shift //= 2
     if cell.kind == "$reduce_xnor":
         value = Value(f"invert({value.text})", bits, 0, (1 << bits) - 1)
-    return resized(unsigned(value, 1), 8)
+    return tested(value, 1)
 
 
 GATES: Mapping[str, str] = {
@@ -180,13 +180,13 @@ GATES: Mapping[str, str] = {
     "AOI4": "~(({A} & {B}) | ({C} & {D}))",
     "OAI4": "~(({A} | {B}) & ({C} | {D}))",
 }
-"""Yosys's gates, `$_AND_` and so on, over the one register of a truth: what thousands of gates call
-for each would have to be compiled for each."""
+"""Yosys's gates, `$_AND_` and so on, over the word of a mask: what thousands of gates call for each
+would have to be compiled for each."""
 
 
 def _gate(words: Words, cell: Cell) -> Value:
     operands = {port: f"{words.truth(op).text}.part[0]" for port, op in cell.operands.items()}
-    return Value(f"{{{{{GATES[cell.kind.strip('$_')].format(**operands)}}}}}", 8, -1, 0)
+    return Value(f"{{{{Mask({GATES[cell.kind.strip('$_')].format(**operands)})}}}}", 1, 0, 1)
 
 
 def _bit(words: Words, cell: Cell) -> Value:
@@ -209,6 +209,3 @@ HANDLERS: Mapping[str, Callable[[Words, Cell], Value]] = {
     **dict.fromkeys((f"$_{name}_" for name in GATES), _gate),
 }
 """The cell types that have a vector form."""
-
-ONE_BIT = (_comparison, _reduction, _logic, _parity)
-"""Handlers whose result is one bit; the bits above it are 0 where the output is wider."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from axs6.sim.batch.cells import HANDLERS, ONE_BIT
+from axs6.sim.batch.cells import HANDLERS
 from axs6.sim.batch.netlist import Call, Cell, Netlist, NetlistError, Word
 from axs6.sim.batch.operands import Words
-from axs6.sim.batch.values import Value, unsigned
+from axs6.sim.batch.values import Value, element_bits, resized
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Emitter(Words):
         else:
             self._cell(cell)
 
+    def state(self, statement: str) -> None:
+        """Add a statement that declares nothing and is always reached."""
+        self.lines.append(statement)
+
     def _call(self, call: Call) -> None:
         callee = self._functions[call.function]
         arguments = [self.word(operand).text for operand in call.operands]
@@ -61,6 +65,7 @@ class Emitter(Words):
                 f"cell {cell.output.name} is a {cell.kind}, which has no vector form"
             )
         value = handler(self, cell)
-        if cell.output.width > 1 and handler in ONE_BIT:
-            value = unsigned(value, 1)
+        bits = element_bits(cell.output.width)
+        if bits == 1 or value.bits == 1:
+            value = resized(value, bits)
         self.define(cell.output, self.named(value))

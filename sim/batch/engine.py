@@ -114,7 +114,7 @@ class ComponentModel:
         for field in self.inputs:
             if field.signed or source_of(items[field.name]).dtype != element_type(field):
                 check_range(items, field)
-        columns = [_Column(items[field.name], field) for field in self.inputs]
+        columns = [Column(items[field.name], field) for field in self.inputs]
         last = last_of(items)
         ends = None if last is None else np.flatnonzero(last)
         given = count if ends is None else len(ends)
@@ -150,7 +150,7 @@ class ComponentModel:
     def _run_share(
         self,
         share: "_Share",
-        columns: Sequence["_Column"],
+        columns: Sequence["Column"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         thread: int,
@@ -272,7 +272,7 @@ def _shares(
     ]
 
 
-class _Column:
+class Column:
     """A field's items as the model reads them: rows of an array, and which rows, if not all."""
 
     def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:

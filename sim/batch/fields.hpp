@@ -1,6 +1,6 @@
 // Fields of many items, moved between arrays and signals: element l of a signal is row l's.
 #pragma once
-#include "vectors.hpp"
+#include "masks.hpp"
 
 // Transposes squares of N elements, CHUNKS of them side by side in N vectors, in log2(N) rounds of
 // interleaving the two halves of the vectors.
@@ -159,7 +159,7 @@ INLINE void load_field(V<BITS>* signal, const void* array, const Rows& rows) {
 template <int BITS, int COUNT, int WIDTH> INLINE bool beyond(const V<BITS>* signal) {
   V<BITS> all = signal[0];
   for (int j = 1; j < COUNT; j++) all = either(all, signal[j]);
-  return any_true(truth(invert(wide_eq(shr(all, WIDTH), splat<BITS>(0)))));
+  return any_true(test(all, splat<BITS>((U<BITS>)-1 << WIDTH)));
 }
 
 template <int BITS, int COUNT>

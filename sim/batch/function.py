@@ -11,9 +11,7 @@ NOINLINE = "__attribute__((noinline))"
 
 
 def stored(text: str, width: int) -> Value:
-    """A word in a variable: one bit as 0 and -1, more as an unsigned value."""
-    if width == 1:
-        return Value(text, 8, -1, 0)
+    """A word in a variable, as an unsigned value."""
     return Value(text, element_bits(width), 0, (1 << width) - 1)
 
 
@@ -30,7 +28,9 @@ def function(netlist: Netlist, name: str, functions: Mapping[Netlist, Function])
     """
     words = [word for port in netlist.inputs.values() for word in port]
     values = {word: stored(f"i{index}", word.width) for index, word in enumerate(words)}
-    arguments = [f"const V<{value.bits}>& {value.text}" for value in values.values()]
+    arguments = [
+        f"const V<{value.bits}>{'&' * (value.bits > 1)} {value.text}" for value in values.values()
+    ]
     emitter = Emitter(values, functions)
     for cell in netlist.cells:
         emitter.add(cell)

@@ -7,15 +7,18 @@ from axs6.hw.layouts import Field
 from axs6.sim.batch.emit import Emitter, Function
 from axs6.sim.batch.function import NOINLINE, block, function, stored
 from axs6.sim.batch.netlist import Netlist, Operand, Register, Word
+from axs6.sim.batch.parts import STEP_ARGUMENTS, PartEmitter
 from axs6.sim.batch.schedule import Group, schedule
-from axs6.sim.batch.values import Value, element_bits, unsigned
+from axs6.sim.batch.values import Value, constant, element_bits, unsigned
 
-RUNTIME = ("vectors.hpp", "fields.hpp", "stream.hpp")
+RUNTIME = ("vectors.hpp", "masks.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent
 
 CONTROL_INPUTS = ("i__valid", "o__ready", "rst")
 CONTROL_OUTPUTS = ("i__ready", "o__valid")
 INPUT, OUTPUT = "i__payload", "o__payload"
+NETS = "activity"
+"""Output port whose bits are the nets of a netlist whose changes are counted."""
 
 
 def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Field]) -> str:
@@ -25,23 +28,31 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         netlist: of the unit, its payload ports cut at `inputs` and `outputs`.
         inputs, outputs: fields of the payloads; each is an array of V, one for each element.
 
+    A netlist with a port `NETS` becomes a model whose changes are counted, in place of one for
+    streams.
+
     Raises:
         NetlistError: a cell has no vector form.
     """
     functions: dict[Netlist, Function] = {}
     for index, inner in enumerate(netlist.functions):
         functions[inner] = function(inner, f"f{index}", functions)
-    parts = [
+    watched = NETS in netlist.outputs
+    emitter = (PartEmitter if watched else Emitter)(_sources(netlist, inputs), functions)
+    lines = _step(emitter, netlist, outputs)
+    members, parts = [], []
+    if isinstance(emitter, PartEmitter):
+        members = [f"V<1> w[{emitter.stored}], nets[{len(netlist.outputs[NETS])}];"]
+        parts = emitter.parts
+    texts = [
         '#include "fields.hpp"',
         *(each.text for each in functions.values()),
         _struct("State", [_register_member(i, r) for i, r in enumerate(netlist.registers)]),
-        _struct("In", [f"V<8> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
-        _struct("Out", [f"V<8> {n};" for n in CONTROL_OUTPUTS] + _members(outputs)),
+        _struct("In", [f"V<1> {n};" for n in CONTROL_INPUTS] + ["bool beyond;"] + _members(inputs)),
+        _struct("Out", [f"V<1> {n};" for n in CONTROL_OUTPUTS] + _members(outputs) + members),
         block("static void reset(State& s)", _initials(netlist.registers)),
-        block(
-            f"static {NOINLINE} void step(State& s, const In& in, Out& out)",
-            _step(netlist, inputs, outputs, functions),
-        ),
+        *parts,
+        block(f"static {NOINLINE} void step({STEP_ARGUMENTS})", lines),
         block(
             "static inline void load(In& in, const void* const* arrays, "
             "const int32_t* const* index, const Rows& rows)",
@@ -51,29 +62,33 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
             "static inline void store(const Out& out, void* const* arrays, const Rows& rows)",
             _moves("store", "out", outputs, "rows"),
         ),
-        '#include "stream.hpp"',
+        f'#include "{"activity" if watched else "stream"}.hpp"',
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(texts) + "\n"
 
 
-def _step(
-    netlist: Netlist,
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    functions: Mapping[Netlist, Function],
-) -> list[str]:
-    """One clock cycle: outputs and the registers' next values first, then the registers."""
+def array_bits(width: int) -> int:
+    """Bits of an array's element that holds `width` bits."""
+    return max(8, element_bits(width))
+
+
+def _sources(netlist: Netlist, inputs: Sequence[Field]) -> dict[Word, Value]:
+    """Where the words that no cell drives are found."""
     values: dict[Word, Value] = {}
     for name in CONTROL_INPUTS:
         for word in netlist.inputs.get(name, []):
-            values[word] = Value(f"in.{name}", 8, -1, 0)
+            values[word] = Value(f"in.{name}", 1, 0, 1)
     elements = [f"in.f{f}[{e}]" for f, field in enumerate(inputs) for e in range(field.count)]
     for word, text in zip(netlist.inputs[INPUT], elements, strict=True):
-        values[word] = Value(text, element_bits(word.width), 0, (1 << word.width) - 1)
-    number = {register: index for index, register in enumerate(netlist.registers)}
-    for register, index in number.items():
+        values[word] = Value(text, array_bits(word.width), 0, (1 << word.width) - 1)
+    for index, register in enumerate(netlist.registers):
         values[register.output] = stored(f"s.r{index}", register.output.width)
-    emitter = Emitter(values, functions)
+    return values
+
+
+def _step(emitter: Emitter, netlist: Netlist, outputs: Sequence[Field]) -> list[str]:
+    """One clock cycle: outputs and the registers' next values first, then the registers."""
+    number = {register: index for index, register in enumerate(netlist.registers)}
     always, *guarded = schedule(netlist, OUTPUT, "o__valid")
     commits = _group(emitter, always, number, netlist, outputs)
     for name in CONTROL_OUTPUTS:
@@ -103,6 +118,9 @@ def _group(
     """Add a group's cells, payload and next values; return the statements that keep those."""
     for cell in group.cells:
         emitter.add(cell)
+    if group.guard is None:
+        for index, net in enumerate(netlist.outputs.get(NETS, [])):
+            emitter.state(f"out.nets[{index}] = {emitter.truth(net).text};")
     if group.outputs:
         emitter.lines += _results(emitter, netlist.outputs[OUTPUT], outputs)
     for register in group.registers:
@@ -123,7 +141,7 @@ def _register_member(index: int, register: Register) -> str:
 
 def _members(fields: Sequence[Field]) -> list[str]:
     return [
-        f"V<{element_bits(field.width)}> f{index}[{field.count}];"
+        f"V<{array_bits(field.width)}> f{index}[{field.count}];"
         for index, field in enumerate(fields)
     ]
 
@@ -136,13 +154,8 @@ def _initials(registers: Sequence[Register]) -> list[str]:
     lines = []
     for index, register in enumerate(registers):
         bits = element_bits(register.output.width)
-        lines.append(f"s.r{index} = splat<{bits}>({_literal(register.initial, register, bits)});")
+        lines.append(f"s.r{index} = {constant(register.initial, bits).text};")
     return lines
-
-
-def _literal(value: int, register: Register, bits: int) -> str:
-    kept = -value if register.output.width == 1 else value
-    return f"{kept & (1 << bits) - 1}u" + "ll" * (bits > 32)
 
 
 def _results(
@@ -150,15 +163,14 @@ def _results(
 ) -> Iterator[str]:
     elements = [(f, e, fd) for f, fd in enumerate(outputs) for e in range(fd.count)]
     for (f, e, field), operand in zip(elements, payload, strict=True):
-        value = emitter.extended(operand, element_bits(field.width), field.signed)
+        value = emitter.extended(operand, array_bits(field.width), field.signed)
         yield f"out.f{f}[{e}] = {value.text};"
 
 
 def _next(emitter: Emitter, index: int, register: Register) -> str:
     width = register.output.width
     bits = element_bits(width)
-    data = emitter.modular(register.data, bits)
-    text = data.text if width == 1 else unsigned(data, width).text
+    text = unsigned(emitter.modular(register.data, bits), width).text
     enable = None
     if register.enable is not None:
         enable = _active(emitter, register.enable, register.enable_high)
@@ -167,8 +179,7 @@ def _next(emitter: Emitter, index: int, register: Register) -> str:
         reset = _active(emitter, register.reset, register.reset_high)
         if register.reset_needs_enable and enable is not None:
             reset = f"both({reset}, {enable})"
-        value = f"splat<{bits}>({_literal(register.reset_value, register, bits)})"
-        text = f"select({reset}, {text}, {value})"
+        text = f"select({reset}, {text}, {constant(register.reset_value, bits).text})"
     return text
 
 
@@ -179,7 +190,7 @@ def _active(emitter: Emitter, operand: Operand, high: bool) -> str:
 
 def _moves(verb: str, struct: str, fields: Sequence[Field], rows: str) -> list[str]:
     return [
-        f"{verb}_field<{element_bits(field.width)}, {field.count}>"
+        f"{verb}_field<{array_bits(field.width)}, {field.count}>"
         f"({struct}.f{index}, arrays[{index}], {rows.format(index)});"
         for index, field in enumerate(fields)
     ]
@@ -188,6 +199,6 @@ def _moves(verb: str, struct: str, fields: Sequence[Field], rows: str) -> list[s
 def _checks(inputs: Sequence[Field]) -> Iterator[str]:
     """Values that do not fit their fields are seen while they are at hand, and told in the end."""
     for index, field in enumerate(inputs):
-        bits = element_bits(field.width)
+        bits = array_bits(field.width)
         if field.width < bits:
             yield f"in.beyond |= beyond<{bits}, {field.count}, {field.width}>(in.f{index});"

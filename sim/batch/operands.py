@@ -1,9 +1,10 @@
-"""Operands of cells as vector expressions: joined, sliced, extended, or as truths."""
+"""Operands of cells as vector expressions: joined, sliced, extended, or as masks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from axs6.sim.batch.netlist import Cell, Operand, Piece, Word
-from axs6.sim.batch.values import Value, constant, element_bits, resized, signed, unsigned
+from axs6.sim.batch.values import Value, constant, element_bits, resized, signed, tested, unsigned
 
 
 class Words:
@@ -28,10 +29,12 @@ class Words:
         return Value(name, value.bits, value.low, value.high)
 
     def piece(self, piece: Piece) -> Value:
-        """The unsigned value of a piece, in elements as large as its word's."""
+        """The unsigned value of a piece, in elements as large as its word's, or a mask."""
         if piece.word is None:
             return constant(piece.value, element_bits(piece.width))
         value = self._values[piece.word]
+        if piece.width == 1:
+            return tested(value, 1 << piece.offset)
         if piece.offset:
             whole = unsigned(value, piece.word.width)
             text = f"shr({whole.text}, {piece.offset})"
@@ -40,8 +43,8 @@ class Words:
 
     def modular(self, operand: Operand, bits: int) -> Value:
         """An operand whose low bits are right, whatever lies above them."""
-        if bits == 8 and operand_width(operand) == 1:
-            return self.truth(operand)
+        if bits == 1:
+            return self.piece(replace(operand[0], width=1, value=operand[0].value & 1))
         if len(operand) == 1 and operand[0].word is not None and not operand[0].offset:
             return resized(self._values[operand[0].word], bits)
         return self.zero_extended(operand, bits)
@@ -52,9 +55,9 @@ class Words:
         low = high = position = 0
         for piece in operand:
             if piece.word is not None or piece.value:
-                part = resized(self.piece(piece), bits)
-                low, high = low + (part.low << position), high + (part.high << position)
-                parts.append(f"shl({part.text}, {position})" if position else part.text)
+                part = self._placed(piece, position, bits)
+                low, high = low + part.low, high + part.high
+                parts.append(part.text)
             position += piece.width
         if not parts:
             return constant(0, bits)
@@ -62,6 +65,20 @@ class Words:
         for part_text in parts[1:]:
             text = f"either({text}, {part_text})"
         return Value(text, bits, low, high)
+
+    def _placed(self, piece: Piece, position: int, bits: int) -> Value:
+        """A piece as an unsigned value with its lowest bit at `position`."""
+        if piece.word is None:
+            return constant(piece.value << position, bits)
+        part = self.piece(piece)
+        if part.bits == 1 and position:
+            one = constant(1 << position, bits)
+            return Value(f"where({part.text}, {one.text})", bits, 0, one.high)
+        part = resized(part, bits)
+        if not position:
+            return part
+        low, high = part.low << position, part.high << position
+        return Value(f"shl({part.text}, {position})", bits, low, high)
 
     def extended(self, operand: Operand, bits: int, is_signed: bool) -> Value:
         """An operand extended to elements of `bits`."""
@@ -73,14 +90,12 @@ class Words:
         if len(operand) == 1 and operand[0].word is None:
             value = operand[0].value
             return constant(value - (value >> width - 1 << width), bits)
-        return resized(signed(self.modular(operand, max(bits, element_bits(width))), width), bits)
+        size = 1 if width == 1 else max(bits, element_bits(width))
+        return resized(signed(self.modular(operand, size), width), bits)
 
     def word(self, operand: Operand) -> Value:
-        """An operand as a function takes or gives it: a truth, or an unsigned value."""
-        width = operand_width(operand)
-        if width == 1:
-            return self.truth(operand)
-        return self.extended(operand, element_bits(width), False)
+        """An operand as a function takes or gives it: an unsigned value."""
+        return self.extended(operand, element_bits(operand_width(operand)), False)
 
     def argument(self, cell: Cell, port: str, bits: int) -> Value:
         """Operand `port` of an arithmetic or bitwise cell, extended to the width of its output."""
@@ -90,39 +105,32 @@ class Words:
         return self.extended(operand, bits, signed_cell(cell))
 
     def truth(self, operand: Operand) -> Value:
-        """Whether an operand is not 0, as 0 and -1 in elements of 8 bits."""
+        """Whether an operand is not 0, as a mask."""
         found = []
         for piece in operand:
             if piece.word is None:
                 if piece.value:
-                    return constant(-1, 8)
+                    return constant(1, 1)
                 continue
-            value = self._values[piece.word]
-            if piece.word.width == 1 and value.bits == 8 and value.low >= -1 and value.high <= 0:
-                found.append(value.text)
-                continue
-            value = self.piece(piece)
-            if value.high <= 1 and value.bits == 8:
-                found.append(f"sub(splat<8>(0u), {value.text})")
-            else:
-                found.append(f"invert(eq({value.text}, {constant(0, value.bits).text}))")
-        return combined("either", found) if found else constant(0, 8)
+            mask = (1 << piece.width) - 1 << piece.offset
+            found.append(tested(self._values[piece.word], mask).text)
+        return combined("either", found) if found else constant(0, 1)
 
     def all_ones(self, operand: Operand) -> Value:
-        """Whether every bit of an operand is 1, as 0 and -1."""
+        """Whether every bit of an operand is 1, as a mask."""
         found = []
         for piece in operand:
             full = (1 << piece.width) - 1
             if piece.word is None:
                 if piece.value != full:
-                    return constant(0, 8)
+                    return constant(0, 1)
                 continue
             if piece.width == 1:
                 found.append(self.truth((piece,)).text)
             else:
                 value = self.piece(piece)
                 found.append(f"eq({value.text}, {constant(full, value.bits).text})")
-        return combined("both", found) if found else constant(-1, 8)
+        return combined("both", found) if found else constant(1, 1)
 
 
 def combined(operation: str, texts: Sequence[str]) -> Value:
@@ -130,7 +138,7 @@ def combined(operation: str, texts: Sequence[str]) -> Value:
     text = texts[0]
     for each in texts[1:]:
         text = f"{operation}({text}, {each})"
-    return Value(text, 8, -1, 0)
+    return Value(text, 1, 0, 1)
 
 
 def operand_width(operand: Operand) -> int:

@@ -18,8 +18,12 @@ struct Stalls {
   void seed(uint64_t seed, int64_t first_copy, Side side) {
     for (int l = 0; l < LANES; l++) state[l] = first_stall_state(seed, first_copy + l, side);
   }
-  void next(uint8_t* stalled, uint32_t share) {
-    for (int l = 0; l < LANES; l++) stalled[l] = next_stall(state[l], share) ? 255 : 0;
+  V<1> next(uint32_t share) {
+    uint8_t bytes[LANES];
+    for (int l = 0; l < LANES; l++) bytes[l] = next_stall(state[l], share);
+    V<8> stalled;
+    memcpy(&stalled, bytes, sizeof stalled);
+    return test(stalled, splat<8>(1));
   }
 };
 
@@ -31,14 +35,11 @@ struct Trace {
 };
 
 static void record(const Trace& trace, int64_t cycle, const In& in, const Out& out) {
-  const V<8>* ports[] = {&in.i__valid, &out.i__ready, &out.o__valid, &in.o__ready};
+  const V<1>* ports[] = {&in.i__valid, &out.i__ready, &out.o__valid, &in.o__ready};
   int64_t row[LANES];
   for (int l = 0; l < LANES; l++) row[l] = cycle * LANES + l;
-  for (int p = 0; p < 4; p++) {
-    uint8_t bits[LANES];
-    memcpy(bits, ports[p], sizeof bits);
-    for (int l = 0; l < LANES; l++) trace.handshake[row[l]][p] = bits[l] & 1;
-  }
+  for (int p = 0; p < 4; p++)
+    for (int l = 0; l < LANES; l++) trace.handshake[row[l]][p] = holds(*ports[p], l);
   store(out, trace.payload, {row, true});
 }
 
@@ -63,15 +64,13 @@ struct Place {
     }
   }
   // Says whether some copy may have come to its end.
-  bool advance(const V<8>& moved) {
+  bool advance(const V<1>& moved) {
     if (all_true(moved)) {
       for (int l = 0; l < LANES; l++) row[l] += stride, left[l]--;
     } else {
       consecutive = false;
-      uint8_t bytes[LANES];
-      memcpy(bytes, &moved, sizeof bytes);
       for (int l = 0; l < LANES; l++) {
-        int64_t mask = -(int64_t)(bytes[l] & 1);
+        int64_t mask = -(int64_t)holds(moved, l);
         row[l] += stride & mask, left[l] += mask;
       }
     }
@@ -80,18 +79,14 @@ struct Place {
     return true;
   }
   // The rows of the copies that move; for others, and those at their end, a row of no account.
-  Rows rows(const V<8>& moved, int64_t other, int64_t* buffer) const {
+  Rows rows(const V<1>& moved, int64_t other, int64_t* buffer) const {
     if (consecutive && safe > 0 && all_true(moved)) return {row, true};
-    uint8_t bytes[LANES];
-    memcpy(bytes, &moved, sizeof bytes);
-    for (int l = 0; l < LANES; l++) buffer[l] = bytes[l] && left[l] > 0 ? row[l] : other;
+    for (int l = 0; l < LANES; l++) buffer[l] = holds(moved, l) && left[l] > 0 ? row[l] : other;
     return {buffer, false};
   }
-  V<8> more() const {
-    uint8_t bytes[LANES];
-    for (int l = 0; l < LANES; l++) bytes[l] = left[l] > 0 ? 255 : 0;
-    V<8> x;
-    memcpy(&x, bytes, sizeof x);
+  V<1> more() const {
+    V<1> x{};
+    for (int l = 0; l < LANES; l++) x.part[0] |= Mask(left[l] > 0) << l;
     return x;
   }
 };
@@ -115,8 +110,8 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
   output_stalls.seed(seed, first_copy, OUTPUT_SIDE);
   Place input(share.input_first, share.input_count, share.stride);
   Place output(share.output_first, share.output_count, share.stride);
-  V<8> valid = input.more(), pending = splat<8>(0), stalled;
-  in.o__ready = splat<8>(255);
+  V<1> valid = input.more(), pending = splat<1>(0);
+  in.o__ready = splat<1>(1);
   int64_t cycle = 0, moved = 0, unfinished = 0, buffer[LANES];
   bool fresh = true;
   for (int l = 0; l < LANES; l++) {
@@ -127,14 +122,12 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
     if (fresh) load(in, inputs, index, input.rows(valid, 0, buffer));
     in.i__valid = valid;
     if (STALLING) {
-      input_stalls.next((uint8_t*)&stalled, input_stall);
-      in.i__valid = both(valid, either(pending, invert(stalled)));
-      output_stalls.next((uint8_t*)&stalled, output_stall);
-      in.o__ready = invert(stalled);
+      in.i__valid = both(valid, either(pending, invert(input_stalls.next(input_stall))));
+      in.o__ready = invert(output_stalls.next(output_stall));
     }
     step(state, in, out);
     if (cycle < trace.cycles) record(trace, cycle, in, out);
-    V<8> took = both(in.i__valid, out.i__ready), gave = both(out.o__valid, in.o__ready);
+    V<1> took = both(in.i__valid, out.i__ready), gave = both(out.o__valid, in.o__ready);
     pending = both(in.i__valid, invert(took));
     cycle++;
     fresh = any_true(took);

@@ -1,13 +1,14 @@
 """Vector expressions and the ranges of their elements.
 
-A word is stored in elements of 8, 16, 32 or 64 bits whose low bits are the word's; what the bits
-above hold is known by a range. So a sum whose exact value fits its element is never masked, and a
-word is cleaned only for a consumer that reads the bits above.
+A word of one bit is a mask: a bit for each copy in one machine word. Other words are stored in
+elements of 8, 16, 32 or 64 bits whose low bits are the word's; what the bits above hold is known
+by a range. So a sum whose exact value fits its element is never masked, and a word is cleaned only
+for a consumer that reads the bits above.
 """
 
 from dataclasses import dataclass
 
-SIZES = (8, 16, 32, 64)
+SIZES = (1, 8, 16, 32, 64)
 
 
 def element_bits(width: int) -> int:
@@ -53,10 +54,22 @@ def resized(value: Value, bits: int) -> Value:
     """The value in elements of another size: extended as its range says, or truncated."""
     if bits == value.bits:
         return value
+    if bits == 1:
+        return tested(value, 1)
+    if value.bits == 1:
+        ones = constant(-1 if value.low < 0 else 1, bits)
+        return Value(f"where({value.text}, {ones.text})", bits, value.low, value.high)
     if bits > value.bits:
         extend = "sext" if value.low < 0 else "zext"
         return Value(f"{extend}<{bits}>({value.text})", bits, value.low, value.high)
     return fitted(f"trunc<{bits}>({value.text})", bits, value.low, value.high)
+
+
+def tested(value: Value, mask: int) -> Value:
+    """Whether the value has a bit of `mask`."""
+    if value.bits == 1:
+        return Value(value.text, 1, 0, 1)
+    return Value(f"test({value.text}, {constant(mask, value.bits).text})", 1, 0, 1)
 
 
 def unsigned(value: Value, width: int) -> Value:

@@ -1,7 +1,8 @@
 // Vectors over copies of a design: one element for each copy, in hardware registers.
 //
-// A signal is a V<BITS>: BITS is 8, 16, 32 or 64, whatever holds its width. Every V has LANES
-// elements, so a V<16> takes two registers, a V<32> four and a V<64> eight.
+// A signal is a V<BITS>: BITS is 1, 8, 16, 32 or 64, whatever holds its width. Every V has LANES
+// elements, so a V<8> takes a register, a V<16> two, a V<32> four and a V<64> eight; a V<1> is the
+// bits of one machine word.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,13 +11,17 @@
 
 #if defined(__AVX512BW__)
 constexpr int LANES = 64;
+using Mask = uint64_t;
 #elif defined(__AVX2__)
 constexpr int LANES = 32;
+using Mask = uint32_t;
 #else
 constexpr int LANES = 16;
+using Mask = uint16_t;
 #endif
 
 template <int BITS> struct Element;
+template <> struct Element<1> { using U = uint8_t; };
 template <> struct Element<8> { using U = uint8_t; using S = int8_t; };
 template <> struct Element<16> { using U = uint16_t; using S = int16_t; };
 template <> struct Element<32> { using U = uint32_t; using S = int32_t; };
@@ -33,6 +38,9 @@ template <int BITS> struct V {
   static constexpr int PARTS = BITS / 8;
   Register<BITS> part[PARTS];
 };
+template <> struct V<1> {
+  Mask part[1];
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -42,7 +50,10 @@ template <int BITS> constexpr auto PARTS = std::make_integer_sequence<int, V<BIT
 template <int BITS, int... P> INLINE V<BITS> splat_parts(U<BITS> x, std::integer_sequence<int, P...>) {
   return V<BITS>{{(Register<BITS>{} + (P, x))...}};
 }
-template <int BITS> INLINE V<BITS> splat(U<BITS> x) { return splat_parts<BITS>(x, PARTS<BITS>); }
+template <int BITS> INLINE V<BITS> splat(U<BITS> x) {
+  if constexpr (BITS == 1) return V<1>{{Mask(-(Mask)x)}};
+  else return splat_parts<BITS>(x, PARTS<BITS>);
+}
 
 #define BINARY(NAME, EXPRESSION)                                                                  \
   template <int BITS> INLINE Register<BITS> NAME##_part(Register<BITS> a, Register<BITS> b) {     \
@@ -112,7 +123,7 @@ template <int TO, int FROM> INLINE V<TO> sext(const V<FROM>& x) { return widen<T
 
 // The copy whose element lies at a position of a V<BITS> in memory.
 constexpr int lane(int bits, int position) {
-  if (bits == 8) return position;
+  if (bits <= 8) return position;
   int width = LANES * 8 / bits, part = position / width, within = position % width;
   return lane(bits / 2, part / 2 * 2 * width + 2 * within + part % 2);
 }
@@ -128,32 +139,3 @@ template <int TO, int FROM> INLINE V<TO> trunc(const V<FROM>& x) {
   if constexpr (TO == FROM / 2) return half;
   else return trunc<TO>(half);
 }
-
-// Truths are V<8> of 0 and -1.
-template <int BITS> INLINE V<8> truth(const V<BITS>& x) {
-  if constexpr (BITS == 8) return x;
-  else return trunc<8>(x);
-}
-template <int BITS> INLINE V<8> eq(const V<BITS>& x, const V<BITS>& y) { return truth(wide_eq(x, y)); }
-template <int BITS> INLINE V<8> lt(const V<BITS>& x, const V<BITS>& y) { return truth(wide_lt(x, y)); }
-template <int BITS> INLINE V<8> slt(const V<BITS>& x, const V<BITS>& y) { return truth(wide_slt(x, y)); }
-
-// y where the truth holds, else x.
-template <int BITS, int... P>
-INLINE V<BITS> select_parts(const V<BITS>& mask, const V<BITS>& x, const V<BITS>& y,
-                            std::integer_sequence<int, P...>) {
-  return V<BITS>{{((x.part[P] & ~mask.part[P]) | (y.part[P] & mask.part[P]))...}};
-}
-template <int BITS> INLINE V<BITS> select(const V<8>& when, const V<BITS>& x, const V<BITS>& y) {
-  if constexpr (BITS == 8) return select_parts<BITS>(when, x, y, PARTS<BITS>);
-  else return select_parts<BITS>(sext<BITS>(when), x, y, PARTS<BITS>);
-}
-
-INLINE bool any_true(const V<8>& x) {
-  uint64_t words[LANES / 8], some = 0;
-  memcpy(words, &x, sizeof words);
-  for (int i = 0; i < LANES / 8; i++) some |= words[i];
-  return some != 0;
-}
-
-INLINE bool all_true(const V<8>& x) { return !any_true(invert(x)); }

@@ -97,6 +97,13 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
         (["validate", "--exhaustive", "--state", "/proc/x/state"], "cannot write to /proc/x/state"),
         (["area", "dot", "--target", "asic"], "target must be one of"),
         (["area", "dot", "--liberty", "no.lib"], "no.lib"),
+        (["area", "dot", "--sweep", "stages=0.4"], "sweep: stages must be integers and ranges"),
+        (["area", "dot", "--sweep", "speed=1"], "sweep: dot has no parameter 'speed'"),
+        (["area", "dot", "--sweep", "block=8", "--block", "8"], "block is swept and also given"),
+        (["area", "dot", "--jobs", "0"], "jobs must be at least 1, not 0"),
+        (["area", "dot", "--scheduler", "host"], "scheduler must be an address such as"),
+        (["area", "dot", "--html", "/proc/x/page.html"], "cannot write to /proc/x/page.html"),
+        (["area", "dot", "--markdown", "/proc/x/page.md"], "cannot write to /proc/x/page.md"),
         (
             ["area", "dot", "--optimise", "power"],
             "optimise must be one of area, speed, not 'power'",
@@ -316,6 +323,31 @@ def test_area_reports_json(target: str, tmp_path: Path) -> None:
     # 8 products of 10 bits make a sum of 14, the exponents one of 9, and there is `valid`.
     assert report["total"]["figures"]["flip_flops"] == 14 + 9 + 1
     assert "axs6_block_dot" in done.stderr
+
+
+def test_area_sweep_goes_on_past_what_is_missing(tmp_path: Path) -> None:
+    arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,99")
+    files = ("--html", "page.html", "--markdown", "new/page.md", "--json", "figures.json")
+    first, again = (axs6(*arguments, *files, cwd=tmp_path) for _ in range(2))
+    assert (first.returncode, first.stderr) == (1, "")
+    lines = first.stdout.splitlines()
+    assert len([line for line in lines if line.startswith("missing block_dot stages=99: ")]) == 1
+    assert "\x1b" not in first.stdout
+    assert "3 points, 2 measured earlier, 1 missing" in again.stdout
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert [point["parameters"]["stages"] for point in figures["points"]] == [0, 1, 99]
+    assert figures["missing"] == 1
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    assert "new/page.md" in (tmp_path / "page.html").read_text()
+    pictures = [path for path in (tmp_path / "new").iterdir() if path.suffix == ".svg"]
+    assert f"wrote new/page.md and {len(pictures)} pictures beside it" in lines
+    assert pictures
+
+
+def test_a_complete_area_sweep_is_a_success(tmp_path: Path) -> None:
+    done = axs6("area", "block_dot", "--block", "8", "--sweep", "stages=0..1", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_area_for_speed_with_adder_cells(tmp_path: Path) -> None:

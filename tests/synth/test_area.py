@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.synth.area import area
-from axs6.synth.targets import TARGETS
+from axs6.synth.targets import FPGAS, TARGETS
 
 NAND = "module gate(input a, b, output y); assign y = ~(a & b); endmodule"
 REGISTER = """
@@ -225,3 +225,22 @@ def test_to_dict_names_the_tools() -> None:
     ]
     assert list(report["tools"]) == ["pyosys", "yosys"]
     assert report["parts"][0]["each"]["cells"] == {"NAND2": 1}
+
+
+BRACKETS = r"""
+module inverse(input [3:0] i, output [3:0] o); assign o = ~i; endmodule
+module top(input [3:0] i, output [3:0] o, p);
+  wire [3:0] x;
+  wire [3:0] \x[0] ;
+  inverse first(.i(i), .o(x));
+  inverse second(.i({i[0], i[3:1]}), .o(\x[0] ));
+  assign o = x & \x[0] , p = x ^ \x[0] ;
+endmodule
+"""
+
+
+@pytest.mark.parametrize("target", FPGAS)
+def test_names_with_brackets_on_fpga(target: str) -> None:
+    report = area(BRACKETS, "top", target=target)
+    assert [part.path for part in report.parts] == ["first", "second"]
+    assert report.unflattened.figures["luts"] == 16

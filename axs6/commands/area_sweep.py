@@ -1,0 +1,159 @@
+"""What `axs6 area` does: it measures, shows, and writes pages."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from axs6.commands.output import (
+    check_writable,
+    console,
+    json_path,
+    write_file,
+    write_files,
+    write_json,
+)
+from axs6.synth import energy_tables
+from axs6.synth.energy import energy
+from axs6.synth.errors import SynthesisError
+from axs6.synth.pages.document import Table
+from axs6.synth.pages.labels import label
+from axs6.synth.pages.tables import growth_table, point_tables
+from axs6.synth.report import AreaReport
+from axs6.synth.sweep import Point, Result, Sweep, sweep
+from axs6.synth.sweep.growth import growth
+from axs6.synth.tables import render, rich_table
+
+_WIDEST = 250
+"""Columns that a table may take: a number is never cut, whatever the terminal's width."""
+
+
+def measure(
+    units: Sequence[str],
+    expression: str | None,
+    *,
+    stimulus: str | None,
+    html: Path | None,
+    markdown: Path | None,
+    json: str | None,
+    **arguments: Any,
+) -> bool:
+    """Measure units, or a sweep of them; show the figures and write the files asked for.
+
+    Args:
+        units: their names.
+        expression: what --sweep says, if it was given.
+        stimulus: data of `axs6.synth.energy.energy`, if energies are asked for.
+        html, markdown, json: where to write.
+        arguments: the others of `axs6.synth.sweep.sweep`.
+
+    Returns:
+        Whether all points are there.
+
+    Raises:
+        ValueError: energies are asked for of a sweep.
+    """
+    if stimulus and expression:
+        raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
+    if html or markdown:
+        _need("matplotlib", "jinja2")
+    check_writable(html, markdown, json_path(json))
+    out = console(json)
+    done = _run(units, expression, arguments, out)
+    out.width = max(out.width, _WIDEST)
+    if expression is None:
+        figures: Any = [
+            _report(result.point, result.measured.report, stimulus, arguments, out)
+            for result in done.results
+            if result.measured
+        ]
+    else:
+        _show(done, out)
+        figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
+    write_json(json, figures)
+    _write_pages(done, html, markdown, out)
+    return not done.missing
+
+
+def _run(
+    units: Sequence[str], expression: str | None, arguments: dict[str, Any], out: Console
+) -> Sweep:
+    """Measure, with a line of progress on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), console=out, transient=True, disable=not out.is_terminal
+    ) as bar:
+        task = bar.add_task("synthesising", total=None)
+
+        def advance(result: Result, done: int, total: int) -> None:
+            if expression is None and result.reason:
+                raise SynthesisError(result.reason)
+            bar.update(task, completed=done, total=total)
+
+        return sweep(units, expression, progress=advance, **arguments)
+
+
+def _report(
+    point: Point,
+    report: AreaReport,
+    stimulus: str | None,
+    arguments: Mapping[str, Any],
+    out: Console,
+) -> dict[str, Any]:
+    """Show the report of a unit, and its energy where there is a stimulus; return both."""
+    out.print(render(report))
+    figures = {"parameters": point.parameters, **report.to_dict()}
+    if stimulus:
+        names = ("target", "liberty", "optimise", "adder_cells", "timeout")
+        options = {name: arguments[name] for name in names}
+        used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
+        out.print(energy_tables.render(point.unit, used))
+        figures["energy"] = used.to_dict()
+    return figures
+
+
+def _show(done: Sweep, out: Console) -> None:
+    for subject, cells in point_tables(done).items():
+        _print(out, f"{subject}, flattened", cells)
+    grown = [each for each in growth(done) if not label(each.figure).derived]
+    for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
+        own = [each for each in grown if (each.subject, each.axis) == (subject, axis)]
+        _print(out, f"Growth of {subject} with {axis}", growth_table(own))
+    for result in done.missing:
+        out.print(Text(f"missing {result.point.label(list(done.axes))}: {result.reason}"))
+    earlier = sum(result.cached for result in done.results)
+    counts = f"{earlier:,} measured earlier, {len(done.missing):,} missing"
+    out.print(f"{len(done.results):,} points, {counts}")
+
+
+def _print(out: Console, title: str, cells: Table) -> None:
+    """Print a table under its title."""
+    out.print(Text(title, style="bold"))
+    out.print(rich_table(cells))
+
+
+def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Console) -> None:
+    if not (html or markdown):
+        return
+    from axs6.synth import pages
+
+    page = pages.page(done, ["axs6", *sys.argv[1:]])
+    if html:
+        write_file(html, pages.html(page))
+        out.print(f"wrote {html}")
+    if markdown:
+        files = pages.markdown(page, markdown.name)
+        write_files(markdown.parent, files)
+        out.print(f"wrote {markdown} and {len(files) - 1} pictures beside it")
+
+
+def _need(*packages: str) -> None:
+    """Raise RuntimeError for the first package that is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise RuntimeError(f'pages need the package {package}: pip install "axs6[synth]"')

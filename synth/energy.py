@@ -1,0 +1,207 @@
+"""Energy of a unit: changes of the nets of its mapped netlist on real data, times capacitances."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.hw.layouts import fields
+from axs6.hw.registry import find
+from axs6.hw.verilog import convert, generate
+from axs6.sim.batch.activity import Activity, ActivityModel
+from axs6.sim.words import completing
+from axs6.synth.capacitance import Capacitances, capacitances
+from axs6.synth.energy_nets import KINDS, Nets, find_nets
+from axs6.synth.energy_report import Consumption, EnergyReport
+from axs6.synth.energy_stimulus import (
+    SEQUENCES,
+    Items,
+    Product,
+    products,
+    reference_items,
+    unit_items,
+)
+from axs6.synth.errors import SynthesisError
+from axs6.synth.mapped import mapped_netlist
+from axs6.synth.reference import Int8Dot, int8_dot
+
+Golden = Callable[[Items], dict[str, NDArray[Any]]]
+
+_REFERENCE = "axs6_int8_dot"
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    """How the unit and the reference are synthesised."""
+
+    target: str
+    liberty: Path | None
+    optimise: str
+    adder_cells: bool
+    timeout: float
+
+    def netlist(self, verilog: str, top: str) -> str:
+        return mapped_netlist(verilog, top, **vars(self))
+
+
+def energy(
+    unit: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    target: str = "generic",
+    liberty: Path | None = None,
+    optimise: str = "area",
+    adder_cells: bool = False,
+    stimulus: str = "digits",
+    timeout: float = 600,
+) -> EnergyReport:
+    """Measure the energy of a unit after synthesis, and of an INT8 dot product on the same data.
+
+    The gates that `axs6.synth.mapped.mapped_netlist` gives are simulated cycle by cycle, an item in
+    each. Every change of a net costs C V^2 / 2; C is what the capacitances of its pins add up to.
+    The outputs are compared with the golden model's on every bit.
+
+    Args:
+        unit: its name in the registry.
+        parameters: of the unit; the others keep their defaults.
+        target: `generic`, whose energies are in changes of an input of a two-input NAND, or
+            `sky130`, whose energies are in fJ.
+        liberty: Liberty file of standard cells to map to instead; energies are in fJ.
+        optimise, adder_cells: as for `axs6.synth.area.area`, for the unit and the reference.
+        stimulus: `digits` (layers of a trained perceptron) or `random` (uniform codes).
+        timeout: limit in seconds for each of the two syntheses.
+
+    Raises:
+        ValueError: an unknown unit or parameter.
+        SynthesisError: as `axs6.synth.area.area`; a target without gates; a library without the
+            capacitance of a pin, or without voltage or unit of capacitance; an unknown stimulus, or
+            a package that it needs is missing.
+        ToolError: g++ is missing or fails.
+    """
+    entry = find(unit)
+    settings = entry.parameters(parameters or {})
+    made = generate(unit, **settings)
+    library = _library(target, liberty)
+    work = _work(stimulus, settings["block"])
+    mapping = _Mapping(target, liberty, optimise, adder_cells, timeout)
+    measured = measure(
+        entry.build(**settings),
+        mapping.netlist(made.verilog, made.module),
+        library,
+        unit_items(unit, settings, work),
+        lambda items: entry.golden(items, settings),
+        _operations(unit, settings),
+    )
+    reference = _reference(settings["block"], mapping, stimulus)
+    operation = "value" if unit in ("encoder", "decoder") else "MAC"
+    return EnergyReport(
+        library.unit, operation, stimulus, SEQUENCES, measured, reference, settings["block"]
+    )
+
+
+def _operations(unit: str, settings: Mapping[str, Any]) -> int:
+    """Return the MACs of an item, or its values for encoder and decoder."""
+    lanes = settings.get("rows", 1) * settings.get("columns", 1)
+    return int(settings["block"] * lanes)
+
+
+@lru_cache(maxsize=4)
+def _library(target: str, liberty: Path | None) -> Capacitances:
+    return capacitances(target, liberty)
+
+
+@lru_cache(maxsize=4)
+def _work(stimulus: str, block: int) -> tuple[Product, ...]:
+    return tuple(products(stimulus, block))
+
+
+@lru_cache(maxsize=16)
+def _reference(lanes: int, mapping: _Mapping, stimulus: str) -> Consumption:
+    """Measure the reference unit; in one process only once for each library and stimulus."""
+    component = Int8Dot(lanes)
+    return measure(
+        component,
+        mapping.netlist(convert(component, _REFERENCE), _REFERENCE),
+        _library(mapping.target, mapping.liberty),
+        reference_items(_work(stimulus, lanes)),
+        int8_dot,
+        lanes,
+    )
+
+
+def measure(
+    component: Any,
+    netlist: str,
+    library: Capacitances,
+    items: Items,
+    golden: Golden,
+    operations: int,
+) -> Consumption:
+    """Measure the energy of a component that takes an item in each cycle.
+
+    Args:
+        component: with streams `i` and `o`, and `latency`.
+        netlist: of it, as `axs6.synth.mapped.mapped_netlist` gives it.
+        library: capacitances of the cells that it was mapped to.
+        items: sequences of items, an array of shape (sequences, items, ...) for each field.
+        golden: gives the outputs of a sequence.
+        operations: MACs or values of an item.
+
+    Raises:
+        SynthesisError: a capacitance is not known, or the netlist's outputs differ from `golden`.
+    """
+    nets = find_nets(netlist, library)
+    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    model = ActivityModel(netlist, nets.bits, inputs, outputs, type(component).__name__)
+    activity = model.run(items, settle=component.latency)
+    _check_outputs(activity, items, golden, component.latency)
+    return consumption(activity, nets, library.change, operations)
+
+
+def _check_outputs(activity: Activity, items: Items, golden: Golden, latency: int) -> None:
+    """Raise SynthesisError unless each sequence gave what the golden model gives for it."""
+    length = next(iter(items.values())).shape[1]
+    start = 0
+    for index, given in enumerate(activity.given):
+        sequence = {name: array[index] for name, array in items.items()}
+        expected = golden(sequence)
+        count = int((completing(sequence) + latency < length).sum())
+        shown = {name: array[start : start + given] for name, array in activity.outputs.items()}
+        if count != given or any(
+            not np.array_equal(array, expected[name][:count]) for name, array in shown.items()
+        ):
+            raise SynthesisError(f"the mapped netlist differs from its model in sequence {index}")
+        start += int(given)
+
+
+def consumption(activity: Activity, nets: Nets, change: float, operations: int) -> Consumption:
+    """Return the energy of an activity.
+
+    Args:
+        activity: of `nets`.
+        nets: with their capacitances.
+        change: energy of one change of a net of capacitance 1.
+        operations: MACs or values of an item.
+    """
+    sequences = len(activity.changes)
+    costs = change * nets.capacitances
+    clock = 2 * change * nets.clock
+    each = activity.changes @ costs / activity.pairs + clock
+    per_net = activity.changes.sum(axis=0) / (sequences * activity.pairs)
+    parts = {
+        kind: float((per_net * costs)[nets.kinds == index].sum())
+        for index, kind in enumerate(KINDS)
+    }
+    return Consumption(
+        per_item=float(each.mean()),
+        standard_error=float(each.std(ddof=1) / sequences**0.5),
+        parts={**parts, "clock": clock},
+        operations=operations,
+        activity=float(per_net.mean()),
+        nets=len(nets.bits),
+        cycles=sequences * activity.pairs,
+    )

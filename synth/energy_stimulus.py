@@ -1,0 +1,227 @@
+"""Real and random data for energy: streams in the order in which a matrix product presents them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.encode import encode
+from axs6.golden.spec import CODE_BITS
+from axs6.synth.errors import SynthesisError
+from axs6.synth.reference import LARGEST, quantise
+
+STIMULI = ("digits", "random")
+SEQUENCES, LENGTH = 64, 128
+"""How many sequences of items a measurement has, and the items of each."""
+SEED = 0
+
+Items = dict[str, NDArray[Any]]
+Floats = NDArray[np.float32]
+
+_RANDOM_ROWS, _RANDOM_BLOCKS = 128, 4
+_RANDOM_EXPONENTS = (123, 131)
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """A matrix as the units take it: blocks of shape (rows, K blocks, ...) along K.
+
+    `values` is float32, `exponents` and `codes` are AXS-6, `int8` is the tensor in INT8.
+    """
+
+    values: Floats
+    exponents: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
+    int8: NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A matrix product y[m, n] = sum over k of a[m, k] b[n, k]."""
+
+    a: Operand
+    b: Operand
+
+
+def products(stimulus: str, block: int) -> list[Product]:
+    """Return the matrix products of a stimulus.
+
+    `digits` are the layers of the built-in perceptron on the images that it was not trained on;
+    `random` is one product of uniform codes, exponents and 8-bit integers, and of values with a
+    standard normal distribution.
+
+    Args:
+        stimulus: one of `STIMULI`.
+        block: values in a block.
+
+    Raises:
+        SynthesisError: an unknown stimulus, or packages that it needs are missing.
+    """
+    if stimulus == "digits":
+        return [
+            Product(_operand(x, block), _operand(weights, block)) for x, weights in _digit_layers()
+        ]
+    if stimulus == "random":
+        rng = np.random.default_rng(SEED)
+        return [Product(_random_operand(rng, block), _random_operand(rng, block))]
+    raise SynthesisError(f"stimulus must be one of {', '.join(STIMULI)}, not {stimulus!r}")
+
+
+def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
+    """Yield the inputs (M, K) and weights (N, K) of each layer of the trained perceptron."""
+    missing = [name for name in ("torch", "sklearn") if find_spec(name) is None]
+    if missing:
+        raise SynthesisError(
+            f"the stimulus digits needs {' and '.join(missing)}: pip install 'axs6[study]'"
+        )
+    import torch
+    from torch import nn
+
+    from axs6.sim.study.models import mlp
+
+    workload = mlp()
+    x = workload.tensors[0]
+    with torch.no_grad():
+        for layer in workload.model.children():
+            if isinstance(layer, nn.Linear):
+                yield x.numpy(), layer.weight.numpy()
+            x = layer(x)
+
+
+def _operand(matrix: Floats, block: int) -> Operand:
+    blocks = encode(matrix, block)
+    rows, count = blocks.exponents.shape
+    short = count * block - matrix.shape[1]
+    values = np.pad(matrix, [(0, 0), (0, short)]).reshape(rows, count, block)
+    return Operand(values, blocks.exponents, blocks.codes, quantise(values))
+
+
+def _random_operand(rng: np.random.Generator, block: int) -> Operand:
+    shape = (_RANDOM_ROWS, _RANDOM_BLOCKS, block)
+    return Operand(
+        rng.standard_normal(shape, np.float32),
+        rng.integers(*_RANDOM_EXPONENTS, shape[:2], np.uint8),
+        rng.integers(0, 1 << CODE_BITS, shape, np.uint8),
+        rng.integers(-LARGEST, LARGEST + 1, shape, np.int8),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Turns:
+    """Which rows of A, rows of B and block along K each item of a sequence has.
+
+    `a` has shape (sequences, items, rows of a tile), `b` likewise with columns, and `k`
+    (sequences, items); `last` marks the last blocks of a tile.
+    """
+
+    product: Product
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    k: NDArray[np.int64]
+
+    @property
+    def last(self) -> NDArray[np.uint8]:
+        return (self.k == self.product.a.exponents.shape[1] - 1).astype(np.uint8)
+
+
+def _turns(
+    work: Sequence[Product], rows: int = 1, columns: int = 1, interleave: int = 1
+) -> list[_Turns]:
+    """Return the sequences, of which each product has a share by its work.
+
+    The stream is that of an output-stationary tile: the blocks of a tile along K one after the
+    other, tiles row by row, `interleave` tiles in turn. Each sequence is a piece of it, LENGTH
+    items that follow one another, from the first block of a tile on; the pieces are evenly spaced.
+    """
+    shapes = [
+        (-(-len(p.a.values) // rows), -(-len(p.b.values) // columns), p.a.exponents.shape[1])
+        for p in work
+    ]
+    lengths = np.array([m * n * k for m, n, k in shapes])
+    ends = np.cumsum(lengths)
+    places = ((np.arange(SEQUENCES) + 0.5) * ends[-1] / SEQUENCES).astype(np.int64)
+    owners = np.searchsorted(ends, places, side="right")
+    found = []
+    for owner, (product, (m, n, k)) in enumerate(zip(work, shapes, strict=True)):
+        starts = places[owners == owner] - (ends[owner] - lengths[owner])
+        rounds = starts // (interleave * k) * interleave * k
+        item = rounds[:, None] + np.arange(LENGTH)
+        tile = item // (interleave * k) * interleave + item % interleave
+        row, column = np.divmod(tile % (m * n), n)
+        found.append(
+            _Turns(
+                product,
+                (row[..., None] * rows + np.arange(rows)) % len(product.a.values),
+                (column[..., None] * columns + np.arange(columns)) % len(product.b.values),
+                item // interleave % k,
+            )
+        )
+    return [each for each in found if len(each.k)]
+
+
+def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]) -> Items:
+    """Return the sequences of items for a unit: an array for each field, (sequences, items, ...).
+
+    Successive items are those that follow one another in a matrix product, or, for encoder and
+    decoder, in the matrices of all layers, row by row.
+    """
+    if unit in ("encoder", "decoder"):
+        return _block_items(unit, parameters, work)
+    tile = {name: parameters[name] for name in ("rows", "columns") if name in parameters}
+    turns = _turns(work, **tile, interleave=parameters.get("interleave", 1))
+    items: Items = {}
+    for side in "ab":
+        for field in ("exponent", "codes"):
+            name = f"{side}.{field}s" if tile and field == "exponent" else f"{side}.{field}"
+            chosen = np.concatenate([_chosen(each, side, field) for each in turns])
+            items[name] = chosen if tile else chosen[:, :, 0]
+    if unit != "block_dot":
+        items["last"] = np.concatenate([each.last for each in turns])
+    return items
+
+
+def _chosen(turns: _Turns, side: str, field: str) -> NDArray[Any]:
+    operand: Operand = getattr(turns.product, side)
+    array = {"exponent": operand.exponents, "codes": operand.codes, "int8": operand.int8}[field]
+    return array[getattr(turns, side), turns.k[..., None]]
+
+
+def reference_items(work: Sequence[Product]) -> Items:
+    """Return the sequences of the same products for `axs6.synth.reference.Int8Dot`."""
+    turns = _turns(work)
+    return {
+        side: np.concatenate([_chosen(each, side, "int8")[:, :, 0] for each in turns])
+        for side in "ab"
+    }
+
+
+def _block_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]) -> Items:
+    operands = [operand for product in work for operand in (product.a, product.b)]
+    if unit == "encoder":
+        values = np.concatenate([each.values.reshape(-1, parameters["block"]) for each in operands])
+        return {"values": _sequences(_patterns(values, parameters["format"]))}
+    return {
+        "exponent": _sequences(np.concatenate([each.exponents.ravel() for each in operands])),
+        "codes": _sequences(
+            np.concatenate([each.codes.reshape(-1, parameters["block"]) for each in operands])
+        ),
+    }
+
+
+def _sequences(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return evenly spaced pieces of a stream, around its end if it is too short for them."""
+    starts = np.arange(SEQUENCES) * len(rows) // SEQUENCES
+    return rows[(starts[:, None] + np.arange(LENGTH)) % len(rows)]
+
+
+def _patterns(values: Floats, name: str) -> NDArray[Any]:
+    """Return values as bit patterns of a format, rounded to nearest even."""
+    bits = values.view(np.uint32)
+    if name == "fp16":
+        return values.astype(np.float16).view(np.uint16)
+    if name == "bf16":
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return bits

@@ -1,0 +1,82 @@
+"""Sweep expressions: which values each parameter of a unit, or setting of synthesis, takes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from axs6.hw.registry import Unit, find
+from axs6.synth.scripts import GOALS
+from axs6.synth.targets import TARGETS
+
+Axes = dict[str, tuple[Any, ...]]
+"""The values of each swept parameter or setting, in the order in which they were given."""
+
+SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {"target": TARGETS, "optimise": GOALS}
+"""Arguments of `axs6.synth.area.area` that may be swept beside a unit's parameters."""
+
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_MOST_VALUES = 1000
+
+
+def parse(expression: str, units: Sequence[str]) -> Axes:
+    """Read an expression such as `stages=0..4 block=8,16,32 rounding=nearest,toward_zero`.
+
+    Each word is NAME=VALUES, where the values are separated by commas and `a..b` stands for the
+    integers from a to b. NAME is a parameter that every unit has, or one of `SETTINGS`.
+
+    Raises:
+        ValueError: the expression is malformed; the message names the parameter.
+    """
+    axes: Axes = {}
+    for word in expression.split():
+        name, equals, values = word.partition("=")
+        if not (name and equals and values):
+            raise ValueError(f"sweep: {word!r} must be NAME=VALUES, such as stages=0..4")
+        if name in axes:
+            raise ValueError(f"sweep: {name} is given twice")
+        axes[name] = _values(name, values.split(","), [find(unit) for unit in units])
+    if not axes:
+        raise ValueError("sweep: the expression is empty; give NAME=VALUES, such as stages=0..4")
+    return axes
+
+
+def _values(name: str, texts: Sequence[str], units: Sequence[Unit]) -> tuple[Any, ...]:
+    if name in SETTINGS:
+        values = [_choice(name, text, SETTINGS[name]) for text in texts]
+    else:
+        for unit in units:
+            if name not in unit.defaults:
+                known = ", ".join([*unit.defaults, *SETTINGS])
+                raise ValueError(
+                    f"sweep: {unit.name} has no parameter {name!r}; what can be swept is {known}"
+                )
+        numeric = all(isinstance(unit.defaults[name], int) for unit in units)
+        values = [v for text in texts for v in (_integers(name, text) if numeric else [text])]
+        for unit in units:
+            if name in unit.choices:
+                values = [_choice(name, str(value), unit.choices[name]) for value in values]
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"sweep: {name} has the value {value} twice")
+    return tuple(values)
+
+
+def _integers(name: str, text: str) -> Sequence[int]:
+    if re.fullmatch(r"\d+", text):
+        return [int(text)]
+    ends = _RANGE.fullmatch(text)
+    if not ends:
+        raise ValueError(f"sweep: {name} must be integers and ranges a..b, not {text!r}")
+    first, last = int(ends[1]), int(ends[2])
+    if first > last:
+        raise ValueError(f"sweep: {name} has the empty range {text}: write {last}..{first}")
+    if last - first >= _MOST_VALUES:
+        raise ValueError(f"sweep: {name} must have at most {_MOST_VALUES:,} values, not {text}")
+    return range(first, last + 1)
+
+
+def _choice(name: str, text: str, choices: Sequence[Any]) -> Any:
+    for choice in choices:
+        if str(choice) == text:
+            return choice
+    raise ValueError(f"sweep: {name} must be of {', '.join(map(str, choices))}, not {text!r}")

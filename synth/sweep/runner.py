@@ -1,0 +1,128 @@
+"""Measuring every combination of a unit's parameters."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from axs6.hw.registry import find
+from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import check_run, flow
+from axs6.synth.sweep.axes import parse
+from axs6.synth.sweep.points import Point, Result, Sweep, all_points
+from axs6.synth.sweep.pools import Task, check_address, outcomes
+from axs6.synth.sweep.store import environment, recall, remember
+
+Progress = Callable[[Result, int, int], None]
+"""Called with each result as it comes, how many there are by then, and how many there will be."""
+
+
+def sweep(
+    units: Sequence[str],
+    expression: str | None = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    timeout: float = 600,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Sweep:
+    """Measure what units take, at every combination of some of their parameters.
+
+    Results are kept in the cache (`axs6.sim.cache`) under all that decides them: a sweep that was
+    interrupted goes on where it was, and one that is repeated costs nothing. A point that cannot
+    be built or measured becomes a result with the reason, and the rest goes on.
+
+    A script that gives `jobs` must have its calls below `if __name__ == "__main__":`, as always
+    where Python starts processes.
+
+    Args:
+        units: names in `axs6.hw.registry`.
+        expression: what varies, as `axs6.synth.sweep.axes.parse` reads it, such as
+            `stages=0..4 block=8,16,32`; None for one point of each unit.
+        parameters: those that every point has; the others keep their defaults.
+        timeout: limit in seconds for the synthesis of one point.
+        jobs: points measured at a time on this machine, each in a process of its own; one takes
+            up to two cores.
+        scheduler: address of a Dask scheduler, such as `tcp://host:8786`, on whose workers to
+            measure instead; they need the same axs6 and tools.
+        progress: called with each result as it comes.
+        options: the other arguments of `axs6.synth.area.area`, such as `target` and `liberty`.
+
+    Raises:
+        ValueError: a malformed expression or address, an unknown unit or parameter, or fewer than
+            1 job.
+        SynthesisError: pyosys is missing, or an option that no point can be measured with.
+        RuntimeError: the cluster cannot be reached, or a worker is of another version.
+        OSError: the cache cannot be written.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, not {jobs}")
+    if scheduler is not None:
+        check_address(scheduler)
+    axes = {} if expression is None else parse(expression, units)
+    settings = {"target": "generic", **options}
+    points = all_points(units, axes, parameters or {}, settings)
+    unusable = _unusable(points, timeout)
+    results: dict[int, Result] = {}
+
+    def add(index: int, result: Result) -> None:
+        results[index] = result
+        if progress:
+            progress(result, len(results), len(points))
+
+    tasks = []
+    for index, point in enumerate(points):
+        if known := recall(point):
+            add(index, Result(point, known, cached=True))
+        elif reason := unusable.get(_flow(point)) or _refused(point):
+            add(index, Result(point, reason=reason))
+        else:
+            tasks.append(Task(index, point, timeout, environment(point)))
+    with contextlib.closing(outcomes(tasks, jobs, scheduler)) as done:
+        for task, found in done:
+            if isinstance(found, str):
+                add(task.index, Result(task.point, reason=found))
+            else:
+                remember(task.point, found)
+                add(task.index, Result(task.point, found))
+    ordered = tuple(results[index] for index in range(len(points)))
+    return Sweep(tuple(units), axes, ordered)
+
+
+def _flow(point: Point) -> tuple[Any, ...]:
+    """The arguments of `axs6.synth.flow.flow` for a point."""
+    options = point.options
+    given = {"optimise": "area", "adder_cells": False, "liberty": None} | options
+    return given["target"], given["liberty"], given["optimise"], given["adder_cells"]
+
+
+def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], str]:
+    """The options of points that no design can be measured with, and why.
+
+    Raises:
+        SynthesisError: there is no point with others, or pyosys is missing.
+    """
+    if find_spec("pyosys") is None:
+        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+    check_run("top", timeout)
+    flows = {_flow(point) for point in points}
+    reasons = {}
+    for arguments in flows:
+        try:
+            flow(*arguments)
+        except SynthesisError as error:
+            reasons[arguments] = str(error)
+    if len(reasons) == len(flows):
+        raise SynthesisError(reasons[_flow(points[0])])
+    return reasons
+
+
+def _refused(point: Point) -> str | None:
+    """Why a point cannot be built; None if it can."""
+    try:
+        find(point.unit).build(**point.parameters)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -1,0 +1,238 @@
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.hw.verilog import Generated
+from axs6.synth.pages import html, markdown, page, pictures
+from axs6.synth.report import AreaReport, Part, Resources
+from axs6.synth.sweep import Measured, Point, Result, Sweep
+from axs6.synth.sweep.axes import Axes
+from axs6.synth.sweep.growth import fit, growth, series
+from axs6.synth.sweep.points import all_points
+
+COMMAND = ["axs6", "area", "block_dot", "--sweep", "block=8,16,32", "--html", "<b>&\"'.html"]
+
+
+def resources(area: float, flip_flops: int, **more: float) -> Resources:
+    figures = {"gate_equivalents": area, "gates": 7, "flip_flops": flip_flops, **more}
+    return Resources(figures, {"NAND2": 7})
+
+
+def measured(point: Point, area: float, flip_flops: int = 0, **more: float) -> Measured:
+    total = resources(area, flip_flops, **more)
+    parts = tuple(
+        Part(path, path, n, resources(area * share / n, 0))
+        for path, n, share in (("a", 1, 0.25), ("b", 1, 0.7), ("b/lane[0-3]", 4, 0.5))
+    )
+    tools = {"pyosys": "0.70", "yosys": "0.70 <script>alert(1)</script>"}
+    report = AreaReport("top", "generic", None, total, total, parts, tools)
+    return Measured(Generated("top", "", {"latency": 3}), report)
+
+
+def made(unit: str, axes: Axes, area: Callable[..., float | None], **more: float) -> Sweep:
+    """A sweep whose areas are given by a function of the swept parameters; None is missing."""
+    results = []
+    for point in all_points([unit], axes, {}, {"target": "generic"}):
+        swept = {axis: point.value(axis) for axis in axes}
+        size = area(**swept)
+        found = None if size is None else measured(point, size, int(size) % 100, **more)
+        results.append(Result(point, found, None if found else "no <room> | left"))
+    return Sweep((unit,), axes, tuple(results))
+
+
+GRID: Axes = {"stages": (0, 1, 2), "block": (8, 16, 32)}
+
+
+def grid() -> Sweep:
+    """One point missing; area 3 per value and 100 per stage."""
+    return made(
+        "block_dot", GRID, lambda stages, block: None if stages > block // 8 else 3 * block + stages
+    )
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects what a page says and refers to."""
+
+    VOID = frozenset({"meta", "link", "img", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name in {"href", "src", "xlink:href", "action"}:
+                self.references.append(value)
+            self.references += re.findall(r"url\((.*?)\)", value or "")
+
+    def handle_startendtag(self, tag: str, attributes: Any) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html_is_well_formed_and_needs_nothing_else() -> None:
+    text = html(page(grid(), COMMAND))
+    read = Reader(text)
+    assert "script" not in read.tags
+    assert "http" not in text
+    assert "@import" not in text
+    assert len(set(read.ids)) == len(read.ids)
+    assert read.references
+    assert {reference.removeprefix("#") for reference in read.references} <= set(read.ids)
+    assert all(reference.startswith("#") for reference in read.references)
+
+
+def test_html_shows_pictures_contents_tools_and_command() -> None:
+    text = html(page(grid(), COMMAND))
+    read = Reader(text)
+    assert read.tags.count("svg") == read.tags.count("figure") == 5
+    assert "prefers-color-scheme: dark" in text
+    assert pictures.INK not in text
+    assert "currentColor" in text
+    assert read.text.count("Growth of block_dot on generic with block") >= 2
+    assert "0.70 <script>alert(1)</script>" in read.text
+    assert """axs6 area block_dot --sweep block=8,16,32 --html '<b>&"'"'"'.html'""" in read.text
+    assert "no <room> | left" in read.text
+    assert "stages=2 block=8" in read.text
+
+
+def test_a_reader_that_checks_nesting_catches_a_broken_page() -> None:
+    text = html(page(grid()))
+    with pytest.raises((AssertionError, IndexError)):
+        Reader(text.replace("</td>", "", 1))
+
+
+def test_pages_are_the_same_whenever_they_are_made() -> None:
+    assert html(page(grid(), COMMAND)) == html(page(grid(), COMMAND))
+    assert markdown(page(grid()), "a.md") == markdown(page(grid()), "a.md")
+
+
+def test_markdown_and_its_pictures() -> None:
+    files = markdown(page(grid(), COMMAND), "what it takes.md")
+    text = str(files.pop("what it takes.md"))
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert [name.replace("%20", " ") for name in shown] == list(files)
+    assert len(files) == 5
+    for svg in files.values():
+        root = ET.fromstring(svg)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert pictures.INK not in str(svg)
+    assert "| block\\_dot stages=2 block=8 | no \\<room\\> \\| left |" in text
+    rows = [row for row in text.splitlines() if row.startswith("| 1 | 16 |")]
+    assert rows == ["| 1 | 16 | 3 | 49.0 | 7 | 49 |"]
+
+
+def test_pictures_say_what_they_show() -> None:
+    found = grid()
+    lines = series(found.results, found.axes, "block")
+    svg = pictures.curves("block", lines, ["gate_equivalents", "flip_flops"])
+    for words in ("area (gate equivalents)", "flip-flops", "block", "stages = 2", "16"):
+        assert f">{words}</text>" in svg
+    bars = pictures.bars(["a", "  b"], [1.0, 3.0], "gate_equivalents", 4.0)
+    assert ">3.0 (75.0%)</text>" in bars
+    assert "<dc:" not in bars
+
+
+def test_a_figure_that_is_not_known_is_drawn_under_its_name() -> None:
+    axes: Axes = {"block": (8, 16, 32)}
+    found = made("block_dot", axes, lambda block: block)
+    results = tuple(
+        Result(r.point, measured(r.point, 5, energy_pj=0.5 * r.point.parameters["block"]))
+        for r in found.results
+    )
+    text = html(page(Sweep(found.units, axes, results)))
+    assert ">energy pj</text>" in text
+    assert ">energy pj</th>" in text
+
+
+def test_targets_are_never_in_one_picture() -> None:
+    axes: Axes = {"target": ("generic", "ecp5"), "rounding": ("nearest", "toward_zero")}
+    found = made("encoder", axes, lambda target, rounding: 10 + len(rounding) + len(target))
+    titles = [section.title for section in page(found).sections if section.level == 2]
+    assert [title for title in titles if "compared" in title] == [
+        "encoder on generic, compared",
+        "encoder on ecp5, compared",
+    ]
+
+
+def test_a_single_unit_has_its_parts_and_cells() -> None:
+    found = made("decoder", {}, lambda: 100.0)
+    read = Reader(html(page(found)))
+    assert "What decoder takes" in read.text
+    assert "Submodules of decoder on generic" in read.text
+    assert "lane[0-3]" in read.text
+    assert "50.0%" in read.text
+    assert "NAND2" in read.text
+
+
+def test_a_sweep_without_any_result_has_a_page() -> None:
+    read = Reader(html(page(made("block_dot", GRID, lambda stages, block: None))))
+    assert read.text.count("no <room> | left") == 9
+    assert "svg" not in read.tags
+
+
+def test_fit_of_a_line_and_a_power() -> None:
+    line = fit([1, 2, 4, 8], [3 + 5 * x for x in (1, 2, 4, 8)])
+    assert line is not None
+    assert (line.intercept, line.slope) == pytest.approx((3, 5))
+    assert line.deviation == pytest.approx(0)
+    square = fit([1, 2, 4], [7 * x**2 for x in (1, 2, 4)])
+    assert square is not None
+    assert square.exponent == pytest.approx(2)
+    assert square.deviation is not None
+    assert square.deviation > 0.5
+
+
+def test_fit_needs_three_places_and_a_change() -> None:
+    assert fit([1, 2], [1, 2]) is None
+    assert fit([1, 1, 2], [1, 2, 3]) is None
+    assert fit([1, 2, 3], [1, np.nan, 2]) is None
+    assert fit([1, 2, 3], [4, 4, 4]) is None
+
+
+def test_fit_with_zeros() -> None:
+    found = fit([0, 1, 2], [0, 1, 2])
+    assert found is not None
+    assert (found.exponent, found.deviation) == (None, None)
+    at_zero = fit([0, 1, 2], [1, 2, 3])
+    assert at_zero is not None
+    assert at_zero.exponent is None
+    assert at_zero.deviation == pytest.approx(0)
+
+
+def test_growth_with_the_size_of_a_tile() -> None:
+    axes: Axes = {"rows": (1, 2, 4), "columns": (1, 2)}
+    found = growth(made("matmul", axes, lambda rows, columns: 10.0 * rows * columns))
+    area = [each for each in found if each.figure == "gate_equivalents"]
+    assert [(each.axis, each.line.name) for each in area] == [
+        ("rows", "columns = 1"),
+        ("rows", "columns = 2"),
+        ("rows x columns", ""),
+    ]
+    assert area[-1].line.xs == (1, 2, 2, 4, 4, 8)
+    assert area[-1].fit.slope == pytest.approx(10)
+    assert area[-1].to_dict()["exponent"] == pytest.approx(1)
