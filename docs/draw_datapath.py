@@ -60,9 +60,9 @@ def main() -> None:
         0.6,
         1.4,
         1.2,
-        f"{BLOCK} products,\n{spec.PRODUCT_BITS} bits,\nnegated where\nsigns differ",
+        f"{BLOCK} products,\n{spec.PRODUCT_BITS} bits,\ninverted where\nsigns differ",
     )
-    box(ax, 3.4, 0.6, 1.4, 1.2, "adder tree,\nexponent sum")
+    box(ax, 3.4, 0.6, 1.4, 1.2, "compressor tree,\nexponent sum")
     box(ax, 5.95, 0.6, 1.1, 1.2, "to FP32:\nP·2^(e-264)")
     box(ax, 7.5, 0.6, 1.2, 1.2, "FP32 adder,\naccumulator")
     box(ax, 9.35, 0.6, 1.25, 1.2, "divide by\n961/1024,\nround")

@@ -104,17 +104,18 @@ class TurnLane(wiring.Component):
         """Build the search for the first place and the two selections that it makes."""
         m = Module()
         magnitude, scale, turned = self.code.magnitude, self.scale, self.turned
+        power = magnitude.all()
         zeros = [~magnitude[-k:].any() if k else Const(1, 1) for k in range(PLACES)]
         reached = [zeros[place] & reaches for place, reaches in enumerate(scale.reaches)]
         normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
-        normal[0] = normal[0] & ~turned.power
-        uses = [turned.power, *normal]
+        normal[0] = normal[0] & ~power
+        uses = [power, *normal]
         borrow = Cat(Const(0, 1), scale.borrow)
         borrows, stays = (Cat(uses) & borrow).any(), (Cat(uses) & ~borrow).any()
         highs = [scale.high_less_one, scale.high]
         m.d.comb += [
             turned.sign.eq(self.code.sign),
-            turned.power.eq(magnitude.all()),
+            turned.power.eq(power),
             turned.field.eq(Cat(chosen(uses, scale.low), chosen([borrows, stays], highs))),
         ]
         limits = [~scale.ends.lowest, *reached, Const(0, 1)]

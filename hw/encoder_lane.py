@@ -108,7 +108,8 @@ class ChooseLane(wiring.Component):
         m = Module()
         deepest = deepest_subnormal(self._fmt)
         count = positions(self._fmt)
-        bits = self.choice.bits
+        bits = Signal(MAGNITUDE_BITS)
+        m.d.comb += self.choice.bits.eq(bits)
         for place in range(MAGNITUDE_BITS):
             terms = [
                 self.chosen[position] & self.candidates.leading[place + deepest - position]

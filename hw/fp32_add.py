@@ -91,17 +91,18 @@ class Distance(Step):
         least = large.exponent.any() & ~small.exponent.any()
         distance = add_with_carry(large.exponent, ~small.exponent, ~least)[:FIELD]
         special = large.exponent.all()
+        subtract = large.sign ^ small.sign
         small_infinite = small.exponent.all() & ~small.fraction.any()
         m.d.comb += [
             o.large.eq(significand_of(large)),
             o.small.eq(significand_of(small)),
             o.distance.eq(distance[:DISTANCE] | distance[DISTANCE:].any().replicate(DISTANCE)),
             o.exponent.eq(large.exponent | ~large.exponent.any()),
-            o.subtract.eq(large.sign ^ small.sign),
+            o.subtract.eq(subtract),
             o.sign.eq(large.sign),
             o.zero_sign.eq(large.sign & small.sign),
             o.infinite.eq(special & ~large.fraction.any()),
-            o.nan.eq(special & (large.fraction.any() | (small_infinite & o.subtract))),
+            o.nan.eq(special & (large.fraction.any() | (small_infinite & subtract))),
         ]
         return m
 
@@ -185,9 +186,10 @@ class Limit(Step):
         """Build the comparison."""
         m = Module()
         i, o = self.i, self.o
+        normal = i.zeros <= i.exponent
         m.d.comb += [
-            o.normal.eq(i.zeros <= i.exponent),
-            o.shift.eq(Mux(o.normal, i.zeros, i.exponent)),
+            o.normal.eq(normal),
+            o.shift.eq(Mux(normal, i.zeros, i.exponent)),
             o.exponent.eq(i.exponent + 1),
         ]
         pass_on(m, self, "total", "sign", "zero_sign", "infinite", "nan")
