@@ -13,8 +13,8 @@ take, and other than a limit in seconds they give the same result on every machi
 _AREA: Final = (*_SWEEP, "dc2", "dc2", "dch", "dch", "dch", "amap -m")
 """In sum over four designs (coders, two adder trees) with a 130 nm library, 1 % less area than with
 one `dch -f` and area recovery in `amap` (`-F 4 -A 10 -C 1000`), for a block dot product 4 % less.
-That recovery loses 1 % in sum over four units, on the library and on the generic gates alike, though
-it gains up to 1 % on the coders."""
+That recovery loses 1 % in sum over four units, on the library and on the generic gates alike,
+though it gains up to 1 % on the coders."""
 
 _SPEED: Final = (*_SWEEP, "dc2", "strash", "dch", "map -B 0.9")
 
