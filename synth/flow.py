@@ -53,9 +53,19 @@ class Flow:
         return self.around is not None and self.cells is not None and self.cells.buffer is not None
 
     def write(
-        self, job: Path, verilog: str, top: str, *, flatten: bool, expand: Sequence[str] = ()
+        self,
+        job: Path,
+        verilog: str,
+        top: str,
+        *,
+        flatten: bool,
+        expand: Sequence[str] | None = None,
     ) -> None:
-        """Write the files that a worker and its commands read into a new folder."""
+        """Write the files that a worker and its commands read into a new folder.
+
+        `expand` asks for the mapped netlist in place of figures: the cells as they are where it is
+        empty, else what these commands make of them.
+        """
         job.mkdir()
         adders = self.adders.commands() if self.adders else []
         registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=self.timed)
@@ -66,7 +76,7 @@ class Flow:
             "registers": registers,
             "rest": rest,
             "liberty": LIBRARY if self.cells else None,
-            "expand": list(expand),
+            "expand": None if expand is None else list(expand),
             "buffering": plan.to_dict() if plan else None,
         }
         files = {"job.json": json.dumps(content), "design.v": verilog, **self._files()}

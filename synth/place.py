@@ -94,7 +94,7 @@ def place(
     start = time.monotonic()
     job = folder / "place"
     text = f"{verilog}\n{wrapper(top, ports)}"
-    flow(target).write(job, text, "registered", flatten=True, expand=["opt_clean"])
+    flow(target).write(job, text, "registered", flatten=True, expand=[])
     run_jobs([job], timeout=timeout, source=f"target {target}")
     left = timeout - (time.monotonic() - start)
     report = _nextpnr(device, job, target, timeout, left)

@@ -2,11 +2,12 @@
 
 It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`,
 `liberty`, the library's file name or null, `buffering`, an `axs6.synth.fanout.Buffering` or null,
-and `expand`, the commands that turn the mapped cells into their logic). With `expand` it writes as
-`result.json`
+and `expand`, the commands that turn the mapped cells into their logic, or null). With `expand` it
+writes as `result.json`
 
 - `modules`: the netlist that they leave,
-- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`.
+- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`. It is
+  left out where there are no commands, and `modules` then have the cells and the design's names.
 
 Otherwise `result.json` is null where the hierarchy was asked for and the design has none, or has
 
@@ -155,6 +156,8 @@ def _expanded(yosys: Yosys, job: dict[str, Any]) -> dict[str, Any]:
     yosys.run(*job["registers"])
     _map(yosys, job)
     yosys.run("delete t:$scopeinfo")
+    if not job["expand"]:
+        return {"modules": yosys.netlist()}
     # A net outlives the commands by a public name without "$", and by an attribute.
     yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
     mapped = yosys.netlist()[job["top"]]
@@ -167,7 +170,7 @@ def main() -> None:
     job = json.loads(Path("job.json").read_text())
     yosys = Yosys()
     yosys.run("read_verilog design.v", f"hierarchy -check -top {job['top']}")
-    if job["expand"]:
+    if job["expand"] is not None:
         Path("result.json").write_text(json.dumps(_expanded(yosys, job)))
         return
     wanted = job["flatten"] or _merge_identical(yosys, job["top"])
