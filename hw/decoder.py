@@ -6,11 +6,10 @@ that field would be below 1, the value is subnormal and its fraction starts at p
 fraction starts at the smaller of the two places, and is five bits, turned and repeated.
 """
 
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -25,7 +24,7 @@ from axs6.golden.spec import (
 from axs6.hw.layouts import block_layout, code_layout, values_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step
-from axs6.hw.trees import any_of
+from axs6.hw.trees import chosen
 
 PLACES = MAGNITUDE_BITS + 1
 """A normal fraction starts at place 1 to 5. Place 0 stands for m = 31, a power of two."""
@@ -125,13 +124,6 @@ class TurnLane(wiring.Component):
         turns = [magnitude.rotate_left(place)[::-1] for place in range(MAGNITUDE_BITS)]
         m.d.comb += turned.places.eq(chosen(starts, turns))
         return m
-
-
-def chosen(uses: Sequence[Value], values: Iterable[Value]) -> Value:
-    """The value whose `use` is set, 0 if none is."""
-    return any_of(
-        [value & use.replicate(len(value)) for use, value in zip(uses, values, strict=True)]
-    )
 
 
 class RoundLane(wiring.Component):

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import (
     EXPONENT_BITS,
-    EXPONENT_MAX,
     INPUT_FORMATS,
     FloatFormat,
     Rounding,
@@ -35,7 +34,7 @@ from axs6.hw.largest import distances_layout, search_layout, search_steps
 from axs6.hw.layouts import encoded_layout, float_layout, values_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step
-from axs6.hw.trees import any_of
+from axs6.hw.trees import any_of, chosen
 
 
 def passing_layout(block: int, fmt: FloatFormat) -> data.StructLayout:
@@ -154,21 +153,18 @@ class SharedExponent(Step):
             m.d.comb += infinite.eq(any_of([lane.infinite for lane in rest.lanes]))
         deeper = [rest.normal, *reversed(rest.fractions)]
         if reaches_zero(self._fmt):
-            deeper.append(1)
-        raised = Signal(deepest + 1)
-        exponent = Signal(EXPONENT_BITS)
-        with m.If(infinite):
-            m.d.comb += exponent.eq(EXPONENT_MAX)
-        for depth, found in enumerate(deeper):
-            with m.Elif(found):
-                m.d.comb += [
-                    raised[depth].eq(1),
-                    exponent.eq(self.i.largest + offset if not depth else 1 + offset - depth),
-                ]
-        m.d.comb += [self.o.exponent.eq(exponent), self.o.invalid.eq(rest.invalid)]
+            deeper.append(Const(1, 1))
+        raised = [found & ~Cat(deeper[:depth]).any() for depth, found in enumerate(deeper)]
+        exponents = [Const(1 + offset - depth, EXPONENT_BITS) for depth in range(len(deeper))]
+        exponents[0] = (self.i.largest + offset)[:EXPONENT_BITS]
+        uses = [use & ~infinite for use in raised]
+        m.d.comb += [
+            self.o.exponent.eq(chosen(uses, exponents) | infinite.replicate(EXPONENT_BITS)),
+            self.o.invalid.eq(rest.invalid),
+        ]
         for lane, passing, o in zip(self.i.lanes, rest.lanes, self.o.lanes, strict=True):
             here = lane.close & (lane.distance == 0)
-            near = [here & each for each in reversed(raised)]
+            near = [here & use for use in reversed(uses)]
             far = [
                 lane.close & (lane.distance == distance) & ~infinite
                 for distance in range(1, positions(self._fmt) - deepest)

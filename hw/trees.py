@@ -1,6 +1,6 @@
 """Balanced trees over values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -22,6 +22,13 @@ def any_of(values: Sequence[Value]) -> Value:
     return balanced(values, lambda a, b: a | b)
 
 
+def chosen(uses: Sequence[Value], values: Iterable[Value]) -> Value:
+    """The value whose `use` is set, 0 if none is."""
+    return any_of(
+        [value & use.replicate(len(value)) for use, value in zip(uses, values, strict=True)]
+    )
+
+
 def leading_zeros(m: Module, value: Value) -> Value:
     """Number of zeros above the highest set bit of a value that is not 0.
 
@@ -35,8 +42,10 @@ def leading_zeros(m: Module, value: Value) -> Value:
         count, some = Signal(len(high[0]) + 1, name="count"), Signal(name="some")
         m.d.comb += [
             some.eq(high[1] | low[1]),
-            count.eq(Cat(Mux(high[1], high[0], low[0]), ~high[1])),
+            count[-1].eq(~high[1]),
         ]
+        if len(count) > 1:
+            m.d.comb += count[:-1].eq(Mux(high[1], high[0], low[0]))
         return count, some
 
     return balanced(counted, joined)[0]

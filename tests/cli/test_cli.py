@@ -79,7 +79,7 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
         (["generate", "dot"], "Missing option '-o' / '--output'"),
         (["multiply"], "No such command 'multiply'"),
         (["regress", "dot", "--seed", "-1"], "seed must be 0 or more, not -1"),
-        (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 3"),
+        (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 4"),
         (["regress", "dot", "--junit", "/proc/x/report.xml"], "cannot write to /proc/x/report.xml"),
         (["validate", "--seed", "-1"], "seed must be 0 or more, not -1"),
         (["area", "dot", "--timeout", "nan"], "timeout must be more than 0 seconds, not nan"),
