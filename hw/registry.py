@@ -162,7 +162,12 @@ def _reduce(
 
 
 _BLOCK = {"block": BLOCK_SIZES}
-_REDUCTION = {**_BLOCK, "interleave": tuple(range(1, MOST_INTERLEAVED + 1))}
+_DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
+_MATMUL_SAMPLES = {
+    "rows": (4, 1, 3),
+    "columns": (4, 2, 1),
+    "interleave": (4, MOST_INTERLEAVED, 1, 3),
+}
 
 UNITS: Mapping[str, Unit] = {
     unit.name: unit
@@ -192,16 +197,17 @@ UNITS: Mapping[str, Unit] = {
             "dot",
             "a stream of block pairs becomes one FP32 result for each vector",
             Dot,
-            _REDUCTION,
+            _BLOCK,
             _dot,
+            _DOT_SAMPLES,
         ),
         Unit(
             "matmul",
             "streams of R rows and C columns of blocks become an R x C tile of FP32 results",
             Matmul,
-            _REDUCTION,
+            _BLOCK,
             _matmul,
-            {"rows": (4, 1, 3), "columns": (4, 2, 1)},
+            _MATMUL_SAMPLES,
         ),
     )
 }
