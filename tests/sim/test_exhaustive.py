@@ -278,7 +278,7 @@ def test_a_decoder_wrong_at_one_exponent_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(axs6.hw.decoder, "TurnLane", TurnWithoutFractionAt3)
-    assert_caught(find("decoder-fp32"), tmp_path, "exponent 0x3", "values[")
+    assert_caught(find("decoder-fp32"), tmp_path, "exponent 0x03", "values[")
 
 
 def test_one_wrong_product_in_one_lane_is_caught(
