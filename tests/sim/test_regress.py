@@ -159,9 +159,9 @@ def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
     assert any(reason in text for _, text in outcome.failures), outcome.failures
 
 
-def test_too_few_bits_in_the_division_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_factor_in_the_division_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     promised = generate("dot", block=8)
-    monkeypatch.setattr("axs6.hw.fp32.FRACTION", 11)
+    monkeypatch.setattr("axs6.hw.fp32_divide.FACTORS", ((4, 10), (9, 20), (18,)))
     faulty = replace(promised, verilog=generate("dot", block=8).verilog)
     outcome = regress("dot", {"block": 8}, items=10, generated=faulty)
     assert "corners" in {name for name, _ in outcome.failures}

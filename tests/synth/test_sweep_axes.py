@@ -35,7 +35,7 @@ def test_a_range_of_one_and_targets() -> None:
         ("stages=0..2,1", "stages has the value 1 twice"),
         ("block=9", "block must be of 8, 16, 32, not '9'"),
         ("rounding=nearest,up", "rounding must be of nearest, toward_zero, not 'up'"),
-        ("target=asic", "target must be of generic, ice40"),
+        ("target=asic", "target must be of generic, sky130, ice40, ecp5, xc7"),
         ("lanes=4", "encoder has no parameter 'lanes'; what can be swept is block, format,"),
     ],
 )

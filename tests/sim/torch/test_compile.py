@@ -2,6 +2,7 @@ import copy
 import gc
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -34,8 +35,15 @@ class Model(nn.Module):
         return self.attention(y, y, y, need_weights=False)[0]
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("inductor")
+
+
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Inductor's own cache is found by others too, and may hold another processor's instructions.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(kernels))
     torch.compiler.reset()
     yield
     torch.compiler.reset()
