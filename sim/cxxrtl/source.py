@@ -13,6 +13,7 @@ from amaranth.back import rtlil
 from axs6.hw.layouts import Field, fields
 from axs6.hw.verilog import top_level
 from axs6.sim.arrays import element_type
+from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.stall import stall_header
 from axs6.sim.tools import ToolError
 
@@ -54,11 +55,11 @@ def model_source(design: Design, waves: bool) -> str:
     Raises:
         ToolError: Yosys is missing or fails.
     """
-    script = (
-        f"read_rtlil <<rtlil\n{design.rtlil}\nrtlil\nwrite_cxxrtl {'-g4' if waves else '-g0'}\n"
-    )
+    # One function for the whole design takes compilers many times as long as one for each module.
+    write = f"write_cxxrtl -noflatten {'-g4' if waves else '-g0'}"
+    script = f"read_rtlil <<rtlil\n{design.rtlil}\nrtlil\n{write}\n"
     try:
-        module = _yosys().run(["-q", "-"], script)
+        module = balanced(_yosys().run(["-q", "-"], script, ignore_warnings=True))
     except YosysError as error:
         raise ToolError(f"Yosys could not write the C++ of {design.name}: {error}") from error
     parts = [
