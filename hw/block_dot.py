@@ -25,7 +25,10 @@ LEVELS_A_STEP = 3
 
 
 class Multiplier:
-    """Plan of a multiplier of magnitudes whose product stays two numbers."""
+    """Plan of a multiplier of magnitudes whose product stays two numbers.
+
+    Registers may stand at half its depth, where `halfway` are the nodes alive.
+    """
 
     def __init__(self) -> None:
         pairs = [(x, y) for x in range(MAGNITUDE_BITS) for y in range(MAGNITUDE_BITS)]
@@ -36,38 +39,52 @@ class Multiplier:
         left = self.tree.compress(columns, rows=2)
         self.bits = [(weight, bit) for weight, column in enumerate(left) for bit in column]
         self.level = max(bit.level for _, bit in self.bits)
+        self.half = (self.level + 1) // 2
+        self.halfway = self.tree.alive(self.half, left)
 
 
 multiplier = Multiplier()
+partial_layout = data.StructLayout({"bits": len(multiplier.halfway), "sign": 1})
+"""A product halfway through the multiplier, and its sign."""
+
+
+class PartialLane(Step):
+    """Partial products of two codes, and the first half of their compression."""
+
+    def __init__(self) -> None:
+        i = data.StructLayout({"a": code_layout, "b": code_layout})
+        super().__init__(i, partial_layout, levels=1 + 2 * multiplier.half)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the partial products and the adders."""
+        m = Module()
+        a, b = self.i.a, self.i.b
+        partial = [x & y for x in a.magnitude for y in b.magnitude]
+        nodes = multiplier.tree.build(m, dict(enumerate(partial)), 0, multiplier.half)
+        m.d.comb += [
+            self.o.bits.eq(Cat(nodes[node] for node in multiplier.halfway)),
+            self.o.sign.eq(a.sign ^ b.sign),
+        ]
+        return m
 
 
 class ProductLane(wiring.Component):
-    """Product of two codes as bits of known weights, all inverted if it is negative.
+    """The second half of a product, as bits of known weights, all inverted if it is negative.
 
     The weights are those of `multiplier`; the inverted bits are worth the product less the sum of
     all weights.
     """
 
     def __init__(self) -> None:
-        super().__init__(
-            {
-                "a": In(code_layout),
-                "b": In(code_layout),
-                "bits": Out(len(multiplier.bits)),
-                "sign": Out(1),
-            }
-        )
+        super().__init__({"i": In(partial_layout), "bits": Out(len(multiplier.bits))})
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the partial products, their compression and the inversion."""
+        """Build the adders and the inversion."""
         m = Module()
-        partial = [x & y for x in self.a.magnitude for y in self.b.magnitude]
-        tree = multiplier.tree
-        nodes = tree.build(m, dict(enumerate(partial)), 0, multiplier.level)
-        m.d.comb += self.sign.eq(self.a.sign ^ self.b.sign)
-        m.d.comb += self.bits.eq(
-            Cat(value_of(bit, nodes) ^ self.sign for _, bit in multiplier.bits)
-        )
+        given = dict(zip(multiplier.halfway, self.i.bits, strict=True))
+        nodes = multiplier.tree.build(m, given, multiplier.half, multiplier.level)
+        inverted = (value_of(bit, nodes) ^ self.i.sign for _, bit in multiplier.bits)
+        m.d.comb += self.bits.eq(Cat(inverted))
         return m
 
 
@@ -132,6 +149,12 @@ def tree_layout(plan: SumPlan, level: int) -> data.StructLayout:
     return data.StructLayout({"bits": bits, "exponent": EXPONENT_SUM_BITS})
 
 
+def products_layout(block: int) -> data.StructLayout:
+    """Products halfway, and the exponent of the sum."""
+    products = data.ArrayLayout(partial_layout, block)
+    return data.StructLayout({"products": products, "exponent": EXPONENT_SUM_BITS})
+
+
 class TreeStep(Step):
     """A step that ends at a level of the plan."""
 
@@ -148,21 +171,43 @@ class TreeStep(Step):
         m.d.comb += self.o.bits.eq(Cat(values[node] for node in alive))
 
 
-class Products(TreeStep):
-    """`ProductLane` for each pair of codes, and the sum of the exponents."""
+class PartialProducts(Step):
+    """`PartialLane` for each pair of codes, and the sum of the exponents."""
 
-    def __init__(self, plan: SumPlan, block: int) -> None:
-        super().__init__(plan, pair_layout(block), plan.level, levels=2 * plan.level)
+    def __init__(self, block: int) -> None:
+        self._lanes = [PartialLane() for _ in range(block)]
+        super().__init__(pair_layout(block), products_layout(block), levels=self._lanes[0].levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.a.exponent + self.i.b.exponent)
+        for index, lane in enumerate(self._lanes):
+            m.submodules[f"lane{index}"] = lane
+            m.d.comb += [
+                lane.i.a.eq(self.i.a.codes[index]),
+                lane.i.b.eq(self.i.b.codes[index]),
+                self.o.products[index].eq(lane.o),
+            ]
+        return m
+
+
+class Products(TreeStep):
+    """`ProductLane` for each product, and the levels of the tree that are as early."""
+
+    def __init__(self, plan: SumPlan, block: int) -> None:
+        levels = 2 * (plan.level - multiplier.half)
+        super().__init__(plan, products_layout(block), plan.level, levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the lanes and build the adders."""
+        m = Module()
+        m.d.comb += self.o.exponent.eq(self.i.exponent)
         bits: list[Value] = []
-        for index, (a, b) in enumerate(zip(self.i.a.codes, self.i.b.codes, strict=True)):
+        for index, product in enumerate(self.i.products):
             lane = m.submodules[f"lane{index}"] = ProductLane()
-            m.d.comb += [lane.a.eq(a), lane.b.eq(b)]
-            bits += [*lane.bits, lane.sign]
+            m.d.comb += lane.i.eq(product)
+            bits += [*lane.bits, product.sign]
         self.compress(m, dict(enumerate(bits)), 0)
         return m
 
@@ -216,7 +261,7 @@ def block_dot_steps(block: int) -> list[Step]:
     plan = sum_plan(block)
     cuts = [*range(plan.level, plan.deepest, LEVELS_A_STEP), plan.deepest]
     compress = [Compress(plan, after, to) for after, to in pairwise(cuts)]
-    return [Products(plan, block), *compress, AddRows(plan)]
+    return [PartialProducts(block), Products(plan, block), *compress, AddRows(plan)]
 
 
 class BlockDot(Pipeline):

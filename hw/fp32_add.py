@@ -18,7 +18,6 @@ from axs6.hw.fp32 import (
     pass_on,
     rounding_layout,
     shift_right_sticky,
-    significand_of,
 )
 from axs6.hw.pipeline import Step
 from axs6.hw.trees import leading_zeros
@@ -37,7 +36,10 @@ _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
 larger operand and that of a sum of zero; and whether it is special."""
 
 operands_layout = data.StructLayout({"a": FP32.width, "b": FP32.width})
-ordered_layout = data.StructLayout({"large": layout, "small": layout})
+ordered_layout = data.StructLayout(
+    {"large": layout, "small": layout, "large_normal": 1, "small_normal": 1}
+)
+"""Operands with their hidden bits."""
 
 
 def shifting_layout(distance: int) -> data.StructLayout:
@@ -48,13 +50,14 @@ def shifting_layout(distance: int) -> data.StructLayout:
 
 
 unaligned_layout = data.StructLayout(
-    {"large": SIGNIFICAND, "small": SIGNIFICAND, "distance": DISTANCE, "subtract": 1, **_NOTES}
+    {"large": SIGNIFICAND, "small": SIGNIFICAND, "distance": FIELD, "subtract": 1, **_NOTES}
 )
 aligned_layout = data.StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
 total_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
 counted_layout = data.StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
 limited_layout = data.StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
-normal_layout = data.StructLayout({"total": WIDE, "zero": 1, **_NOTES})
+normal_layout = data.StructLayout({"total": WIDE, "odd": 1, "zero": 1, **_NOTES})
+"""A sum that has still to move up by one place where its distance is odd."""
 
 
 class Order(Step):
@@ -66,10 +69,14 @@ class Order(Step):
     def elaborate(self, platform: Any) -> Module:
         """Build the comparison and the exchange."""
         m = Module()
-        swap = self.i.a[:MAGNITUDE] < self.i.b[:MAGNITUDE]
+        a, b = self.i.a, self.i.b
+        a_normal, b_normal = (x[FRACTION:MAGNITUDE].any() for x in (a, b))
+        swap = a[:MAGNITUDE] < b[:MAGNITUDE]
         m.d.comb += [
-            self.o.large.as_value().eq(Mux(swap, self.i.b, self.i.a)),
-            self.o.small.as_value().eq(Mux(swap, self.i.a, self.i.b)),
+            self.o.large.as_value().eq(Mux(swap, b, a)),
+            self.o.small.as_value().eq(Mux(swap, a, b)),
+            self.o.large_normal.eq(Mux(swap, b_normal, a_normal)),
+            self.o.small_normal.eq(Mux(swap, a_normal, b_normal)),
         ]
         return m
 
@@ -78,26 +85,26 @@ class Distance(Step):
     """How far the smaller operand is below the larger one, and what is special."""
 
     def __init__(self) -> None:
-        super().__init__(ordered_layout, unaligned_layout, levels=16)
+        super().__init__(ordered_layout, unaligned_layout, levels=11)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the subtraction and its limit.
+        """Build the subtraction.
 
         A subnormal operand has the exponent field of the least normal ones, which is one more
         than the field says.
         """
         m = Module()
         large, small, o = self.i.large, self.i.small, self.o
-        least = large.exponent.any() & ~small.exponent.any()
+        least = self.i.large_normal & ~self.i.small_normal
         distance = add_with_carry(large.exponent, ~small.exponent, ~least)[:FIELD]
         special = large.exponent.all()
         subtract = large.sign ^ small.sign
         small_infinite = small.exponent.all() & ~small.fraction.any()
         m.d.comb += [
-            o.large.eq(significand_of(large)),
-            o.small.eq(significand_of(small)),
-            o.distance.eq(distance[:DISTANCE] | distance[DISTANCE:].any().replicate(DISTANCE)),
-            o.exponent.eq(large.exponent | ~large.exponent.any()),
+            o.large.eq(Cat(large.fraction, self.i.large_normal)),
+            o.small.eq(Cat(small.fraction, self.i.small_normal)),
+            o.distance.eq(distance),
+            o.exponent.eq(large.exponent | ~self.i.large_normal),
             o.subtract.eq(subtract),
             o.sign.eq(large.sign),
             o.zero_sign.eq(large.sign & small.sign),
@@ -111,15 +118,17 @@ class AlignCoarse(Step):
     """The smaller operand moved by the high bits of its distance."""
 
     def __init__(self) -> None:
-        super().__init__(unaligned_layout, shifting_layout(len(FINE)), levels=6)
+        super().__init__(unaligned_layout, shifting_layout(len(FINE)), levels=9)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the shift."""
+        """Build the limit of the distance and the shift."""
         m = Module()
         wide = Cat(Const(0, GUARD), self.i.small)
+        far = self.i.distance[DISTANCE:].any()
+        distance = self.i.distance[:DISTANCE] | far.replicate(DISTANCE)
         m.d.comb += [
-            self.o.small.eq(shift_right_sticky(m, wide, self.i.distance, COARSE)),
-            self.o.distance.eq(self.i.distance),
+            self.o.small.eq(shift_right_sticky(m, wide, distance, COARSE)),
+            self.o.distance.eq(distance),
         ]
         pass_on(m, self, "large", "subtract", *_NOTES)
         return m
@@ -197,17 +206,18 @@ class Limit(Step):
 
 
 class Normalise(Step):
-    """The sum moved up without its top bit, and its exponent field."""
+    """The sum moved up by the even part of its distance, and its exponent field."""
 
     def __init__(self) -> None:
-        super().__init__(limited_layout, normal_layout, levels=12)
+        super().__init__(limited_layout, normal_layout, levels=11)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtraction."""
         m = Module()
         i, o = self.i, self.o
         m.d.comb += [
-            o.total.eq(i.total << i.shift),
+            o.total.eq(i.total << Cat(Const(0, 1), i.shift[1:])),
+            o.odd.eq(i.shift[0]),
             o.zero.eq(~i.total.any()),
             o.exponent.eq((i.exponent - i.shift)[:FIELD] & i.normal.replicate(FIELD)),
         ]
@@ -216,16 +226,17 @@ class Normalise(Step):
 
 
 class RoundTotal(Step):
-    """Whether to round up, and the sign."""
+    """The sum in its place without its top bit, whether to round up, and the sign."""
 
     def __init__(self) -> None:
-        super().__init__(normal_layout, rounding_layout, levels=4)
+        super().__init__(normal_layout, rounding_layout, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the decision to nearest even."""
+        """Build the last place of the shift and the decision to nearest even."""
         m = Module()
         i, o = self.i, self.o
-        fraction, rest = i.total[-FRACTION:], i.total[:-FRACTION]
+        total = Mux(i.odd, i.total << 1, i.total)[:WIDE]
+        fraction, rest = total[-FRACTION:], total[:-FRACTION]
         m.d.comb += [
             o.fraction.eq(fraction),
             o.field.eq(Mux(i.zero, 0, i.exponent)),

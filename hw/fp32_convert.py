@@ -47,12 +47,19 @@ ZEROS = (SUM_BITS - 1).bit_length()
 magnitude_layout = data.StructLayout(
     {"sign": 1, "magnitude": SUM_BITS, "exponent": EXPONENT_SUM_BITS}
 )
-counted_layout = data.StructLayout({"zeros": ZEROS, **magnitude_layout.members})
-placed_layout = data.StructLayout(
-    {"sign": 1, "magnitude": SUM_BITS, "down": DOWN, "base": EXPONENT_SUM_BITS}
+counted_layout = data.StructLayout(
+    {"zeros": ZEROS, "sign": 1, "magnitude": SUM_BITS, "top": signed(EXPONENT_SUM_BITS + 1)}
 )
-"""The magnitude at the top of the significand, how far it comes down, and the exponent field less
-one."""
+"""Leading zeros, and the exponent field less one of a magnitude that has none."""
+placed_layout = data.StructLayout(
+    {
+        "sign": 1,
+        "magnitude": SUM_BITS,
+        "base": signed(EXPONENT_SUM_BITS + 1),
+        "below": signed(EXPONENT_SUM_BITS + 1),
+    }
+)
+"""The magnitude at the top of the significand, the exponent field less one, and its negation."""
 
 
 def shifting_layout(down: int) -> data.StructLayout:
@@ -62,7 +69,9 @@ def shifting_layout(down: int) -> data.StructLayout:
     )
 
 
-shifted_layout = data.StructLayout({"sign": 1, "significand": WIDE, "base": EXPONENT_SUM_BITS})
+shifted_layout = data.StructLayout(
+    {"sign": 1, "significand": WIDE, "base": EXPONENT_SUM_BITS, "infinite": 1}
+)
 
 
 class Magnitude(Step):
@@ -84,72 +93,86 @@ class Magnitude(Step):
 
 
 class Count(Step):
-    """Leading zeros of the magnitude."""
+    """Leading zeros of the magnitude, and the exponent of its top bit's place."""
 
     def __init__(self) -> None:
-        super().__init__(magnitude_layout, counted_layout, levels=8)
+        super().__init__(magnitude_layout, counted_layout, levels=10)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the tree."""
+        """Build the tree and the subtraction."""
         m = Module()
-        m.d.comb += self.o.zeros.eq(leading_zeros(m, self.i.magnitude))
-        pass_on(m, self, *magnitude_layout.members)
+        m.d.comb += [
+            self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
+            self.o.top.eq(self.i.exponent - (UNIT + SIGNIFICAND - SUM_BITS)),
+        ]
+        pass_on(m, self, "sign", "magnitude")
         return m
 
 
 class Place(Step):
-    """The magnitude at the top, and how far below its place that is where it is subnormal."""
+    """The magnitude at the top, its exponent field less one, and how far that is below 0.
+
+    A number and its negation have the same lowest bit.
+    """
 
     def __init__(self) -> None:
-        super().__init__(counted_layout, placed_layout, levels=18)
+        lowest_is_equal = placed_layout.size - 1
+        super().__init__(counted_layout, placed_layout, levels=12, held=lowest_is_equal)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the shift and the limits of the distance."""
+        """Build the shift and the subtractions."""
         m = Module()
         i, o = self.i, self.o
-        base = Signal(signed(EXPONENT_SUM_BITS + 2))
-        below = Signal(EXPONENT_SUM_BITS + 1)
         m.d.comb += [
             o.magnitude.eq(i.magnitude << i.zeros),
-            base.eq(i.exponent - i.zeros - (UNIT + SIGNIFICAND - SUM_BITS)),
-            below.eq(-base),
-            o.base.eq(Mux((base < 0) | ~i.magnitude.any(), 0, base)),
+            o.base.eq(i.top - i.zeros),
+            o.below.eq(i.zeros - i.top),
         ]
-        with m.If(base < 0):
-            m.d.comb += o.down.eq(below[:DOWN] | below[DOWN:].any().replicate(DOWN))
         pass_on(m, self, "sign")
         return m
 
 
 class ShiftCoarse(Step):
-    """The significand brought down by the high bits of its distance."""
+    """The significand brought down, where it is subnormal, by the high bits of its distance."""
 
     def __init__(self) -> None:
-        super().__init__(placed_layout, shifting_layout(len(FINE)), levels=6)
+        super().__init__(placed_layout, shifting_layout(len(FINE)), levels=11)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the shift."""
+        """Build the limits of the distance and of the field, and the shift."""
         m = Module()
-        wide = Cat(Const(0, WIDE - SUM_BITS), self.i.magnitude)
+        i, o = self.i, self.o
+        subnormal = i.base < 0
+        far = i.below[DOWN:].any().replicate(DOWN)
+        down = (i.below[:DOWN] | far) & subnormal.replicate(DOWN)
+        wide = Cat(Const(0, WIDE - SUM_BITS), i.magnitude)
         m.d.comb += [
-            self.o.significand.eq(shift_right_sticky(m, wide, self.i.down, COARSE)),
-            self.o.down.eq(self.i.down),
+            o.significand.eq(shift_right_sticky(m, wide, down, COARSE)),
+            o.down.eq(down),
+            o.base.eq(Mux(subnormal | ~i.magnitude[-1], 0, i.base)),
         ]
-        pass_on(m, self, "sign", "base")
+        pass_on(m, self, "sign")
         return m
 
 
 class ShiftFine(Step):
-    """The significand in its place."""
+    """The significand in its place, and whether the sum is too large for FP32.
+
+    Where the exponent field less one is above 0 nothing was shifted down, so the field is that
+    and one.
+    """
 
     def __init__(self) -> None:
         super().__init__(shifting_layout(len(FINE)), shifted_layout, levels=7)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the shift."""
+        """Build the shift and the comparison."""
         m = Module()
         shifted = shift_right_sticky(m, self.i.significand, self.i.down, FINE)
-        m.d.comb += self.o.significand.eq(shifted)
+        m.d.comb += [
+            self.o.significand.eq(shifted),
+            self.o.infinite.eq(self.i.base >= FP32.exponent_special - 1),
+        ]
         pass_on(m, self, "sign", "base")
         return m
 
@@ -158,10 +181,10 @@ class RoundSum(Step):
     """The FP32 pattern. Only a result below 2^16 units is rounded."""
 
     def __init__(self) -> None:
-        super().__init__(shifted_layout, fp32_layout, levels=15)
+        super().__init__(shifted_layout, fp32_layout, levels=14)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the rounding and the limit."""
+        """Build the rounding and the choice of infinity."""
         m = Module()
         significand, guard = self.i.significand[GUARD:], self.i.significand[:GUARD]
         units = significand[:SUM_BITS]
@@ -170,7 +193,7 @@ class RoundSum(Step):
         field = Signal(EXPONENT_SUM_BITS)
         m.d.comb += [low.eq(units + round_up), field.eq(self.i.base + significand[-1])]
         exact = Cat(low, significand[SUM_BITS:-1], field)[:MAGNITUDE]
-        pattern = Mux(field >= FP32.exponent_special, FP32.infinity, exact)
+        pattern = Mux(self.i.infinite, FP32.infinity, exact)
         m.d.comb += self.o.value.eq(Cat(pattern[:MAGNITUDE], self.i.sign))
         return m
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, place_registers
+from axs6.hw.placement import Ranks, place_registers, with_spares
 
 
 class Step(wiring.Component):
@@ -115,7 +115,9 @@ class Pipeline(wiring.Component):
 
     Ports `i` and `o` are streams with `valid`, `ready` and `payload`. A rank takes new data when
     it is empty or its data moves on, so bubbles close up under backpressure; with no ranks the
-    unit is combinational from `i` to `o` and `ready` goes straight back. Only `valid` is reset.
+    unit is combinational from `i` to `o` and `ready` goes straight back. In long pipelines some
+    ranks have a spare register, and take new data when that is empty: `ready` goes no further in
+    a cycle. Only what says that a register is in use is reset.
 
     Args:
         steps: combinational cores, each taking what the one before gives.
@@ -129,6 +131,7 @@ class Pipeline(wiring.Component):
     ) -> None:
         self._steps = tuple(steps)
         self._ranks = place(steps, stages)
+        self._spares = with_spares(stages)
         self._carry = carry
         super().__init__(
             {
@@ -159,48 +162,74 @@ class Pipeline(wiring.Component):
 
     @property
     def flip_flops(self) -> int:
-        """Registers in all ranks, one of each rank for `valid`."""
-        carried = 1 if self._carry is None else 1 + self._carry.size
-        return self._ranks.bits + self.latency * carried
+        """Registers in all ranks, one of each rank and of each spare says whether it is in use."""
+        carried = 0 if self._carry is None else self._carry.size
+        kept = [
+            self._steps[index].held if index >= 0 else self._steps[0].i.shape().size
+            for index in self._ranks.places
+        ]
+        return sum(1 + bits + carried for bits in [*kept, *(kept[rank] for rank in self._spares)])
 
     def elaborate(self, platform: Any) -> Module:
         """Build the steps and the ranks between them."""
         m = Module()
         add_steps(m, self._steps)
-        payload = self.i.payload if self._carry is None else self.i.payload.data
-        carry = None if self._carry is None else self.i.payload.carry
         valid: Value = self.i.valid
-        readies: list[Value] = [self.i.ready]
+        ready: Value = self.i.ready
+        item = self.i.payload
+        rank = 0
         for index in range(-1, len(self._steps)):
             if index >= 0:
-                step = self._steps[index]
-                m.d.comb += step.i.eq(payload)
-                payload = step.o
-            if index in self._ranks.places:
-                valid, payload, carry = self._rank(m, len(readies), valid, payload, carry, readies)
-        m.d.comb += [self.o.valid.eq(valid), readies[-1].eq(self.o.ready)]
-        if self._carry is None:
-            m.d.comb += self.o.payload.eq(payload)
-        else:
-            m.d.comb += [self.o.payload.data.eq(payload), self.o.payload.carry.eq(carry)]
+                item = self._through(m, self._steps[index], item)
+            for _ in range(self._ranks.places.count(index)):
+                moves = Signal(name=f"ready{rank + 1}")
+                add_rank = _add_rank_with_spare if rank in self._spares else _add_rank
+                valid, item = add_rank(m, rank + 1, valid, ready, item, moves)
+                ready = moves
+                rank += 1
+        m.d.comb += [self.o.valid.eq(valid), ready.eq(self.o.ready), self.o.payload.eq(item)]
         return m
 
-    def _rank(
-        self, m: Module, number: int, valid: Value, payload: Any, carry: Any, readies: list[Value]
-    ) -> tuple[Value, Any, Any]:
-        """Add one rank of registers; `readies` gets the signal that tells it to move on."""
-        held = Signal(name=f"valid{number}")
-        moves = Signal(name=f"ready{number}")
-        taken = Signal(payload.shape(), name=f"stage{number}", reset_less=True)
-        m.d.comb += readies[-1].eq(~held | moves)
-        readies.append(moves)
-        carried = None
-        with m.If(readies[-2]):
-            m.d.sync += held.eq(valid)
-            with m.If(valid):
-                m.d.sync += taken.eq(payload)
-        if carry is not None:
-            carried = Signal(carry.shape(), name=f"carry{number}", reset_less=True)
-            with m.If(readies[-2] & valid):
-                m.d.sync += carried.eq(carry)
-        return held, taken, carried
+    def _through(self, m: Module, step: Step, item: Any) -> Any:
+        """What a step makes of an item, beside what travels with it."""
+        if self._carry is None:
+            m.d.comb += step.i.eq(item)
+            return step.o
+        m.d.comb += step.i.eq(item.data)
+        passed = Signal(self._payload(step.o.shape()))
+        m.d.comb += [passed.data.eq(step.o), passed.carry.eq(item.carry)]
+        return passed
+
+
+def _add_rank(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank of registers that drives `ready`; `moves` says when its data moves on."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    m.d.comb += ready.eq(~held | moves)
+    with m.If(ready):
+        m.d.sync += [held.eq(valid), taken.eq(item)]
+    return held, taken
+
+
+def _add_rank_with_spare(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank whose `ready` is a register: what comes while its data waits is kept aside."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    waiting = Signal(name=f"waiting{number}")
+    spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
+    m.d.comb += ready.eq(~waiting)
+    with m.If(valid & ready):
+        m.d.sync += spare.eq(item)
+    with m.If(moves | ~held):
+        m.d.sync += [
+            held.eq(valid | waiting),
+            waiting.eq(0),
+            taken.eq(Mux(waiting, spare, item)),
+        ]
+    with m.Else():
+        m.d.sync += waiting.eq(valid | waiting)
+    return held, taken

@@ -52,6 +52,15 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     return Ranks(places, depth, bits + widths[-1] + ahead * widths[0])
 
 
+REACH = 3
+"""Ranks that `ready` passes in a cycle."""
+
+
+def with_spares(ranks: int) -> range:
+    """Which of so many ranks have a spare register: the last of each `REACH`, from the end."""
+    return range(ranks - 1, 0, -REACH) if ranks >= REACH else range(0)
+
+
 def _fewest_bits(
     sums: Sequence[int], widths: Sequence[int], ranks: int, depth: int
 ) -> tuple[int, tuple[int, ...]] | None:
