@@ -21,7 +21,7 @@ from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.batch.tables import with_tables
 from axs6.sim.cache import cached, sources
-from axs6.sim.compiler import SOURCE, compiled
+from axs6.sim.compiler import SOURCE, UNTANGLED, compiled
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
@@ -36,7 +36,7 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
-OPTIONS = ("-O3",)
+OPTIONS = ("-O3", *UNTANGLED)
 GATE_OPTIONS = ("-O1",)
 """Gates are straight code without loops, thousands of lines in one function."""
 PATIENCE = 10_000

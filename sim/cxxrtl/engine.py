@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from axs6.hw.layouts import Field
 from axs6.hw.registry import find
 from axs6.sim.arrays import element_type, pointers, room
-from axs6.sim.compiler import SOURCE, check_compiler, compiled
+from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
 from axs6.sim.stall import Stall
 from axs6.sim.tools import ToolError
@@ -24,7 +24,7 @@ from axs6.sim.words import Items, Rows, check_items, completing
 
 NEEDED_BY = "the CXXRTL simulator"
 COMMON_OPTIONS = ("-I.", "-fvisibility=hidden")
-OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize")
+OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize", *UNTANGLED)
 """Vectors over the two or three chunks of a CXXRTL value make a model three times slower."""
 
 WAVE_OPTIONS = (*COMMON_OPTIONS, "-O0")
