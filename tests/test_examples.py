@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_the_docs_show_what_commands_print(
     page: str, command: str, output: str, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "axs6", *command.split()],
+        [sys.executable, "-m", "axs6", *shlex.split(command)],
         cwd=tmp_path,
         check=True,
         capture_output=True,
