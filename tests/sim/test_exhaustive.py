@@ -286,7 +286,7 @@ def test_one_wrong_product_in_one_lane_is_caught(
 ) -> None:
     made = count()
 
-    class WrongInLane21(axs6.hw.block_dot.ProductLane):
+    class WrongInLane21(axs6.hw.block_dot.PartialLane):
         def __init__(self) -> None:
             super().__init__()
             self.lane = next(made)
@@ -294,12 +294,12 @@ def test_one_wrong_product_in_one_lane_is_caught(
         def elaborate(self, platform: Any) -> Module:
             m = super().elaborate(platform)
             if self.lane == 21:
-                a, b = (data.View.as_value(code) for code in (self.a, self.b))
+                a, b = (data.View.as_value(code) for code in (self.i.a, self.i.b))
                 with m.If((a == 0x2B) & (b == 0x15)):
-                    m.d.comb += self.bits[0].eq(1)
+                    m.d.comb += self.o.bits[0].eq(0)
             return m
 
-    monkeypatch.setattr(axs6.hw.block_dot, "ProductLane", WrongInLane21)
+    monkeypatch.setattr(axs6.hw.block_dot, "PartialLane", WrongInLane21)
     zeros = " ".join(["0x00"] * 21)
     assert_caught(
         find("products"),
