@@ -297,8 +297,8 @@ def test_black_boxes_stay_apart() -> None:
     [
         ("encoder", {"format": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
         ("decoder", {}, {"lane"}),
-        ("block_dot", {}, {"products/lane"}),
-        ("matmul", {"rows": 1, "columns": 2}, {"products/lane"}),
+        ("block_dot", {}, {"partial_products/lane", "products/lane"}),
+        ("matmul", {"rows": 1, "columns": 2}, {"partial_products/lane", "products/lane"}),
     ],
 )
 def test_lanes_are_one(unit: str, parameters: dict[str, Any], lanes: set[str]) -> None:
