@@ -126,6 +126,10 @@ class SumPlan:
         self.rows = tree.compress(columns, rows=2)
         self.deepest = max(bit.level for column in self.rows for bit in column)
 
+    def alive(self, level: int) -> list[int]:
+        """Nodes of the tree that the levels above one need, or that are left at its end."""
+        return self.tree.alive(level, self.rows)
+
 
 @cache
 def sum_plan(block: int) -> SumPlan:
@@ -145,7 +149,7 @@ def _signed_digits(number: int) -> Iterator[tuple[int, bool]]:
 
 def tree_layout(plan: SumPlan, level: int) -> data.StructLayout:
     """The nodes of a plan that are alive at a level, and the exponent of the sum."""
-    bits = len(plan.tree.alive(level, plan.rows))
+    bits = len(plan.alive(level))
     return data.StructLayout({"bits": bits, "exponent": EXPONENT_SUM_BITS})
 
 
@@ -165,10 +169,8 @@ class TreeStep(Step):
 
     def compress(self, m: Module, nodes: dict[int, Value], after: int) -> None:
         """Build the adders up to the level, and drive the output with what is alive there."""
-        tree = self._plan.tree
-        values = tree.build(m, nodes, after, self._level)
-        alive = tree.alive(self._level, self._plan.rows)
-        m.d.comb += self.o.bits.eq(Cat(values[node] for node in alive))
+        values = self._plan.tree.build(m, nodes, after, self._level)
+        m.d.comb += self.o.bits.eq(Cat(values[node] for node in self._plan.alive(self._level)))
 
 
 class PartialProducts(Step):
@@ -223,8 +225,8 @@ class Compress(TreeStep):
         """Build the adders."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.exponent)
-        alive = self._plan.tree.alive(self._after, self._plan.rows)
-        self.compress(m, dict(zip(alive, self.i.bits, strict=True)), self._after)
+        nodes = dict(zip(self._plan.alive(self._after), self.i.bits, strict=True))
+        self.compress(m, nodes, self._after)
         return m
 
 
@@ -240,8 +242,7 @@ class AddRows(Step):
         """Build the adder."""
         m = Module()
         plan = self._plan
-        alive = plan.tree.alive(plan.deepest, plan.rows)
-        nodes = dict(zip(alive, self.i.bits, strict=True))
+        nodes = dict(zip(plan.alive(plan.deepest), self.i.bits, strict=True))
         columns = [[value_of(bit, nodes) for bit in column] for column in plan.rows]
         first, second = (
             Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)

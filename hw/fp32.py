@@ -52,6 +52,11 @@ def add_with_carry(a: Value, b: Value, carry: Value) -> Value:
     return (Cat(Const(1, 1), a) + Cat(carry, b))[1:]
 
 
+def limited(distance: Value, bits: int) -> Value:
+    """A distance in so many bits: all ones, which shift everything away, where it has more."""
+    return distance[:bits] | distance[bits:].any().replicate(bits)
+
+
 def shift_right_sticky(m: Module, value: Value, distance: Value, bits: Iterable[int]) -> Value:
     """Shift to the right by some bits of a distance.
 

@@ -15,6 +15,7 @@ from axs6.hw.fp32 import (
     Round,
     add_with_carry,
     layout,
+    limited,
     pass_on,
     rounding_layout,
     shift_right_sticky,
@@ -124,8 +125,7 @@ class AlignCoarse(Step):
         """Build the limit of the distance and the shift."""
         m = Module()
         wide = Cat(Const(0, GUARD), self.i.small)
-        far = self.i.distance[DISTANCE:].any()
-        distance = self.i.distance[:DISTANCE] | far.replicate(DISTANCE)
+        distance = limited(self.i.distance, DISTANCE)
         m.d.comb += [
             self.o.small.eq(shift_right_sticky(m, wide, distance, COARSE)),
             self.o.distance.eq(distance),

@@ -20,6 +20,7 @@ from axs6.hw.fp32 import (
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
+    limited,
     pass_on,
     shift_right_sticky,
 )
@@ -143,8 +144,7 @@ class ShiftCoarse(Step):
         m = Module()
         i, o = self.i, self.o
         subnormal = i.base < 0
-        far = i.below[DOWN:].any().replicate(DOWN)
-        down = (i.below[:DOWN] | far) & subnormal.replicate(DOWN)
+        down = limited(i.below, DOWN) & subnormal.replicate(DOWN)
         wide = Cat(Const(0, WIDE - SUM_BITS), i.magnitude)
         m.d.comb += [
             o.significand.eq(shift_right_sticky(m, wide, down, COARSE)),

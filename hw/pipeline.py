@@ -106,8 +106,12 @@ def _snake_case(name: str) -> str:
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps; see `place_registers`."""
-    widths = [steps[0].i.shape().size, *(step.held for step in steps)]
-    return place_registers([step.levels for step in steps], widths, stages)
+    return place_registers([step.levels for step in steps], rank_widths(steps), stages)
+
+
+def rank_widths(steps: Sequence[Step]) -> list[int]:
+    """Bits that a rank of registers holds in front of the first step, and after each."""
+    return [steps[0].i.shape().size, *(step.held for step in steps)]
 
 
 class Pipeline(wiring.Component):
@@ -164,11 +168,9 @@ class Pipeline(wiring.Component):
     def flip_flops(self) -> int:
         """Registers in all ranks, one of each rank and of each spare says whether it is in use."""
         carried = 0 if self._carry is None else self._carry.size
-        kept = [
-            self._steps[index].held if index >= 0 else self._steps[0].i.shape().size
-            for index in self._ranks.places
-        ]
-        return sum(1 + bits + carried for bits in [*kept, *(kept[rank] for rank in self._spares)])
+        widths = rank_widths(self._steps)
+        bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
+        return sum(bits) + sum(bits[rank] for rank in self._spares)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the steps and the ranks between them."""
