@@ -1,7 +1,10 @@
 """Which modules are one: netlists renamed and shuffled, and those changed in one place."""
 
 import copy
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,6 @@ import pytest
 from axs6.hw.verilog import generate
 from axs6.synth.area import area
 from axs6.synth.identical import representatives
-from axs6.synth.worker import Yosys
 
 PARTS = r"""
 module leaf(input [3:0] a, input signed [3:0] b, input clk, output [4:0] \s$1 , output reg q);
@@ -34,13 +36,31 @@ endmodule
 Modules = dict[str, Any]
 
 
+def in_a_child(program: str, folder: Path) -> None:
+    """Run Python that has Yosys in a process of its own, as `axs6 area` does: with libyosys loaded
+    before it, torch's compiled code crashes."""
+    command = [sys.executable, "-c", program, str(folder)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+NETLIST = """
+import json, pathlib, sys
+from axs6.synth.worker import Yosys
+folder = pathlib.Path(sys.argv[1])
+yosys = Yosys(folder)
+yosys.run(f"read_verilog {folder / 'parts.v'}", "hierarchy -top top", "proc", "opt_clean")
+(folder / "modules.json").write_text(json.dumps(yosys.netlist()))
+"""
+
+
 @pytest.fixture(scope="module")
 def netlist(tmp_path_factory: pytest.TempPathFactory) -> Modules:
     folder = tmp_path_factory.mktemp("identical")
     (folder / "parts.v").write_text(PARTS)
-    yosys = Yosys(folder)
-    yosys.run(f"read_verilog {folder / 'parts.v'}", "hierarchy -top top", "proc", "opt_clean")
-    return yosys.netlist()
+    in_a_child(NETLIST, folder)
+    modules: Modules = json.loads((folder / "modules.json").read_text())
+    return modules
 
 
 def shuffled(things: dict[str, Any], rng: random.Random) -> dict[str, Any]:
@@ -141,6 +161,25 @@ def test_merged_inputs_are_one(netlist: Modules) -> None:
     assert found["other"].pins["b"] == [("port$7", k) for k in (5, 6, 7, 0)]
 
 
+REPLACE = """
+import pathlib, sys
+from axs6.synth.identical import representatives
+from axs6.synth.worker import Yosys
+folder = pathlib.Path(sys.argv[1])
+yosys = Yosys(folder)
+yosys.run(f"read_verilog {folder / 'top.v'}", "hierarchy -top top", "proc")
+yosys.run("design -save four", "flatten", "rename top gold", "design -stash gold")
+yosys.run("design -load four")
+equals = representatives(yosys.netlist(), "top")
+assert sorted(equals) == ["top.l1", "top.l2"], equals
+yosys.replace(equals)
+yosys.run("hierarchy -check -top top", "flatten", "rename top gate", "opt_clean")
+yosys.run("design -copy-from gold -as gold gold", "equiv_make gold gate proof")
+yosys.run("hierarchy -top proof", "opt_clean", "equiv_simple")
+yosys.run(f"tee -q -o {folder / 'proof.txt'} equiv_status")
+"""
+
+
 def test_replaced_instances_compute_the_same(tmp_path: Path) -> None:
     """Yosys proves the design with one module for four equal to the one with four."""
     source = r"""
@@ -158,17 +197,7 @@ def test_replaced_instances_compute_the_same(tmp_path: Path) -> None:
     endmodule
     """
     (tmp_path / "top.v").write_text(source)
-    yosys = Yosys(tmp_path)
-    yosys.run(f"read_verilog {tmp_path / 'top.v'}", "hierarchy -top top", "proc")
-    yosys.run("design -save four", "flatten", "rename top gold", "design -stash gold")
-    yosys.run("design -load four")
-    equals = representatives(yosys.netlist(), "top")
-    assert sorted(equals) == ["top.l1", "top.l2"]
-    yosys.replace(equals)
-    yosys.run("hierarchy -check -top top", "flatten", "rename top gate", "opt_clean")
-    yosys.run("design -copy-from gold -as gold gold", "equiv_make gold gate proof")
-    yosys.run("hierarchy -top proof", "opt_clean", "equiv_simple")
-    yosys.run(f"tee -q -o {tmp_path / 'proof.txt'} equiv_status")
+    in_a_child(REPLACE, tmp_path)
     proof = (tmp_path / "proof.txt").read_text()
     assert "16 are proven and 0 are unproven" in proof
 
