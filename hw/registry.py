@@ -164,8 +164,8 @@ def _reduce(
 _BLOCK = {"block": BLOCK_SIZES}
 _DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 _MATMUL_SAMPLES = {
-    "rows": (4, 1, 3),
-    "columns": (4, 2, 1),
+    "rows": (4, 1, 3, 2),
+    "columns": (4, 2, 1, 2),
     "interleave": (4, MOST_INTERLEAVED, 1, 3),
 }
 
