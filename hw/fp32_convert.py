@@ -12,6 +12,7 @@ from amaranth.lib import data
 from axs6.golden.spec import (
     ACCUMULATOR_SCALE,
     EXPONENT_BIAS,
+    EXPONENT_BITS,
     EXPONENT_SUM_BITS,
     FP32,
     SUM_BITS,
@@ -57,10 +58,11 @@ placed_layout = data.StructLayout(
         "sign": 1,
         "magnitude": SUM_BITS,
         "base": signed(EXPONENT_SUM_BITS + 1),
-        "below": signed(EXPONENT_SUM_BITS + 1),
+        "below": EXPONENT_SUM_BITS,
     }
 )
-"""The magnitude at the top of the significand, the exponent field less one, and its negation."""
+"""The magnitude at the top of the significand, the exponent field less one, and its negation
+without the lowest bit, which is that of the field."""
 
 
 def shifting_layout(down: int) -> data.StructLayout:
@@ -71,7 +73,7 @@ def shifting_layout(down: int) -> data.StructLayout:
 
 
 shifted_layout = data.StructLayout(
-    {"sign": 1, "significand": WIDE, "base": EXPONENT_SUM_BITS, "infinite": 1}
+    {"sign": 1, "significand": WIDE, "base": EXPONENT_BITS, "infinite": 1}
 )
 
 
@@ -111,14 +113,10 @@ class Count(Step):
 
 
 class Place(Step):
-    """The magnitude at the top, its exponent field less one, and how far that is below 0.
-
-    A number and its negation have the same lowest bit.
-    """
+    """The magnitude at the top, its exponent field less one, and how far that is below 0."""
 
     def __init__(self) -> None:
-        lowest_is_equal = placed_layout.size - 1
-        super().__init__(counted_layout, placed_layout, levels=12, held=lowest_is_equal)
+        super().__init__(counted_layout, placed_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtractions."""
@@ -127,7 +125,7 @@ class Place(Step):
         m.d.comb += [
             o.magnitude.eq(i.magnitude << i.zeros),
             o.base.eq(i.top - i.zeros),
-            o.below.eq(i.zeros - i.top),
+            o.below.eq((i.zeros - i.top)[1 : EXPONENT_SUM_BITS + 1]),
         ]
         pass_on(m, self, "sign")
         return m
@@ -144,7 +142,7 @@ class ShiftCoarse(Step):
         m = Module()
         i, o = self.i, self.o
         subnormal = i.base < 0
-        down = limited(i.below, DOWN) & subnormal.replicate(DOWN)
+        down = limited(Cat(i.base[0], i.below), DOWN) & subnormal.replicate(DOWN)
         wide = Cat(Const(0, WIDE - SUM_BITS), i.magnitude)
         m.d.comb += [
             o.significand.eq(shift_right_sticky(m, wide, down, COARSE)),
@@ -172,8 +170,9 @@ class ShiftFine(Step):
         m.d.comb += [
             self.o.significand.eq(shifted),
             self.o.infinite.eq(self.i.base >= FP32.exponent_special - 1),
+            self.o.base.eq(self.i.base[:EXPONENT_BITS]),
         ]
-        pass_on(m, self, "sign", "base")
+        pass_on(m, self, "sign")
         return m
 
 
@@ -190,7 +189,7 @@ class RoundSum(Step):
         units = significand[:SUM_BITS]
         round_up = guard[-1] & (guard[:-1].any() | units[0])
         low = Signal(SUM_BITS)
-        field = Signal(EXPONENT_SUM_BITS)
+        field = Signal(EXPONENT_BITS)
         m.d.comb += [low.eq(units + round_up), field.eq(self.i.base + significand[-1])]
         exact = Cat(low, significand[SUM_BITS:-1], field)[:MAGNITUDE]
         pattern = Mux(self.i.infinite, FP32.infinity, exact)
