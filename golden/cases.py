@@ -206,6 +206,32 @@ def random_blocks(kind: Kind, size: int, count: int, rng: np.random.Generator) -
     return kind.with_sign(magnitudes, rng.integers(0, 2, shape, bool))
 
 
+def blocks_with_zeros(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
+    """Random blocks (count, size) in which about a quarter of the values is 0, of either sign."""
+    patterns = random_blocks(kind, size, count, rng)
+    zeros = rng.random(patterns.shape) < rng.choice([0.1, 0.2, 0.25, 0.3], (count, 1))
+    negative = rng.integers(0, 2, patterns.shape, bool)
+    zero = kind.with_sign(np.zeros(patterns.shape, np.uint64), negative)
+    return np.where(zeros, zero, patterns)
+
+
+def random_codes_in_modes(
+    size: int, count: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Exponents, modes (count,) and codes (count, size) of random blocks of all modes."""
+    exponents, modes = rng.integers(0, 256, count, np.uint8), rng.integers(0, 3, count, np.uint8)
+    codes = rng.integers(0, 64, (count, size), np.uint8)
+    precise = modes == 2
+    codes[precise, ::2] = rng.integers(0, 128, codes[precise, ::2].shape, np.uint8)
+    codes[precise, 1::2] = rng.integers(0, 32, codes[precise, 1::2].shape, np.uint8)
+    for block in np.flatnonzero(modes == 1):
+        zeros = rng.permutation(size)[: rng.integers(size // 4, size + 1)]
+        codes[block, zeros] = rng.choice(np.array([0, 32], np.uint8), len(zeros))
+        dropped = np.flatnonzero(codes[block] & 31 == 0)[: size // 4]
+        codes[block, dropped] = 0
+    return exponents, modes, codes
+
+
 def random_codes(
     size: int, count: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

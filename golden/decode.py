@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.spec import (
     BF16,
-    CODE_BITS,
+    DENSE_CODE,
     EXPONENT_BIAS,
     EXPONENT_MAX,
     FP32,
-    MAGNITUDE_MAX,
-    SIGN_BIT,
+    CodeFormat,
     FloatFormat,
+    Mode,
+    code_formats,
 )
 
 CHUNK_VALUES = 1 << 15
@@ -31,9 +32,9 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
             dtype, or the string "bfloat16" for bit patterns in uint16.
 
     Returns:
-        Values of shape `blocks.shape`. Subnormals are kept, code 0x20 is -0.0, and the one value
-        that is too large (magnitude 31 with exponent 255, 2^128) becomes the largest finite
-        value, except in float64, which holds it.
+        Values of shape `blocks.shape`. Subnormals are kept, a sign alone is -0.0, and the one
+        value that is too large (the largest magnitude with exponent 255, 2^128) becomes the largest
+        finite value, except in float64, which holds it.
 
     Raises:
         TypeError: another dtype.
@@ -42,16 +43,31 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     """
     check_blocks("blocks", blocks)
     fmt, result_dtype = _output(dtype)
-    table = decode_table(fmt)
     flat = blocks.codes.reshape(-1, blocks.block_size)
-    base = blocks.exponents.reshape(-1, 1).astype(np.intp) << CODE_BITS
-    out = np.empty(flat.shape, table.dtype)
-    step = CHUNK_VALUES // blocks.block_size
-    for start in range(0, len(flat), step):
-        rows = slice(start, start + step)
-        np.take(table, base[rows] | flat[rows], out=out[rows], mode="clip")
+    exponents = blocks.exponents.reshape(-1, 1)
+    out = _look_up(exponents, flat, fmt, DENSE_CODE)
+    precise = blocks.modes.ravel() == Mode.HIGH_PRECISION
+    if precise.any():
+        for start, code in enumerate(code_formats(Mode.HIGH_PRECISION)):
+            out[precise, start::2] = _look_up(
+                exponents[precise], flat[precise, start::2], fmt, code
+            )
     padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block_size)
     return padded[..., : blocks.shape[-1]].view(result_dtype)
+
+
+def _look_up(
+    exponents: NDArray[np.uint8], codes: NDArray[np.uint8], fmt: FloatFormat, code: CodeFormat
+) -> NDArray[Any]:
+    """Bit patterns of codes (n, columns) under exponents (n, 1)."""
+    table = decode_table(fmt, code)
+    base = exponents.astype(np.intp) << code.width
+    out = np.empty(codes.shape, table.dtype)
+    step = CHUNK_VALUES // codes.shape[1]
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        np.take(table, base[rows] | codes[rows], out=out[rows], mode="clip")
+    return out
 
 
 def _output(dtype: Any) -> tuple[FloatFormat, Any]:
@@ -68,14 +84,14 @@ def _output(dtype: Any) -> tuple[FloatFormat, Any]:
 
 
 @cache
-def decode_table(fmt: FloatFormat) -> NDArray[Any]:
-    """Bit patterns of every block value in `fmt`, indexed by `exponent << 6 | code`."""
+def decode_table(fmt: FloatFormat, code: CodeFormat = DENSE_CODE) -> NDArray[Any]:
+    """Bit patterns of every block value in `fmt`, indexed by `exponent << code.width | code`."""
     unsigned = {16: np.uint16, 32: np.uint32, 64: np.uint64}[fmt.width]
     table = np.array(
         [
-            decode_value(exponent, code, fmt)
+            decode_value(exponent, bits, fmt, code)
             for exponent in range(EXPONENT_MAX + 1)
-            for code in range(1 << CODE_BITS)
+            for bits in range(1 << code.width)
         ],
         unsigned,
     )
@@ -83,20 +99,20 @@ def decode_table(fmt: FloatFormat) -> NDArray[Any]:
     return table
 
 
-def decode_value(exponent: int, code: int, fmt: FloatFormat) -> int:
-    """Bit pattern of one value in `fmt`: m / 31 * 2^(exponent - 127), rounded once.
+def decode_value(exponent: int, bits: int, fmt: FloatFormat, code: CodeFormat = DENSE_CODE) -> int:
+    """Bit pattern of a code's value in `fmt`: m / (2^n - 1) * 2^(exponent - 127), rounded once.
 
-    The quotient is never halfway between two values of `fmt`: m / 31 repeats the five bits of m
-    for ever, so half up is nearest even.
+    The quotient is never halfway between two values of `fmt`: it repeats the n bits of m for
+    ever, so half up is nearest even.
     """
-    sign = fmt.sign_bit if code & SIGN_BIT else 0
-    magnitude = code & MAGNITUDE_MAX
+    sign = fmt.sign_bit if bits & code.sign_bit else 0
+    magnitude = bits & code.largest
     if not magnitude:
         return sign
-    # Exponent of the leading bit of m / 31, which is 0 for m = 31 alone.
-    leading = magnitude.bit_length() - 6 if magnitude < MAGNITUDE_MAX else 0
+    # Exponent of the leading bit of the quotient, which is 0 for the largest magnitude alone.
+    leading = magnitude.bit_length() - code.width if magnitude < code.largest else 0
     lowest = 1 - fmt.bias - fmt.fraction_bits
     ulp = max(exponent - EXPONENT_BIAS + leading - fmt.fraction_bits, lowest)
-    doubled = (magnitude << (exponent - EXPONENT_BIAS - ulp + 1)) // MAGNITUDE_MAX
+    doubled = (magnitude << (exponent - EXPONENT_BIAS - ulp + 1)) // code.largest
     pattern = (ulp - lowest << fmt.fraction_bits) + (doubled + 1 >> 1)
     return sign | min(pattern, fmt.max_finite)

@@ -15,6 +15,7 @@ from axs6.golden.spec import (
     PRODUCT_MAX,
     SIGN_BIT,
     Accumulate,
+    Mode,
 )
 
 SIGNED_MAGNITUDES = np.array(
@@ -44,9 +45,17 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[np.int16], NDArray[np.uint1
         the two exponents. The dot product is P / 961 * 2^(exponents - 254), exactly.
 
     Raises:
-        ValueError: the block sizes differ or the shapes do not broadcast.
+        ValueError: the block sizes differ, the shapes do not broadcast, or a block is
+            high-precision, which is for storage; the message names it.
     """
     check_same_block_size(a, b)
+    for name, blocks in (("a", a), ("b", b)):
+        precise = np.flatnonzero(blocks.modes == Mode.HIGH_PRECISION)
+        if precise.size:
+            raise ValueError(
+                f"block {int(precise[0])} of {name} is high-precision, which has no dot product: "
+                "decode it, or encode it dense"
+            )
     try:
         np.broadcast_shapes(a.exponents.shape, b.exponents.shape)
     except ValueError:

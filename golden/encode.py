@@ -1,4 +1,4 @@
-"""Encoding arrays into AXS-6 blocks, in integer arithmetic only."""
+"""Encoding arrays into AXS-6 blocks: parameters, block modes, and what is not finite."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -6,22 +6,26 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from axs6.golden.blocks import Blocks
-from axs6.golden.floats import fp32_bits, wide
+from axs6.golden.blocks import Blocks, sparse_values
+from axs6.golden.decode import decode
+from axs6.golden.floats import fp32_bits
+from axs6.golden.quantise import Quantiser
 from axs6.golden.spec import (
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
     FP32,
-    MAGNITUDE_BITS,
-    MAGNITUDE_MAX,
-    SIGN_BIT,
+    RANDOM_BITS,
+    Mode,
     Rounding,
     check_block_size,
+    check_mode,
+    check_random_bits,
     check_rounding,
 )
 
 CHUNK_VALUES = 1 << 14
 """Values encoded at a time: their temporaries stay within a core's cache."""
+
+SATURATED = 2.0 ** (FP32.bias + 1)
+"""Magnitude from which values have no code."""
 
 NonFinite = Literal["error", "saturate"]
 
@@ -30,17 +34,28 @@ def encode(
     x: ArrayLike,
     block_size: int = 32,
     rounding: str = "nearest",
+    mode: str = "dense",
     *,
+    random: ArrayLike | None = None,
+    random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
 ) -> Blocks:
-    """Encode values into dense AXS-6 blocks along their last axis.
+    """Encode values into AXS-6 blocks along their last axis.
 
     Args:
         x: values of shape (..., K): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
             patterns in uint16), float64, or integers other than uint16. Each is taken at its
             exact value. K is padded with zeros to whole blocks.
         block_size: values that share an exponent: 8, 16 or 32.
-        rounding: "nearest" or "toward_zero".
+        rounding: "nearest", "toward_zero" or "stochastic".
+        mode: "dense"; "sparse", for the blocks in which at least a quarter of the dense magnitudes
+            is 0, the others dense; "high_precision"; or "auto": sparse where that is allowed,
+            otherwise dense or high-precision, whichever has the smaller sum of squared errors
+            (in float64, added in index order), dense if they are equal.
+        random: with rounding "stochastic" an integer u for each value, of the shape of `x`,
+            0 <= u < 2^random_bits: with n the largest magnitude of a code, that of the value is
+            floor((floor(n |x| / scale * 2^random_bits) + u) / 2^random_bits).
+        random_bits: width of the random integers, 1 to 32.
         nonfinite: what to do with NaN, infinities, and float64 values of magnitude 2^128 or more:
             "error" raises; "saturate" encodes NaN as +0, without a part in the block's maximum,
             and an infinity as the largest code of a block whose exponent is 255.
@@ -48,42 +63,125 @@ def encode(
     Returns:
         Blocks whose exponent puts the largest magnitude in [1/2, 1) of the scale 2^(E - 127),
         except where E ends at 0. -0.0 becomes code 0; a negative value that rounds to zero keeps
-        its sign (code 0x20).
+        its sign (code 0x20 in a dense block).
 
     Raises:
-        TypeError: the dtype is not one of the above.
-        ValueError: a parameter is unknown, `x` has no axis, or a value is not finite; the message
-            gives the index of the first.
+        TypeError: the dtype is not one of the above, or `random` does not hold integers.
+        ValueError: a parameter is unknown, `x` has no axis, `random` is missing, not asked for, of
+            another shape or out of range, or a value is not finite; the message gives the index
+            of the first.
 
-    Source: AXS-6 specification, section 5; docs/format.md.
+    Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md.
     """
-    size = check_block_size(block_size)
-    mode = check_rounding(rounding)
+    size, how = check_block_size(block_size), check_rounding(rounding)
+    wanted = check_mode(mode)
+    check_random_bits(random_bits)
     if nonfinite not in ("error", "saturate"):
         raise ValueError(f"nonfinite must be one of error, saturate, not {nonfinite!r}")
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
+    words = _random_words(random, random_bits, how, values.shape)
+
+    def encoded(mode: Mode) -> Blocks:
+        return _encode(values, Quantiser(mode, size, how, random_bits), words, nonfinite)
+
+    if wanted in (Mode.DENSE, Mode.HIGH_PRECISION):
+        return encoded(wanted)
+    sparse = _sparse(encoded(Mode.DENSE))
+    return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
+
+
+def _random_words(
+    random: ArrayLike | None, bits: int, rounding: Rounding, shape: tuple[int, ...]
+) -> NDArray[np.uint64] | None:
+    if rounding is not Rounding.STOCHASTIC:
+        if random is not None:
+            raise ValueError(f'random is for rounding "stochastic", not {str(rounding)!r}')
+        return None
+    if random is None:
+        raise ValueError('rounding "stochastic" needs random, an integer for each value')
+    words = np.asarray(random)
+    if not np.issubdtype(words.dtype, np.integer):
+        raise TypeError(f"random must hold integers, not {words.dtype}")
+    if words.shape != shape:
+        raise ValueError(f"random must have the shape of the values {shape}, not {words.shape}")
+    bad = (words < 0) | (words >= 1 << bits)
+    if bad.any():
+        index = tuple(int(i[0]) for i in np.nonzero(bad))
+        raise ValueError(
+            f"random must be from 0 to 2^{bits} - 1: element {index} is {int(words[index])}"
+        )
+    return words.astype(np.uint64)
+
+
+def _encode(
+    values: NDArray[np.generic],
+    how: Quantiser,
+    words: NDArray[np.uint64] | None,
+    nonfinite: NonFinite,
+) -> Blocks:
+    """Encode every block in the mode of the quantiser."""
+    size = how.block_size
     native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
     padded = _pad(native, size)
     blocks = padded.reshape(-1, size)
+    given = None if words is None else _pad(words, size).reshape(-1, size)
     exponents = np.empty(len(blocks), np.uint8)
     codes = np.empty(blocks.shape, np.uint8)
-    encode_rows = _encode_wide if fp32_bits(padded[:0]) is None else _encode_fp32
     for rows in _chunks(len(blocks), size):
-        infinite, nan = encode_rows(blocks[rows], mode, exponents[rows], codes[rows])
+        random = None if given is None else given[rows]
+        infinite, nan = how.encode(blocks[rows], random, exponents[rows], codes[rows])
         if nonfinite == "error" and (infinite is not None or nan is not None):
             _refuse(values, padded.shape, rows.start, infinite, nan)
-    n = padded.shape[-1] // size
+    leading = (*values.shape[:-1], padded.shape[-1] // size)
     return Blocks(
-        exponents=exponents.reshape(*values.shape[:-1], n),
-        modes=np.zeros((*values.shape[:-1], n), np.uint8),
-        codes=codes.reshape(*values.shape[:-1], n, size),
+        exponents=exponents.reshape(leading),
+        modes=np.full(leading, how.mode, np.uint8),
+        codes=codes.reshape(*leading, size),
         shape=values.shape,
     )
 
 
-def _pad(values: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _sparse(dense: Blocks) -> Blocks:
+    """The same values, in sparse blocks where that is allowed."""
+    codes = dense.codes.reshape(-1, dense.block_size)
+    dropped, allowed = sparse_values(codes)
+    modes = np.where(allowed, Mode.SPARSE, Mode.DENSE).astype(np.uint8)
+    kept = np.where(dropped & allowed[:, None], np.uint8(0), codes)
+    return Blocks(
+        dense.exponents,
+        modes.reshape(dense.modes.shape),
+        kept.reshape(dense.codes.shape),
+        dense.shape,
+    )
+
+
+def _best(values: NDArray[np.generic], sparse: Blocks, precise: Blocks) -> Blocks:
+    """`sparse`, with those of `precise` in place of dense blocks that have the larger error."""
+    better = (sparse.modes == Mode.DENSE) & (
+        _squared_errors(values, precise) < _squared_errors(values, sparse)
+    )
+    return Blocks(
+        sparse.exponents,
+        np.where(better, precise.modes, sparse.modes),
+        np.where(better[..., None], precise.codes, sparse.codes),
+        sparse.shape,
+    )
+
+
+def _squared_errors(values: NDArray[np.generic], blocks: Blocks) -> NDArray[np.float64]:
+    """Sums over each block, shape (..., n), NaN where a value saturates."""
+    bits = fp32_bits(values)
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        exact = (values if bits is None else bits.view(np.float32)).astype(np.float64)
+    errors = np.where(np.abs(exact) < SATURATED, exact, np.nan) - decode(blocks, np.float64)
+    terms = _pad(errors**2, blocks.block_size).reshape(blocks.codes.shape)
+    # The last of the running sums is added in index order, which np.sum is not.
+    return np.cumsum(terms, axis=-1)[..., -1]
+
+
+def _pad(values: NDArray, size: int) -> NDArray:
     missing = -values.shape[-1] % size
     if not missing:
         return values
@@ -97,110 +195,6 @@ def _chunks(blocks: int, size: int) -> Iterator[slice]:
     step = CHUNK_VALUES // size
     for start in range(0, max(blocks, 1), step):
         yield slice(start, min(start + step, blocks))
-
-
-Flags = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
-
-
-def _encode_fp32(
-    values: NDArray[np.generic],
-    rounding: Rounding,
-    exponents: NDArray[np.uint8],
-    codes: NDArray[np.uint8],
-) -> Flags:
-    """Encode rows that widen to FP32; return the infinite and NaN masks where there are any.
-
-    With e the exponent field (at least 1) and M the significand, |x| / scale = M / 2^(23 + E - e).
-    """
-    bits = fp32_bits(values)
-    assert bits is not None
-    magnitude = bits & np.uint32(FP32.sign_bit - 1)
-    largest = _row_max(magnitude)
-    infinite = nan = None
-    if largest.size and int(largest.max()) >= FP32.infinity:
-        infinite, nan = magnitude == FP32.infinity, magnitude > FP32.infinity
-        bits = np.where(nan, np.uint32(0), bits)
-        magnitude = np.where(nan, 0, np.minimum(magnitude, FP32.max_finite)).astype(np.uint32)
-        largest = _row_max(magnitude)
-    # A block of subnormals has exponent 1 where its top fraction bit is set, else 0.
-    subnormal = largest >> np.uint32(FP32.fraction_bits - 1)
-    exponent = np.where(subnormal > 1, (largest >> FP32.fraction_bits) + 1, subnormal)
-    exponents[:] = exponent
-    field = np.maximum(magnitude >> np.uint32(FP32.fraction_bits), np.uint32(1))
-    significand = magnitude - ((field - np.uint32(1)) << np.uint32(FP32.fraction_bits))
-    shift = exponent.astype(np.uint32)[:, None] + np.uint32(FP32.fraction_bits) - field
-    # 31 * M is below 2^29, so a shift by 30 rounds to 0 as every larger one does.
-    rounded = _shift_rounded(
-        significand * np.uint32(MAGNITUDE_MAX), np.minimum(shift, np.uint32(30)), rounding
-    )
-    negative = bits > np.uint32(FP32.sign_bit)
-    codes[:] = rounded
-    codes |= negative.view(np.uint8) << np.uint8(MAGNITUDE_BITS)
-    if infinite is not None:
-        _saturate(infinite, negative, exponents, codes)
-    return (infinite, nan)
-
-
-def _encode_wide(
-    values: NDArray[np.generic],
-    rounding: Rounding,
-    exponents: NDArray[np.uint8],
-    codes: NDArray[np.uint8],
-) -> Flags:
-    """Encode rows of float64 or integers; return the infinite and NaN masks where there are any.
-
-    Significands reach 64 bits, so floor(31 * M / 2^5) stands for 31 * M: the five bits that it
-    drops lie below the rounding bit, because M / 2^shift < 1 makes every shift 64 or more.
-    """
-    x = wide(values)
-    saturated = x.infinite.any(axis=1)
-    top = np.where(x.significand != 0, x.exponent + 63, -EXPONENT_BIAS - 1).max(
-        axis=1, initial=-200
-    )
-    exponent = np.clip(top + EXPONENT_BIAS + 1, 0, EXPONENT_MAX)
-    exponent[saturated] = EXPONENT_MAX
-    exponents[:] = exponent
-    shift = (exponent - EXPONENT_BIAS)[:, None] - x.exponent
-    low = x.significand & np.uint64(31)
-    scaled = np.uint64(31) * (x.significand >> np.uint64(5)) + (np.uint64(31) * low >> np.uint64(5))
-    rounded = _shift_rounded(scaled, np.clip(shift - 5, 1, 64).astype(np.uint64), rounding)
-    magnitude = np.where(shift > 69, np.uint64(0), rounded)
-    negative = x.negative & (x.significand != 0)
-    codes[:] = magnitude
-    codes |= negative.view(np.uint8) << np.uint8(MAGNITUDE_BITS)
-    if not (x.infinite.any() or x.nan.any()):
-        return (None, None)
-    _saturate(x.infinite, x.negative, exponents, codes)
-    return (x.infinite, x.nan)
-
-
-def _row_max(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Largest value of each row, by halves: NumPy reduces short rows slowly."""
-    width = x.shape[1]
-    while width > 1:
-        width //= 2
-        x = np.maximum(x[:, :width], x[:, width : 2 * width])
-    return x[:, 0]
-
-
-def _shift_rounded(x: NDArray, shift: NDArray, rounding: Rounding) -> NDArray:
-    """x / 2^shift rounded. Half up is right for nearest: docs/format.md shows the only tie."""
-    one = x.dtype.type(1)
-    doubled = x >> (shift - one)
-    if rounding is Rounding.NEAREST:
-        doubled += one
-    return doubled >> one
-
-
-def _saturate(
-    infinite: NDArray[np.bool_],
-    negative: NDArray[np.bool_],
-    exponents: NDArray[np.uint8],
-    codes: NDArray[np.uint8],
-) -> None:
-    exponents[infinite.any(axis=1)] = EXPONENT_MAX
-    codes[infinite] = MAGNITUDE_MAX
-    codes[infinite & negative] = MAGNITUDE_MAX | SIGN_BIT
 
 
 def _refuse(

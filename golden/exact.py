@@ -110,15 +110,78 @@ def round_to_float(x: Fraction, fmt: Format, saturate: bool = False) -> int:
     return sign | field << fmt.fraction_bits | n - 2**fmt.fraction_bits
 
 
-def encode_block(values: Sequence[Value], rounding: str = "nearest") -> Block:
-    """Encode one block; its size is the number of values.
+DENSE_BITS: Final = (5, 5)
+PRECISE_BITS: Final = (6, 4)
+"""Magnitude bits at even and at odd indices of dense and of high-precision blocks."""
+
+
+class Random(NamedTuple):
+    """Random integers of stochastic rounding, one for each value, and their width in bits."""
+
+    words: Sequence[int]
+    bits: int
+
+
+def encode_block(
+    values: Sequence[Value],
+    rounding: str = "nearest",
+    bits: tuple[int, int] = DENSE_BITS,
+    random: Random | None = None,
+) -> Block:
+    """Encode one dense or high-precision block; its size is the number of values.
 
     Numbers of magnitude 2^128 or more count as infinities. NaN becomes code 0 and has no part in
-    the exponent; an infinity makes E = 255 and has magnitude 31.
+    the exponent; an infinity makes E = 255 and has the largest magnitude.
     """
     exponent = shared_exponent(values)
-    step = power(exponent - 127) / 31
-    return exponent, [encode_value(v, step, rounding) for v in values]
+    scale = power(exponent - 127)
+    words = random.words if random else [0] * len(values)
+    codes = []
+    for index, (value, word) in enumerate(zip(values, words, strict=True)):
+        n = bits[index % 2]
+        how = (rounding, word, random.bits if random else 0)
+        codes.append(encode_value(value, scale, n, *how))
+    return exponent, codes
+
+
+def encode_in_mode(
+    values: Sequence[Value], rounding: str, mode: str, random: Random | None = None
+) -> tuple[int, Block]:
+    """The configuration bits of a block and the block, in a mode of `encode`."""
+    dense = encode_block(values, rounding, DENSE_BITS, random)
+    precise = encode_block(values, rounding, PRECISE_BITS, random)
+    sparse = drop_zeros(dense)
+    if mode in ("sparse", "auto") and sparse:
+        return 1, sparse
+    if mode == "high_precision":
+        return 2, precise
+    if mode == "auto":
+        errors = squared_error(values, precise, PRECISE_BITS), squared_error(values, dense)
+        if errors[0] < errors[1]:
+            return 2, precise
+    return 0, dense
+
+
+def drop_zeros(dense: Block) -> Block | None:
+    """A dense block with its first B/4 magnitudes of 0 as code 0; None if it has fewer."""
+    zeros = [index for index, code in enumerate(dense[1]) if code % 32 == 0]
+    quarter = len(dense[1]) // 4
+    if len(zeros) < quarter:
+        return None
+    return dense[0], [0 if i in zeros[:quarter] else code for i, code in enumerate(dense[1])]
+
+
+def squared_error(
+    values: Sequence[Value], block: Block, bits: tuple[int, int] = DENSE_BITS
+) -> float:
+    """Sum of squared errors in float64, in index order; NaN where a value saturates."""
+    total = 0.0
+    for index, (value, code) in enumerate(zip(values, block[1], strict=True)):
+        if isinstance(value, Special) or abs(value) >= power(128):
+            return float("nan")
+        decoded = decode_value(block[0], code, bits[index % 2])
+        total += (float(value) - float(decoded)) ** 2
+    return total
 
 
 def shared_exponent(values: Sequence[Value]) -> int:
@@ -131,15 +194,30 @@ def shared_exponent(values: Sequence[Value]) -> int:
     return min(max(floor_log2(amax) + 128, 0), 255)
 
 
-def encode_value(value: Value, step: Fraction, rounding: str) -> int:
-    """Code of one value: the sign of numbers below zero, and |x| / step rounded, at most 31."""
+def encode_value(
+    value: Value, scale: Fraction, n: int, rounding: str, word: int = 0, bits: int = 0
+) -> int:
+    """Code of one value: the sign of numbers below zero, and a magnitude of n bits.
+
+    That is (2^n - 1) |x| / scale rounded, at most 2^n - 1; `word` of so many `bits` is the random
+    integer of stochastic rounding.
+    """
+    largest = 2**n - 1
     if isinstance(value, Special):
-        return {Special.NAN: 0, Special.INFINITY: 31, Special.NEGATIVE_INFINITY: 63}[value]
+        return {
+            Special.NAN: 0,
+            Special.INFINITY: largest,
+            Special.NEGATIVE_INFINITY: 2**n + largest,
+        }[value]
     if value == 0:
         return 0
-    sign = 32 if value < 0 else 0
-    steps = abs(value) / step
-    return sign | min(floor(steps) if rounding == "toward_zero" else round(steps), 31)
+    sign = 2**n if value < 0 else 0
+    steps = largest * abs(value) / scale
+    if rounding == "stochastic":
+        magnitude = (floor(steps * 2**bits) + word) // 2**bits
+    else:
+        magnitude = floor(steps) if rounding == "toward_zero" else round(steps)
+    return sign | min(magnitude, largest)
 
 
 def encode_vector(values: Sequence[Value], block_size: int, rounding: str) -> list[Block]:
@@ -151,29 +229,41 @@ def encode_vector(values: Sequence[Value], block_size: int, rounding: str) -> li
     ]
 
 
-def decode_value(exponent: int, code: int) -> Fraction:
-    """(-1)^sign * m / 31 * 2^(E - 127)."""
-    return Fraction(signed_magnitude(code), 31) * power(exponent - 127)
+def decode_value(exponent: int, code: int, n: int = 5) -> Fraction:
+    """(-1)^sign * m / (2^n - 1) * 2^(E - 127)."""
+    return Fraction(signed_magnitude(code, n), 2**n - 1) * power(exponent - 127)
 
 
-def decode_bits(exponent: int, code: int, fmt: Format) -> int:
-    """Bit pattern of a decoded value: rounded once, saturated, and -0.0 for code 0x20."""
-    sign = fmt.sign if code & 32 else 0
-    return sign | round_to_float(decode_value(exponent, code), fmt, saturate=True)
+def decode_bits(exponent: int, code: int, fmt: Format, n: int = 5) -> int:
+    """Bit pattern of a decoded value: rounded once, saturated, and -0.0 for a sign alone."""
+    sign = fmt.sign if code & 2**n else 0
+    return sign | round_to_float(decode_value(exponent, code, n), fmt, saturate=True)
 
 
-def signed_magnitude(code: int) -> int:
-    """Magnitude 0 to 31 with the sign of the code; -0 is 0."""
-    return -(code & 31) if code & 32 else code & 31
+def signed_magnitude(code: int, n: int = 5) -> int:
+    """Magnitude of n bits with the sign of the code; -0 is 0."""
+    magnitude = code % 2**n
+    return -magnitude if code & 2**n else magnitude
 
 
-def pack_block(exponent: int, codes: Sequence[int], align: int = 1) -> bytes:
-    """A dense block as bytes: 16 header bits `E << 2`, then six bits a code, zeros to `align`."""
-    number, position = exponent << 2, 16
-    for code in codes:
-        for bit in range(6):
-            number |= (code >> bit & 1) << position
-            position += 1
+def pack_block(exponent: int, codes: Sequence[int], align: int = 1, mode: int = 0) -> bytes:
+    """A block as bytes: 16 header bits `E << 2 | mode`, the payload, and zeros to `align`.
+
+    The payload is six bits a code; of a sparse block a bit for each value that says whether it is
+    stored, then the codes of those that are; of a high-precision block seven bits and five in turn.
+    """
+    fields = [(exponent << 2 | mode, 16)]
+    if mode == 1:
+        dropped = [index for index, code in enumerate(codes) if code % 32 == 0][: len(codes) // 4]
+        fields += [(int(index not in dropped), 1) for index in range(len(codes))]
+        fields += [(code, 6) for index, code in enumerate(codes) if index not in dropped]
+    else:
+        widths = (7, 5) if mode == 2 else (6, 6)
+        fields += [(code, widths[index % 2]) for index, code in enumerate(codes)]
+    number = position = 0
+    for value, width in fields:
+        number |= value << position
+        position += width
     length = -(-position // 8)
     return number.to_bytes(-(-length // align) * align, "little")
 

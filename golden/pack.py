@@ -1,32 +1,40 @@
-"""The packed byte layout of blocks: a 16-bit header, then the codes from bit 0 up."""
+"""The packed byte layout of blocks: a 16-bit header, then the payload from bit 0 up."""
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_blocks
+from axs6.golden.blocks import Blocks, check_blocks, sparse_values
 from axs6.golden.spec import (
-    CODE_BITS,
     EXPONENT_MAX,
     HEADER_BITS,
     MODE_BITS,
     Mode,
     check_block_size,
+    code_formats,
+    dropped_values,
+    payload_bits,
 )
 
 HEADER_BYTES = HEADER_BITS // 8
+MODE_MASK = (1 << MODE_BITS) - 1
 GROUP = 4
-"""Four codes of six bits fill three bytes."""
+"""Four codes have 24 bits in every mode: they fill three bytes."""
 
 
-def packed_bytes(block_size: int, align: int = 1) -> int:
-    """Bytes of a dense block: 8 for B = 8, 14 for 16, 26 for 32, rounded up to `align`.
+def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> int:
+    """Bytes of a block: 26 for 32 values, 24 if it is sparse; rounded up to `align`.
+
+    Blocks of 16 take 14 bytes or 13, blocks of 8 take 8; high-precision blocks as many as dense
+    ones.
 
     Raises:
         ValueError: an unknown block size, or an alignment that is not a positive integer.
     """
     if not isinstance(align, int) or align < 1:
         raise ValueError(f"align must be a positive number of bytes, not {align!r}")
-    used = HEADER_BYTES + check_block_size(block_size) * CODE_BITS // 8
+    used = HEADER_BYTES + -(-payload_bits(check_block_size(block_size), mode) // 8)
     return -(-used // align) * align
 
 
@@ -34,28 +42,75 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     """Blocks as bytes, in index order.
 
     Args:
-        blocks: any number of blocks.
+        blocks: any number of blocks, of any modes.
         align: pads each block with zeros to a multiple of this many bytes.
 
     Raises:
         ValueError: `align` is not a positive integer.
 
-    Source: AXS-6 specification, sections 3 and 11; docs/format.md.
+    Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.
     """
     check_blocks("blocks", blocks)
     size = blocks.block_size
-    stride = packed_bytes(size, align)
-    codes = blocks.codes.reshape(-1, size // GROUP, GROUP)
-    out = np.zeros((len(codes), stride), np.uint8)
-    header = blocks.exponents.ravel().astype(np.uint16) << MODE_BITS | blocks.modes.ravel()
-    out[:, 0] = header & 0xFF
-    out[:, 1] = header >> 8
-    payload = np.empty((len(codes), size // GROUP, 3), np.uint8)
-    payload[..., 0] = codes[..., 0] | codes[..., 1] << 6
-    payload[..., 1] = codes[..., 1] >> 2 | codes[..., 2] << 4
-    payload[..., 2] = codes[..., 2] >> 4 | codes[..., 3] << 2
-    out[:, HEADER_BYTES : packed_bytes(size)] = payload.reshape(len(codes), size // GROUP * 3)
+    codes, modes = blocks.codes.reshape(-1, size), blocks.modes.ravel()
+    header = blocks.exponents.ravel().astype(np.uint16) << MODE_BITS | modes
+    strides = _strides(size, align)[modes]
+    starts = np.cumsum(strides) - strides
+    out = np.zeros(int(strides.sum()), np.uint8)
+    for mode, rows in _rows_by_mode(modes):
+        packed = np.zeros((len(codes[rows]), packed_bytes(size, align, mode)), np.uint8)
+        packed[:, 0] = header[rows] & 0xFF
+        packed[:, 1] = header[rows] >> 8
+        payload = _payload(codes[rows], mode)
+        packed[:, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
+        if isinstance(rows, slice):
+            return packed.tobytes()
+        out[starts[rows][:, None] + np.arange(packed.shape[1])] = packed
     return out.tobytes()
+
+
+def _strides(size: int, align: int) -> NDArray[np.int64]:
+    """Bytes of a block by its mode."""
+    return np.array([packed_bytes(size, align, mode) for mode in Mode], np.int64)
+
+
+def _rows_by_mode(
+    modes: NDArray[np.uint8],
+) -> Iterator[tuple[Mode, slice | NDArray[np.intp]]]:
+    """Each mode that occurs and its blocks: a slice of them all where there is one mode."""
+    for mode in Mode:
+        here = modes == mode
+        if here.all():
+            yield mode, slice(None)
+            return
+        if here.any():
+            yield mode, np.flatnonzero(here)
+
+
+def _payload(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
+    """Payloads (n, bytes) of blocks of codes (n, B)."""
+    if mode is not Mode.SPARSE:
+        return _pack_codes(codes, mode)
+    size = codes.shape[1]
+    dropped, _ = sparse_values(codes)
+    kept = codes[~dropped].reshape(len(codes), size - dropped_values(size))
+    mask = np.packbits(~dropped, axis=1, bitorder="little")
+    return np.concatenate([mask, _pack_codes(kept, mode)], axis=1)
+
+
+def _pack_codes(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
+    """Codes (n, count) as bytes (n, ceil(count * 6 / 8))."""
+    even, odd = (code.width for code in code_formats(mode))
+    count = codes.shape[1]
+    if count % GROUP:
+        codes = np.pad(codes, ((0, 0), (0, -count % GROUP)))
+    groups = codes.reshape(len(codes), codes.shape[1] // GROUP, GROUP)
+    c0, c1, c2, c3 = (groups[..., k] for k in range(GROUP))
+    packed = np.empty((*groups.shape[:2], 3), np.uint8)
+    packed[..., 0] = c0 | c1 << even
+    packed[..., 1] = c1 >> 8 - even | c2 << even + odd - 8
+    packed[..., 2] = c2 >> 16 - even - odd | c3 << 2 * even + odd - 16
+    return packed.reshape(len(codes), packed.shape[1] * 3)[:, : -(-count * (even + odd) // 16)]
 
 
 def unpack(
@@ -72,38 +127,107 @@ def unpack(
         block_size, align: as they were in `pack`.
 
     Raises:
-        ValueError: the length does not fit `shape`, or a block (named by its number) has header
-            or padding bits that are not zero, or a mode other than dense.
+        ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
+            by its number) has header or padding bits that are not zero, the reserved mode, or a
+            mask of a sparse block that does not leave out a quarter of the values.
     """
-    stride = packed_bytes(block_size, align)
+    strides = _strides(block_size, align)
     shape = _check_shape(shape)
     per_row = -(-shape[-1] // block_size)
     count = int(np.prod(shape[:-1], dtype=object)) * per_row
-    if len(data) != count * stride:
-        raise ValueError(
-            f"data must be {count} blocks of {stride} bytes for shape {shape}, "
-            f"{count * stride} bytes, not {len(data)}"
-        )
-    raw = np.frombuffer(data, np.uint8).reshape(count, stride)
-    header = raw[:, 0] | raw[:, 1].astype(np.uint16) << 8
+    raw = np.frombuffer(data, np.uint8)
+    starts = _starts(raw, count, strides, shape)
+    low = raw[starts]
+    header = low | raw[starts + 1].astype(np.uint16) << 8
     _check_rows(header >> (HEADER_BITS - 6), "header bits 10 to 15 must be zero")
-    _check_rows(header & ((1 << MODE_BITS) - 1), f"mode must be {int(Mode.DENSE)} (dense)")
-    _check_rows(raw[:, packed_bytes(block_size) :], "padding must be zero")
-    used = raw[:, HEADER_BYTES : packed_bytes(block_size)]
-    payload = used.reshape(count, block_size // GROUP, 3)
-    codes = np.empty((count, block_size // GROUP, GROUP), np.uint8)
-    codes[..., 0] = payload[..., 0]
-    codes[..., 1] = payload[..., 0] >> 6 | payload[..., 1] << 2
-    codes[..., 2] = payload[..., 1] >> 4 | payload[..., 2] << 4
-    codes[..., 3] = payload[..., 2] >> 2
-    codes &= (1 << CODE_BITS) - 1
+    modes = low & np.uint8(MODE_MASK)
+    codes = np.empty((count, block_size), np.uint8)
+    for mode, rows in _rows_by_mode(modes):
+        length = int(strides[mode])
+        if isinstance(rows, slice):
+            packed = raw.reshape(count, length)
+        else:
+            packed = raw[starts[rows][:, None] + np.arange(length)]
+        numbers = np.arange(count)[rows]
+        codes[rows] = _unpack_payload(packed[:, HEADER_BYTES:], block_size, mode, numbers)
     leading = (*shape[:-1], per_row)
     return Blocks(
         exponents=(header >> MODE_BITS & EXPONENT_MAX).astype(np.uint8).reshape(leading),
-        modes=np.zeros(leading, np.uint8),
+        modes=modes.reshape(leading),
         codes=codes.reshape(*leading, block_size),
         shape=shape,
     )
+
+
+def _starts(
+    raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64], shape: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Where each block starts; all of them but sparse ones have one length."""
+    dense = int(strides[Mode.DENSE])
+    if strides[Mode.SPARSE] == dense or len(raw) == count * dense:
+        starts = np.arange(count) * dense
+        end = count * dense
+    else:
+        data, lengths, end = raw.tobytes(), strides.tolist(), 0
+        found = []
+        for _ in range(count):
+            if end + HEADER_BYTES > len(data):
+                raise ValueError(
+                    f"data must be {count} blocks for shape {shape}, but its {len(data)} bytes "
+                    f"end in block {len(found)}"
+                )
+            found.append(end)
+            end += lengths[data[end] & MODE_MASK]
+        starts = np.array(found, np.int64)
+    if len(raw) != end:
+        raise ValueError(
+            f"data must be {count} blocks, {end} bytes, for shape {shape}, not {len(raw)}"
+        )
+    reserved = np.flatnonzero(raw[starts] & MODE_MASK == Mode.RESERVED)
+    if reserved.size:
+        raise ValueError(f"block {int(reserved[0])}: mode {int(Mode.RESERVED)} is reserved")
+    return starts
+
+
+def _unpack_payload(
+    packed: NDArray[np.uint8], size: int, mode: Mode, numbers: NDArray[np.intp]
+) -> NDArray[np.uint8]:
+    """Codes (n, B) of payloads with their padding; `numbers` are those of the blocks."""
+    bits = payload_bits(size, mode)
+    used = -(-bits // 8)
+    _check_rows(packed[:, used:], "padding must be zero", numbers)
+    if bits % 8:
+        _check_rows(packed[:, used - 1] >> bits % 8, "padding must be zero", numbers)
+    if mode is not Mode.SPARSE:
+        return _unpack_codes(packed[:, :used], size, mode)
+    mask = np.unpackbits(packed[:, : size // 8], axis=1, bitorder="little").astype(bool)
+    stored = size - dropped_values(size)
+    wrong = mask.sum(axis=1) != stored
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"block {int(numbers[first])}: the mask of a sparse block must have {stored} ones, "
+            f"not {int(mask[first].sum())}"
+        )
+    codes = np.zeros((len(packed), size), np.uint8)
+    codes[mask] = _unpack_codes(packed[:, size // 8 : used], stored, mode).ravel()
+    return codes
+
+
+def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[np.uint8]:
+    """Codes (n, count) of their bytes."""
+    even, odd = (code.width for code in code_formats(mode))
+    if packed.shape[1] % 3:
+        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 3)))
+    groups = packed.reshape(len(packed), packed.shape[1] // 3, 3)
+    b0, b1, b2 = (groups[..., k] for k in range(3))
+    codes = np.empty((*groups.shape[:2], GROUP), np.uint8)
+    codes[..., 0] = b0
+    codes[..., 1] = b0 >> even | b1 << 8 - even
+    codes[..., 2] = b1 >> even + odd - 8 | b2 << 16 - even - odd
+    codes[..., 3] = b2 >> 2 * even + odd - 16
+    codes &= np.array([(1 << even) - 1, (1 << odd) - 1] * 2, np.uint8)
+    return codes.reshape(len(packed), codes.shape[1] * GROUP)[:, :count]
 
 
 def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -113,11 +237,14 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(n) for n in checked)
 
 
-def _check_rows(values: NDArray[np.generic], rule: str) -> None:
-    """Raise the error for the first block with a value that is not zero."""
+def _check_rows(
+    values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp] | None = None
+) -> None:
+    """Raise the error for the first block, of these numbers, with a value that is not zero."""
     bad = values.any(axis=tuple(range(1, values.ndim)))
     if bad.any():
-        block = int(np.flatnonzero(bad)[0])
-        found = values[block].reshape(-1)
+        row = int(np.flatnonzero(bad)[0])
+        found = values[row].reshape(-1)
         shown = int(found[0]) if found.size == 1 else bytes(found.astype(np.uint8)).hex()
+        block = row if numbers is None else int(numbers[row])
         raise ValueError(f"block {block}: {rule}, not {shown}")

@@ -31,12 +31,76 @@ class Mode(IntEnum):
     HIGH_PRECISION = 2
     RESERVED = 3
 
+    @property
+    def label(self) -> str:
+        """Its name in parameters and on the command line."""
+        return self.name.lower()
+
+
+AUTO: Final = "auto"
+"""In place of a mode: the one that takes the fewest bytes, then the one with the least error."""
+
+
+@dataclass(frozen=True)
+class CodeFormat:
+    """A code: a sign above a magnitude m, whose value is m / (2^n - 1) of the block's scale.
+
+    Args:
+        magnitude_bits: width n of the magnitude.
+    """
+
+    magnitude_bits: int
+
+    @property
+    def width(self) -> int:
+        """Bits of a code."""
+        return self.magnitude_bits + 1
+
+    @property
+    def largest(self) -> int:
+        """Largest magnitude, of value 1."""
+        return (1 << self.magnitude_bits) - 1
+
+    @property
+    def sign_bit(self) -> int:
+        """The code of -0."""
+        return 1 << self.magnitude_bits
+
+
+DENSE_CODE: Final = CodeFormat(MAGNITUDE_BITS)
+HIGH_CODE: Final = CodeFormat(6)
+LOW_CODE: Final = CodeFormat(4)
+"""Codes of a high-precision block at even indices, and at odd ones."""
+
+
+def code_formats(mode: Mode) -> tuple[CodeFormat, CodeFormat]:
+    """Formats of the codes at even and at odd indices of a block."""
+    return (HIGH_CODE, LOW_CODE) if mode is Mode.HIGH_PRECISION else (DENSE_CODE, DENSE_CODE)
+
+
+def dropped_values(block_size: int) -> int:
+    """Values of a sparse block that are not stored: the first so many whose magnitude is 0."""
+    return block_size // 4
+
+
+def payload_bits(block_size: int, mode: Mode) -> int:
+    """Bits of a block after the header."""
+    if mode is Mode.SPARSE:
+        return block_size + (block_size - dropped_values(block_size)) * CODE_BITS
+    return block_size // 2 * sum(code.width for code in code_formats(mode))
+
+
+RANDOM_BITS: Final = 16
+RANDOM_BITS_MAX: Final = 32
+"""Random bits that stochastic rounding takes for each value: the default, and the most."""
+
 
 class Rounding(StrEnum):
     """How a magnitude that falls between two codes is chosen."""
 
     NEAREST = "nearest"
     TOWARD_ZERO = "toward_zero"
+    STOCHASTIC = "stochastic"
 
 
 class Accumulate(StrEnum):
@@ -117,3 +181,22 @@ def check_rounding(rounding: str) -> Rounding:
     except ValueError:
         known = ", ".join(Rounding)
         raise ValueError(f"rounding must be one of {known}, not {rounding!r}") from None
+
+
+def check_mode(mode: str) -> Mode | None:
+    """Return the mode of a name, None for "auto", or raise ValueError naming the known ones."""
+    if mode == AUTO:
+        return None
+    known = {each.label: each for each in Mode if each is not Mode.RESERVED}
+    if mode not in known:
+        raise ValueError(f"mode must be one of {', '.join(known)}, {AUTO}, not {mode!r}")
+    return known[mode]
+
+
+def check_random_bits(bits: int) -> int:
+    """Return `bits`, or raise ValueError unless it is an integer from 1 to 32."""
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= RANDOM_BITS_MAX:
+        raise ValueError(
+            f"random_bits must be an integer from 1 to {RANDOM_BITS_MAX}, not {bits!r}"
+        )
+    return bits

@@ -7,6 +7,8 @@ a time in fractions and shares no code with it. The inputs, in `axs6.golden.case
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,9 +20,20 @@ from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
 from axs6.golden.pack import pack, unpack
-from axs6.golden.spec import BLOCK_SIZES, Accumulate, Rounding
+from axs6.golden.spec import (
+    AUTO,
+    BLOCK_SIZES,
+    RANDOM_BITS_MAX,
+    Accumulate,
+    Mode,
+    Rounding,
+    code_formats,
+)
 
 OUTPUTS = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
+DETERMINISTIC = (Rounding.NEAREST, Rounding.TOWARD_ZERO)
+MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
+"""Modes beside dense."""
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
 """Rows of a, rows of b, and K of the matrix products compared."""
 
@@ -162,13 +175,88 @@ def _compare_encode(
     model: Model, kind: cases.Kind, patterns: cases.Patterns, **options: str
 ) -> Iterator[Comparison]:
     size = patterns.shape[1]
-    rows = patterns.tolist()
-    values = [[kind.value(pattern) for pattern in row] for row in rows]
-    for rounding in Rounding:
+    rows, values = patterns.tolist(), _values(kind, patterns)
+    for rounding in DETERMINISTIC:
         got = model.encode(kind.array(patterns), size, rounding, **options)
         what = f"encode {kind.name}, {rounding}, block"
         for row, value, block in zip(rows, values, _as_exact(got), strict=True):
             yield Comparison(what, row, block, exact.encode_block(value, rounding))
+
+
+def _values(kind: cases.Kind, patterns: cases.Patterns) -> list[list[exact.Value]]:
+    return [[kind.value(pattern) for pattern in row] for row in patterns.tolist()]
+
+
+def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Sparse, high-precision and chosen modes: special values, thresholds, blocks with zeros."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            given = [
+                cases.special_blocks(kind, size, rng),
+                cases.threshold_blocks(kind, size),
+                cases.blocks_with_zeros(kind, size, max(1, blocks // 8), rng),
+            ]
+            patterns = np.concatenate([part[:: 1 + 16 * len(part) // blocks] for part in given])
+            rows, values = patterns.tolist(), _values(kind, patterns)
+            for rounding in DETERMINISTIC:
+                for mode in MODES:
+                    got = model.encode(
+                        kind.array(patterns), size, rounding, mode, nonfinite="saturate"
+                    )
+                    what = f"encode {kind.name}, {rounding}, {mode}, block"
+                    answers = zip(got.modes.ravel().tolist(), _as_exact(got), strict=True)
+                    for row, value, answer in zip(rows, values, answers, strict=True):
+                        by_definition = exact.encode_in_mode(value, rounding, mode)
+                        yield Comparison(what, row, answer, by_definition)
+
+
+def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Stochastic rounding by random words, and by those next to the one that rounds up."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            patterns = cases.random_blocks(kind, size, max(1, blocks // 8), rng)
+            rows, values = patterns.tolist(), _values(kind, patterns)
+            for bits in (1, 4, 16, RANDOM_BITS_MAX):
+                for mode in (Mode.DENSE, Mode.HIGH_PRECISION):
+                    words = _deciding_words(values, bits, mode, rng)
+                    got = model.encode(
+                        kind.array(patterns), size, Rounding.STOCHASTIC, mode.label,
+                        random=np.array(words, np.uint64), random_bits=bits,
+                    )  # fmt: skip
+                    what = f"encode {kind.name}, {bits} random bits, {mode.label}, block"
+                    widths = _magnitude_bits(mode)
+                    for row, value, word, answer in zip(
+                        rows, values, words, _as_exact(got), strict=True
+                    ):
+                        by_definition = exact.encode_block(
+                            value, Rounding.STOCHASTIC, widths, exact.Random(word, bits)
+                        )
+                        yield Comparison(what, (row, word), answer, by_definition)
+
+
+def _magnitude_bits(mode: Mode) -> tuple[int, int]:
+    even, odd = code_formats(mode)
+    return even.magnitude_bits, odd.magnitude_bits
+
+
+def _deciding_words(
+    values: list[list[exact.Value]], bits: int, mode: Mode, rng: np.random.Generator
+) -> list[list[int]]:
+    """For each value 0, the largest word, the least that rounds up, that less one, or any."""
+    largest = [(1 << n) - 1 for n in _magnitude_bits(mode)]
+    words = []
+    for row in values:
+        scale = exact.power(exact.shared_exponent(row) - 127)
+        chosen = []
+        for index, value in enumerate(row):
+            assert not isinstance(value, exact.Special)
+            part = int(largest[index % 2] * abs(value) / scale * 2**bits) % 2**bits
+            least = (2**bits - part) % 2**bits
+            any_word = int(rng.integers(0, 1 << bits))
+            options = [0, 2**bits - 1, least, max(least - 1, 0), any_word]
+            chosen.append(options[int(rng.integers(len(options)))])
+        words.append(chosen)
+    return words
 
 
 def _as_exact(blocks: Blocks) -> list[exact.Block]:
@@ -178,12 +266,11 @@ def _as_exact(blocks: Blocks) -> list[exact.Block]:
 
 
 def _as_blocks(
-    exponents: NDArray[np.uint8], codes: NDArray[np.uint8], columns: int | None = None
+    exponents: NDArray[np.uint8], codes: NDArray[np.uint8], mode: Mode = Mode.DENSE
 ) -> Blocks:
-    """Blocks of exponents (..., n) and codes (..., n, B) that hold `columns` values a row."""
-    per_row = codes.shape[-2] * codes.shape[-1] if columns is None else columns
-    shape = (*exponents.shape[:-1], per_row)
-    return Blocks(exponents, np.zeros_like(exponents), codes, shape)
+    """Blocks of one mode of exponents (..., n) and codes (..., n, B)."""
+    shape = (*exponents.shape[:-1], codes.shape[-2] * codes.shape[-1])
+    return Blocks(exponents, np.full_like(exponents, mode), codes, shape)
 
 
 def decode_all(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
@@ -200,20 +287,45 @@ def decode_all(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[
                 yield Comparison(f"decode to {name}, code", pair, answer, by_definition)
 
 
+def decode_precise(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Every code of high-precision blocks at every exponent, in every output format."""
+    for name, fmt in OUTPUTS:
+        unsigned = f"u{(fmt.exponent_bits + fmt.fraction_bits + 1) // 8}"
+        for size in BLOCK_SIZES:
+            exponents = np.repeat(np.arange(256, dtype=np.uint8), 256 // size)
+            codes = np.empty((len(exponents), size), np.uint8)
+            codes[:, ::2] = np.resize(np.arange(128, dtype=np.uint8), codes[:, ::2].shape)
+            codes[:, 1::2] = np.resize(np.arange(32, dtype=np.uint8), codes[:, 1::2].shape)
+            array = _as_blocks(exponents, codes, mode=Mode.HIGH_PRECISION)
+            got = model.decode(array, name).view(unsigned).reshape(codes.shape).tolist()
+            for exponent, row, answers in zip(exponents.tolist(), codes.tolist(), got, strict=True):
+                for index, (code, answer) in enumerate(zip(row, answers, strict=True)):
+                    n = _magnitude_bits(Mode.HIGH_PRECISION)[index % 2]
+                    by_definition = _decoded(exponent, code, fmt, n)
+                    what = f"decode to {name}, {n} magnitude bits, code"
+                    yield Comparison(what, (exponent, code), answer, by_definition)
+
+
+_decoded = cache(exact.decode_bits)
+
+
 def pack_bytes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
-    """Bytes of blocks, and blocks from bytes, packed tightly and aligned."""
+    """Bytes of blocks of all modes, and blocks from bytes, packed tightly and aligned."""
     for size in BLOCK_SIZES:
-        exponents, codes = cases.random_codes(size, blocks, rng)
-        given = list(zip(exponents.tolist(), codes.tolist(), strict=True))
-        array = _as_blocks(exponents, codes)
+        exponents, modes, codes = cases.random_codes_in_modes(size, blocks, rng)
+        given = list(zip(modes.tolist(), exponents.tolist(), codes.tolist(), strict=True))
+        array = Blocks(exponents, modes, codes, (codes.size,))
         for align in (1, 32):
-            packed = [exact.pack_block(*block, align) for block in given]
+            packed = [exact.pack_block(e, c, align, mode) for mode, e, c in given]
             data = model.pack(array, align)
-            stride = len(packed[0])
-            pieces = [data[i : i + stride] for i in range(0, len(data), stride)]
+            ends = np.cumsum([len(piece) for piece in packed]).tolist()
+            pieces = [data[a:b] for a, b in pairwise([0, *ends])]
             for block, piece, by_definition in zip(given, pieces, packed, strict=True):
                 yield Comparison(f"pack align={align}, block", block, piece, by_definition)
-            back = _as_exact(model.unpack(b"".join(packed), array.shape, size, align))
+            got = model.unpack(b"".join(packed), array.shape, size, align)
+            back = [
+                (mode, *rest) for mode, rest in zip(got.modes.tolist(), _as_exact(got), strict=True)
+            ]
             for block, piece, answer in zip(given, packed, back, strict=True):
                 yield Comparison(f"unpack align={align}, bytes", piece, answer, block)
 
@@ -291,7 +403,10 @@ CHECKS: Final[dict[str, Callable[[Model, np.random.Generator, int], Iterator[Com
     "encode: special values": encode_special,
     "encode: rounding thresholds": encode_thresholds,
     "encode: random blocks": encode_random,
+    "encode: block modes": encode_modes,
+    "encode: stochastic rounding": encode_stochastic,
     "decode: every code": decode_all,
+    "decode: high-precision codes": decode_precise,
     "pack and unpack": pack_bytes,
     "block dot product": block_dots,
     "accumulate: fp32 and exact": accumulations,

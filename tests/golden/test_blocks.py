@@ -63,16 +63,37 @@ def test_block_size():
         Blocks(**fields(codes=np.zeros((2, 3, 12), np.uint8)))
 
 
-def test_codes_have_six_bits():
-    codes = np.zeros((2, 3, 8), np.uint8)
-    codes[1, 2, 7] = 64
-    with pytest.raises(ValueError, match=r"^codes must be below 64, not 64$"):
-        Blocks(**fields(codes=codes))
+@pytest.mark.parametrize(
+    ("mode", "index", "code", "name"),
+    [
+        (0, 7, 64, "dense"),
+        (1, 2, 64, "sparse"),
+        (2, 6, 128, "high_precision"),
+        (2, 7, 32, "high_precision"),
+    ],
+)
+def test_codes_have_the_width_of_their_mode(mode, index, code, name):
+    modes, codes = np.zeros((2, 3), np.uint8), np.zeros((2, 3, 8), np.uint8)
+    modes[1, 2], codes[1, 2, index] = mode, code
+    with pytest.raises(ValueError, match=f"^block 5: {code} is not a {name} code$"):
+        Blocks(**fields(modes=modes, codes=codes))
+    codes[1, 2, index] = code - 1
+    Blocks(**fields(modes=modes, codes=codes))
 
 
-def test_modes_are_dense():
+def test_the_reserved_mode():
     modes = np.zeros((2, 3), np.uint8)
-    modes[1, 1] = 2
-    message = r"^block 4 has mode 2; only mode 0 \(dense\) is supported$"
-    with pytest.raises(ValueError, match=message):
+    modes[1, 1] = 3
+    with pytest.raises(ValueError, match=r"^block 4: mode 3 is reserved$"):
         Blocks(**fields(modes=modes))
+
+
+def test_a_sparse_block_has_zeros():
+    modes, codes = np.ones((2, 3), np.uint8), np.zeros((2, 3, 8), np.uint8)
+    codes[0, 1, :7] = 1
+    with pytest.raises(ValueError, match=r"^block 1: a sparse block needs B/4 magnitudes of 0$"):
+        Blocks(**fields(modes=modes, codes=codes))
+    codes[0, 1, 1:3] = 0, 32
+    message = "^block 1: a sparse block does not store code 32, so it must be 0$"
+    with pytest.raises(ValueError, match=message):
+        Blocks(**fields(modes=modes, codes=codes))

@@ -243,9 +243,94 @@ def test_block_size(size):
 
 
 def test_rounding():
-    message = "^rounding must be one of nearest, toward_zero, not 'up'$"
+    message = "^rounding must be one of nearest, toward_zero, stochastic, not 'up'$"
     with pytest.raises(ValueError, match=message):
         encode(np.zeros(8, np.float32), rounding="up")
+
+
+def test_mode():
+    message = "^mode must be one of dense, sparse, high_precision, auto, not 'reserved'$"
+    with pytest.raises(ValueError, match=message):
+        encode(np.zeros(8, np.float32), mode="reserved")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounding": "stochastic"}, "needs random, an integer for each value$"),
+        ({"random": np.zeros(8, int)}, "^random is for rounding \"stochastic\", not 'nearest'$"),
+        (
+            {"rounding": "stochastic", "random": np.zeros(7, int)},
+            r"^random must have the shape of the values \(8,\), not \(7,\)$",
+        ),
+        (
+            {"rounding": "stochastic", "random": np.full(8, 16), "random_bits": 4},
+            r"^random must be from 0 to 2\^4 - 1: element \(0,\) is 16$",
+        ),
+        (
+            {"rounding": "stochastic", "random": -np.arange(8)},
+            r"^random must be from 0 to 2\^16 - 1: element \(1,\) is -1$",
+        ),
+        ({"random_bits": 0}, "^random_bits must be an integer from 1 to 32, not 0$"),
+        ({"random_bits": 33}, "^random_bits must be an integer from 1 to 32, not 33$"),
+    ],
+)
+def test_random(options, message):
+    with pytest.raises(ValueError, match=message):
+        encode(np.zeros(8, np.float32), 8, **options)
+
+
+def test_random_must_hold_integers():
+    with pytest.raises(TypeError, match=r"^random must hold integers, not float64$"):
+        encode(np.zeros(8, np.float32), 8, "stochastic", random=np.zeros(8))
+
+
+def test_a_sparse_block_drops_the_first_quarter_of_zeros():
+    x = np.array([0, 1, -1e-9, 0, 1, -1e-9, 1, 1], np.float32)
+    blocks = encode(x, 8, mode="sparse")
+    assert blocks.modes.tolist() == [1]
+    # 16/31 of the scale is 1; the third and sixth values round to -0, of which one is stored.
+    assert blocks.codes.tolist() == [[0, 16, 0, 0, 16, 32, 16, 16]]
+    assert np.array_equal(decode(blocks), decode(encode(x, 8)))
+
+
+def test_a_block_with_too_few_zeros_stays_dense():
+    x = np.array([0, 1, 1, 1, 1, 1, 1, 1], np.float32)
+    assert encode(x, 8, mode="sparse").modes.tolist() == [0]
+
+
+def test_high_precision_by_hand():
+    x = np.array([0.5, 0.5, -0.25, 0.25, 0.999, 0.999, -1e-9, 0], np.float32)
+    blocks = encode(x, 8, mode="high_precision")
+    assert blocks.modes.tolist() == [2]
+    # round(63 |x|) with sign 64 at even indices, round(15 |x|) with sign 16 at odd ones.
+    assert blocks.codes.tolist() == [[32, 8, 64 + 16, 4, 63, 15, 64, 0]]
+
+
+def test_auto_takes_what_the_values_ask_for():
+    fine_at_even = np.tile(np.array([1 / 63, 0.9], np.float32), 16)
+    sparse = np.where(np.arange(32) % 4 == 0, 0, fine_at_even).astype(np.float32)
+    coarse_at_odd = np.tile(np.array([0.9, 1 / 31], np.float32), 16)
+    blocks = encode(np.stack([fine_at_even * 0 + 0.5, sparse, coarse_at_odd]), mode="auto")
+    assert blocks.modes.ravel().tolist()[1:] == [1, 0]
+    errors = {
+        mode: float(np.sum((decode(encode(fine_at_even, mode=mode), float) - fine_at_even) ** 2))
+        for mode in ("dense", "high_precision", "auto")
+    }
+    assert errors["auto"] == min(errors.values())
+
+
+def test_stochastic_rounding_has_the_predicted_mean():
+    """Over all words it is floor(31 |x| / scale * 2^R) / 2^R: below the value by less than 2^-R."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(32).astype(np.float32)
+    words = np.arange(256)
+    blocks = encode(
+        np.tile(x, (256, 1)), 32, "stochastic", random=np.tile(words[:, None], 32), random_bits=8
+    )
+    total = (blocks.codes & 31).astype(int).sum(axis=0).ravel()
+    steps = np.abs(x.astype(float)) * 31 / 2.0 ** (int(blocks.exponents[0, 0]) - 127)
+    assert np.array_equal(total, np.floor(steps * 256))
 
 
 def test_nonfinite():

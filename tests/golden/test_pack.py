@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axs6.golden import Blocks, encode, exact, pack, packed_bytes, unpack
+from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
+from axs6.golden.spec import Mode
 
 
 def make_blocks(exponents, codes):
@@ -92,10 +93,19 @@ def test_block_size():
         unpack(bytes(20), (24,), 24)
 
 
-@pytest.mark.parametrize("length", [0, 77, 79, 104])
-def test_length(length):
-    message = "data must be 3 blocks of 26 bytes for shape (3, 32), 78 bytes, not "
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}{length}$"):
+@pytest.mark.parametrize("length", [79, 104])
+def test_too_many_bytes(length):
+    message = f"data must be 3 blocks, 78 bytes, for shape (3, 32), not {length}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        unpack(bytes(length), (3, 32))
+
+
+@pytest.mark.parametrize(("length", "block"), [(0, 0), (1, 0), (27, 1), (52, 2)])
+def test_too_few_bytes(length, block):
+    message = (
+        f"data must be 3 blocks for shape (3, 32), but its {length} bytes end in block {block}"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         unpack(bytes(length), (3, 32))
 
 
@@ -117,11 +127,64 @@ def test_header_bits(byte, found):
         unpack(damaged(DATA, 26 + 1, byte), (3, 32))
 
 
-@pytest.mark.parametrize("mode", [1, 2, 3])
-def test_mode(mode):
-    message = rf"^block 2: mode must be 0 \(dense\), not {mode}$"
+def test_the_reserved_mode():
+    with pytest.raises(ValueError, match=r"^block 2: mode 3 is reserved$"):
+        unpack(damaged(DATA, 52, 3), (3, 32))
+
+
+def test_a_sparse_block_by_hand():
+    # E = 0x81 and mode 1: 0x205; values 1 and 2 are dropped, 0b11111001; then six codes from 1 up.
+    blocks = Blocks(
+        np.array([0x81], np.uint8),
+        np.array([1], np.uint8),
+        np.array([[1, 0, 0, 2, 3, 4, 5, 6]], np.uint8),
+        (8,),
+    )
+    codes = 1 | 2 << 6 | 3 << 12 | 4 << 18 | 5 << 24 | 6 << 30
+    assert pack(blocks).hex() == "0502" + "f9" + codes.to_bytes(5, "little").hex()
+    assert unpack(pack(blocks), (8,), 8).codes.tolist() == blocks.codes.tolist()
+
+
+def test_a_high_precision_block_by_hand():
+    codes = [[127, 0, 1, 31, 64, 16, 3, 4]]
+    blocks = Blocks(
+        np.array([2], np.uint8), np.array([2], np.uint8), np.array(codes, np.uint8), (8,)
+    )
+    pairs = [127, 1 | 31 << 7, 64 | 16 << 7, 3 | 4 << 7]
+    payload = sum(pair << 12 * k for k, pair in enumerate(pairs))
+    assert pack(blocks).hex() == "0a00" + payload.to_bytes(6, "little").hex()
+    assert unpack(pack(blocks), (8,), 8).codes.tolist() == codes
+
+
+@pytest.mark.parametrize("size", [8, 16, 32])
+@pytest.mark.parametrize("align", [1, 32])
+def test_blocks_of_all_modes_keep_their_bytes(size, align):
+    exponents, modes, codes = cases.random_codes_in_modes(size, 500, np.random.default_rng(0))
+    blocks = Blocks(exponents, modes, codes, (codes.size,))
+    data = pack(blocks, align)
+    lengths = {mode: packed_bytes(size, align, Mode(mode)) for mode in range(3)}
+    assert len(data) == sum(lengths[mode] for mode in modes.tolist())
+    back = unpack(data, blocks.shape, size, align)
+    for name in ("exponents", "modes", "codes"):
+        assert np.array_equal(getattr(back, name), getattr(blocks, name))
+    assert pack(back, align) == data
+
+
+SPARSE = pack(encode(np.tile(np.arange(32) % 4 != 0, (3, 1)).astype(np.float32), mode="sparse"))
+
+
+@pytest.mark.parametrize(("mask", "ones"), [(0xFF, 26), (0, 18)])
+def test_a_mask_leaves_out_a_quarter(mask, ones):
+    assert len(SPARSE) == 72
+    message = f"^block 1: the mask of a sparse block must have 24 ones, not {ones}$"
     with pytest.raises(ValueError, match=message):
-        unpack(damaged(DATA, 52, mode), (3, 32))
+        unpack(damaged(SPARSE, 24 + 2, mask), (3, 32))
+
+
+def test_padding_within_a_byte():
+    data = pack(encode(np.zeros((2, 8), np.float32), 8, mode="sparse"))
+    with pytest.raises(ValueError, match=r"^block 1: padding must be zero, not 8$"):
+        unpack(damaged(data, 15, 0x80), (2, 8), 8)
 
 
 def test_padding():

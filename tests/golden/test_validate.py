@@ -7,7 +7,8 @@ import pytest
 from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, matmul, pack, unpack
 from axs6.golden.validate import CHECKS, GOLDEN, Model, validate
 
-SPECIAL, THRESHOLDS, RANDOM, DECODE, PACK, DOT, SUMS, ADD, DIVIDE, MATMUL = CHECKS
+SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
+PACK, DOT, SUMS, ADD, DIVIDE, MATMUL = REST
 
 
 def run(model, name, blocks=20):
@@ -126,6 +127,49 @@ def test_encoding_through_float32_is_caught():
             return encode(x.astype(np.float32) if x.dtype == np.float64 else x, *args, **options)
 
     assert_caught(Model(encode=narrow), THRESHOLDS, "encode float64")
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"mode": "sparse"}, "high_precision, block"),
+        ({"mode": "high_precision"}, "sparse, block"),
+        ({"mode": "auto"}, "sparse, block|high_precision, block"),
+    ],
+)
+def test_a_wrong_mode_is_caught(changed, what):
+    def wrong(x, block_size, rounding, mode, nonfinite="error"):
+        return encode(x, block_size, rounding, **changed, nonfinite=nonfinite)
+
+    assert_caught(Model(encode=wrong), MODES, what)
+
+
+def test_dropping_the_last_zeros_is_caught():
+    def wrong(x, block_size, rounding, mode, nonfinite="error"):
+        blocks = encode(x, block_size, rounding, mode, nonfinite=nonfinite)
+        codes = encode(x[:, ::-1], block_size, rounding, mode, nonfinite=nonfinite).codes
+        sparse = (blocks.modes == 1)[..., None]
+        # What is dropped at the end may have a sign at the front, where it is stored.
+        reversed_codes = codes.reshape(len(x), -1)[:, ::-1].reshape(blocks.codes.shape)
+        object.__setattr__(blocks, "codes", np.where(sparse, reversed_codes, blocks.codes))
+        return blocks
+
+    assert_caught(Model(encode=wrong), MODES, "sparse, block")
+
+
+def test_rounding_up_one_word_late_is_caught():
+    def wrong(x, *args, random, random_bits):
+        less = np.where(random > 0, random - np.uint64(1), random)
+        return encode(x, *args, random=less, random_bits=random_bits)
+
+    assert_caught(Model(encode=wrong), STOCHASTIC, "encode float32, 1 random bits")
+
+
+def test_a_wrong_decoder_of_high_precision_is_caught():
+    def wrong(blocks, dtype):
+        return decode(replace(blocks, exponents=np.maximum(blocks.exponents, 1)), dtype)
+
+    assert_caught(Model(decode=wrong), PRECISE, "decode to float32, 6 magnitude bits")
 
 
 def test_wrong_decoder_is_caught():
