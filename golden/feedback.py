@@ -1,0 +1,46 @@
+"""Encoding with error feedback: what rounding takes from a value is added to the next one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from axs6.golden.blocks import Blocks
+from axs6.golden.decode import decode
+from axs6.golden.encode import encode
+
+
+def encode_with_feedback(
+    x: ArrayLike, error: ArrayLike, block_size: int = 32, **options: Any
+) -> tuple[Blocks, NDArray[np.float32]]:
+    """Encode values to which the error of the last encoding is added.
+
+    c = fp32(x + error) is encoded, and fp32(c - decode(c)) is the new error; each is one IEEE
+    operation, rounded to nearest even, subnormals kept.
+
+    Args:
+        x: float32 values of shape (..., K).
+        error: what the last call returned, or zeros; of the dtype and shape of `x`.
+        block_size, options: as in `axs6.encode`. With `nonfinite="saturate"` a c that is not
+            finite leaves the error +0.
+
+    Returns:
+        The blocks, and the new error: float32 of the shape of `x`.
+
+    Raises:
+        TypeError: `x` or `error` is not float32.
+        ValueError: the shapes differ, c is not finite, or as `axs6.encode`.
+
+    Source: AXS-6 specification, section 8; docs/format.md.
+    """
+    values, last = np.asarray(x), np.asarray(error)
+    for name, array in (("x", values), ("error", last)):
+        if array.dtype != np.float32:
+            raise TypeError(f"{name} must be float32, not {array.dtype}")
+    if values.shape != last.shape:
+        raise ValueError(f"error must have the shape of x {values.shape}, not {last.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        corrected = values + last
+        blocks = encode(corrected, block_size, **options)
+        left = corrected - decode(blocks)
+    return blocks, np.where(np.isfinite(corrected), left, np.float32(0))
