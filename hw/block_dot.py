@@ -19,6 +19,7 @@ from axs6.golden.spec import (
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.rtlil import add_lanes
 
 LEVELS_A_STEP = 3
 """Levels of the tree between two places for registers."""
@@ -101,7 +102,7 @@ class SumPlan:
     """
 
     def __init__(self, block: int) -> None:
-        lane = [bit.level + 1 for _, bit in multiplier.bits]
+        lane = [max(bit.level, multiplier.half) + 1 for _, bit in multiplier.bits]
         self.tree = tree = Tree([*lane, 1] * block)
         self.level = multiplier.level + 1
         size = len(lane) + 1
@@ -177,20 +178,17 @@ class PartialProducts(Step):
     """`PartialLane` for each pair of codes, and the sum of the exponents."""
 
     def __init__(self, block: int) -> None:
-        self._lanes = [PartialLane() for _ in range(block)]
-        super().__init__(pair_layout(block), products_layout(block), levels=self._lanes[0].levels)
+        super().__init__(pair_layout(block), products_layout(block), levels=PartialLane().levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.a.exponent + self.i.b.exponent)
-        for index, lane in enumerate(self._lanes):
-            m.submodules[f"lane{index}"] = lane
-            m.d.comb += [
-                lane.i.a.eq(self.i.a.codes[index]),
-                lane.i.b.eq(self.i.b.codes[index]),
-                self.o.products[index].eq(lane.o),
-            ]
+        lanes = (
+            {"i": Cat(a, b), "o": product}
+            for a, b, product in zip(self.i.a.codes, self.i.b.codes, self.o.products, strict=True)
+        )
+        add_lanes(m, platform, PartialLane, lanes)
         return m
 
 
@@ -205,11 +203,15 @@ class Products(TreeStep):
         """Instantiate the lanes and build the adders."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.exponent)
-        bits: list[Value] = []
-        for index, product in enumerate(self.i.products):
-            lane = m.submodules[f"lane{index}"] = ProductLane()
-            m.d.comb += lane.i.eq(product)
-            bits += [*lane.bits, product.sign]
+        products = self.i.products
+        inverted = Signal(data.ArrayLayout(len(multiplier.bits), len(products)))
+        lanes = ({"i": i, "bits": bits} for i, bits in zip(products, inverted, strict=True))
+        add_lanes(m, platform, ProductLane, lanes)
+        bits = [
+            bit
+            for lane, product in zip(inverted, products, strict=True)
+            for bit in (*lane, product.sign)
+        ]
         self.compress(m, dict(enumerate(bits)), 0)
         return m
 
