@@ -94,8 +94,9 @@ class SumPlan:
 
     Input nodes are the bits of lane 0, its sign, the bits of lane 1, and so on. An inverted lane
     is worth its product less the sum W of its weights, and a count of the negative lanes times W
-    makes up for that: one tree counts them, and multiples of the count enter the other. Sums are
-    modulo 2^width, the least width that holds every sum with its sign.
+    makes up for that: one tree counts them, and multiples of the count enter the other. No bit of
+    a lane counts as ready before the multiplier's registers: what follows them is no deeper for
+    the bits that are. Sums are modulo 2^width, the least width that holds every sum with its sign.
 
     Args:
         block: lanes.

@@ -127,7 +127,7 @@ class Pipeline(wiring.Component):
         stages: ranks of registers, from 0 to one more than there are steps.
         carry: layout of data that travels with each item past the steps; the payloads are then
             structures of `data` and `carry`.
-        registered: whether `ready` comes from a register where there are three ranks and more.
+        registered: whether `ready` of a long pipeline comes from a register.
     """
 
     def __init__(

@@ -52,17 +52,20 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     return Ranks(places, depth, bits + widths[-1] + ahead * widths[0])
 
 
+LONG = 8
+"""Ranks from which `ready` may be slower than what lies between ranks."""
+
 REACH = 2
-"""Ranks that `ready` passes in a cycle."""
+"""Ranks that `ready` passes in a cycle in a long pipeline."""
 
 
 def with_spares(ranks: int, registered: bool) -> range:
-    """Which of so many ranks have a spare register: every second one, where there are three.
+    """Which of so many ranks have a spare register: every second one of a long pipeline.
 
     They are counted from the end, where ranks tend to hold fewer bits, or with `registered` from
     the first, whose `ready` then is that of the pipeline.
     """
-    if ranks <= REACH:
+    if ranks < LONG:
         return range(0)
     return range(0, ranks, REACH) if registered else range(ranks - 1, 0, -REACH)
 
