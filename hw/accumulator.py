@@ -27,10 +27,10 @@ class Accumulator(wiring.Component):
 
     Args:
         lanes: accumulators side by side.
-        interleave: vectors that take turns, 1 to 12.
+        interleave: vectors that take turns, 1 to 14.
 
     Raises:
-        ValueError: `interleave` is not an integer from 1 to 12.
+        ValueError: `interleave` is not an integer from 1 to 14.
     """
 
     interval = 1
@@ -46,7 +46,8 @@ class Accumulator(wiring.Component):
             )
         self._interleave = interleave
         adders = in_lanes(addition_steps, lanes, interleave)
-        self._adder = Pipeline(adders, interleave, carry=last_layout)
+        # The loop adds logic of its own to `ready`, on its way to the pipeline before.
+        self._adder = Pipeline(adders, interleave, carry=last_layout, registered=True)
         values = data.ArrayLayout(fp32_layout, lanes)
         terms = data.StructLayout({"data": values, "carry": last_layout})
         super().__init__({"i": In(stream.Signature(terms)), "o": Out(stream.Signature(values))})

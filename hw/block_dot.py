@@ -19,6 +19,7 @@ from axs6.golden.spec import (
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.rtlil import add_lanes
 
 LEVELS_A_STEP = 3
 """Levels of the tree between two places for registers."""
@@ -93,15 +94,16 @@ class SumPlan:
 
     Input nodes are the bits of lane 0, its sign, the bits of lane 1, and so on. An inverted lane
     is worth its product less the sum W of its weights, and a count of the negative lanes times W
-    makes up for that: one tree counts them, and multiples of the count enter the other. Sums are
-    modulo 2^width, the least width that holds every sum with its sign.
+    makes up for that: one tree counts them, and multiples of the count enter the other. No bit of
+    a lane counts as ready before the multiplier's registers: what follows them is no deeper for
+    the bits that are. Sums are modulo 2^width, the least width that holds every sum with its sign.
 
     Args:
         block: lanes.
     """
 
     def __init__(self, block: int) -> None:
-        lane = [bit.level + 1 for _, bit in multiplier.bits]
+        lane = [max(bit.level, multiplier.half) + 1 for _, bit in multiplier.bits]
         self.tree = tree = Tree([*lane, 1] * block)
         self.level = multiplier.level + 1
         size = len(lane) + 1
@@ -177,20 +179,17 @@ class PartialProducts(Step):
     """`PartialLane` for each pair of codes, and the sum of the exponents."""
 
     def __init__(self, block: int) -> None:
-        self._lanes = [PartialLane() for _ in range(block)]
-        super().__init__(pair_layout(block), products_layout(block), levels=self._lanes[0].levels)
+        super().__init__(pair_layout(block), products_layout(block), levels=PartialLane().levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.a.exponent + self.i.b.exponent)
-        for index, lane in enumerate(self._lanes):
-            m.submodules[f"lane{index}"] = lane
-            m.d.comb += [
-                lane.i.a.eq(self.i.a.codes[index]),
-                lane.i.b.eq(self.i.b.codes[index]),
-                self.o.products[index].eq(lane.o),
-            ]
+        lanes = (
+            {"i": Cat(a, b), "o": product}
+            for a, b, product in zip(self.i.a.codes, self.i.b.codes, self.o.products, strict=True)
+        )
+        add_lanes(m, platform, PartialLane, lanes)
         return m
 
 
@@ -205,11 +204,15 @@ class Products(TreeStep):
         """Instantiate the lanes and build the adders."""
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.exponent)
-        bits: list[Value] = []
-        for index, product in enumerate(self.i.products):
-            lane = m.submodules[f"lane{index}"] = ProductLane()
-            m.d.comb += lane.i.eq(product)
-            bits += [*lane.bits, product.sign]
+        products = self.i.products
+        inverted = Signal(data.ArrayLayout(len(multiplier.bits), len(products)))
+        lanes = ({"i": i, "bits": bits} for i, bits in zip(products, inverted, strict=True))
+        add_lanes(m, platform, ProductLane, lanes)
+        bits = [
+            bit
+            for lane, product in zip(inverted, products, strict=True)
+            for bit in (*lane, product.sign)
+        ]
         self.compress(m, dict(enumerate(bits)), 0)
         return m
 

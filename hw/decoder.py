@@ -24,6 +24,7 @@ from axs6.golden.spec import (
 from axs6.hw.layouts import block_layout, code_layout, values_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.rtlil import add_lanes
 from axs6.hw.trees import chosen
 
 PLACES = MAGNITUDE_BITS + 1
@@ -170,9 +171,11 @@ class Turn(Step):
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += self.o.ends.eq(self.i.scale.ends)
-        for index, (code, turned) in enumerate(zip(self.i.codes, self.o.lanes, strict=True)):
-            lane = m.submodules[f"lane{index}"] = TurnLane()
-            m.d.comb += [lane.scale.eq(self.i.scale), lane.code.eq(code), turned.eq(lane.turned)]
+        lanes = (
+            {"scale": self.i.scale, "code": code, "turned": turned}
+            for code, turned in zip(self.i.codes, self.o.lanes, strict=True)
+        )
+        add_lanes(m, platform, TurnLane, lanes)
         return m
 
 
@@ -189,13 +192,11 @@ class Round(Step):
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
         m = Module()
-        for index, (turned, value) in enumerate(zip(self.i.lanes, self.o.values, strict=True)):
-            lane = m.submodules[f"lane{index}"] = RoundLane(self._fmt)
-            m.d.comb += [
-                lane.ends.eq(self.i.ends),
-                lane.turned.eq(turned),
-                value.eq(lane.value),
-            ]
+        lanes = (
+            {"ends": self.i.ends, "turned": turned, "value": value}
+            for turned, value in zip(self.i.lanes, self.o.values, strict=True)
+        )
+        add_lanes(m, platform, lambda: RoundLane(self._fmt), lanes)
         return m
 
 

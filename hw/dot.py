@@ -19,7 +19,7 @@ class Dot(ReductionUnit):
     Args:
         block: values in a block: 8, 16 or 32.
         stages: ranks of registers beside the accumulator, from 0.
-        interleave: vectors that take turns, 1 to 12.
+        interleave: vectors that take turns, 1 to 14.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     """

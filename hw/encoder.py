@@ -34,6 +34,7 @@ from axs6.hw.largest import distances_layout, search_layout, search_steps
 from axs6.hw.layouts import encoded_layout, float_layout, values_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.rtlil import add_lanes
 from axs6.hw.trees import any_of, chosen
 
 
@@ -110,21 +111,28 @@ class Unpack(Step):
         """Instantiate the lanes."""
         m = Module()
         rest = self.o.rest
-        lanes = [UnpackLane(self._fmt, self._rounding) for _ in self.i.values]
-        for index, (lane, value) in enumerate(zip(lanes, self.i.values, strict=True)):
-            m.submodules[f"lane{index}"] = lane
-            m.d.comb += [
-                lane.value.eq(value),
-                self.o.lanes[index].field.eq(lane.field),
-                self.o.lanes[index].equal.eq(~lane.nan),
-                rest.lanes[index].candidates.eq(lane.candidates),
-                rest.lanes[index].sign.eq(lane.sign),
-                rest.lanes[index].infinite.eq(lane.infinite),
-            ]
+        count = len(self.i.values)
+        normal, nan = (Signal(data.ArrayLayout(1, count), name=n) for n in ("normal", "nan"))
+        fractions = Signal(data.ArrayLayout(deciding_bits(self._fmt), count))
+        lanes = (
+            {
+                "value": value,
+                "field": self.o.lanes[index].field,
+                "candidates": rest.lanes[index].candidates,
+                "fractions": fractions[index],
+                "sign": rest.lanes[index].sign,
+                "normal": normal[index],
+                "infinite": rest.lanes[index].infinite,
+                "nan": nan[index],
+            }
+            for index, value in enumerate(self.i.values)
+        )
+        add_lanes(m, platform, lambda: UnpackLane(self._fmt, self._rounding), lanes)
         m.d.comb += [
-            rest.normal.eq(any_of([lane.normal for lane in lanes])),
-            rest.fractions.eq(any_of([lane.fractions for lane in lanes])),
-            rest.invalid.eq(any_of([lane.infinite | lane.nan for lane in lanes])),
+            rest.normal.eq(any_of(normal)),
+            rest.fractions.eq(any_of(fractions)),
+            rest.invalid.eq(any_of([x.infinite | y for x, y in zip(rest.lanes, nan, strict=True)])),
+            *(lane.equal.eq(~y) for lane, y in zip(self.o.lanes, nan, strict=True)),
         ]
         return m
 
@@ -194,15 +202,13 @@ class Choose(Step):
         """Instantiate the lanes."""
         m = Module()
         m.d.comb += [self.o.exponent.eq(self.i.exponent), self.o.invalid.eq(self.i.invalid)]
-        for index, (i, o) in enumerate(zip(self.i.lanes, self.o.lanes, strict=True)):
-            lane = m.submodules[f"lane{index}"] = ChooseLane(self._fmt, self._rounding)
-            m.d.comb += [
-                lane.candidates.eq(i.candidates),
-                lane.chosen.eq(i.chosen),
-                o.choice.eq(lane.choice),
-                o.sign.eq(i.sign),
-                o.infinite.eq(i.infinite),
-            ]
+        pairs = list(zip(self.i.lanes, self.o.lanes, strict=True))
+        for i, o in pairs:
+            m.d.comb += [o.sign.eq(i.sign), o.infinite.eq(i.infinite)]
+        lanes = (
+            {"candidates": i.candidates, "chosen": i.chosen, "choice": o.choice} for i, o in pairs
+        )
+        add_lanes(m, platform, lambda: ChooseLane(self._fmt, self._rounding), lanes)
         return m
 
 
@@ -223,14 +229,11 @@ class Round(Step):
             self.o.block.exponent.eq(self.i.exponent),
             self.o.invalid.eq(self.i.invalid),
         ]
-        for index, (i, code) in enumerate(zip(self.i.lanes, self.o.block.codes, strict=True)):
-            lane = m.submodules[f"lane{index}"] = RoundLane(self._rounding)
-            m.d.comb += [
-                lane.choice.eq(i.choice),
-                lane.sign.eq(i.sign),
-                lane.infinite.eq(i.infinite),
-                code.eq(lane.code),
-            ]
+        lanes = (
+            {"choice": i.choice, "sign": i.sign, "infinite": i.infinite, "code": code}
+            for i, code in zip(self.i.lanes, self.o.block.codes, strict=True)
+        )
+        add_lanes(m, platform, lambda: RoundLane(self._rounding), lanes)
         return m
 
 

@@ -21,7 +21,7 @@ from axs6.hw.fp32 import (
     shift_right_sticky,
 )
 from axs6.hw.pipeline import Step
-from axs6.hw.trees import leading_zeros
+from axs6.hw.trees import leading_zeros, zero_groups
 
 GUARD = 3
 """Bits kept below the significand; the lowest is the or of all that follow."""
@@ -31,12 +31,17 @@ DISTANCE = WIDE.bit_length()
 COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the alignment shift."""
+BYTE = 8
 
 _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
 """What the result needs beside the sum: the larger exponent field, at least 1; the sign of the
 larger operand and that of a sum of zero; and whether it is special."""
 
 operands_layout = data.StructLayout({"a": FP32.width, "b": FP32.width})
+compared_layout = data.StructLayout(
+    {"a": FP32.width, "b": FP32.width, "a_normal": 1, "b_normal": 1, "swap": 1}
+)
+"""Operands, whether they have their hidden bit, and whether `b` has the larger magnitude."""
 ordered_layout = data.StructLayout(
     {"large": layout, "small": layout, "large_normal": 1, "small_normal": 1}
 )
@@ -55,29 +60,57 @@ unaligned_layout = data.StructLayout(
 )
 aligned_layout = data.StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
 total_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
+grouped_layout = data.StructLayout(
+    {
+        "total": WIDE + 1,
+        "groups": data.ArrayLayout(
+            data.StructLayout({"zeros": BYTE.bit_length() - 1, "some": 1}),
+            (1 << DISTANCE) // BYTE,
+        ),
+        **_NOTES,
+    }
+)
+"""A sum, and of each of its bytes the leading zeros and whether a bit is set, from the top."""
 counted_layout = data.StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
 limited_layout = data.StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
 normal_layout = data.StructLayout({"total": WIDE, "odd": 1, "zero": 1, **_NOTES})
 """A sum that has still to move up by one place where its distance is odd."""
 
 
+class Compare(Step):
+    """Which operand has the larger magnitude."""
+
+    def __init__(self) -> None:
+        super().__init__(operands_layout, compared_layout, levels=16)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparison."""
+        m = Module()
+        a, b, o = self.i.a, self.i.b, self.o
+        m.d.comb += [
+            o.a_normal.eq(a[FRACTION:MAGNITUDE].any()),
+            o.b_normal.eq(b[FRACTION:MAGNITUDE].any()),
+            o.swap.eq(a[:MAGNITUDE] < b[:MAGNITUDE]),
+        ]
+        pass_on(m, self, "a", "b")
+        return m
+
+
 class Order(Step):
     """The operands in order of magnitude."""
 
     def __init__(self) -> None:
-        super().__init__(operands_layout, ordered_layout, levels=22)
+        super().__init__(compared_layout, ordered_layout, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the comparison and the exchange."""
+        """Build the exchange."""
         m = Module()
-        a, b = self.i.a, self.i.b
-        a_normal, b_normal = (x[FRACTION:MAGNITUDE].any() for x in (a, b))
-        swap = a[:MAGNITUDE] < b[:MAGNITUDE]
+        i, o = self.i, self.o
         m.d.comb += [
-            self.o.large.as_value().eq(Mux(swap, b, a)),
-            self.o.small.as_value().eq(Mux(swap, a, b)),
-            self.o.large_normal.eq(Mux(swap, b_normal, a_normal)),
-            self.o.small_normal.eq(Mux(swap, a_normal, b_normal)),
+            o.large.as_value().eq(Mux(i.swap, i.b, i.a)),
+            o.small.as_value().eq(Mux(i.swap, i.a, i.b)),
+            o.large_normal.eq(Mux(i.swap, i.b_normal, i.a_normal)),
+            o.small_normal.eq(Mux(i.swap, i.a_normal, i.b_normal)),
         ]
         return m
 
@@ -168,16 +201,33 @@ class AddAligned(Step):
         return m
 
 
+class CountGroups(Step):
+    """Leading zeros of each byte of the sum."""
+
+    def __init__(self) -> None:
+        super().__init__(total_layout, grouped_layout, levels=6)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the trees."""
+        m = Module()
+        groups = zero_groups(m, self.i.total, BYTE)
+        for o, (zeros, some) in zip(self.o.groups, groups, strict=True):
+            m.d.comb += [o.zeros.eq(zeros), o.some.eq(some)]
+        pass_on(m, self, "total", *_NOTES)
+        return m
+
+
 class Count(Step):
     """Leading zeros of the sum."""
 
     def __init__(self) -> None:
-        super().__init__(total_layout, counted_layout, levels=10)
+        super().__init__(grouped_layout, counted_layout, levels=5)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the tree."""
+        """Build the rest of the tree."""
         m = Module()
-        m.d.comb += self.o.zeros.eq(leading_zeros(m, self.i.total))
+        groups = [(group.zeros, group.some) for group in self.i.groups]
+        m.d.comb += self.o.zeros.eq(leading_zeros(m, groups))
         pass_on(m, self, "total", *_NOTES)
         return m
 
@@ -250,5 +300,15 @@ class RoundTotal(Step):
 def addition_steps() -> list[Step]:
     """The steps of an FP32 addition, from two operands `a` and `b` to `fp32_layout`."""
     align = [AlignCoarse(), AlignFine()]
-    normalise = [Count(), Limit(), Normalise()]
-    return [Order(), Distance(), *align, AddAligned(), *normalise, RoundTotal(), Round(), Pack()]
+    normalise = [CountGroups(), Count(), Limit(), Normalise()]
+    return [
+        Compare(),
+        Order(),
+        Distance(),
+        *align,
+        AddAligned(),
+        *normalise,
+        RoundTotal(),
+        Round(),
+        Pack(),
+    ]

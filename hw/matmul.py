@@ -23,7 +23,7 @@ class Matmul(ReductionUnit):
         rows: rows of A in a tile, R.
         columns: columns of B in a tile, C.
         stages: ranks of registers beside the accumulators, from 0.
-        interleave: tiles that take turns, 1 to 12.
+        interleave: tiles that take turns, 1 to 14.
 
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes

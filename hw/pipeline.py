@@ -1,6 +1,7 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.hw.placement import Ranks, place_registers, with_spares
+from axs6.hw.rtlil import add_lanes, snake_case
 
 
 class Step(wiring.Component):
@@ -31,7 +33,7 @@ class Step(wiring.Component):
 
 def add_steps(m: Module, steps: Sequence[Step]) -> None:
     """Make each step a submodule named after its class, numbered where a class repeats."""
-    names = [_snake_case(type(step).__name__) for step in steps]
+    names = [snake_case(type(step).__name__) for step in steps]
     for index, (name, step) in enumerate(zip(names, steps, strict=True)):
         number = names[:index].count(name) if names.count(name) > 1 else ""
         m.submodules[f"{name}{number}"] = step
@@ -68,17 +70,17 @@ class Chain(Step):
 class Lanes(Step):
     """Equal cores side by side, each with an element of the arrays `i` and `o`."""
 
-    def __init__(self, cores: Sequence[Step]) -> None:
-        self._cores = tuple(cores)
-        i, o = (data.ArrayLayout(port.shape(), len(cores)) for port in (cores[0].i, cores[0].o))
-        super().__init__(i, o, levels=cores[0].levels, held=len(cores) * cores[0].held)
+    def __init__(self, make: Callable[[], Step], count: int) -> None:
+        self._make = make
+        core = make()
+        i, o = (data.ArrayLayout(port.shape(), count) for port in (core.i, core.o))
+        super().__init__(i, o, levels=core.levels, held=count * core.held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the cores."""
         m = Module()
-        for index, core in enumerate(self._cores):
-            m.submodules[f"lane{index}"] = core
-            m.d.comb += [core.i.eq(self.i[index]), self.o[index].eq(core.o)]
+        lanes = ({"i": i, "o": o} for i, o in zip(self.i, self.o, strict=True))
+        add_lanes(m, platform, self._make, lanes)
         return m
 
 
@@ -94,14 +96,11 @@ def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> lis
     """
     steps = make()
     ends = [index + 1 for index in place(steps, stages).places if index >= 0] or [len(steps)]
-    copies = [make() for _ in range(lanes)]
-    return [
-        Lanes([Chain(steps[start:end]) for steps in copies]) for start, end in pairwise([0, *ends])
-    ]
 
+    def part(start: int, end: int) -> Chain:
+        return Chain(make()[start:end])
 
-def _snake_case(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+    return [Lanes(partial(part, start, end), lanes) for start, end in pairwise([0, *ends])]
 
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
@@ -128,14 +127,20 @@ class Pipeline(wiring.Component):
         stages: ranks of registers, from 0 to one more than there are steps.
         carry: layout of data that travels with each item past the steps; the payloads are then
             structures of `data` and `carry`.
+        registered: whether `ready` of a long pipeline comes from a register.
     """
 
     def __init__(
-        self, steps: Sequence[Step], stages: int, carry: data.StructLayout | None = None
+        self,
+        steps: Sequence[Step],
+        stages: int,
+        carry: data.StructLayout | None = None,
+        *,
+        registered: bool = False,
     ) -> None:
         self._steps = tuple(steps)
         self._ranks = place(steps, stages)
-        self._spares = with_spares(stages)
+        self._spares = with_spares(stages, registered)
         self._carry = carry
         super().__init__(
             {

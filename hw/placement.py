@@ -52,13 +52,22 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     return Ranks(places, depth, bits + widths[-1] + ahead * widths[0])
 
 
-REACH = 3
-"""Ranks that `ready` passes in a cycle."""
+LONG = 8
+"""Ranks from which `ready` may be slower than what lies between ranks."""
+
+REACH = 2
+"""Ranks that `ready` passes in a cycle in a long pipeline."""
 
 
-def with_spares(ranks: int) -> range:
-    """Which of so many ranks have a spare register: the last of each `REACH`, from the end."""
-    return range(ranks - 1, 0, -REACH) if ranks >= REACH else range(0)
+def with_spares(ranks: int, registered: bool) -> range:
+    """Which of so many ranks have a spare register: every second one of a long pipeline.
+
+    They are counted from the end, where ranks tend to hold fewer bits, or with `registered` from
+    the first, whose `ready` then is that of the pipeline.
+    """
+    if ranks < LONG:
+        return range(0)
+    return range(0, ranks, REACH) if registered else range(ranks - 1, 0, -REACH)
 
 
 def _fewest_bits(

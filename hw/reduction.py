@@ -44,7 +44,7 @@ class Reduction(wiring.Component):
         block: values in a block: 8, 16 or 32.
         lanes: dot products side by side.
         stages: ranks of registers beside the accumulator, from 0.
-        interleave: vectors that take turns in each lane, 1 to 12; see `Accumulator`.
+        interleave: vectors that take turns in each lane, 1 to 14; see `Accumulator`.
 
     Latency is `stages` + `interleave` cycles from the last pairs to the results, interval 1.
     Source: docs/format.md, "Vectors longer than a block".

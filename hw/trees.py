@@ -1,6 +1,7 @@
 """Balanced trees over values."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -29,23 +30,34 @@ def chosen(uses: Sequence[Value], values: Iterable[Value]) -> Value:
     )
 
 
-def leading_zeros(m: Module, value: Value) -> Value:
-    """Number of zeros above the highest set bit of a value that is not 0.
+Group = tuple[Value, Value]
+"""Bits as the number of zeros above their highest set bit, and whether one is set."""
 
-    Each half counts its own; the width of the result is that of the largest number.
+
+def zero_groups(m: Module, value: Value, size: int) -> list[Group]:
+    """The groups of `size` bits, a power of two, of a value, from the top.
+
+    Zeros below the value make it a power of two wide.
     """
-    bits = (len(value) - 1).bit_length()
-    padded = Cat(Const(0, (1 << bits) - len(value)), value)
-    counted = [(Cat(), bit) for bit in reversed(padded)]
+    padded = Cat(Const(0, (1 << (len(value) - 1).bit_length()) - len(value)), value)
+    bits: list[Group] = [(Cat(), bit) for bit in reversed(padded)]
+    return [
+        balanced(bits[start : start + size], partial(_joined, m))
+        for start in range(0, len(bits), size)
+    ]
 
-    def joined(high: tuple[Value, Value], low: tuple[Value, Value]) -> tuple[Value, Value]:
-        count, some = Signal(len(high[0]) + 1, name="count"), Signal(name="some")
-        m.d.comb += [
-            some.eq(high[1] | low[1]),
-            count[-1].eq(~high[1]),
-        ]
-        if len(count) > 1:
-            m.d.comb += count[:-1].eq(Mux(high[1], high[0], low[0]))
-        return count, some
 
-    return balanced(counted, joined)[0]
+def leading_zeros(m: Module, groups: Sequence[Group]) -> Value:
+    """Number of zeros above the highest set bit of a value that is not 0."""
+    return balanced(groups, partial(_joined, m))[0]
+
+
+def _joined(m: Module, high: Group, low: Group) -> Group:
+    count, some = Signal(len(high[0]) + 1, name="count"), Signal(name="some")
+    m.d.comb += [
+        some.eq(high[1] | low[1]),
+        count[-1].eq(~high[1]),
+    ]
+    if len(count) > 1:
+        m.d.comb += count[:-1].eq(Mux(high[1], high[0], low[0]))
+    return count, some

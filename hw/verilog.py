@@ -6,9 +6,9 @@ from typing import Any
 
 from amaranth._toolchain import ToolNotFound
 from amaranth.back import verilog
-from amaranth.hdl import ClockDomain, Fragment, Value
 from amaranth.lib import wiring
 
+from axs6.hw import rtlil
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
 
@@ -76,35 +76,17 @@ def generate(unit: str, **parameters: Any) -> Generated:
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
 
 
-Ports = dict[str, tuple[Value, None]]
-
-
-def top_level(component: wiring.Component) -> tuple[Fragment, Ports]:
-    """A component as a top level, with a clock and a reset even where it has no registers.
-
-    A unit's ports thus stay the same whatever its number of stages.
-    """
-    domain = ClockDomain("sync")
-    fragment = Fragment.get(component, None)
-    fragment.add_domains(domain)
-    ports: Ports = {
-        "__".join(map(str, path)): (Value.cast(value), None)
-        for path, _, value in component.signature.flatten(component)
-    }
-    return fragment, ports | {"clk": (domain.clk, None), "rst": (domain.rst, None)}
-
-
 def convert(component: wiring.Component, module: str) -> str:
     """Verilog of a component as `module`, with ports `clk` and `rst` beside its own.
 
     Raises:
         RuntimeError: the Yosys that Amaranth uses is missing or fails.
     """
-    fragment, ports = top_level(component)
     try:
-        return verilog.convert(
-            fragment, name=module, ports=ports, emit_src=False, strip_internal_attrs=True
+        text = verilog._convert_rtlil_text(
+            rtlil.convert(component, module), strip_internal_attrs=True
         )
+        return str(text)
     except (verilog.YosysError, ToolNotFound) as error:
         raise RuntimeError(f"Amaranth could not write the Verilog of {module}: {error}") from error
 

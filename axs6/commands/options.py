@@ -28,7 +28,7 @@ UNIT_OPTIONS: dict[str, Any] = {
     "rows": Rows,
     "columns": Columns,
     "interleave": Annotated[
-        int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 12.", metavar="N")
+        int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 14.", metavar="N")
     ],
 }
 """An option for each parameter that a unit may have."""

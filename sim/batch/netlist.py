@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from amaranth._toolchain.yosys import find_yosys
-from amaranth.back import rtlil
 from amaranth.lib import wiring
 
-from axs6.hw.verilog import top_level
+from axs6.hw.rtlil import convert
 from axs6.sim.batch.modules import with_functions
 
 MIN_YOSYS = (0, 40)
@@ -128,8 +127,6 @@ class NetlistError(ValueError):
 
 def yosys_json(component: wiring.Component) -> str:
     """A component as word-level Yosys JSON: module `top`, and those that become functions."""
-    fragment, ports = top_level(component)
-    text, _ = rtlil.convert_fragment(fragment, ports, TOP, emit_src=False)
-    text = with_functions(text, TOP)
+    text = with_functions(convert(component, TOP), TOP)
     yosys = find_yosys(lambda version: version >= MIN_YOSYS)
     return str(yosys.run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))

@@ -8,10 +8,9 @@ from typing import Any
 
 from amaranth._toolchain import ToolNotFound
 from amaranth._toolchain.yosys import YosysError, find_yosys
-from amaranth.back import rtlil
 
 from axs6.hw.layouts import Field, fields
-from axs6.hw.verilog import top_level
+from axs6.hw.rtlil import convert
 from axs6.sim.arrays import element_type
 from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.stall import stall_header
@@ -39,9 +38,7 @@ class Design:
 def design(component: Any, name: str) -> Design:
     """RTLIL of a component with streams `i` and `o`."""
     inputs, outputs = (tuple(fields(port.payload.shape())) for port in (component.i, component.o))
-    fragment, ports = top_level(component)
-    text, _ = rtlil.convert_fragment(fragment, ports, "top", emit_src=False)
-    return Design(name, text, inputs, outputs)
+    return Design(name, convert(component, "top"), inputs, outputs)
 
 
 @cache

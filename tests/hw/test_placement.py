@@ -6,7 +6,7 @@ import pytest
 from axs6.hw.block_dot import block_dot_steps
 from axs6.hw.fp32_divide import division_steps
 from axs6.hw.pipeline import place
-from axs6.hw.placement import place_registers
+from axs6.hw.placement import LONG, place_registers, with_spares
 from axs6.hw.reduction import split_stages
 
 FLAT = [8] * 9
@@ -90,3 +90,13 @@ def test_stages_are_split_where_the_logic_is_deepest() -> None:
         assert costs[split_stages(front, back, stages)] == min(costs.values())
     with pytest.raises(ValueError, match=f"stages must be an integer from 0 to {most}, not"):
         split_stages(front, back, most + 1)
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_ready_passes_two_ranks_of_a_long_pipeline(registered: bool) -> None:
+    for ranks in range(LONG):
+        assert not with_spares(ranks, registered)
+    for ranks in range(LONG, 40):
+        spares = set(with_spares(ranks, registered))
+        assert (0 if registered else ranks - 1) in spares
+        assert all({rank, rank + 1} & spares for rank in range(ranks - 1) if rank or registered)

@@ -4,13 +4,12 @@ import re
 from typing import Any
 
 import numpy as np
-from amaranth.back import rtlil
 
 from axs6.hw.layouts import fields
 from axs6.hw.registry import UNITS
-from axs6.hw.verilog import top_level
+from axs6.hw.rtlil import convert
 from axs6.sim.batch.engine import component_source
-from axs6.sim.batch.modules import MODULE, with_functions
+from axs6.sim.batch.modules import with_functions
 from axs6.sim.batch.netlist import Call, yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.batch.schedule import schedule
@@ -19,13 +18,10 @@ KEPT = r"^attribute \\keep_hierarchy 1\n(?:attribute .*\n)*module \\(\S+)"
 TILE = {"block": 8, "rows": 2, "columns": 2, "interleave": 3}
 
 
-def modules(unit: str, **parameters: Any) -> tuple[set[str], set[str]]:
-    """Modules before merging, and those after it that become functions."""
-    fragment, ports = top_level(UNITS[unit].build(**parameters))
-    text, _ = rtlil.convert_fragment(fragment, ports, "top", emit_src=False)
-    merged = with_functions(text, "top")
-    kept = re.findall(KEPT, merged, re.MULTILINE)
-    return {match[2] for match in MODULE.finditer(text)}, set(kept)
+def functions(unit: str, **parameters: Any) -> set[str]:
+    """Modules that become functions."""
+    text = convert(UNITS[unit].build(**parameters), "top")
+    return set(re.findall(KEPT, with_functions(text, "top"), re.MULTILINE))
 
 
 def netlist(unit: str, **parameters: Any) -> Any:
@@ -38,15 +34,13 @@ PORTS = ("i__payload", "o__payload")
 
 
 def test_the_lanes_of_a_tile_become_functions() -> None:
-    every, kept = modules("matmul", **TILE)
-    assert len(every) > 60
-    assert kept
-    assert all(name.rpartition(".")[2].startswith("lane") for name in kept)
+    kept = functions("matmul", **TILE)
+    assert len(kept) >= 3
+    assert all(re.fullmatch(r"top\.chain(_\d)?", name) for name in kept)
 
 
-def test_a_single_dot_product_has_one_function_for_its_lanes() -> None:
-    kept = modules("dot", block=8)[1]
-    assert {name.partition("products.")[2] for name in kept} == {"lane0"}
+def test_the_lanes_of_a_dot_product_become_functions() -> None:
+    assert functions("dot", block=8) == {"top.partial_lane", "top.product_lane"}
 
 
 def test_calls_are_one_for_each_lane() -> None:

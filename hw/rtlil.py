@@ -1,0 +1,128 @@
+"""RTLIL of components, with equal lanes as instances of one module.
+
+Amaranth elaborates every submodule and writes a module for each. Most of a unit is equal lanes:
+elaborated once they take a tenth of the time, and the Verilog a tenth of the text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from amaranth.back import rtlil as backend
+from amaranth.hdl import ClockDomain, Fragment, Instance, Module, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+
+class Modules:
+    """A platform under which lanes share a module.
+
+    Args:
+        prefix: what the names of the modules begin with.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._texts: dict[str, str] = {}
+
+    @property
+    def rtlil(self) -> str:
+        """RTLIL of the modules so far."""
+        return "".join(self._texts.values())
+
+    def add(self, core: wiring.Component) -> str:
+        """Return the name of the module of a combinational core, a new one if none is equal."""
+        name = first = f"{self._prefix}.{snake_case(type(core).__name__)}"
+        text = _not_on_top(convert_top(core, name, self))
+        number = 1
+        while self._texts.setdefault(name, text) != text:
+            number += 1
+            renamed = f"{first}_{number}"
+            text = re.sub(rf"\\{re.escape(name)}(?=[.\s])", lambda _, to=renamed: f"\\{to}", text)
+            name = renamed
+        return name
+
+
+def convert(component: wiring.Component, name: str) -> str:
+    """RTLIL of a component as the module `name`, with ports `clk` and `rst` beside its own."""
+    modules = Modules(name)
+    return convert_top(component, name, modules, clocked=True) + modules.rtlil
+
+
+def convert_top(
+    component: wiring.Component, name: str, modules: Modules, *, clocked: bool = False
+) -> str:
+    """RTLIL of a component without the modules that its lanes share.
+
+    With `clocked` it has a clock and a reset even where it has no registers: a unit's ports thus
+    stay the same whatever its number of stages.
+    """
+    fragment = Fragment.get(component, modules)
+    ports: dict[str, tuple[Value, None]] = {
+        "__".join(map(str, path)): (Value.cast(value), None)
+        for path, _, value in component.signature.flatten(component)
+    }
+    if clocked:
+        domain = ClockDomain("sync")
+        fragment.add_domains(domain)
+        ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
+    text, _ = backend.convert_fragment(fragment, ports, name, emit_src=False)
+    return str(text)
+
+
+def _not_on_top(text: str) -> str:
+    return text.replace("attribute \\top 1\n", "", 1)
+
+
+def add_lanes(
+    m: Module,
+    platform: Any,
+    make: Callable[[], wiring.Component],
+    lanes: Iterable[Mapping[str, ValueLike]],
+) -> None:
+    """Add equal combinational cores as submodules `lane0`, `lane1` and so on.
+
+    Args:
+        m: the module that they belong to.
+        platform: the one of its elaboration; lanes share a module if it is `Modules`.
+        make: gives a core, a new one in each call.
+        lanes: for each core what its ports are connected to.
+    """
+    core = make()
+    shared = platform.add(core) if isinstance(platform, Modules) else None
+    for index, connections in enumerate(lanes):
+        if shared:
+            submodule: Any = Instance(shared, **_instance_ports(core, connections))
+        else:
+            submodule = core if index == 0 else make()
+            m.d.comb += [
+                getattr(submodule, port).eq(value)
+                if member.flow == In
+                else Value.cast(value).eq(Value.cast(getattr(submodule, port)))
+                for port, member, value in _connected(core, connections)
+            ]
+        m.submodules[f"lane{index}"] = submodule
+
+
+def _connected(
+    core: wiring.Component, connections: Mapping[str, ValueLike]
+) -> Iterable[tuple[str, Any, ValueLike]]:
+    assert connections.keys() == core.signature.members.keys(), "every port is connected"
+    for port, member in core.signature.members.items():
+        value = connections[port]
+        assert len(Value.cast(value)) == len(Value.cast(getattr(core, port))), f"width of {port}"
+        yield port, member, value
+
+
+def _instance_ports(
+    core: wiring.Component, connections: Mapping[str, ValueLike]
+) -> dict[str, Value]:
+    return {
+        f"{'i' if member.flow == In else 'o'}_{port}": Value.cast(value)
+        for port, member, value in _connected(core, connections)
+    }
+
+
+def snake_case(name: str) -> str:
+    """The name of a class as that of a module."""
+    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
