@@ -136,57 +136,100 @@ def unpack(
     per_row = -(-shape[-1] // block_size)
     count = int(np.prod(shape[:-1], dtype=object)) * per_row
     raw = np.frombuffer(data, np.uint8)
-    starts = _starts(raw, count, strides, shape)
-    low = raw[starts]
-    header = low | raw[starts + 1].astype(np.uint16) << 8
-    _check_rows(header >> (HEADER_BITS - 6), "header bits 10 to 15 must be zero")
-    modes = low & np.uint8(MODE_MASK)
-    codes = np.empty((count, block_size), np.uint8)
-    for mode, rows in _rows_by_mode(modes):
-        length = int(strides[mode])
-        if isinstance(rows, slice):
-            packed = raw.reshape(count, length)
-        else:
-            packed = raw[starts[rows][:, None] + np.arange(length)]
-        numbers = np.arange(count)[rows]
-        codes[rows] = _unpack_payload(packed[:, HEADER_BYTES:], block_size, mode, numbers)
+    starts = _starts(raw, count, strides)
+    if len(starts) < count:
+        raise ValueError(
+            f"data must be {count} blocks for shape {shape}, but its {len(raw)} bytes end in "
+            f"block {len(starts)}"
+        )
+    exponents, modes, codes, end = _unpack(raw, starts, block_size, strides, 0)
+    if len(raw) != end:
+        raise ValueError(
+            f"data must be {count} blocks, {end} bytes, for shape {shape}, not {len(raw)}"
+        )
     leading = (*shape[:-1], per_row)
     return Blocks(
-        exponents=(header >> MODE_BITS & EXPONENT_MAX).astype(np.uint8).reshape(leading),
+        exponents=exponents.reshape(leading),
         modes=modes.reshape(leading),
         codes=codes.reshape(*leading, block_size),
         shape=shape,
     )
 
 
-def _starts(
-    raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64], shape: tuple[int, ...]
-) -> NDArray[np.int64]:
-    """Where each block starts; all of them but sparse ones have one length."""
+def unpack_some(
+    data: NDArray[np.uint8], count: int, block_size: int, align: int, first: int
+) -> tuple[Blocks, int]:
+    """The first blocks of many, and how many bytes they take.
+
+    Args:
+        data: packed bytes, at least those of the blocks.
+        count: number of blocks.
+        block_size, align: as they were in `pack`.
+        first: number of the first block in error messages.
+
+    Returns:
+        Blocks of shape (count * block_size,), and their length in bytes.
+
+    Raises:
+        ValueError: the bytes end too soon, or as `unpack`.
+    """
+    strides = _strides(block_size, align)
+    starts = _starts(data, count, strides)
+    if len(starts) < count:
+        raise ValueError(f"block {first + len(starts)}: the data end in it")
+    exponents, modes, codes, end = _unpack(data, starts, block_size, strides, first)
+    return Blocks(exponents, modes, codes, (count * block_size,)), end
+
+
+def _starts(raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the first `count` blocks start, fewer if the bytes end in one."""
     dense = int(strides[Mode.DENSE])
-    if strides[Mode.SPARSE] == dense or len(raw) == count * dense:
-        starts = np.arange(count) * dense
-        end = count * dense
-    else:
-        data, lengths, end = raw.tobytes(), strides.tolist(), 0
-        found = []
-        for _ in range(count):
-            if end + HEADER_BYTES > len(data):
-                raise ValueError(
-                    f"data must be {count} blocks for shape {shape}, but its {len(data)} bytes "
-                    f"end in block {len(found)}"
-                )
-            found.append(end)
-            end += lengths[data[end] & MODE_MASK]
-        starts = np.array(found, np.int64)
-    if len(raw) != end:
-        raise ValueError(
-            f"data must be {count} blocks, {end} bytes, for shape {shape}, not {len(raw)}"
-        )
-    reserved = np.flatnonzero(raw[starts] & MODE_MASK == Mode.RESERVED)
+    evenly = np.arange(min(count, len(raw) // dense)) * dense
+    if strides[Mode.SPARSE] == dense:
+        return evenly
+    if len(evenly) == count and not (raw[evenly] & MODE_MASK == Mode.SPARSE).any():
+        return evenly
+    data, lengths, found, start = raw.tobytes(), strides.tolist(), [], 0
+    for _ in range(count):
+        end = start + lengths[data[start] & MODE_MASK] if start < len(data) else start + 1
+        if end > len(data):
+            break
+        found.append(start)
+        start = end
+    return np.array(found, np.int64)
+
+
+def _unpack(
+    raw: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    size: int,
+    strides: NDArray[np.int64],
+    first: int,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], int]:
+    """Exponents, modes and codes of the blocks that start there, and where the last one ends.
+
+    `first` is the number of the first of them in error messages.
+    """
+    count = len(starts)
+    numbers = np.arange(first, first + count)
+    low = raw[starts]
+    header = low | raw[starts + 1].astype(np.uint16) << 8
+    _check_rows(header >> (HEADER_BITS - 6), "header bits 10 to 15 must be zero", numbers)
+    modes = low & np.uint8(MODE_MASK)
+    reserved = np.flatnonzero(modes == Mode.RESERVED)
     if reserved.size:
-        raise ValueError(f"block {int(reserved[0])}: mode {int(Mode.RESERVED)} is reserved")
-    return starts
+        block = int(numbers[reserved[0]])
+        raise ValueError(f"block {block}: mode {int(Mode.RESERVED)} is reserved")
+    codes = np.empty((count, size), np.uint8)
+    for mode, rows in _rows_by_mode(modes):
+        length = int(strides[mode])
+        if isinstance(rows, slice):
+            packed = raw[: count * length].reshape(count, length)
+        else:
+            packed = raw[starts[rows][:, None] + np.arange(length)]
+        codes[rows] = _unpack_payload(packed[:, HEADER_BYTES:], size, mode, numbers[rows])
+    end = int(starts[-1] + strides[modes[-1]]) if count else 0
+    return (header >> MODE_BITS & EXPONENT_MAX).astype(np.uint8), modes, codes, end
 
 
 def _unpack_payload(
@@ -237,14 +280,11 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(n) for n in checked)
 
 
-def _check_rows(
-    values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp] | None = None
-) -> None:
+def _check_rows(values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp]) -> None:
     """Raise the error for the first block, of these numbers, with a value that is not zero."""
     bad = values.any(axis=tuple(range(1, values.ndim)))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         found = values[row].reshape(-1)
         shown = int(found[0]) if found.size == 1 else bytes(found.astype(np.uint8)).hex()
-        block = row if numbers is None else int(numbers[row])
-        raise ValueError(f"block {block}: {rule}, not {shown}")
+        raise ValueError(f"block {int(numbers[row])}: {rule}, not {shown}")

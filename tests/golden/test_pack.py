@@ -181,6 +181,17 @@ def test_a_mask_leaves_out_a_quarter(mask, ones):
         unpack(damaged(SPARSE, 24 + 2, mask), (3, 32))
 
 
+def test_bytes_behind_a_sparse_block_are_not_lost():
+    """A dense block made sparse leaves two bytes over, at whatever place it has."""
+    data = bytearray(pack(encode(np.zeros((3, 32), np.float32))))
+    for block in range(3):
+        wrong = bytearray(data)
+        wrong[26 * block] = 1
+        wrong[26 * block + 2 : 26 * block + 6] = bytes([0xFF, 0xFF, 0xFF, 0x00])
+        with pytest.raises(ValueError, match=r"^data must be 3 blocks, 76 bytes|^block "):
+            unpack(bytes(wrong), (3, 32))
+
+
 def test_padding_within_a_byte():
     data = pack(encode(np.zeros((2, 8), np.float32), 8, mode="sparse"))
     with pytest.raises(ValueError, match=r"^block 1: padding must be zero, not 8$"):

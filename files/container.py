@@ -1,0 +1,297 @@
+"""The container of packed blocks: a safetensors file whose metadata say what its bytes are.
+
+An encoded tensor is one of bytes, its blocks one after the other in index order. The metadata
+`axs6` is JSON: the version, and for each encoded tensor its shape, dtype, and how it was encoded.
+Other tensors are as they were.
+"""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from numpy.typing import NDArray
+
+from axs6.files.tensors import FLOATS, Tensor, open_tensors
+from axs6.golden.blocks import Blocks
+from axs6.golden.pack import packed_bytes, unpack_some
+from axs6.golden.spec import (
+    Mode,
+    Rounding,
+    check_block_size,
+    check_mode,
+    check_random_bits,
+    check_rounding,
+)
+
+VERSION = 1
+KEY = "axs6"
+
+
+CHUNK = 1 << 20
+"""Values handled at a time."""
+
+
+class Piece(NamedTuple):
+    """Rows of a tensor from `first_row` on, and of each so many values from `start` on."""
+
+    first_row: int
+    rows: int
+    start: int
+    values: int
+
+    def blocks(self, block_size: int) -> int:
+        """Blocks that hold the piece."""
+        return self.rows * -(-self.values // block_size)
+
+    def __str__(self) -> str:
+        return f"rows from {self.first_row}, values from {self.start}"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """How a tensor was encoded.
+
+    Args:
+        shape: of its values.
+        dtype: of its values, as safetensors name it.
+        axis: along which blocks were taken.
+        block_size: values in a block.
+        align: bytes to a multiple of which blocks were padded.
+        mode, rounding: as in `axs6.encode`.
+        random_bits, seed: of stochastic rounding.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    axis: int = -1
+    block_size: int = 32
+    align: int = 1
+    mode: str = Mode.DENSE.label
+    rounding: str = Rounding.NEAREST
+    random_bits: int = 16
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.shape or any(not isinstance(n, int) or n < 0 for n in self.shape):
+            raise ValueError(f"shape must be at least one non-negative integer, not {self.shape}")
+        if self.dtype not in FLOATS:
+            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
+        if not isinstance(self.axis, int) or not -len(self.shape) <= self.axis < len(self.shape):
+            raise ValueError(f"axis must be one of {len(self.shape)} axes, not {self.axis!r}")
+        check_block_size(self.block_size)
+        packed_bytes(self.block_size, self.align)
+        check_mode(self.mode)
+        check_rounding(self.rounding)
+        check_random_bits(self.random_bits)
+
+    @property
+    def rows(self) -> int:
+        """Rows of values along the axis."""
+        return math.prod(self.shape) // self.length if self.length else 0
+
+    @property
+    def length(self) -> int:
+        """Values in a row."""
+        return self.shape[self.axis]
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all rows."""
+        return self.rows * -(-self.length // self.block_size)
+
+    def pieces(self) -> Iterator["Piece"]:
+        """The values in block order, in pieces of about `CHUNK` values."""
+        many = max(1, CHUNK // max(1, self.length))
+        step = self.length if self.length <= CHUNK else CHUNK // self.block_size * self.block_size
+        for first in range(0, self.rows, many):
+            for start in range(0, self.length, step):
+                rows = min(many, self.rows - first)
+                yield Piece(first, rows, start, min(step, self.length - start))
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that its blocks have at most."""
+        return self.blocks * packed_bytes(self.block_size, self.align)
+
+
+def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
+    """What the metadata of a container say of each encoded tensor.
+
+    Raises:
+        ValueError: they are not a container's, of another version, or wrong.
+    """
+    if KEY not in metadata:
+        raise ValueError("it is no container of AXS-6 blocks: its metadata have no `axs6`")
+    try:
+        described = json.loads(metadata[KEY])
+        version, tensors = described["version"], described["tensors"]
+        items = list(tensors.items())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"its metadata `axs6` cannot be read: {error!r}") from error
+    if version != VERSION:
+        raise ValueError(f"its version must be {VERSION}, not {version!r}")
+    found = {}
+    for name, entry in items:
+        try:
+            found[name] = Encoded(**{**entry, "shape": tuple(entry["shape"])})
+        except (TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"tensor {name!r}: its metadata are wrong: {error}") from error
+    return found
+
+
+@contextmanager
+def open_container(path: Path) -> Iterator[tuple[list[Tensor], dict[str, Encoded]]]:
+    """The tensors of a container, and how those that were encoded were.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, or no container. What is found later, by `blocks_of`, gets the
+            file's name too.
+    """
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{path} must end in .safetensors")
+    with open_tensors(path) as (tensors, metadata):
+        try:
+            encoded = encoded_tensors(metadata)
+            held = {tensor.name: tensor for tensor in tensors}
+            for name, how in encoded.items():
+                _check_held(name, held.get(name), how)
+            yield tensors, encoded
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+def _check_held(name: str, tensor: Tensor | None, how: Encoded) -> None:
+    if tensor is None:
+        raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
+    if tensor.dtype != "U8" or tensor.array.ndim != 1:
+        raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.array.shape}")
+    if len(tensor.array) > how.most_bytes:
+        raise ValueError(
+            f"tensor {name!r}: {how.blocks} blocks have at most {how.most_bytes} bytes, "
+            f"not {len(tensor.array)}"
+        )
+
+
+def blocks_of(tensor: Tensor, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+    """The blocks of an encoded tensor, piece by piece, as (blocks * B) values.
+
+    Raises:
+        ValueError: a block is wrong, or the bytes are not those of the blocks; the message names
+            the tensor and the block.
+    """
+    longest = packed_bytes(how.block_size, how.align)
+    first = offset = 0
+    try:
+        for piece in how.pieces():
+            count = piece.blocks(how.block_size)
+            data = tensor.array[offset : offset + count * longest]
+            blocks, length = unpack_some(data, count, how.block_size, how.align, first)
+            yield piece, blocks
+            first, offset = first + count, offset + length
+        if offset != len(tensor.array):
+            raise ValueError(f"its {first} blocks have {offset} bytes, not {len(tensor.array)}")
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor.name!r}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor to be written: its dtype and shape, and at most how many bytes it will have."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    most_bytes: int
+    encoded: Encoded | None = None
+
+
+class Writer:
+    """Writes tensors one after the other, their bytes in pieces; see `writing`."""
+
+    def __init__(self, file: BinaryIO, entries: Sequence[Entry], metadata: Mapping[str, str]):
+        self._file = file
+        self._metadata = dict(metadata)
+        self._header: dict[str, Any] = {}
+        limits, start = {}, 0
+        for entry in entries:
+            limits[entry.name] = _described(entry, start, start + entry.most_bytes)
+            start += entry.most_bytes
+        self._room = -(-len(self._json(limits)) // 8) * 8
+        self._start = 0
+        file.seek(8 + self._room)
+
+    def _json(self, tensors: Mapping[str, Any]) -> bytes:
+        return json.dumps({"__metadata__": self._metadata, **tensors}).encode()
+
+    def add(self, entry: Entry, pieces: Iterable[bytes]) -> int:
+        """Write a tensor and return its length in bytes; encoded ones may be shorter than said."""
+        length = sum(self._file.write(piece) for piece in pieces)
+        assert length == entry.most_bytes or (entry.encoded and length < entry.most_bytes)
+        self._header[entry.name] = _described(entry, self._start, self._start + length)
+        self._start += length
+        return length
+
+    def finish(self) -> None:
+        """Write the header, with spaces up to where the tensors begin."""
+        self._file.seek(0)
+        header = self._json(self._header)
+        self._file.write(self._room.to_bytes(8, "little") + header.ljust(self._room))
+
+
+def _described(entry: Entry, start: int, end: int) -> dict[str, Any]:
+    shape = [end - start] if entry.encoded else list(entry.shape)
+    dtype = "U8" if entry.encoded else entry.dtype
+    return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
+
+
+@contextmanager
+def writing(
+    path: Path, entries: Sequence[Entry], metadata: Mapping[str, str] | None = None
+) -> Iterator[Writer]:
+    """A writer of a safetensors file, which takes its name when all is written.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with replacing(path) as file:
+        writer = Writer(file, entries, metadata or {})
+        yield writer
+        writer.finish()
+
+
+def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> dict[str, str]:
+    """Metadata of a container, beside those that the tensors had."""
+    tensors = {each.name: asdict(each.encoded) for each in entries if each.encoded}
+    return {**others, KEY: json.dumps({"version": VERSION, "tensors": tensors})}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file beside `path`, which takes its place unless something fails."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def plain(array: NDArray[Any]) -> Iterator[bytes]:
+    """The bytes of an array, in pieces."""
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, CHUNK):
+        yield flat[start : start + CHUNK].tobytes()

@@ -1,0 +1,108 @@
+"""Decoding a container, in bounded memory."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files.container import (
+    Encoded,
+    Entry,
+    blocks_of,
+    open_container,
+    plain,
+    replacing,
+    writing,
+)
+from axs6.files.tensors import DTYPES, Tensor
+from axs6.golden.decode import decode
+
+DECODED = {"F64": "F64", "F32": "F32", "F16": "F32", "BF16": "BF16"}
+"""The dtype of decoded values by that which they had."""
+
+GOLDEN: dict[str, Any] = {"F64": np.float64, "F32": np.float32, "BF16": "bfloat16"}
+
+
+def decode_file(
+    source: Path, target: Path, progress: Callable[[str], object] | None = None
+) -> list[str]:
+    """Decode a container; values get the dtype that they had, those of float16 float32.
+
+    Args:
+        source: a container that `encode_file` wrote.
+        target: a .safetensors file for all tensors, or a .npy file for the only one.
+        progress: called with the name of each tensor before it is decoded.
+
+    Returns:
+        The names of the tensors.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: the container is damaged; the message names the tensor and the block.
+    """
+    if target.suffix not in (".safetensors", ".npy"):
+        raise ValueError(f"{target} must end in .safetensors or .npy")
+    with open_container(source) as (tensors, encoded):
+        entries = [_entry(tensor, encoded.get(tensor.name)) for tensor in tensors]
+        pieces = [_pieces(tensor, encoded.get(tensor.name)) for tensor in tensors]
+        if target.suffix == ".npy":
+            if len(tensors) != 1:
+                raise ValueError(f"{len(tensors)} tensors must be written as .safetensors")
+            _write_npy(target, entries[0], pieces[0])
+            return [tensors[0].name]
+        with writing(target, entries) as writer:
+            for entry, each in zip(entries, pieces, strict=True):
+                if progress:
+                    progress(entry.name)
+                writer.add(entry, each)
+    return [tensor.name for tensor in tensors]
+
+
+def _entry(tensor: Tensor, how: Encoded | None) -> Entry:
+    dtype = DECODED[how.dtype] if how else tensor.dtype
+    shape = how.shape if how else tensor.array.shape
+    size = np.dtype(DTYPES[dtype]).itemsize * int(np.prod(shape, dtype=object))
+    return Entry(tensor.name, dtype, shape, size)
+
+
+def _write_npy(target: Path, entry: Entry, pieces: Iterator[bytes]) -> None:
+    with replacing(target) as file:
+        dtype = np.dtype(DTYPES[entry.dtype])
+        described = {"descr": dtype.str, "fortran_order": False, "shape": entry.shape}
+        np.lib.format.write_array_header_1_0(file, described)
+        for piece in pieces:
+            file.write(piece)
+
+
+def _pieces(tensor: Tensor, how: Encoded | None) -> Iterator[bytes]:
+    """The bytes of a decoded tensor in the order of its shape."""
+    if how is None:
+        yield from plain(tensor.array)
+    elif how.axis in (-1, len(how.shape) - 1):
+        yield from (values.tobytes() for values, _ in _decoded(tensor, how))
+    else:
+        yield from _turned(tensor, how)
+
+
+def _decoded(tensor: Tensor, how: Encoded) -> Iterator[tuple[NDArray[Any], Any]]:
+    for piece, blocks in blocks_of(tensor, how):
+        values = decode(blocks, GOLDEN[DECODED[how.dtype]])
+        yield values.reshape(piece.rows, -1)[:, : piece.values], piece
+
+
+def _turned(tensor: Tensor, how: Encoded) -> Iterator[bytes]:
+    """Rows along another axis than the last are put in their places in a temporary file."""
+    dtype = np.dtype(DTYPES[DECODED[how.dtype]])
+    if 0 in how.shape:
+        return
+    with tempfile.TemporaryFile() as file:
+        whole = np.memmap(file, dtype, "w+", 0, how.shape)
+        rows = np.moveaxis(whole, how.axis, -1)
+        for values, piece in _decoded(tensor, how):
+            numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
+            where = np.unravel_index(numbers, rows.shape[:-1])
+            rows[(*where, slice(piece.start, piece.start + piece.values))] = values
+        yield from plain(whole)

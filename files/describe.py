@@ -1,0 +1,51 @@
+"""What a container holds: its tensors, how they were encoded, and the modes of their blocks."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from axs6.files.container import Encoded, blocks_of, open_container
+from axs6.golden.spec import Mode
+
+
+@dataclass(frozen=True)
+class Description:
+    """A tensor of a container.
+
+    Args:
+        name: of the tensor.
+        dtype, shape: of its values.
+        bytes: of the file that it takes.
+        encoded: how it was encoded; None where it is as it was.
+        modes: number of blocks by the name of their mode.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+    encoded: Encoded | None
+    modes: dict[str, int]
+
+
+def describe_file(path: Path) -> list[Description]:
+    """Read every block of a container, and say what is in it.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged or no container; the message names the tensor and the block.
+    """
+    found = []
+    with open_container(path) as (tensors, encoded):
+        for tensor in tensors:
+            how = encoded.get(tensor.name)
+            modes: Counter[str] = Counter()
+            for _, blocks in blocks_of(tensor, how) if how else ():
+                for mode, count in zip(*np.unique(blocks.modes, return_counts=True), strict=True):
+                    modes[Mode(mode).label] += int(count)
+            dtype, shape = (how.dtype, how.shape) if how else (tensor.dtype, tensor.array.shape)
+            size = tensor.array.nbytes
+            found.append(Description(tensor.name, dtype, shape, size, how, dict(modes)))
+    return found

@@ -1,0 +1,174 @@
+"""Encoding the tensors of a file, in bounded memory."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files.container import Encoded, Entry, Piece, container_metadata, plain, writing
+from axs6.files.errors import ErrorSums
+from axs6.files.tensors import FLOATS, Tensor, open_tensors
+from axs6.golden.decode import decode
+from axs6.golden.encode import encode
+from axs6.golden.floats import fp32_bits
+from axs6.golden.lfsr import Lfsr
+from axs6.golden.pack import pack
+from axs6.golden.spec import RANDOM_BITS, Mode, Rounding
+
+
+@dataclass(frozen=True)
+class Options:
+    """How tensors are encoded.
+
+    Args:
+        block_size, rounding, mode, random_bits: as in `axs6.encode`.
+        axis: along which blocks are taken.
+        align: bytes to a multiple of which blocks are padded.
+        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
+        include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors that one of
+            `include` and none of `exclude` matches are encoded, the others kept as they are.
+    """
+
+    block_size: int = 32
+    rounding: str = Rounding.NEAREST
+    mode: str = Mode.DENSE.label
+    axis: int = -1
+    align: int = 1
+    random_bits: int = RANDOM_BITS
+    seed: int = 1
+    include: Sequence[str] = field(default=("*",))
+    exclude: Sequence[str] = ()
+
+    def chosen(self, tensor: Tensor) -> bool:
+        """Whether a tensor is encoded."""
+        return (
+            tensor.dtype in FLOATS
+            and tensor.array.ndim > 0
+            and any(fnmatchcase(tensor.name, pattern) for pattern in self.include)
+            and not any(fnmatchcase(tensor.name, pattern) for pattern in self.exclude)
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table of a file: a tensor, its bytes before and after, and its errors."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes_before: int
+    bytes_after: int
+    errors: ErrorSums | None
+
+    @property
+    def bits(self) -> float:
+        """Bits a value."""
+        return 8 * self.bytes_after / max(1, math.prod(self.shape))
+
+
+def encode_file(
+    source: Path,
+    target: Path,
+    options: Options | None = None,
+    progress: Callable[[str], object] | None = None,
+) -> list[Row]:
+    """Encode the tensors of a file into a container.
+
+    Args:
+        source: a .safetensors, .npy or .npz file.
+        target: the container, a .safetensors file.
+        options: how; those by default take every floating-point tensor.
+        progress: called with the name of each tensor before it is encoded.
+
+    Returns:
+        A row for each tensor.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: the file is damaged, holds Python objects, no tensor is chosen, or a value has
+            no code; the message names the tensor.
+    """
+    how = options or Options()
+    if target.suffix != ".safetensors":
+        raise ValueError(f"{target} must end in .safetensors")
+    with open_tensors(source) as (tensors, metadata):
+        entries = [_entry(tensor, how) for tensor in tensors]
+        if not any(entry.encoded for entry in entries):
+            raise ValueError(f"{source} has no floating-point tensor of a name that is included")
+        rows = []
+        with writing(target, entries, container_metadata(entries, metadata)) as writer:
+            for tensor, entry in zip(tensors, entries, strict=True):
+                if progress:
+                    progress(tensor.name)
+                errors = ErrorSums() if entry.encoded else None
+                if entry.encoded and errors:
+                    length = writer.add(entry, _packed(tensor, entry.encoded, errors))
+                else:
+                    length = writer.add(entry, plain(tensor.array))
+                before = tensor.array.nbytes
+                shape = tensor.array.shape
+                rows.append(Row(tensor.name, tensor.dtype, shape, before, length, errors))
+    return rows
+
+
+def _entry(tensor: Tensor, how: Options) -> Entry:
+    shape = tensor.array.shape
+    if not how.chosen(tensor):
+        return Entry(tensor.name, tensor.dtype, shape, tensor.array.nbytes)
+    try:
+        encoded = Encoded(
+            shape,
+            tensor.dtype,
+            how.axis,
+            how.block_size,
+            how.align,
+            how.mode,
+            how.rounding,
+            how.random_bits,
+            how.seed,
+        )
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor.name!r}: {error}") from error
+    return Entry(tensor.name, tensor.dtype, shape, encoded.most_bytes, encoded)
+
+
+def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
+    source = None
+    if how.rounding == Rounding.STOCHASTIC:
+        source = Lfsr(how.block_size, how.seed, how.random_bits)
+    rows = np.moveaxis(tensor.array, how.axis, -1)
+    for piece in how.pieces():
+        values = taken(rows, piece)
+        random = None
+        if source:
+            words = source.draw(piece.blocks(how.block_size))
+            random = words.reshape(piece.rows, -1)[:, : piece.values]
+        try:
+            encoded = encode(
+                values,
+                how.block_size,
+                how.rounding,
+                how.mode,
+                random=random,
+                random_bits=how.random_bits,
+            )
+        except ValueError as error:
+            raise ValueError(f"tensor {tensor.name!r}, {piece}: {error}") from error
+        bits = fp32_bits(values)
+        exact = values if bits is None else bits.view(np.float32)
+        errors.add(exact.astype(np.float64), decode(encoded, np.float64))
+        yield pack(encoded, how.align)
+
+
+def taken(rows: NDArray[Any], piece: Piece) -> NDArray[Any]:
+    """The values (rows, values) of a piece of an array whose last axis is that of the blocks."""
+    columns = slice(piece.start, piece.start + piece.values)
+    if rows.ndim == 1:
+        return np.ascontiguousarray(rows[None, columns])
+    numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
+    return np.ascontiguousarray(rows[(*np.unravel_index(numbers, rows.shape[:-1]), columns)])

@@ -1,0 +1,253 @@
+"""Tensors through the container and back, bit for bit what the golden model gives."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import axs6
+from axs6.files import Options, container, decode_file, describe_file, encode_file
+from axs6.golden.lfsr import Lfsr
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    tensors = {
+        "a.weight": rng.standard_normal((5, 70)).astype(np.float32),
+        "a.bias": rng.standard_normal(9).astype(np.float16),
+        "b.weight": rng.standard_normal((2, 3, 64)),
+        "b.steps": np.arange(7),
+        "c.scale": np.array(2.5, np.float32),
+        "d.empty": np.zeros((3, 0), np.float32),
+        "e.half": rng.standard_normal((4, 33)).astype(ml_dtypes.bfloat16),
+    }
+    save_file(tensors, tmp_path / "in.safetensors", {"made": "here"})
+    return tensors
+
+
+@pytest.mark.parametrize("chunk", [container.CHUNK, 64])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "sparse", "block_size": 8},
+        {"mode": "high_precision", "align": 32},
+        {"mode": "auto", "block_size": 16, "rounding": "toward_zero"},
+    ],
+)
+def test_decoded_tensors_are_the_golden_models(
+    weights: dict[str, Any],
+    tmp_path: Path,
+    options: dict[str, Any],
+    chunk: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(container, "CHUNK", chunk)
+    rows = encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(**options))
+    names = decode_file(tmp_path / "x.safetensors", tmp_path / "out.safetensors")
+    assert sorted(names) == sorted(weights)
+    out = load_file(tmp_path / "out.safetensors")
+    align = options.pop("align", 1)
+    packed = load_file(tmp_path / "x.safetensors")
+    for row in rows:
+        values, found = weights[row.name], out[row.name]
+        assert row.shape == values.shape
+        assert row.bytes_before == values.nbytes
+        if row.errors is None:
+            assert np.array_equal(found, values)
+            assert row.name in ("b.steps", "c.scale")
+            continue
+        blocks = axs6.encode(values, **options)
+        assert packed[row.name].tobytes() == axs6.pack(blocks, align)
+        assert row.bytes_after == len(axs6.pack(blocks, align))
+        dtype = np.float32 if values.dtype == np.float16 else values.dtype
+        expected = axs6.decode(blocks, dtype)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+        errors = axs6.decode(blocks, np.float64) - values.astype(np.float64)
+        assert row.errors.values == values.size
+        assert row.errors.largest == np.abs(errors).max(initial=0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -3])
+@pytest.mark.parametrize("chunk", [container.CHUNK, 32])
+def test_blocks_along_any_axis(
+    tmp_path: Path, axis: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "CHUNK", chunk)
+    x = np.random.default_rng(1).standard_normal((40, 6, 50)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(axis=axis))
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    turned = axs6.decode(axs6.encode(np.moveaxis(x, axis, -1)))
+    assert np.array_equal(np.load(tmp_path / "y.npy"), np.moveaxis(turned, -1, axis))
+
+
+@pytest.mark.parametrize("chunk", [container.CHUNK, 64])
+def test_stochastic_rounding_takes_words_in_block_order(
+    tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "CHUNK", chunk)
+    x = np.random.default_rng(2).standard_normal((6, 50)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    options = Options(rounding="stochastic", random_bits=8, seed=5, block_size=16)
+    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", options)
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    words = Lfsr(16, 5, 8).draw(6 * 4).reshape(6, 64)[:, :50]
+    blocks = axs6.encode(x, 16, "stochastic", random=words, random_bits=8)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), axs6.decode(blocks))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_npz_and_patterns(tmp_path: Path, compressed: bool) -> None:
+    save: Any = np.savez_compressed if compressed else np.savez
+    column_major = np.asfortranarray(np.arange(80, dtype=np.float32).reshape(8, 10))
+    save(tmp_path / "x.npz", **{"one.weight": column_major, "two.weight": np.ones(32), "n": 3})
+    rows = encode_file(
+        tmp_path / "x.npz",
+        tmp_path / "x.safetensors",
+        Options(include=["*.weight"], exclude=["two*"]),
+    )
+    assert {row.name: row.errors is not None for row in rows} == {
+        "one.weight": True,
+        "two.weight": False,
+        "n": False,
+    }
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.safetensors")
+    back = load_file(tmp_path / "y.safetensors")
+    assert np.array_equal(back["one.weight"], axs6.decode(axs6.encode(column_major)))
+    assert np.array_equal(back["two.weight"], np.ones(32))
+
+
+def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
+    encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(mode="auto"))
+    found = {each.name: each for each in describe_file(tmp_path / "x.safetensors")}
+    assert found["a.weight"].shape == (5, 70)
+    blocks = axs6.encode(weights["a.weight"], mode="auto")
+    counts = np.bincount(blocks.modes.ravel(), minlength=3)
+    assert found["a.weight"].modes == {
+        name: n for name, n in zip(("dense", "sparse", "high_precision"), counts, strict=True) if n
+    }
+    assert found["b.steps"].encoded is None
+    assert found["b.steps"].bytes == weights["b.steps"].nbytes
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor of 64 MB goes through in a fraction of it."""
+    monkeypatch.setattr(container, "CHUNK", 1 << 16)
+    np.save(tmp_path / "x.npy", np.zeros((1 << 12, 1 << 12), np.float32))
+    tracemalloc.start()
+    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    describe_file(tmp_path / "x.safetensors")
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Path:
+    x = np.random.default_rng(3).standard_normal((4, 64)).astype(np.float32)
+    np.savez(tmp_path / "two.npz", first=x, second=x)
+    encode_file(tmp_path / "two.npz", tmp_path / "x.safetensors")
+    return tmp_path / "x.safetensors"
+
+
+def damaged(path: Path, change: Any) -> Path:
+    data = bytearray(path.read_bytes())
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    body = data[8 + length :]
+    change(header, body)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    return path
+
+
+def metadata(change: Any) -> Any:
+    def changed(header: dict[str, Any], body: bytearray) -> None:
+        described = json.loads(header["__metadata__"]["axs6"])
+        change(described)
+        header["__metadata__"]["axs6"] = json.dumps(described)
+
+    return changed
+
+
+def of_second(**changes: Any) -> Any:
+    return metadata(lambda described: described["tensors"]["second"].update(changes))
+
+
+def poke(place: int, value: int) -> Any:
+    """Change a byte of tensor `second`, which follows the 208 bytes of `first`."""
+    return lambda header, body: body.__setitem__(208 + place, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (poke(26 * 5, 3), "tensor 'second': block 5: mode 3 is reserved"),
+        (poke(26 * 2 + 1, 0x80), "tensor 'second': block 2: header bits 10 to 15 must be zero"),
+        (poke(26 * 7, 1), "tensor 'second': block 7: the mask of a sparse block must have 24 ones"),
+        (of_second(shape=[4, 65]), "tensor 'second': block 8: the data end in it"),
+        (of_second(shape=[4, 32]), "tensor 'second': 4 blocks have at most 104 bytes, not 208"),
+        (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
+        (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
+        (of_second(block_size=12), "tensor 'second': its metadata are wrong: block_size must be"),
+        (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
+        (of_second(align=0), "tensor 'second': its metadata are wrong: align must be"),
+        (of_second(colour=1), "tensor 'second': its metadata are wrong"),
+        (metadata(lambda d: d.update(version=2)), "its version must be 1, not 2"),
+        (metadata(lambda d: d.pop("tensors")), "its metadata `axs6` cannot be read"),
+        (lambda h, b: h["__metadata__"].pop("axs6"), "it is no container of AXS-6 blocks"),
+        (
+            lambda h, b: h.__setitem__("third", h.pop("second")),
+            "tensor 'second' is in its metadata and not in the file",
+        ),
+        (lambda h, b: b.__delitem__(slice(400, None)), "is damaged or of another kind"),
+    ],
+)
+def test_what_is_damaged_is_named(packed: Path, change: Any, message: str, tmp_path: Path) -> None:
+    path = damaged(packed, change)
+    for read in (describe_file, lambda path: decode_file(path, tmp_path / "out.safetensors")):
+        with pytest.raises(ValueError, match="^" + str(path)) as error:
+            read(path)
+        assert message in str(error.value)
+    assert not (tmp_path / "out.safetensors").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_two_tensors_are_no_npy(packed: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"2 tensors must be written as \.safetensors$"):
+        decode_file(packed, tmp_path / "y.npy")
+    with pytest.raises(ValueError, match=r"y\.txt must end in \.safetensors or \.npy$"):
+        decode_file(packed, tmp_path / "y.txt")
+
+
+def test_what_cannot_be_encoded(tmp_path: Path) -> None:
+    out = tmp_path / "x.safetensors"
+    x = np.ones((3, 40), np.float32)
+    x[2, 33] = np.nan
+    np.save(tmp_path / "nan.npy", x)
+    with pytest.raises(ValueError, match=r"^tensor 'nan', rows from 0.*element \(2, 33\) is nan"):
+        encode_file(tmp_path / "nan.npy", out)
+    np.save(tmp_path / "objects.npy", np.array([None, {}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="objects holds Python objects, which are not read"):
+        encode_file(tmp_path / "objects.npy", out)
+    np.save(tmp_path / "n.npy", np.arange(3))
+    with pytest.raises(ValueError, match="has no floating-point tensor of a name that is included"):
+        encode_file(tmp_path / "n.npy", out)
+    (tmp_path / "short.npy").write_bytes((tmp_path / "nan.npy").read_bytes()[:-1])
+    with pytest.raises(ValueError, match="short must have 480 bytes, not 479"):
+        encode_file(tmp_path / "short.npy", out)
+    with pytest.raises(ValueError, match=r"must end in \.safetensors, \.npy, \.npz"):
+        encode_file(tmp_path / "x.pt", out)
+    with pytest.raises(OSError, match=r"cannot read .*none\.npy: No such file"):
+        encode_file(tmp_path / "none.npy", out)
+    assert not out.exists()
