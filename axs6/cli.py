@@ -6,7 +6,10 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-COMMANDS = ("list", "generate", "validate", "regress", "simulate", "area", "study", "demo")
+COMMANDS = (
+    *("list", "generate", "validate", "regress", "simulate", "area"),
+    *("encode", "decode", "info", "study", "demo"),
+)
 """In the order in which --help shows them; each is a module `axs6.commands.NAME_command`,
 whose `run` is the command, or whose `app` holds its sub-commands."""
 

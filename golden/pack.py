@@ -54,19 +54,30 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     size = blocks.block_size
     codes, modes = blocks.codes.reshape(-1, size), blocks.modes.ravel()
     header = blocks.exponents.ravel().astype(np.uint16) << MODE_BITS | modes
+    parts = [
+        (rows, _packed(header[rows], codes[rows], mode, packed_bytes(size, align, mode)))
+        for mode, rows in _rows_by_mode(modes)
+    ]
+    if len(parts) == 1:
+        return parts[0][1].tobytes()
     strides = _strides(size, align)[modes]
     starts = np.cumsum(strides) - strides
-    out = np.zeros(int(strides.sum()), np.uint8)
-    for mode, rows in _rows_by_mode(modes):
-        packed = np.zeros((len(codes[rows]), packed_bytes(size, align, mode)), np.uint8)
-        packed[:, 0] = header[rows] & 0xFF
-        packed[:, 1] = header[rows] >> 8
-        payload = _payload(codes[rows], mode)
-        packed[:, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
-        if isinstance(rows, slice):
-            return packed.tobytes()
+    out = np.empty(int(strides.sum()), np.uint8)
+    for rows, packed in parts:
         out[starts[rows][:, None] + np.arange(packed.shape[1])] = packed
     return out.tobytes()
+
+
+def _packed(
+    header: NDArray[np.uint16], codes: NDArray[np.uint8], mode: Mode, length: int
+) -> NDArray[np.uint8]:
+    """Blocks of one mode as bytes (n, length)."""
+    packed = np.zeros((len(codes), length), np.uint8)
+    packed[:, 0] = header & 0xFF
+    packed[:, 1] = header >> 8
+    payload = _payload(codes, mode)
+    packed[:, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
+    return packed
 
 
 def _strides(size: int, align: int) -> NDArray[np.int64]:

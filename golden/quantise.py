@@ -30,16 +30,16 @@ class Quantiser:
     random_bits: int
 
     @property
-    def magnitude_bits(self) -> NDArray[np.uint8]:
+    def magnitude_bits(self) -> NDArray[np.uint8] | np.uint8:
         """Bits of the magnitudes in a row; one number where all are alike."""
         even, odd = (code.magnitude_bits for code in code_formats(self.mode))
         if even == odd:
-            return np.array([even], np.uint8)
+            return np.uint8(even)
         return np.tile(np.array([even, odd], np.uint8), self.block_size // 2)
 
-    def largest(self, dtype: Any) -> NDArray[Any]:
+    def largest(self, dtype: Any) -> Any:
         """Largest magnitudes in a row."""
-        one = np.ones(1, dtype)
+        one = dtype(1)
         return (one << self.magnitude_bits.astype(dtype)) - one
 
     def encode(

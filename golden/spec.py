@@ -1,5 +1,6 @@
 """The numbers that define AXS-6: every width in the hardware comes from here."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -103,6 +104,10 @@ class Rounding(StrEnum):
     STOCHASTIC = "stochastic"
 
 
+DETERMINISTIC: Final = (Rounding.NEAREST, Rounding.TOWARD_ZERO)
+"""Roundings without random bits."""
+
+
 class Accumulate(StrEnum):
     """How the sums of successive blocks become one FP32 result."""
 
@@ -174,13 +179,11 @@ def check_block_size(block_size: int) -> int:
     return int(block_size)
 
 
-def check_rounding(rounding: str) -> Rounding:
+def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -> Rounding:
     """Return `rounding` as a `Rounding`, or raise ValueError naming the known ones."""
-    try:
-        return Rounding(rounding)
-    except ValueError:
-        known = ", ".join(Rounding)
-        raise ValueError(f"rounding must be one of {known}, not {rounding!r}") from None
+    if rounding not in known:
+        raise ValueError(f"rounding must be one of {', '.join(known)}, not {rounding!r}")
+    return Rounding(rounding)
 
 
 def check_mode(mode: str) -> Mode | None:

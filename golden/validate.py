@@ -23,6 +23,7 @@ from axs6.golden.pack import pack, unpack
 from axs6.golden.spec import (
     AUTO,
     BLOCK_SIZES,
+    DETERMINISTIC,
     RANDOM_BITS_MAX,
     Accumulate,
     Mode,
@@ -31,7 +32,6 @@ from axs6.golden.spec import (
 )
 
 OUTPUTS = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
-DETERMINISTIC = (Rounding.NEAREST, Rounding.TOWARD_ZERO)
 MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
 """Modes beside dense."""
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))

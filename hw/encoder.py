@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import (
+    DETERMINISTIC,
     EXPONENT_BITS,
     INPUT_FORMATS,
     FloatFormat,
@@ -257,7 +258,7 @@ class Encoder(Pipeline):
     ) -> None:
         block = check_block_size(block)
         fmt = float_format(format, INPUT_FORMATS)
-        mode = check_rounding(rounding)
+        mode = check_rounding(rounding, DETERMINISTIC)
         search = search_steps(block, fmt.exponent_bits, passing_layout(block, fmt))
         shared = SharedExponent(block, fmt)
         choose = Choose(block, fmt, mode, shared.o.shape())

@@ -17,7 +17,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.dot import add_block, block_dot
 from axs6.golden.encode import encode
-from axs6.golden.spec import BLOCK_SIZES, INPUT_FORMATS, OUTPUT_FORMATS, Rounding
+from axs6.golden.spec import BLOCK_SIZES, DETERMINISTIC, INPUT_FORMATS, OUTPUT_FORMATS
 from axs6.hw.accumulator import MOST_INTERLEAVED
 from axs6.hw.block_dot import BlockDot
 from axs6.hw.decoder import Decoder
@@ -176,7 +176,7 @@ UNITS: Mapping[str, Unit] = {
             "encoder",
             "a block of floating-point values becomes a dense AXS-6 block",
             Encoder,
-            {**_BLOCK, "format": tuple(INPUT_FORMATS), "rounding": tuple(map(str, Rounding))},
+            {**_BLOCK, "format": tuple(INPUT_FORMATS), "rounding": tuple(map(str, DETERMINISTIC))},
             _encoder,
         ),
         Unit(

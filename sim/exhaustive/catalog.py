@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from axs6.golden.spec import OUTPUT_FORMATS, Rounding
+from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces
 from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
 from axs6.sim.exhaustive.space import Space
@@ -21,7 +21,7 @@ def all_spaces(seed: int = 0) -> list[Space]:
         *(decoder_space(fmt) for fmt in OUTPUT_FORMATS),
         product_space(),
         *fp32_spaces(seed),
-        *(space for rounding in Rounding for space in encoder_spaces(rounding)),
+        *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding)),
     ]
 
 

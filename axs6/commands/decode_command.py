@@ -1,0 +1,25 @@
+"""`axs6 decode`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    source: Annotated[Path, typer.Argument(help="A container that `axs6 encode` wrote.")],
+    target: Annotated[
+        Path, typer.Argument(help="A .safetensors file, or a .npy file for a single tensor.")
+    ],
+) -> None:
+    """Decode packed blocks to the dtypes that the tensors had; float16 ones become float32.
+
+    Example: axs6 decode packed.safetensors weights.safetensors
+    """
+    from axs6.commands.output import console
+    from axs6.files import decode_file
+
+    out = console()
+    with out.status(f"decoding {source}") as status:
+        names = decode_file(source, target, lambda name: status.update(f"decoding {name}"))
+    out.print(f"wrote {target}: {len(names)} tensors")

@@ -1,0 +1,108 @@
+"""`axs6 encode`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from axs6.commands.options import Json, given
+
+if TYPE_CHECKING:
+    from axs6.files.encode import Row
+
+Patterns = Annotated[
+    list[str] | None, typer.Option(metavar="PATTERN", help="Names of tensors, with * and ?.")
+]
+
+
+def run(
+    source: Annotated[Path, typer.Argument(help="A .safetensors, .npy or .npz file.")],
+    target: Annotated[Path, typer.Argument(help="The .safetensors container to write.")],
+    block: Annotated[
+        int | None, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="dense, sparse, high_precision or auto.")] = None,
+    rounding: Annotated[
+        str | None, typer.Option(help="nearest, toward_zero or stochastic.")
+    ] = None,
+    random_bits: Annotated[
+        int | None, typer.Option(help="Of stochastic rounding, 1 to 32.", metavar="R")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of stochastic rounding.")] = None,
+    axis: Annotated[
+        int | None, typer.Option(help="Along which blocks are taken.", show_default="the last")
+    ] = None,
+    align: Annotated[
+        int | None, typer.Option(help="Pad blocks to a multiple of bytes.", metavar="BYTES")
+    ] = None,
+    include: Patterns = None,
+    exclude: Patterns = None,
+    json: Json = None,
+) -> None:
+    """Encode the floating-point tensors of a file into packed blocks.
+
+    They are handled in pieces, so files may be larger than memory. Tensors of other types, and
+    those whose names are not included, are kept as they are.
+
+    Example: axs6 encode weights.safetensors packed.safetensors --exclude "*.bias"
+    """
+    from axs6.commands.output import console, write_json
+    from axs6.files import Options, encode_file
+
+    options = Options(
+        **given(
+            block_size=block,
+            mode=mode,
+            rounding=rounding,
+            random_bits=random_bits,
+            seed=seed,
+            axis=axis,
+            align=align,
+            include=include,
+            exclude=exclude,
+        )
+    )
+    out = console(json)
+    with out.status(f"encoding {source}") as status:
+        rows = encode_file(source, target, options, lambda name: status.update(f"encoding {name}"))
+    out.print(_table(rows))
+    before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
+    out.print(f"{before:,} bytes became {after:,}: wrote {target}")
+    write_json(json, [_figures(row) for row in rows])
+
+
+SIZES = ("bytes_before", "bytes_after")
+
+
+def _table(rows: "list[Row]") -> Any:
+    from rich.table import Table
+
+    table = Table("tensor", "dtype", "shape", box=None, pad_edge=False)
+    for name in ("bytes", "packed", "bits a value", "QSNR dB", "largest error"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        errors = row.errors
+        table.add_row(
+            row.name,
+            row.dtype,
+            " x ".join(map(str, row.shape)) or "one value",
+            f"{row.bytes_before:,}",
+            f"{row.bytes_after:,}" if errors else "as it is",
+            f"{row.bits:.3f}",
+            f"{errors.qsnr:.2f}" if errors else "",
+            f"{errors.largest:.3g}" if errors else "",
+        )
+    return table
+
+
+def _figures(row: "Row") -> dict[str, Any]:
+    errors = row.errors
+    return {
+        "tensor": row.name,
+        "dtype": row.dtype,
+        "shape": row.shape,
+        **{name: getattr(row, name) for name in SIZES},
+        "bits": row.bits,
+        "qsnr_db": errors.qsnr if errors and errors.squared_errors else None,
+        "largest_error": errors.largest if errors else None,
+    }

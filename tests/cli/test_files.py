@@ -1,0 +1,81 @@
+"""`axs6 encode`, `decode` and `info` as a user meets them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axs6
+
+
+def run(*arguments: str, cwd: Path) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "axs6", *arguments],
+        cwd=cwd,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((8, 64)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "two.npz", weight=x, bias=x[0], steps=np.arange(3))
+    return tmp_path
+
+
+def test_there_and_back(folder: Path) -> None:
+    options = ("--mode", "auto", "--block", "16", "--exclude", "b*", "--json", "-")
+    done = run("encode", "two.npz", "packed.safetensors", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    rows = {row["tensor"]: row for row in json.loads(done.stdout)}
+    assert "wrote packed.safetensors" in done.stderr
+    assert rows["bias"]["qsnr_db"] is None
+    x = np.load(folder / "x.npy")
+    blocks = axs6.encode(x, 16, mode="auto")
+    assert rows["weight"]["bytes_after"] == len(axs6.pack(blocks))
+    error = axs6.decode(blocks, np.float64) - x
+    qsnr = 10 * np.log10((x.astype(np.float64) ** 2).sum() / (error**2).sum())
+    assert rows["weight"]["qsnr_db"] == pytest.approx(qsnr)
+
+    done = run("info", "packed.safetensors", "--json", "info.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "none of them wrong" in done.stdout
+    found = {each["name"]: each for each in json.loads((folder / "info.json").read_text())}
+    assert sum(found["weight"]["modes"].values()) == blocks.modes.size
+
+    assert run("encode", "x.npy", "x.safetensors", cwd=folder).returncode == 0
+    done = run("decode", "x.safetensors", "y.npy", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "wrote y.npy: 1 tensors\n")
+    assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(axs6.encode(x)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("encode", "none.npy", "y.safetensors"), "cannot read none.npy: No such file"),
+        (("encode", "x.npy", "y.npz"), "y.npz must end in .safetensors"),
+        (("encode", "x.npy", "y.safetensors", "--block", "9"), "block_size must be one of"),
+        (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
+        (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
+        (("encode", "x.npy", "y.safetensors", "--include", "z"), "no floating-point tensor"),
+        (("encode", "x.npy", "no/y.safetensors"), "cannot write no/y.safetensors"),
+        (("decode", "x.npy", "y.npy"), "x.npy must end in .safetensors"),
+        (("info", "x.npy"), "x.npy must end in .safetensors"),
+    ],
+)
+def test_bad_input_is_one_line(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("axs6: ")
+    assert message in line
+    assert not (folder / "y.safetensors").exists()
