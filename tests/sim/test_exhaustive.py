@@ -1,7 +1,6 @@
 """Enumerations: a share of every space agrees, and every space finds hardware that is wrong."""
 
 from collections.abc import Iterable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import axs6.hw.fp32_add
 import axs6.hw.fp32_convert
 import axs6.hw.fp32_divide
 from axs6.golden.spec import INPUT_FORMATS, Rounding
+from axs6.hw.rtlil import add_lanes
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
@@ -284,22 +284,23 @@ def test_a_decoder_wrong_at_one_exponent_is_caught(
 def test_one_wrong_product_in_one_lane_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = count()
-
-    class WrongInLane21(axs6.hw.block_dot.PartialLane):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lane = next(made)
-
+    class WrongLane(axs6.hw.block_dot.PartialLane):
         def elaborate(self, platform: Any) -> Module:
             m = super().elaborate(platform)
-            if self.lane == 21:
-                a, b = (data.View.as_value(code) for code in (self.i.a, self.i.b))
-                with m.If((a == 0x2B) & (b == 0x15)):
-                    m.d.comb += self.o.bits[0].eq(0)
+            a, b = (data.View.as_value(code) for code in (self.i.a, self.i.b))
+            with m.If((a == 0x2B) & (b == 0x15)):
+                m.d.comb += self.o.bits[0].eq(0)
             return m
 
-    monkeypatch.setattr(axs6.hw.block_dot, "PartialLane", WrongInLane21)
+    def wrong_in_lane_21(m: Module, platform: Any, make: Any, lanes: Any) -> None:
+        lanes = list(lanes)
+        if make is axs6.hw.block_dot.PartialLane:
+            ports = lanes.pop(21)
+            m.submodules.wrong = wrong = WrongLane()
+            m.d.comb += [wrong.i.eq(ports["i"]), ports["o"].eq(wrong.o)]
+        add_lanes(m, platform, make, lanes)
+
+    monkeypatch.setattr(axs6.hw.block_dot, "add_lanes", wrong_in_lane_21)
     zeros = " ".join(["0x00"] * 21)
     assert_caught(
         find("products"),
