@@ -103,6 +103,6 @@ def _turned(tensor: Tensor, how: Encoded) -> Iterator[bytes]:
         rows = np.moveaxis(whole, how.axis, -1)
         for values, piece in _decoded(tensor, how):
             numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
-            where = np.unravel_index(numbers, rows.shape[:-1])
+            where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
             rows[(*where, slice(piece.start, piece.start + piece.values))] = values
         yield from plain(whole)

@@ -171,4 +171,5 @@ def taken(rows: NDArray[Any], piece: Piece) -> NDArray[Any]:
     if rows.ndim == 1:
         return np.ascontiguousarray(rows[None, columns])
     numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
-    return np.ascontiguousarray(rows[(*np.unravel_index(numbers, rows.shape[:-1]), columns)])
+    where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
+    return np.ascontiguousarray(rows[(*where, columns)])

@@ -53,7 +53,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     check_blocks("blocks", blocks)
     size = blocks.block_size
     codes, modes = blocks.codes.reshape(-1, size), blocks.modes.ravel()
-    header = blocks.exponents.ravel().astype(np.uint16) << MODE_BITS | modes
+    header = blocks.exponents.ravel().astype(np.uint16) << np.uint16(MODE_BITS) | modes
     parts = [
         (rows, _packed(header[rows], codes[rows], mode, packed_bytes(size, align, mode)))
         for mode, rows in _rows_by_mode(modes)

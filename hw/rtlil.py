@@ -38,7 +38,7 @@ class Modules:
         while self._texts.setdefault(name, text) != text:
             number += 1
             renamed = f"{first}_{number}"
-            text = re.sub(rf"\\{re.escape(name)}(?=[.\s])", lambda _, to=renamed: f"\\{to}", text)
+            text = re.sub(rf"\\{re.escape(name)}(?=[.\s])", rf"\\{renamed}", text)
             name = renamed
         return name
 
