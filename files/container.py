@@ -21,6 +21,8 @@ from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.golden.blocks import Blocks
 from axs6.golden.pack import packed_bytes, unpack_some
 from axs6.golden.spec import (
+    RANDOM_BITS,
+    RANDOM_SEED,
     Mode,
     Rounding,
     check_block_size,
@@ -74,8 +76,8 @@ class Encoded:
     align: int = 1
     mode: str = Mode.DENSE.label
     rounding: str = Rounding.NEAREST
-    random_bits: int = 16
-    seed: int = 1
+    random_bits: int = RANDOM_BITS
+    seed: int = RANDOM_SEED
 
     def __post_init__(self) -> None:
         if not self.shape or any(not isinstance(n, int) or n < 0 for n in self.shape):

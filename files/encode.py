@@ -18,7 +18,7 @@ from axs6.golden.encode import encode
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import pack
-from axs6.golden.spec import RANDOM_BITS, Mode, Rounding
+from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, Mode, Rounding
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Options:
     axis: int = -1
     align: int = 1
     random_bits: int = RANDOM_BITS
-    seed: int = 1
+    seed: int = RANDOM_SEED
     include: Sequence[str] = field(default=("*",))
     exclude: Sequence[str] = ()
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import RANDOM_BITS, check_random_bits
+from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_random_bits
 
 LFSR_BITS: Final = 32
 LFSR_TAPS: Final = (31, 21, 1, 0)
@@ -22,7 +22,7 @@ def leap(steps: int) -> Map:
     return _power(_step(), steps)
 
 
-def lane_seeds(lanes: int, seed: int = 1) -> NDArray[np.uint32]:
+def lane_seeds(lanes: int, seed: int = RANDOM_SEED) -> NDArray[np.uint32]:
     """First states of lanes, `seed` that of lane 0, spread evenly over the register's period.
 
     Two lanes first meet after PERIOD // lanes steps, of which a word takes as many as it has bits.
@@ -55,7 +55,7 @@ class Lfsr:
         ValueError: `seed` or `bits` is out of range.
     """
 
-    def __init__(self, lanes: int, seed: int = 1, bits: int = RANDOM_BITS) -> None:
+    def __init__(self, lanes: int, seed: int = RANDOM_SEED, bits: int = RANDOM_BITS) -> None:
         self.bits = check_random_bits(bits)
         self.states = lane_seeds(lanes, seed)
 

@@ -95,6 +95,9 @@ RANDOM_BITS: Final = 16
 RANDOM_BITS_MAX: Final = 32
 """Random bits that stochastic rounding takes for each value: the default, and the most."""
 
+RANDOM_SEED: Final = 0x9E3779B9
+"""Default state of the first lane's shift register: ones and zeros in no order."""
+
 
 class Rounding(StrEnum):
     """How a magnitude that falls between two codes is chosen."""

@@ -194,9 +194,9 @@ def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterato
             given = [
                 cases.special_blocks(kind, size, rng),
                 cases.threshold_blocks(kind, size),
-                cases.blocks_with_zeros(kind, size, max(1, blocks // 8), rng),
+                cases.blocks_with_zeros(kind, size, max(1, blocks // 32), rng),
             ]
-            patterns = np.concatenate([part[:: 1 + 16 * len(part) // blocks] for part in given])
+            patterns = np.concatenate([part[:: 1 + 64 * len(part) // blocks] for part in given])
             rows, values = patterns.tolist(), _values(kind, patterns)
             for rounding in DETERMINISTIC:
                 for mode in MODES:
@@ -214,7 +214,7 @@ def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> It
     """Stochastic rounding by random words, and by those next to the one that rounds up."""
     for kind in cases.KINDS:
         for size in BLOCK_SIZES:
-            patterns = cases.random_blocks(kind, size, max(1, blocks // 8), rng)
+            patterns = cases.random_blocks(kind, size, max(1, blocks // 32), rng)
             rows, values = patterns.tolist(), _values(kind, patterns)
             for bits in (1, 4, 16, RANDOM_BITS_MAX):
                 for mode in (Mode.DENSE, Mode.HIGH_PRECISION):
