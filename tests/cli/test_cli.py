@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from axs6.cli import COMMANDS
+from axs6.golden.validate import CHECKS
 
 
 def axs6(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -303,7 +304,7 @@ def test_validate_reports_every_check(tmp_path: Path) -> None:
     done = axs6("validate", "--blocks", "1", "--json", "figures.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
-    assert len(checks) == 10
+    assert [check["name"] for check in checks] == list(CHECKS)
     assert sum(check["mismatches"] for check in checks) == 0
     total = sum(check["cases"] for check in checks)
     assert f"{total:,} cases compared, 0 differ" in done.stdout
