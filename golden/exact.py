@@ -135,27 +135,23 @@ def encode_block(
     """
     exponent = shared_exponent(values)
     scale = power(exponent - 127)
-    words = random.words if random else [0] * len(values)
-    codes = []
-    for index, (value, word) in enumerate(zip(values, words, strict=True)):
-        n = bits[index % 2]
-        how = (rounding, word, random.bits if random else 0)
-        codes.append(encode_value(value, scale, n, *how))
-    return exponent, codes
+    words, width = random or Random([0] * len(values), 0)
+    return exponent, [
+        encode_value(value, scale, bits[index % 2], rounding, word, width)
+        for index, (value, word) in enumerate(zip(values, words, strict=True))
+    ]
 
 
-def encode_in_mode(
-    values: Sequence[Value], rounding: str, mode: str, random: Random | None = None
-) -> tuple[int, Block]:
-    """The configuration bits of a block and the block, in a mode of `encode`."""
-    dense = encode_block(values, rounding, DENSE_BITS, random)
-    precise = encode_block(values, rounding, PRECISE_BITS, random)
-    sparse = drop_zeros(dense)
-    if mode in ("sparse", "auto") and sparse:
-        return 1, sparse
+def encode_in_mode(values: Sequence[Value], rounding: str, mode: str) -> tuple[int, Block]:
+    """The configuration bits of a block and the block, in a mode of `encode` beside dense."""
     if mode == "high_precision":
-        return 2, precise
+        return 2, encode_block(values, rounding, PRECISE_BITS)
+    dense = encode_block(values, rounding)
+    sparse = drop_zeros(dense)
+    if sparse:
+        return 1, sparse
     if mode == "auto":
+        precise = encode_block(values, rounding, PRECISE_BITS)
         errors = squared_error(values, precise, PRECISE_BITS), squared_error(values, dense)
         if errors[0] < errors[1]:
             return 2, precise

@@ -21,7 +21,7 @@ from axs6.hw.fp32 import (
     shift_right_sticky,
 )
 from axs6.hw.pipeline import Step
-from axs6.hw.trees import leading_zeros, zero_groups
+from axs6.hw.trees import leading_zeros_of, zero_groups
 
 GUARD = 3
 """Bits kept below the significand; the lowest is the or of all that follow."""
@@ -227,7 +227,7 @@ class Count(Step):
         """Build the rest of the tree."""
         m = Module()
         groups = [(group.zeros, group.some) for group in self.i.groups]
-        m.d.comb += self.o.zeros.eq(leading_zeros(m, groups))
+        m.d.comb += self.o.zeros.eq(leading_zeros_of(m, groups))
         pass_on(m, self, "total", *_NOTES)
         return m
 

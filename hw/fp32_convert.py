@@ -27,7 +27,7 @@ from axs6.hw.fp32 import (
 )
 from axs6.hw.layouts import fp32_layout, sum_layout
 from axs6.hw.pipeline import Step
-from axs6.hw.trees import leading_zeros, zero_groups
+from axs6.hw.trees import leading_zeros
 
 LEAST_EXPONENT = FP32.bias - 1 + FRACTION
 """The least FP32 subnormal is 2 to minus this."""
@@ -105,7 +105,7 @@ class Count(Step):
         """Build the tree and the subtraction."""
         m = Module()
         m.d.comb += [
-            self.o.zeros.eq(leading_zeros(m, zero_groups(m, self.i.magnitude, 1))),
+            self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
             self.o.top.eq(self.i.exponent - (UNIT + SIGNIFICAND - SUM_BITS)),
         ]
         pass_on(m, self, "sign", "magnitude")

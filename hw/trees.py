@@ -47,8 +47,13 @@ def zero_groups(m: Module, value: Value, size: int) -> list[Group]:
     ]
 
 
-def leading_zeros(m: Module, groups: Sequence[Group]) -> Value:
+def leading_zeros(m: Module, value: Value) -> Value:
     """Number of zeros above the highest set bit of a value that is not 0."""
+    return leading_zeros_of(m, zero_groups(m, value, 1))
+
+
+def leading_zeros_of(m: Module, groups: Sequence[Group]) -> Value:
+    """The same of the groups of a value."""
     return balanced(groups, partial(_joined, m))[0]
 
 

@@ -21,7 +21,7 @@ from axs6.golden.spec import (
 )
 from axs6.hw.layouts import block_layout, encoded_layout, float_layout, values_layout
 from axs6.hw.parameters import float_format
-from axs6.hw.trees import any_of, balanced, leading_zeros, zero_groups
+from axs6.hw.trees import any_of, balanced, leading_zeros
 
 WIDE_FORMATS = {name: f for name, f in INPUT_FORMATS.items() if f.exponent_bits == EXPONENT_BITS}
 """Formats with the exponents of AXS-6, which `PlainEncoder` takes."""
@@ -140,7 +140,7 @@ class PlainEncoder(wiring.Component):
         field = largest[count:]
         normal = field.any()
         exponent = Signal(signed(EXPONENT_BITS + 2))
-        zeros = leading_zeros(m, zero_groups(m, Cat(largest[:count], normal), 1))
+        zeros = leading_zeros(m, Cat(largest[:count], normal))
         m.d.comb += exponent.eq(Mux(normal, field, 1) + 1 - zeros)
         return Mux(exponent < 0, 0, exponent)
 
