@@ -46,7 +46,7 @@ def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) ->
 def test_list_shows_every_unit(tmp_path: Path) -> None:
     done = axs6("list", "--json", "-", cwd=tmp_path)
     units = {each["unit"]: each for each in json.loads(done.stdout)}
-    assert set(units) == {"encoder", "decoder", "block_dot", "dot", "matmul"}
+    assert set(units) == {"encoder", "decoder", "expander", "block_dot", "dot", "matmul"}
     assert units["dot"]["parameters"] == {"block": 32, "stages": 0, "interleave": 1}
 
 
