@@ -266,7 +266,7 @@ def pack_block(exponent: int, codes: Sequence[int], align: int = 1, mode: int = 
     return number.to_bytes(-(-length // align) * align, "little")
 
 
-class Malformed(ValueError):
+class MalformedError(ValueError):
     """Bytes that no blocks give: what is wrong with them, and the number of the block."""
 
     def __init__(self, fault: str, block: int) -> None:
@@ -278,8 +278,8 @@ def unpack(data: bytes, size: int, count: int, align: int = 1) -> list[tuple[int
     """The configuration bits and the block of each of `count` packed blocks.
 
     Raises:
-        Malformed: the fault is "truncated" where the bytes end in a block, "trailing" where bytes
-            follow the last (the block is `count` then), "header" for header bits 10 to 15,
+        MalformedError: the fault is "truncated" where the bytes end in a block, "trailing" where
+            bytes follow the last (the block is `count` then), "header" for header bits 10 to 15,
             "reserved" for mode 3, "mask" for a mask without exactly 3/4 ones, or "padding".
     """
     blocks = []
@@ -288,7 +288,7 @@ def unpack(data: bytes, size: int, count: int, align: int = 1) -> list[tuple[int
         blocks.append((mode, block))
         data = data[length:]
     if data:
-        raise Malformed("trailing", count)
+        raise MalformedError("trailing", count)
     return blocks
 
 
@@ -296,21 +296,21 @@ def _unpack_block(data: bytes, size: int, align: int, number: int) -> tuple[int,
     """Configuration bits, block and length of the block that the bytes start with."""
     mode = data[0] & 3 if data else 0
     if mode == 3:
-        raise Malformed("reserved", number)
+        raise MalformedError("reserved", number)
     stored = size * 3 // 4 if mode == 1 else size
     end = 16 + 6 * stored + (size if mode == 1 else 0)
     length = -(-end // (8 * align)) * align
     if len(data) < length:
-        raise Malformed("truncated", number)
+        raise MalformedError("truncated", number)
     word = int.from_bytes(data[:length], "little")
     if word >> 10 & 63:
-        raise Malformed("header", number)
+        raise MalformedError("header", number)
     if word >> end:
-        raise Malformed("padding", number)
+        raise MalformedError("padding", number)
     position = 16 + size if mode == 1 else 16
     mask = [word >> 16 + i & 1 if mode == 1 else 1 for i in range(size)]
     if sum(mask) != stored:
-        raise Malformed("mask", number)
+        raise MalformedError("mask", number)
     codes = []
     for index, kept in enumerate(mask):
         width = kept * ((7, 5)[index % 2] if mode == 2 else 6)

@@ -73,9 +73,7 @@ class Fed(NamedTuple):
     errors: list[int]
 
 
-def encode_with_feedback(
-    x: Sequence[int], errors: Sequence[int], rounding: str, mode: str
-) -> Fed:
+def encode_with_feedback(x: Sequence[int], errors: Sequence[int], rounding: str, mode: str) -> Fed:
     """c = fp32(x + error) is encoded, and fp32(c - decoded) is the new error; FP32 patterns.
 
     A c that is not finite leaves +0.
