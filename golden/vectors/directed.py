@@ -145,12 +145,13 @@ def precise_thresholds(kind: Kind, size: int, exponent: int) -> list[Patterns]:
     scale = power(exponent - 127)
     full = kind.nearest(scale)
     even, odd = (sorted({x for x in near_thresholds(kind, scale, n) if x < full}) for n in (63, 15))
-    each = size // 2
+    sign, each = _format(kind).sign, size // 2
+    even = [sign * (k % 2) | x for k, x in enumerate(even)]
+    odd = [sign * (k % 3 == 0) | x for k, x in enumerate(odd)]
     blocks = []
     for start in range(0, len(even), each - 1):
         evens = [full - 1, *even[start : start + each - 1]]
+        evens += [0] * (each - len(evens))
         odds = [odd[(start + k) % len(odd)] for k in range(each)]
-        padded = evens + [0] * (each - len(evens))
-        signed = [x if k % 3 else _format(kind).sign | x for k, x in enumerate(odds)]
-        blocks.append([x for pair in zip(padded, signed, strict=True) for x in pair])
+        blocks.append([x for pair in zip(evens, odds, strict=True) for x in pair])
     return blocks
