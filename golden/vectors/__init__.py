@@ -48,6 +48,9 @@ def write_vectors(folder: Path) -> Iterator[tuple[Path, int]]:
             raise RuntimeError(difference)
         path = folder / subject.file_name
         partial = folder / f".{subject.file_name}.partial"
-        partial.write_text(subject.write(vectors))
-        os.replace(partial, path)
+        try:
+            partial.write_text(subject.write(vectors))
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
         yield path, len(vectors)

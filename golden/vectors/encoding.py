@@ -69,9 +69,8 @@ def by_golden(
 
 
 def _case(name: str, form: str, rounding: str, mode: str, values: list[int]) -> Case:
-    fields = ("size", "format", "rounding", "mode", "values")
-    given = (len(values), form, str(rounding), mode, values)
-    return Case(name, dict(zip(fields, given, strict=True)))
+    how = {"size": len(values), "format": form, "rounding": str(rounding), "mode": mode}
+    return Case(name, {**how, "values": values})
 
 
 def encode_cases() -> Iterator[Case]:
@@ -186,9 +185,8 @@ def _random_words(
 def _stochastic(
     name: str, form: str, mode: str, bits: int, values: list[int], words: list[int]
 ) -> Case:
-    fields = ("size", "format", "mode", "bits", "values", "random")
-    given = (len(values), form, mode, bits, values, words)
-    return Case(name, dict(zip(fields, given, strict=True)))
+    how = {"size": len(values), "format": form, "mode": mode, "bits": bits}
+    return Case(name, {**how, "values": values, "random": words})
 
 
 def stochastic_by_definition(

@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from axs6.golden import cases, cases_fp32, dot, exact
 from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
-from axs6.golden.spec import BLOCK_SIZES, Accumulate, Rounding
+from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, PRODUCT_MAX, Accumulate, Rounding
 from axs6.golden.vectors.subject import NUMBER, NUMBERS, PATTERN, PATTERNS, Case, Subject
-
-EXPONENT_LIMIT: Final = 255
 
 Block = exact.Block
 
@@ -114,7 +112,7 @@ BLOCK_DOT: Final = Subject(
 def dot_cases() -> Iterator[Case]:
     """Terms at the borders of FP32, and random vectors in parts of its range."""
     for size in BLOCK_SIZES:
-        for name, terms in cases_fp32.fixed_terms(size * 961).items():
+        for name, terms in cases_fp32.fixed_terms(size * PRODUCT_MAX).items():
             if terms:
                 yield Case(name, _sides(*zip(*(_operands(size, *t) for t in terms), strict=True)))
         rng = np.random.default_rng([11, size])
@@ -137,11 +135,11 @@ def _operands(size: int, total: int, exponent: int) -> tuple[Block, Block]:
 
     As many products of 31 by 31 as go in, one of 31, and one of what remains.
     """
-    full, rest = divmod(abs(total), 961)
+    full, rest = divmod(abs(total), PRODUCT_MAX)
     a = [31] * full + [31, rest % 31][: size - full]
     b = [31] * full + [rest // 31, 1][: size - full]
     a, b = ([*each, *[0] * (size - len(each))] for each in (a, b))
-    first = min(exponent, EXPONENT_LIMIT)
+    first = min(exponent, EXPONENT_MAX)
     return (first, [code | 32 for code in a] if total < 0 else a), (exponent - first, b)
 
 

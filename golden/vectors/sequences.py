@@ -113,9 +113,8 @@ def _sequence(
     name: str, steps: Sequence[list[int]], rounding: str, mode: str, errors: list[int]
 ) -> Iterator[Case]:
     for x in steps:
-        fields = ("size", "rounding", "mode", "x", "error")
-        given = (len(x), str(rounding), mode, x, errors)
-        yield Case(name, dict(zip(fields, given, strict=True)))
+        how = {"size": len(x), "rounding": str(rounding), "mode": mode}
+        yield Case(name, {**how, "x": x, "error": errors})
         errors = exact_sequences.encode_with_feedback(x, errors, rounding, mode).errors
 
 
