@@ -123,7 +123,9 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     other = torch.randn(1, 6, 40, requires_grad=True)
     site = layer.axs6_site.handle
     torch.library.opcheck(torch.ops.axs6.product.default, (x, other, site))
-    torch.library.opcheck(torch.ops.axs6.fake_quantise.default, (x, 32, "error", "x"))
+    torch.library.opcheck(
+        torch.ops.axs6.fake_quantise.default, (x, 32, "nearest", None, 16, "error", "x")
+    )
 
 
 def test_a_model_that_is_gone_is_an_error() -> None:
