@@ -14,6 +14,7 @@ from axs6.golden.spec import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.ieee import narrow, widen
 from axs6.sim.torch.quantise import NonFinite
+from axs6.sim.torch.rounding import check_random
 
 
 class ErrorFeedback(nn.Module):
@@ -60,6 +61,7 @@ class ErrorFeedback(nn.Module):
             TypeError, ValueError: `x` is not float32 or of another shape, or as `encode`; the
                 error is left as it was.
         """
+        check_random(random)
         for what, tensor in ((name, x), ("error", self.error)):
             if tensor.dtype != torch.float32:
                 raise TypeError(f"{what} must be float32, not {tensor.dtype}")

@@ -38,8 +38,8 @@ class QuantisedGradients(nn.Module):
 
     Raises:
         TypeError: a parameter is not float32.
-        ValueError: an option is unknown, or there is no parameter; in a step, a gradient is not finite, or the step has a
-            closure, which computes gradients behind the hook.
+        ValueError: an option is unknown, or there is no parameter; in a step, a gradient is not
+            finite, or the step has a closure, which computes gradients behind the hook.
 
     Source: AXS-6 specification, sections 8 and 9.
     """

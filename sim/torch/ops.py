@@ -15,6 +15,7 @@ from torch import Tensor
 from axs6.golden.spec import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.backends import Result
+from axs6.sim.torch.rounding import check_random
 from axs6.sim.torch.site import Site, site_of
 
 Gradients = tuple[Tensor | None, ...]
@@ -76,6 +77,7 @@ def fake_quantise(
         TypeError, ValueError: as `encode`.
     """
     quantise.check_input(x, name)
+    check_random(random)
     return _fake_quantise(x, block_size, rounding, random, random_bits, nonfinite, name)
 
 

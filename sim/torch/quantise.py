@@ -208,9 +208,11 @@ def round_blocks(
         bits = part.view(torch.int32)
         largest = torch.abs(part, out=magnitudes[: len(part)]).view(torch.int32).amax(-1)
         low, high = (int(x) for x in largest.aminmax())
+        infinite = None
         if high >= FP32.infinity:
             if nonfinite == "error":
                 _refuse(x, size, name)
+            infinite = (bits & ~SIGN) == FP32.infinity
             bits = _saturated(bits)
             part = bits.view(torch.float32)
             largest = (bits & ~SIGN).amax(-1)
@@ -227,6 +229,8 @@ def round_blocks(
         steps.mul_(to_steps.index_select(0, exponents).unsqueeze(-1))
         chosen = slice(start, start + len(part))
         how.round_(steps, chosen)
+        if infinite is not None:
+            steps.copy_(torch.where(infinite, steps.sign() * MAGNITUDE_MAX, steps))
         yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
 
 
@@ -268,7 +272,7 @@ def _encode_float64(
 
 
 def _saturated(bits: Tensor) -> Tensor:
-    """NaN as +0 and infinities as the largest finite values, whose codes are the same."""
+    """NaN as +0 and infinities as the largest finite values, whose block has their exponent."""
     magnitude = bits & ~SIGN
     largest = bits & SIGN | FP32.max_finite
     return torch.where(

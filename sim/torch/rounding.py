@@ -71,6 +71,7 @@ def rounder(
     """
     how = check_rounding(rounding)
     check_random_bits(random_bits)
+    check_random(random)
     if how is not Rounding.STOCHASTIC:
         if random is not None:
             raise ValueError(f'random is for rounding "stochastic", not {str(how)!r}')
@@ -88,9 +89,13 @@ def as_rows(x: Tensor, size: int) -> Tensor:
     return padded.reshape(-1, size) if padded.numel() else padded.new_empty(0, size)
 
 
-def _check_words(random: Any, bits: int, x: Tensor) -> None:
-    if not isinstance(random, Tensor):
+def check_random(random: Any) -> None:
+    """Raise TypeError unless `random` is a tensor or None."""
+    if not (random is None or isinstance(random, Tensor)):
         raise TypeError(f"random must be a tensor, not {type(random).__name__}")
+
+
+def _check_words(random: Tensor, bits: int, x: Tensor) -> None:
     if random.dtype not in WORDS:
         raise TypeError(f"random must hold uint8, int8, int16, int32 or int64, not {random.dtype}")
     if random.shape != x.shape:
