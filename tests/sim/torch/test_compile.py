@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from axs6.sim.torch import convert, fake_quantise, matmul, profile
+from axs6.sim.torch import ErrorFeedback, Lfsr, convert, fake_quantise, matmul, profile
 
 Same = Callable[[Tensor, Tensor], bool]
 
@@ -99,6 +99,28 @@ def test_compiled_functions(backend: str, same: Same) -> None:
     compiled = torch.compile(function, backend=backend, fullgraph=True)
     a, b = torch.randn(3, 5, 40), torch.randn(40, 6)
     assert same(compiled(a, b), function(a, b))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_rounding_and_feedback(backend: str, same: Same) -> None:
+    class Step(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = Lfsr(16)
+            self.feedback = ErrorFeedback((3, 40))
+
+        def forward(self, x: Tensor) -> Tensor:
+            random = self.words(x)
+            y = fake_quantise(x.bfloat16(), 16, "stochastic", random=random)
+            return y + self.feedback(x * 2, 16, "stochastic", random=random)
+
+    eager = Step()
+    compiled = torch.compile(copy.deepcopy(eager), backend=backend, fullgraph=True)
+    for _ in range(3):
+        x = torch.randn(3, 40)
+        assert same(compiled(x), eager(x))
+    assert same(compiled.words.states, eager.words.states)
+    assert same(compiled.feedback.error, eager.feedback.error)
 
 
 def test_sizes_may_change(same: Same) -> None:
