@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -85,7 +85,7 @@ def test_every_rounding_is_that_of_the_golden_model(
         assert_golden(kind, patterns, size, "stochastic", mode, same, words, bits)
 
 
-def test_a_word_decides_of_every_magnitude(same: Same, mode: Mode) -> None:
+def test_a_word_decides_of_every_magnitude(same: Same) -> None:
     """All of one byte by all words of 8 bits, as bfloat16: each code is reached by its share."""
     kind = KINDS[2]
     values = torch.arange(256).bfloat16().view(torch.int16).numpy().astype(np.uint64)
@@ -93,7 +93,7 @@ def test_a_word_decides_of_every_magnitude(same: Same, mode: Mode) -> None:
     patterns[:, 0] = np.repeat(values, 256)
     words = np.zeros(patterns.shape, np.int64)
     words[:, 0] = np.tile(np.arange(256), 256)
-    blocks = assert_golden(kind, patterns, 8, "stochastic", mode, same, words, 8)
+    blocks = assert_golden(kind, patterns, 8, "stochastic", nullcontext, same, words, 8)
     totals = blocks.codes[:, 0, 0].astype(int).reshape(256, 256).sum(axis=1)
     assert totals.tolist() == [31 * value for value in range(256)]
 
