@@ -69,8 +69,9 @@ def packed_dense(exponents: NDArray[Any], codes: NDArray[Any], sparse: NDArray[n
 
 
 def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> Rows:
-    columns = (array.astype(np.uint8)[:, None] for array in (exponents, modes, codes))
-    return write_rows(Blocks(*columns, codes.shape)).copy()
+    exponents, modes, codes = (array.astype(np.uint8) for array in (exponents, modes, codes))
+    shape = codes.shape
+    return write_rows(Blocks(exponents[:, None], modes[:, None], codes[:, None], shape)).copy()
 
 
 def _every_code(mode: Mode, block: int) -> Rows:

@@ -106,3 +106,19 @@ def test_a_missing_package_is_named_with_its_extra(folder: Path) -> None:
     done = study("accuracy", "mlp", cwd=folder, before=WITHOUT_TORCH)
     assert done.returncode == 2
     assert done.stderr == 'axs6: the package torch is missing: pip install "axs6[study]"\n'
+
+
+def test_rounding_is_shown_as_in_the_docs(tmp_path: Path) -> None:
+    done = study("rounding", "--json", "rows.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (Path(__file__).parents[2] / "docs" / "rounding.md").read_text()
+    assert done.stdout in page
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["random_bits"] for row in rows] == [None, 4, 8, 16]
+    assert all(abs(row["bias"]["measured"]) < 0.04 for row in rows)
+
+
+def test_rounding_refuses_widths(tmp_path: Path) -> None:
+    done = study("rounding", "--bits", "33", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "axs6: random_bits must be an integer from 1 to 32, not 33\n"
