@@ -120,16 +120,16 @@ class AxisDecoder(AxisPipeline):
 
 
 class AxisDot(Wrapper):
-    """`Dot` on AXI4-Stream: packets of packed blocks on `s_axis_a` and `s_axis_b`, FP32 on `m_axis`.
+    """`Dot` on AXI4-Stream: packed blocks on `s_axis_a` and `s_axis_b` become FP32 on `m_axis`.
 
     The two are joined beat by beat, and `tlast` ends a vector; each result is a packet of one beat.
-    Its `tuser` is set where a beat of the vector had `tuser`, a block that cannot be read or padding
-    that is not zero, or where `tlast` came on one side alone, which ends the vector too. Such pairs
-    of blocks count as 0.
+    Its `tuser` is set where a beat of the vector had `tuser`, a block that cannot be read or
+    padding that is not zero, or where `tlast` came on one side alone, which ends the vector too.
+    Such pairs of blocks count as 0.
 
     Args:
         block, interleave: those of `Dot`.
-        align: bytes that a beat of `s_axis_a` and `s_axis_b` is a multiple of; zeros follow a block.
+        align: bytes that a beat of blocks is a multiple of; zeros follow a block.
         stages: ranks of registers beside the accumulator, from 0.
 
     Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.

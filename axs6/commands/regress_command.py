@@ -36,7 +36,9 @@ def run(
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
-    runs = [(unit, each) for unit in units or ALL_UNITS for each in configurations(unit, parameters)]
+    runs = [
+        (unit, each) for unit in units or ALL_UNITS for each in configurations(unit, parameters)
+    ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
     check_writable(junit, json_path(json))

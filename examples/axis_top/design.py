@@ -1,6 +1,7 @@
 """A complete design on AXI4-Stream: two encoders and a dot product.
 
-Packets of values on `s_axis_a` and `s_axis_b` are two vectors each; `m_axis` gives their dot product.
+A packet of values on `s_axis_a` and one on `s_axis_b` are two vectors; `m_axis` gives their dot
+product.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draws the handshakes of the design's buses, cycle by cycle, from the samples of its test bench."""
+"""Draws the handshakes of the design's buses from the samples of its test bench."""
 
 from itertools import product
 from pathlib import Path

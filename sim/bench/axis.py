@@ -22,7 +22,7 @@ class Bus:
     Args:
         name: what its signals begin with, such as "s_axis_a".
         width: bits of its data.
-        fields: of a beat, named as in the golden model's items: those of "s_axis_a" begin with "a.".
+        fields: of a beat, named as the golden model's items: those of "s_axis_a" begin with "a.".
     """
 
     name: str
