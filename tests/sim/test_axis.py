@@ -81,7 +81,7 @@ def faulty(unit: str, **connections: str) -> Generated:
         ("axis_decoder", {"m_axis_tlast": "x_m_axis_tlast && !waited"}, "the beat changed"),
         ("axis_decoder", {"m_axis_tlast": "x_m_axis_tlast && 1'b0"}, "without tlast"),
         ("axis_decoder", {"s_axis_tready": "1'b1"}, "the golden model gives"),
-        ("axis_decoder", {"m_axis_tvalid": "x_m_axis_tvalid && m_axis_tready"}, "tvalid fell"),
+        ("axis_decoder", {"m_axis_tvalid": "x_m_axis_tvalid && m_axis_tready"}, "never came"),
         ("axis_decoder", {"m_axis_tuser": "1'b0"}, "user is 0x0"),
         ("axis_decoder", {"rst": "1'b0"}, "the golden model gives"),
         ("axis_dot", {"s_axis_b_tlast": "s_axis_a_tlast"}, "the golden model gives"),
