@@ -35,11 +35,6 @@ marks_layout = data.StructLayout({"last": 1, "user": 1})
 """What a beat carries beside its data."""
 
 
-def beat_layout(tdata: data.StructLayout) -> data.StructLayout:
-    """A whole beat: its data and its marks."""
-    return data.StructLayout({**tdata.members, **marks_layout.members})
-
-
 def aligned_layout(block: int, align: int) -> data.StructLayout:
     """A packed block, and zeros that make its length a multiple of `align` bytes.
 

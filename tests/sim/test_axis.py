@@ -97,7 +97,9 @@ def test_a_faulty_unit_fails(unit: str, connections: dict[str, str], reason: str
 
 def test_the_unit_without_faults_passes() -> None:
     made = faulty("axis_decoder")
-    outcome = regress("axis_decoder", SMALL["axis_decoder"], items=60, generated=made)
+    outcome = regress(
+        "axis_decoder", SMALL["axis_decoder"], simulator=QUICK, items=60, generated=made
+    )
     assert outcome.failures == []
 
 
