@@ -87,15 +87,17 @@ def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     entry = find(unit)
     fixed = entry.parameters(given)
     combinations = entry.combinations(given)
-    stages = STAGES if "stages" not in given else (fixed["stages"],)
     samples = {name: values for name, values in entry.samples.items() if name not in given}
-    count = max(map(len, (combinations, stages, *samples.values())))
+    if "stages" in fixed and "stages" not in given:
+        samples["stages"] = STAGES
+    count = max(map(len, (combinations, *samples.values())))
     chosen = []
     for k in range(count):
         each = {**fixed, **combinations[k % len(combinations)]}
         each |= {name: values[k % len(values)] for name, values in samples.items()}
-        ranks = stages[k % len(stages)]
-        chosen.append({**each, "stages": entry.most_stages(each) if ranks is None else ranks})
+        if "stages" in each and each["stages"] is None:
+            each["stages"] = entry.most_stages(each | {"stages": 0})
+        chosen.append(each)
     return chosen
 
 
