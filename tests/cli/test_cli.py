@@ -14,6 +14,7 @@ import pytest
 
 from axs6.cli import COMMANDS
 from axs6.golden.validate import CHECKS
+from axs6.hw.registry import UNITS
 
 
 def axs6(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -46,8 +47,8 @@ def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) ->
 def test_list_shows_every_unit(tmp_path: Path) -> None:
     done = axs6("list", "--json", "-", cwd=tmp_path)
     units = {each["unit"]: each for each in json.loads(done.stdout)}
-    assert set(units) == {"encoder", "decoder", "expander", "block_dot", "dot", "matmul"}
-    assert units["dot"]["parameters"] == {"block": 32, "stages": 0, "interleave": 1}
+    assert set(units) == set(UNITS)
+    assert units["dot"]["parameters"] == UNITS["dot"].defaults
 
 
 def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
