@@ -140,7 +140,8 @@ def unpack(
     Raises:
         ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
             by its number) has header or padding bits that are not zero, the reserved mode, or a
-            mask of a sparse block that does not leave out a quarter of the values.
+            mask of a sparse block that does not leave out the first B/4 zeros, so that no two
+            sequences of bytes are the same blocks.
     """
     strides = _strides(block_size, align)
     shape = _check_shape(shape)
@@ -265,6 +266,15 @@ def _unpack_payload(
         )
     codes = np.zeros((len(packed), size), np.uint8)
     codes[mask] = _unpack_codes(packed[:, size // 8 : used], stored, mode).ravel()
+    dropped, _ = sparse_values(codes)
+    other = (dropped == mask).any(axis=1)
+    if other.any():
+        first = int(np.flatnonzero(other)[0])
+        raise ValueError(
+            f"block {int(numbers[first])}: the mask of a sparse block must leave out its first "
+            f"{size - stored} zeros, {np.flatnonzero(dropped[first]).tolist()}, "
+            f"not {np.flatnonzero(~mask[first]).tolist()}"
+        )
     return codes
 
 

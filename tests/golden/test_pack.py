@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
+from axs6.golden.pack import unpack_some
 from axs6.golden.spec import Mode
 
 
@@ -179,6 +180,22 @@ def test_a_mask_leaves_out_a_quarter(mask, ones):
     message = f"^block 1: the mask of a sparse block must have 24 ones, not {ones}$"
     with pytest.raises(ValueError, match=message):
         unpack(damaged(SPARSE, 24 + 2, mask), (3, 32))
+
+
+@pytest.mark.parametrize("stored", [0, 32], ids=["zero", "minus zero"])
+def test_a_mask_leaves_out_the_first_zeros(stored):
+    """Values 0 to 2 of block 1 are zeros; its mask leaves out 0 and 2, and 1 is stored."""
+    blocks = make_blocks([9, 9], [[1, 0, 0, 0, 5, 6, 7, 8], [0, 0, 0, 4, 5, 6, 7, 8]])
+    data = pack(Blocks(blocks.exponents, np.ones(2, np.uint8), blocks.codes, (16,)))
+    assert data[10] == 0b11111100
+    wrong = damaged(data, 10, 0b11111010)
+    wrong[11] |= stored
+    rule = r"the mask of a sparse block must leave out its first 2 zeros, \[0, 1\], not \[0, 2\]$"
+    with pytest.raises(ValueError, match="^block 1: " + rule):
+        unpack(wrong, (16,), 8)
+    with pytest.raises(ValueError, match="^block 41: " + rule):
+        unpack_some(np.frombuffer(wrong, np.uint8), 2, 8, 1, 40)
+    assert unpack_some(np.frombuffer(data, np.uint8), 2, 8, 1, 40)[1] == 16
 
 
 def test_bytes_behind_a_sparse_block_are_not_lost():
