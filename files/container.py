@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.golden.blocks import Blocks
+from axs6.golden.lfsr import check_seed
 from axs6.golden.pack import packed_bytes, unpack_some
 from axs6.golden.spec import (
     RANDOM_BITS,
     RANDOM_SEED,
     Mode,
     Rounding,
-    check_block_size,
     check_mode,
     check_random_bits,
     check_rounding,
+    check_shape,
 )
 
 VERSION = 1
@@ -55,22 +56,20 @@ class Piece(NamedTuple):
         return f"rows from {self.first_row}, values from {self.start}"
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """How a tensor was encoded.
+@dataclass(frozen=True, kw_only=True)
+class Coding:
+    """How values become packed blocks.
 
     Args:
-        shape: of its values.
-        dtype: of its values, as safetensors name it.
-        axis: along which blocks were taken.
-        block_size: values in a block.
-        align: bytes to a multiple of which blocks were padded.
-        mode, rounding: as in `axs6.encode`.
-        random_bits, seed: of stochastic rounding.
+        block_size, rounding, mode, random_bits: as in `axs6.encode`.
+        axis: along which blocks are taken.
+        align: bytes to a multiple of which blocks are padded.
+        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
+
+    Raises:
+        ValueError: one of them is out of range.
     """
 
-    shape: tuple[int, ...]
-    dtype: str
     axis: int = -1
     block_size: int = 32
     align: int = 1
@@ -80,17 +79,35 @@ class Encoded:
     seed: int = RANDOM_SEED
 
     def __post_init__(self) -> None:
-        if not self.shape or any(not isinstance(n, int) or n < 0 for n in self.shape):
-            raise ValueError(f"shape must be at least one non-negative integer, not {self.shape}")
-        if self.dtype not in FLOATS:
-            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
-        if not isinstance(self.axis, int) or not -len(self.shape) <= self.axis < len(self.shape):
-            raise ValueError(f"axis must be one of {len(self.shape)} axes, not {self.axis!r}")
-        check_block_size(self.block_size)
         packed_bytes(self.block_size, self.align)
         check_mode(self.mode)
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
+        check_seed(self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded(Coding):
+    """How a tensor was encoded: the entry of its name in the metadata.
+
+    Args:
+        shape: of its values.
+        dtype: of its values, as safetensors name it.
+
+    Raises:
+        ValueError: as `Coding`, or the shape has no such axis.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        axes = len(check_shape(self.shape))
+        if self.dtype not in FLOATS:
+            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
+        if type(self.axis) is not int or not -axes <= self.axis < axes:
+            raise ValueError(f"axis must be one of {axes} axes, not {self.axis!r}")
 
     @property
     def rows(self) -> int:

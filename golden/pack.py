@@ -12,6 +12,7 @@ from axs6.golden.spec import (
     MODE_BITS,
     Mode,
     check_block_size,
+    check_shape,
     code_formats,
     dropped_values,
     payload_bits,
@@ -144,7 +145,7 @@ def unpack(
             sequences of bytes are the same blocks.
     """
     strides = _strides(block_size, align)
-    shape = _check_shape(shape)
+    shape = check_shape(shape)
     per_row = -(-shape[-1] // block_size)
     count = int(np.prod(shape[:-1], dtype=object)) * per_row
     raw = np.frombuffer(data, np.uint8)
@@ -292,13 +293,6 @@ def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[
     codes[..., 3] = b2 >> 2 * even + odd - 16
     codes &= np.array([(1 << even) - 1, (1 << odd) - 1] * 2, np.uint8)
     return codes.reshape(len(packed), codes.shape[1] * GROUP)[:, :count]
-
-
-def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    checked = tuple(shape) if isinstance(shape, tuple | list) else ()
-    if not checked or any(not isinstance(n, int | np.integer) or n < 0 for n in checked):
-        raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
-    return tuple(int(n) for n in checked)
 
 
 def _check_rows(values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp]) -> None:

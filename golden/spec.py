@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Final
+from numbers import Integral
+from typing import Any, Final
 
 MAGNITUDE_BITS: Final = 5
 MAGNITUDE_MAX: Final = (1 << MAGNITUDE_BITS) - 1
@@ -176,10 +177,18 @@ OUTPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16)}
 
 
 def check_block_size(block_size: int) -> int:
-    """Return `block_size`, or raise ValueError unless it is 8, 16 or 32."""
-    if isinstance(block_size, bool) or block_size not in BLOCK_SIZES:
+    """Return `block_size`, or raise ValueError unless it is the integer 8, 16 or 32."""
+    if not isinstance(block_size, Integral) or block_size not in BLOCK_SIZES:
         raise ValueError(f"block_size must be one of 8, 16, 32, not {block_size!r}")
     return int(block_size)
+
+
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape of at least one axis as integers, or raise ValueError if it is none."""
+    axes = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if not axes or any(isinstance(n, bool) or not isinstance(n, Integral) or n < 0 for n in axes):
+        raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
+    return tuple(int(n) for n in axes)
 
 
 def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -> Rounding:
