@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
@@ -310,7 +311,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def plain(array: NDArray[Any]) -> Iterator[bytes]:
-    """The bytes of an array, in pieces."""
-    flat = array.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        yield flat[start : start + CHUNK].tobytes()
+    """The bytes of an array as safetensors have them, little-endian and in row order, in pieces."""
+    pieces = np.nditer(
+        array,
+        ["buffered", "external_loop", "zerosize_ok"],
+        op_dtypes=[array.dtype.newbyteorder("<")],
+        order="C",
+        casting="equiv",
+        buffersize=CHUNK,
+    )
+    for piece in pieces:
+        yield piece.tobytes()

@@ -32,6 +32,9 @@ DTYPES = {
 }
 """NumPy's types of safetensors' dtypes; patterns of bfloat16 are in unsigned integers."""
 
+NAMES = {(np.dtype(each).kind, np.dtype(each).itemsize): name for name, each in DTYPES.items()}
+"""Safetensors' dtypes by NumPy's kind and bytes; two unsigned bytes are U16, the last of them."""
+
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes that are encoded."""
 
@@ -43,7 +46,7 @@ class Tensor:
     Args:
         name: its name in the file; that of the file without its ending where it holds one.
         dtype: a key of `DTYPES`.
-        array: the values, mapped from the file.
+        array: the values, mapped from the file, in whatever order and byte order it has them.
     """
 
     name: str
@@ -127,18 +130,15 @@ def _from_npy(name: str, path: Path, file: BinaryIO) -> Tensor:
     shape, column_major, dtype = read(file)
     if dtype.hasobject:
         raise ValueError(f"{name} holds Python objects, which are not read")
-    code = f"{dtype.kind}{dtype.itemsize}"
-    names = {f"{np.dtype(t).kind}{np.dtype(t).itemsize}": n for n, t in DTYPES.items()}
-    if code not in names and dtype.name != "bfloat16":
+    if (dtype.kind, dtype.itemsize) not in NAMES:
         raise ValueError(f"{name} has dtype {dtype}")
     start = file.tell()
     size = dtype.itemsize * int(np.prod(shape, dtype=object))
     if path.stat().st_size - start != size:
         raise ValueError(f"{name} must have {size} bytes, not {path.stat().st_size - start}")
     mapped = _mapped(path, dtype, shape[::-1] if column_major else shape, start)
-    return Tensor(
-        name, "U16" if code == "u2" else names[code], mapped.T if column_major else mapped
-    )
+    array = mapped.T if column_major else mapped
+    return Tensor(name, NAMES[dtype.kind, dtype.itemsize], array)
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:

@@ -125,6 +125,27 @@ def test_npz_and_patterns(tmp_path: Path, compressed: bool) -> None:
     assert np.array_equal(back["two.weight"], np.ones(32))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [">i4", ">f8", "<u2", "?"])
+def test_tensors_that_are_kept_are_little_endian(tmp_path: Path, dtype: str, order: Any) -> None:
+    kept = np.asarray(np.arange(60).reshape(3, 4, 5), dtype, order=order)
+    np.savez(tmp_path / "x.npz", kept=kept, encoded=np.ones(8))
+    encode_file(tmp_path / "x.npz", tmp_path / "x.safetensors", Options(exclude=["kept"]))
+    found = load_file(tmp_path / "x.safetensors")["kept"]
+    assert found.dtype == kept.dtype.newbyteorder("=")
+    assert np.array_equal(found, kept)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_big_endian_tensors_are_encoded(tmp_path: Path, order: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
+    np.save(tmp_path / "x.npy", np.asarray(x, ">f4", order=order))
+    (row,) = encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    assert load_file(tmp_path / "x.safetensors")["x"].tobytes() == axs6.pack(axs6.encode(x))
+    assert row.errors
+    assert row.errors.squared_values == pytest.approx(np.vdot(x, x))
+
+
 def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
     encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(mode="auto"))
     found = {each.name: each for each in describe_file(tmp_path / "x.safetensors")}
@@ -138,14 +159,16 @@ def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
     assert found["b.steps"].bytes == weights["b.steps"].nbytes
 
 
-def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tensor of 64 MB goes through in a fraction of it."""
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_is_bounded(tmp_path: Path, order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tensors of 16 MB, one encoded and one kept, go through in a fraction of it."""
     monkeypatch.setattr(container, "CHUNK", 1 << 16)
-    np.save(tmp_path / "x.npy", np.zeros((1 << 12, 1 << 12), np.float32))
+    values = np.zeros((1 << 11, 1 << 11), np.float32, order=order)
+    np.savez(tmp_path / "x.npz", values=values, kept=values.astype(">i4"))
     tracemalloc.start()
-    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    encode_file(tmp_path / "x.npz", tmp_path / "x.safetensors")
     describe_file(tmp_path / "x.safetensors")
-    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.safetensors")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 << 20
