@@ -77,6 +77,8 @@ SIZES = ("bytes_before", "bytes_after")
 def _table(rows: "list[Row]") -> Any:
     from rich.table import Table
 
+    from axs6.commands.output import shape_text
+
     table = Table("tensor", "dtype", "shape", box=None, pad_edge=False)
     for name in ("bytes", "packed", "bits a value", "QSNR dB", "largest error"):
         table.add_column(name, justify="right")
@@ -85,7 +87,7 @@ def _table(rows: "list[Row]") -> Any:
         table.add_row(
             row.name,
             row.dtype,
-            " x ".join(map(str, row.shape)) or "one value",
+            shape_text(row.shape),
             f"{row.bytes_before:,}",
             f"{row.bytes_after:,}" if errors else "as it is",
             f"{row.bits:.3f}",

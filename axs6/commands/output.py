@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,11 @@ def write_json(target: str | None, figures: Any) -> None:
 def console(json_target: str | None = None) -> Console:
     """Where tables and messages go: stdout, unless JSON goes there."""
     return Console(stderr=json_target == "-", soft_wrap=True, highlight=False)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape in a table."""
+    return " x ".join(map(str, shape)) or "one value"
 
 
 def _encoded(content: str | bytes) -> bytes:
