@@ -7,8 +7,6 @@ Other tensors are as they were.
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,6 +30,7 @@ from axs6.golden.spec import (
     check_rounding,
     check_shape,
 )
+from axs6.replacing import replacing
 
 VERSION = 1
 KEY = "axs6"
@@ -290,24 +289,6 @@ def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> d
     """Metadata of a container, beside those that the tensors had."""
     tensors = {each.name: asdict(each.encoded) for each in entries if each.encoded}
     return {**others, KEY: json.dumps({"version": VERSION, "tensors": tensors})}
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file beside `path`, which takes its place unless something fails."""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 def plain(array: NDArray[Any]) -> Iterator[bytes]:

@@ -153,7 +153,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(tmp_path: Path) -> None:
     (tmp_path / "rtl/axs6_dot.json").mkdir(parents=True)
     line = refused(axs6("generate", "dot", "--block", "8", "-o", "rtl", cwd=tmp_path))
-    assert line == "cannot write to rtl: axs6_dot.json is a directory"
+    assert line == "cannot write to rtl/axs6_dot.json: Is a directory"
     assert [path.name for path in (tmp_path / "rtl").iterdir()] == ["axs6_dot.json"]
 
 

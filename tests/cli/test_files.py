@@ -67,7 +67,7 @@ def test_there_and_back(folder: Path) -> None:
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
         (("encode", "x.npy", "y.safetensors", "--include", "z"), "no floating-point tensor"),
-        (("encode", "x.npy", "no/y.safetensors"), "cannot write no/y.safetensors"),
+        (("encode", "x.npy", "no/y.safetensors"), "cannot write to no/y.safetensors"),
         (("decode", "x.npy", "y.npy"), "x.npy must end in .safetensors"),
         (("info", "x.npy"), "x.npy must end in .safetensors"),
     ],
