@@ -293,7 +293,7 @@ def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> d
 
 def plain(array: NDArray[Any]) -> Iterator[bytes]:
     """The bytes of an array as safetensors have them, little-endian and in row order, in pieces."""
-    pieces = np.nditer(
+    pieces: Any = np.nditer(
         array,
         ["buffered", "external_loop", "zerosize_ok"],
         op_dtypes=[array.dtype.newbyteorder("<")],
