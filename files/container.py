@@ -125,13 +125,22 @@ class Encoded(Coding):
         return self.rows * -(-self.length // self.block_size)
 
     def pieces(self) -> Iterator["Piece"]:
-        """The values in block order, in pieces of about `CHUNK` values."""
-        many = max(1, CHUNK // max(1, self.length))
-        step = self.length if self.length <= CHUNK else CHUNK // self.block_size * self.block_size
+        """The values in block order, in pieces of about `CHUNK` values or bytes."""
+        chunk = CHUNK // max(1, packed_bytes(self.block_size, self.align) // self.block_size)
+        blocks = -(-self.length // self.block_size)
+        many = max(1, chunk // max(1, blocks * self.block_size))
+        step = self.length
+        if step > chunk:
+            step = max(1, chunk // self.block_size) * self.block_size
         for first in range(0, self.rows, many):
             for start in range(0, self.length, step):
                 rows = min(many, self.rows - first)
                 yield Piece(first, rows, start, min(step, self.length - start))
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that its blocks have at least."""
+        return self.blocks * packed_bytes(self.block_size, self.align, Mode.SPARSE)
 
     @property
     def most_bytes(self) -> int:
@@ -191,10 +200,10 @@ def _check_held(name: str, tensor: Tensor | None, how: Encoded) -> None:
         raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
     if tensor.dtype != "U8" or tensor.array.ndim != 1:
         raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.array.shape}")
-    if len(tensor.array) > how.most_bytes:
+    if not how.least_bytes <= len(tensor.array) <= how.most_bytes:
         raise ValueError(
-            f"tensor {name!r}: {how.blocks} blocks have at most {how.most_bytes} bytes, "
-            f"not {len(tensor.array)}"
+            f"tensor {name!r}: {how.blocks} blocks have {how.least_bytes} to {how.most_bytes} "
+            f"bytes, not {len(tensor.array)}"
         )
 
 

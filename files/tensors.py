@@ -4,7 +4,6 @@ import json
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+
+from axs6.damaged import DAMAGED
 
 DTYPES = {
     "F64": "<f8",
@@ -70,7 +71,7 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
             found = readers[path.suffix](path, stack)
         except OSError as error:
             raise OSError(f"cannot read {path}: {error.strerror or error}") from error
-        except (SafetensorError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (SafetensorError, *DAMAGED) as error:
             raise ValueError(f"{path} is damaged or of another kind: {error}") from error
         yield found
 
@@ -109,7 +110,7 @@ def _npz(path: Path, stack: ExitStack) -> Found:
     with zipfile.ZipFile(path) as archive:
         for number, member in enumerate(archive.infolist()):
             if not member.filename.endswith(".npy"):
-                raise ValueError(f"{member.filename} is no array")
+                raise ValueError(f"{member.filename!r} is no array")
             unpacked = folder / f"{number}.npy"
             with archive.open(member) as packed, unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file)
@@ -129,13 +130,13 @@ def _from_npy(name: str, path: Path, file: BinaryIO) -> Tensor:
         raise ValueError(f"version {version} of the .npy format is not known")
     shape, column_major, dtype = read(file)
     if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are not read")
+        raise ValueError(f"{name!r} holds Python objects, which are not read")
     if (dtype.kind, dtype.itemsize) not in NAMES:
-        raise ValueError(f"{name} has dtype {dtype}")
+        raise ValueError(f"{name!r} has dtype {dtype}")
     start = file.tell()
     size = dtype.itemsize * int(np.prod(shape, dtype=object))
     if path.stat().st_size - start != size:
-        raise ValueError(f"{name} must have {size} bytes, not {path.stat().st_size - start}")
+        raise ValueError(f"{name!r} must have {size} bytes, not {path.stat().st_size - start}")
     mapped = _mapped(path, dtype, shape[::-1] if column_major else shape, start)
     array = mapped.T if column_major else mapped
     return Tensor(name, NAMES[dtype.kind, dtype.itemsize], array)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks, check_blocks, sparse_values
 from axs6.golden.spec import (
+    ALIGN_MAX,
     EXPONENT_MAX,
     HEADER_BITS,
     MODE_BITS,
@@ -31,10 +32,10 @@ def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> in
     ones.
 
     Raises:
-        ValueError: an unknown block size, or an alignment that is not a positive integer.
+        ValueError: an unknown block size, or an alignment that is not an integer from 1 to 4096.
     """
-    if not isinstance(align, int) or align < 1:
-        raise ValueError(f"align must be a positive number of bytes, not {align!r}")
+    if isinstance(align, bool) or not isinstance(align, int) or not 1 <= align <= ALIGN_MAX:
+        raise ValueError(f"align must be a number of bytes from 1 to {ALIGN_MAX}, not {align!r}")
     used = HEADER_BYTES + -(-payload_bits(check_block_size(block_size), mode) // 8)
     return -(-used // align) * align
 
@@ -47,7 +48,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
         align: pads each block with zeros to a multiple of this many bytes.
 
     Raises:
-        ValueError: `align` is not a positive integer.
+        ValueError: `align` is not an integer from 1 to 4096.
 
     Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.
     """

@@ -218,8 +218,10 @@ def poke(place: int, value: int) -> Any:
         (poke(26 * 5, 3), "tensor 'second': block 5: mode 3 is reserved"),
         (poke(26 * 2 + 1, 0x80), "tensor 'second': block 2: header bits 10 to 15 must be zero"),
         (poke(26 * 7, 1), "tensor 'second': block 7: the mask of a sparse block must have 24 ones"),
-        (of_second(shape=[4, 65]), "tensor 'second': block 8: the data end in it"),
-        (of_second(shape=[4, 32]), "tensor 'second': 4 blocks have at most 104 bytes, not 208"),
+        (of_second(shape=[4, 65]), "tensor 'second': 12 blocks have 288 to 312 bytes, not 208"),
+        (of_second(shape=[4, 32]), "tensor 'second': 4 blocks have 96 to 104 bytes, not 208"),
+        (of_second(shape=[1 << 40, 4], axis=0), "tensor 'second': 137438953472 blocks have"),
+        (of_second(shape=[0, 1 << 62]), "wrong: shape must have at most 64 axes and 2^60 values"),
         (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
         (of_second(shape=[True, 64]), "tensor 'second': its metadata are wrong: shape must be"),
@@ -250,6 +252,44 @@ def test_what_is_damaged_is_named(packed: Path, change: Any, message: str, tmp_p
     assert not list(tmp_path.glob(".*"))
 
 
+def npy(header: bytes) -> bytes:
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+
+
+def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(32, np.float32))
+    np.savez(tmp_path / "x.npz", x=np.ones(32, np.float32))
+    whole = (tmp_path / "x.npz").read_bytes()
+    place = whole.index(b"PK\1\2")
+    encrypted = whole[:6] + b"\1" + whole[7 : place + 8] + b"\1" + whole[place + 9 :]
+    packed = whole[:8] + b"\x63" + whole[9 : place + 10] + b"\x63" + whole[place + 11 :]
+    for name, data in (
+        ("unclosed.npy", npy(b"{'descr': '<f4', 'shape': (1,")),
+        ("indented.npy", npy(b"{\n  }\n 1")),
+        ("deep.npy", npy(b"-" * 9000 + b"1")),
+        (
+            "negative.npy",
+            npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -1)}") + b"1234",
+        ),
+        ("huge.npy", npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (1 << 60,)}")),
+        ("encrypted.npz", encrypted),
+        ("packed.npz", packed),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ValueError, match=f"{name} is damaged or of another kind: "):
+            encode_file(tmp_path / name, tmp_path / "x.safetensors")
+    assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_data_that_end_in_a_block(tmp_path: Path) -> None:
+    """13 dense blocks have more bytes than 14 sparse ones."""
+    np.save(tmp_path / "x.npy", np.ones(13 * 32, np.float32))
+    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    longer = metadata(lambda described: described["tensors"]["x"].update(shape=[14 * 32]))
+    with pytest.raises(ValueError, match="tensor 'x': block 13: the data end in it"):
+        describe_file(damaged(tmp_path / "x.safetensors", longer))
+
+
 def test_two_tensors_are_no_npy(packed: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2 tensors must be written as \.safetensors$"):
         decode_file(packed, tmp_path / "y.npy")
@@ -265,13 +305,13 @@ def test_what_cannot_be_encoded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^tensor 'nan', rows from 0.*element \(2, 33\) is nan"):
         encode_file(tmp_path / "nan.npy", out)
     np.save(tmp_path / "objects.npy", np.array([None, {}]), allow_pickle=True)
-    with pytest.raises(ValueError, match="objects holds Python objects, which are not read"):
+    with pytest.raises(ValueError, match="'objects' holds Python objects, which are not read"):
         encode_file(tmp_path / "objects.npy", out)
     np.save(tmp_path / "n.npy", np.arange(3))
     with pytest.raises(ValueError, match="has no floating-point tensor of a name that is included"):
         encode_file(tmp_path / "n.npy", out)
     (tmp_path / "short.npy").write_bytes((tmp_path / "nan.npy").read_bytes()[:-1])
-    with pytest.raises(ValueError, match="short must have 480 bytes, not 479"):
+    with pytest.raises(ValueError, match="'short' must have 480 bytes, not 479"):
         encode_file(tmp_path / "short.npy", out)
     with pytest.raises(ValueError, match=r"must end in \.safetensors, \.npy, \.npz"):
         encode_file(tmp_path / "x.pt", out)

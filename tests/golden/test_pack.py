@@ -68,6 +68,14 @@ def test_no_blocks(size, shape):
     assert unpack(b"", shape, size, 32).shape == shape
 
 
+@pytest.mark.parametrize("shape", [(1,) * 65, (2**60, 2), (0, 2**62)])
+def test_shapes_that_no_array_has(shape):
+    with pytest.raises(
+        ValueError, match=r"^shape must have at most 64 axes and 2\^60 values, not "
+    ):
+        unpack(b"", shape)
+
+
 def test_shape_is_kept_and_buffers_are_accepted():
     blocks = encode(np.random.default_rng(0).standard_normal((2, 3, 40)), 16)
     data = pack(blocks)
@@ -77,9 +85,9 @@ def test_shape_is_kept_and_buffers_are_accepted():
         assert np.array_equal(back.codes, blocks.codes)
 
 
-@pytest.mark.parametrize("align", [0, -1, 2.0, "32"])
+@pytest.mark.parametrize("align", [0, -1, 2.0, "32", True, 4097, 10**30])
 def test_align(align):
-    message = f"^align must be a positive number of bytes, not {align!r}$"
+    message = f"^align must be a number of bytes from 1 to 4096, not {align!r}$"
     with pytest.raises(ValueError, match=message):
         packed_bytes(32, align)
     with pytest.raises(ValueError, match=message):
@@ -110,7 +118,7 @@ def test_too_few_bytes(length, block):
         unpack(bytes(length), (3, 32))
 
 
-@pytest.mark.parametrize("shape", [(), (-1,), (2.0, 3)])
+@pytest.mark.parametrize("shape", [(), (-1,), (2.0, 3), (True, 3)])
 def test_shape(shape):
     message = f"shape must be at least one non-negative integer, not {shape}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
