@@ -46,6 +46,8 @@ def run(
 
     Example: axs6 encode weights.safetensors packed.safetensors --exclude "*.bias"
     """
+    from rich.text import Text
+
     from axs6.commands.output import console, write_json
     from axs6.files import Options, encode_file
 
@@ -63,8 +65,10 @@ def run(
         )
     )
     out = console(json)
-    with out.status(f"encoding {source}") as status:
-        rows = encode_file(source, target, options, lambda name: status.update(f"encoding {name}"))
+    with out.status(Text(f"encoding {source}")) as status:
+        rows = encode_file(
+            source, target, options, lambda name: status.update(Text(f"encoding {name}"))
+        )
     out.print(_table(rows))
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
     out.print(f"{before:,} bytes became {after:,}: wrote {target}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.text import Text
 
 from axs6.replacing import make_folder, replacing
 
@@ -76,8 +77,13 @@ def write_json(target: str | None, figures: Any) -> None:
 
 
 def console(json_target: str | None = None) -> Console:
-    """Where tables and messages go: stdout, unless JSON goes there."""
-    return Console(stderr=json_target == "-", soft_wrap=True, highlight=False)
+    """Where tables and messages go, as they are: stdout, unless JSON goes there."""
+    return Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
+
+
+def verdict(passed: bool, text: str) -> Text:
+    """A line that begins with its outcome."""
+    return Text.assemble(("pass", "green") if passed else ("FAIL", "red"), f" {text}")
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -48,6 +48,17 @@ def test_there_and_back(cli: Cli, folder: Path) -> None:
     assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(axs6.encode(x)))
 
 
+def test_names_are_no_markup(cli: Cli, folder: Path) -> None:
+    names = {"[red]w": np.ones((2, 8)), "[/b]": np.ones(8)}
+    np.savez(folder / "[x].npz", **names)  # type: ignore[arg-type]
+    done = cli("encode", "[x].npz", "[y].safetensors")
+    assert "wrote [y].safetensors" in done.succeeded()
+    assert all(name in done.stdout for name in names)
+    assert "[/b]" in cli("info", "[y].safetensors").succeeded()
+    done = cli("decode", "[y].safetensors", "[z].safetensors")
+    assert done.succeeded() == "wrote [z].safetensors: 2 tensors\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
