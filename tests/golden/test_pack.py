@@ -1,3 +1,4 @@
+import contextlib
 import re
 
 import numpy as np
@@ -58,6 +59,22 @@ def test_round_trip_and_definition(given_blocks, align):
     assert np.array_equal(back.exponents, blocks.exponents)
     assert np.array_equal(back.codes, blocks.codes)
     assert back.shape == blocks.shape
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([8, 16, 32]),
+    st.integers(0, 2**32 - 1),
+    st.lists(st.tuples(st.integers(0, 4 * 26), st.integers(0, 255)), max_size=3),
+)
+def test_bytes_are_blocks_or_refused(size, seed, changes):
+    """Blocks of all modes with a few bytes changed: no two sequences of bytes are the same."""
+    exponents, modes, codes = cases.random_codes_in_modes(size, 4, np.random.default_rng(seed))
+    data = bytearray(pack(Blocks(exponents, modes, codes, (codes.size,))))
+    for place, value in changes:
+        data[place % len(data)] = value
+    with contextlib.suppress(ValueError):
+        assert pack(unpack(data, (4 * size,), size)) == data
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
