@@ -129,6 +129,7 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "objects.npy"], "objects.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "cut.npy"], "cut.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "unclosed.npy"], "unclosed.npy is not a NumPy file of numbers"),
+        (["encoder", "-i", "vast.npy"], "vast.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "cut.npz"], "cut.npz is not a NumPy file of numbers"),
         (["encoder", "-i", "x.npy", "-i", "values=x.npy"], "input 'values' is given twice"),
         (["encoder", "-i", "value=x.npy"], "there is no input 'value'; the inputs are values"),
@@ -187,6 +188,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     (tmp_path / "text.npy").write_text("1 2 3\n")
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "unclosed.npy").write_bytes(b"\x93NUMPY\1\0\1\0{")
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}" % (10**30)
+    vast = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "vast.npy").write_bytes(vast)
     pairs(tmp_path)
     for name, whole in (("cut.npy", "x.npy"), ("cut.npz", "in.npz")):
         (tmp_path / name).write_bytes((tmp_path / whole).read_bytes()[:-99])
