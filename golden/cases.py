@@ -5,6 +5,7 @@ the magnitudes: the neighbours of a value are its pattern plus and minus one, an
 step of `1 << fraction_bits`. Integers are their own patterns, negative ones in two's complement.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -161,21 +162,30 @@ def _sparse_blocks(kind: Kind, size: int) -> Patterns:
     return np.concatenate([kind.with_sign(magnitudes, negative).reshape(-1, size), below_zero])
 
 
-def threshold_blocks(kind: Kind, size: int) -> Patterns:
+def near_thresholds(kind: Kind, scale: Fraction, largest: int = 31) -> list[int]:
+    """Magnitudes nearest to k/largest and (k + 1/2)/largest of a scale, each with its neighbours.
+
+    For every k from 0 to largest; what has no pattern is the nearest that has.
+    """
+    centres = [kind.nearest(Fraction(k, 2 * largest) * scale) for k in range(2 * largest + 1)]
+    return [min(max(centre + step, 0), kind.largest) for centre in centres for step in (-1, 0, 1)]
+
+
+def threshold_blocks(
+    kind: Kind, size: int, exponents: Iterable[int] = THRESHOLD_EXPONENTS
+) -> Patterns:
     """Blocks (n, size) of values next to k/31 and (k + 1/2)/31 of their scale, for every k.
 
-    The first value of a block fixes the scale: half of it, or the largest value below it.
+    The first value of a block fixes the scale: half of it, or the largest value below it. The
+    scales are those of `exponents` that the dtype reaches.
     """
     rows = []
-    for exponent in THRESHOLD_EXPONENTS:
+    for exponent in exponents:
         scale = exact.power(exponent - 127)
         half = kind.nearest(scale / 2)
         if kind.value(half) not in (scale / 2, -scale / 2):
             continue
-        centres = [kind.nearest(Fraction(k, 62) * scale) for k in range(63)]
-        near = [
-            min(max(centre + step, 0), kind.largest) for centre in centres for step in (-1, 0, 1)
-        ]
+        near = near_thresholds(kind, scale)
         near += [0] * (-len(near) % (size - 1))
         members = np.array(near, np.uint64).reshape(-1, size - 1)
         full = kind.nearest(scale)
@@ -213,6 +223,32 @@ def blocks_with_zeros(kind: Kind, size: int, count: int, rng: np.random.Generato
     negative = rng.integers(0, 2, patterns.shape, bool)
     zero = kind.with_sign(np.zeros(patterns.shape, np.uint64), negative)
     return np.where(zeros, zero, patterns)
+
+
+def deciding_words(
+    values: Sequence[Sequence[exact.Value]],
+    largest: Sequence[int],
+    bits: int,
+    rng: np.random.Generator,
+) -> list[list[int]]:
+    """Random words of so many bits for finite blocks, next to those that decide.
+
+    For each value 0, the largest word, the least that rounds up, that less one, or any; `largest`
+    are the largest magnitudes at even and at odd indices.
+    """
+    words = []
+    for row in values:
+        scale = exact.power(exact.shared_exponent(row) - 127)
+        chosen = []
+        for index, value in enumerate(row):
+            assert not isinstance(value, exact.Special)
+            part = int(largest[index % 2] * abs(value) / scale * 2**bits) % 2**bits
+            least = (2**bits - part) % 2**bits
+            any_word = int(rng.integers(0, 1 << bits))
+            options = [0, 2**bits - 1, least, max(least - 1, 0), any_word]
+            chosen.append(options[int(rng.integers(len(options)))])
+        words.append(chosen)
+    return words
 
 
 def random_codes_in_modes(

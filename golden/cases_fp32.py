@@ -12,44 +12,48 @@ Terms = list[tuple[int, int]]
 
 SUM_LIMIT = 32 * 961
 
-FIXED_TERMS: tuple[Terms, ...] = (
-    [],
-    [(0, 0)],
-    [(0, 510), (0, 0)],
-    # The smallest results of either sign, and their cancellation.
-    [(1, 0)],
-    [(-1, 0)],
-    [(-1, 0), (1, 0)],
-    [(-1, 0), (-1, 510)],
-    # Overflow of a term, of the accumulator, and of the division at the end.
-    [(SUM_LIMIT, 510)],
-    [(-SUM_LIMIT, 510)],
-    [(SUM_LIMIT, 510), (-SUM_LIMIT, 510)],
-    [(SUM_LIMIT, 510), (-SUM_LIMIT, 510), (1, 254)],
-    [(SUM_LIMIT, 510), (-1, 0)],
-    [(SUM_LIMIT, 376), (SUM_LIMIT, 376), (SUM_LIMIT, 376)],
-    [(SUM_LIMIT, 377), (-SUM_LIMIT, 377), (1, 0)],
-    [(30751, 377), (961, 377)],
-    [(-30751, 377), (-961, 377)],
-    # Halfway between two FP32 values, and just off it by the smallest term there is.
-    [(1, 264), (1, 240)],
-    [(3, 264), (1, 240)],
-    [(1, 264), (1, 240), (1, 0)],
-    [(1, 0), (1, 240), (1, 264)],
-    [(1, 264), (1, 240), (-1, 0)],
-    [(961, 264), (961, 240)],
-    [(961, 264), (961, 240), (1, 0)],
-    [(961, 264), (961, 240), (-1, 0)],
-    [(961, 104), (961, 80), (1, 0)],
-    # The edge of the subnormals.
-    [(1, 115), (1, 114)],
-    [(1, 116), (-1, 115)],
-    [(1, 105)],
-    [(1, 115)],
-    [(-3, 114)],
-    [(961, 95), (961, 94)],
-    [(961, 96), (-1, 95)],
-)
+
+def fixed_terms(full: int) -> dict[str, Terms]:
+    """Terms at the borders of FP32 by what they are, where `full` is the largest sum of a block."""
+    # The largest exponent sum of a full block whose term, full * 2^(top - 264), is below 2^128.
+    top = 392 - full.bit_length()
+    return {
+        "no_block": [],
+        "zero": [(0, 0)],
+        "zero_at_any_exponent": [(0, 510), (0, 0)],
+        "smallest": [(1, 0)],
+        "smallest_negative": [(-1, 0)],
+        "smallest_cancels": [(-1, 0), (1, 0)],
+        "smallest_before_the_largest_exponent": [(-1, 0), (-1, 510)],
+        "term_overflows": [(full, 510)],
+        "negative_term_overflows": [(-full, 510)],
+        "opposite_infinities": [(full, 510), (-full, 510)],
+        "nan_stays": [(full, 510), (-full, 510), (1, 254)],
+        "infinity_stays": [(full, 510), (-1, 0)],
+        "accumulator_overflows": [(full, top - 1), (full, top - 1), (full, top - 1)],
+        "largest_cancels": [(full, top), (-full, top), (1, 0)],
+        "division_overflows": [(full, top)],
+        "division_just_below_overflow": [(31 - full, top)],
+        "tie_down": [(1, 264), (1, 240)],
+        "tie_up": [(1, 264), (1, 241), (1, 240)],
+        "tie_and_the_smallest": [(1, 264), (1, 240), (1, 0)],
+        "tie_after_the_smallest": [(1, 0), (1, 240), (1, 264)],
+        "tie_less_the_smallest": [(1, 264), (1, 240), (-1, 0)],
+        "tie_of_the_exact_result": [(961, 264), (961, 240)],
+        "above_a_tie_of_the_exact_result": [(961, 264), (961, 240), (1, 0)],
+        "below_a_tie_of_the_exact_result": [(961, 264), (961, 240), (-1, 0)],
+        "above_half_the_smallest_subnormal": [(961, 104), (961, 80), (1, 0)],
+        "half_the_smallest_subnormal_is_lost": [(1, 115), (1, 114)],
+        "difference_of_subnormals": [(1, 116), (-1, 115)],
+        "below_the_subnormals": [(1, 105)],
+        "smallest_subnormal": [(1, 115)],
+        "negative_subnormal_tie": [(-3, 114)],
+        "subnormal_tie_of_the_exact_result": [(961, 105), (961, 104)],
+        "below_a_subnormal_tie_of_the_exact_result": [(961, 105), (961, 104), (-1, 0)],
+    }
+
+
+FIXED_TERMS = tuple(fixed_terms(SUM_LIMIT).values())
 
 
 def ties() -> Iterator[Terms]:

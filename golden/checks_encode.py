@@ -82,7 +82,8 @@ def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> It
             rows, values = patterns.tolist(), _values(kind, patterns)
             for bits in (1, 4, 16, RANDOM_BITS_MAX):
                 for mode in (Mode.DENSE, Mode.HIGH_PRECISION):
-                    words = _deciding_words(values, bits, mode, rng)
+                    largest = [(1 << n) - 1 for n in magnitude_bits(mode)]
+                    words = cases.deciding_words(values, largest, bits, rng)
                     got = model.encode(
                         kind.array(patterns), size, Rounding.STOCHASTIC, mode.label,
                         random=np.array(words, np.uint64), random_bits=bits,
@@ -96,23 +97,3 @@ def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> It
                             value, Rounding.STOCHASTIC, widths, exact.Random(word, bits)
                         )
                         yield Comparison(what, (row, word), answer, by_definition)
-
-
-def _deciding_words(
-    values: list[list[exact.Value]], bits: int, mode: Mode, rng: np.random.Generator
-) -> list[list[int]]:
-    """For each value 0, the largest word, the least that rounds up, that less one, or any."""
-    largest = [(1 << n) - 1 for n in magnitude_bits(mode)]
-    words = []
-    for row in values:
-        scale = exact.power(exact.shared_exponent(row) - 127)
-        chosen = []
-        for index, value in enumerate(row):
-            assert not isinstance(value, exact.Special)
-            part = int(largest[index % 2] * abs(value) / scale * 2**bits) % 2**bits
-            least = (2**bits - part) % 2**bits
-            any_word = int(rng.integers(0, 1 << bits))
-            options = [0, 2**bits - 1, least, max(least - 1, 0), any_word]
-            chosen.append(options[int(rng.integers(len(options)))])
-        words.append(chosen)
-    return words

@@ -142,16 +142,18 @@ def encode_block(
     ]
 
 
-def encode_in_mode(values: Sequence[Value], rounding: str, mode: str) -> tuple[int, Block]:
-    """The configuration bits of a block and the block, in a mode of `encode` beside dense."""
+def encode_in_mode(
+    values: Sequence[Value], rounding: str, mode: str, random: Random | None = None
+) -> tuple[int, Block]:
+    """The configuration bits of a block and the block, in a mode of `encode`."""
     if mode == "high_precision":
-        return 2, encode_block(values, rounding, PRECISE_BITS)
-    dense = encode_block(values, rounding)
-    sparse = drop_zeros(dense)
+        return 2, encode_block(values, rounding, PRECISE_BITS, random)
+    dense = encode_block(values, rounding, DENSE_BITS, random)
+    sparse = None if mode == "dense" else drop_zeros(dense)
     if sparse:
         return 1, sparse
     if mode == "auto":
-        precise = encode_block(values, rounding, PRECISE_BITS)
+        precise = encode_block(values, rounding, PRECISE_BITS, random)
         errors = squared_error(values, precise, PRECISE_BITS), squared_error(values, dense)
         if errors[0] < errors[1]:
             return 2, precise
@@ -262,6 +264,63 @@ def pack_block(exponent: int, codes: Sequence[int], align: int = 1, mode: int = 
         position += width
     length = -(-position // 8)
     return number.to_bytes(-(-length // align) * align, "little")
+
+
+class MalformedError(ValueError):
+    """Bytes that no blocks give: what is wrong with them, and the number of the block."""
+
+    def __init__(self, fault: str, block: int) -> None:
+        super().__init__(f"block {block}: {fault}")
+        self.fault, self.block = fault, block
+
+
+def unpack(data: bytes, size: int, count: int, align: int = 1) -> list[tuple[int, Block]]:
+    """The configuration bits and the block of each of `count` packed blocks.
+
+    Raises:
+        MalformedError: the fault is "truncated" where the bytes end in a block, "trailing" where
+            bytes follow the last (the block is `count` then), "header" for header bits 10 to 15,
+            "reserved" for mode 3, "mask" for a mask that does not leave out the
+            first B/4 zeros and no other values, or "padding".
+    """
+    blocks = []
+    for number in range(count):
+        mode, block, length = _unpack_block(data, size, align, number)
+        blocks.append((mode, block))
+        data = data[length:]
+    if data:
+        raise MalformedError("trailing", count)
+    return blocks
+
+
+def _unpack_block(data: bytes, size: int, align: int, number: int) -> tuple[int, Block, int]:
+    """Configuration bits, block and length of the block that the bytes start with."""
+    mode = data[0] & 3 if data else 0
+    if mode == 3:
+        raise MalformedError("reserved", number)
+    stored = size * 3 // 4 if mode == 1 else size
+    end = 16 + 6 * stored + (size if mode == 1 else 0)
+    length = -(-end // (8 * align)) * align
+    if len(data) < length:
+        raise MalformedError("truncated", number)
+    word = int.from_bytes(data[:length], "little")
+    if word >> 10 & 63:
+        raise MalformedError("header", number)
+    if word >> end:
+        raise MalformedError("padding", number)
+    position = 16 + size if mode == 1 else 16
+    mask = [word >> 16 + i & 1 if mode == 1 else 1 for i in range(size)]
+    if sum(mask) != stored:
+        raise MalformedError("mask", number)
+    codes = []
+    for index, kept in enumerate(mask):
+        width = kept * ((7, 5)[index % 2] if mode == 2 else 6)
+        codes.append(word >> position & 2**width - 1)
+        position += width
+    zeros = [index for index, code in enumerate(codes) if code % 32 == 0]
+    if mode == 1 and any(mask[index] for index in zeros[: size // 4]):
+        raise MalformedError("mask", number)
+    return mode, (word >> 2 & 255, codes), length
 
 
 def block_dot(a: Block, b: Block) -> tuple[int, int]:

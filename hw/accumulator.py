@@ -7,8 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.hw.fp32_add import addition_steps
-from axs6.hw.layouts import fp32_layout, last_layout
-from axs6.hw.pipeline import Pipeline, in_lanes
+from axs6.hw.layouts import error_layout, fp32_layout, last_layout
+from axs6.hw.pipeline import NOTHING, Pipeline, in_lanes, past
 
 MOST_INTERLEAVED = len(addition_steps()) + 1
 
@@ -28,6 +28,7 @@ class Accumulator(wiring.Component):
     Args:
         lanes: accumulators side by side.
         interleave: vectors that take turns, 1 to 14.
+        errors: whether a term may have an `error`, which the total of its vector then has too.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
@@ -35,7 +36,7 @@ class Accumulator(wiring.Component):
 
     interval = 1
 
-    def __init__(self, lanes: int, interleave: int) -> None:
+    def __init__(self, lanes: int, interleave: int, errors: bool = False) -> None:
         if (
             isinstance(interleave, bool)
             or not isinstance(interleave, int)
@@ -45,10 +46,13 @@ class Accumulator(wiring.Component):
                 f"interleave must be an integer from 1 to {MOST_INTERLEAVED}, not {interleave!r}"
             )
         self._interleave = interleave
-        adders = in_lanes(addition_steps, lanes, interleave)
+        self._errors = errors
+        passing = error_layout if errors else NOTHING
+        adders = in_lanes(lambda: past(addition_steps(), passing), lanes, interleave)
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
         self._adder = Pipeline(adders, interleave, carry=last_layout, registered=True)
-        values = data.ArrayLayout(fp32_layout, lanes)
+        value = data.StructLayout({**fp32_layout.members, **passing.members})
+        values = data.ArrayLayout(value, lanes)
         terms = data.StructLayout({"data": values, "carry": last_layout})
         super().__init__({"i": In(stream.Signature(terms)), "o": Out(stream.Signature(values))})
 
@@ -90,6 +94,8 @@ class Accumulator(wiring.Component):
                 operands.b.eq(term.value),
                 result.eq(total),
             ]
+            if self._errors:
+                m.d.comb += operands.error.eq(term.error | (total.error & ~first[0]))
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
         return m

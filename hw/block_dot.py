@@ -189,7 +189,7 @@ class PartialProducts(Step):
             {"i": Cat(a, b), "o": product}
             for a, b, product in zip(self.i.a.codes, self.i.b.codes, self.o.products, strict=True)
         )
-        add_lanes(m, platform, PartialLane, lanes)
+        add_lanes(m, platform, [PartialLane], lanes)
         return m
 
 
@@ -207,7 +207,7 @@ class Products(TreeStep):
         products = self.i.products
         inverted = Signal(data.ArrayLayout(len(multiplier.bits), len(products)))
         lanes = ({"i": i, "bits": bits} for i, bits in zip(products, inverted, strict=True))
-        add_lanes(m, platform, ProductLane, lanes)
+        add_lanes(m, platform, [ProductLane], lanes)
         bits = [
             bit
             for lane, product in zip(inverted, products, strict=True)

@@ -5,7 +5,8 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib import data
 
-from axs6.hw.layouts import fp32_layout, last_layout, pair_layout
+from axs6.hw.layouts import last_layout, pair_layout
+from axs6.hw.parameters import BLOCK_FORMS, one_of
 from axs6.hw.reduction import Reduction, ReductionUnit
 
 
@@ -14,20 +15,26 @@ class Dot(ReductionUnit):
 
     With `interleave` above 1 that many vectors take turns: item n belongs to vector n modulo
     `interleave`, and the adder gets as many ranks of registers. The arithmetic is that of
-    `Reduction`.
+    `Reduction`. Packed blocks may be dense or sparse; the result of a vector with any other has
+    `error` set, and such blocks count as 0.
 
     Args:
         block: values in a block: 8, 16 or 32.
+        blocks: what comes in: "dense", exponents and codes, or "packed", the bytes of blocks.
         stages: ranks of registers beside the accumulator, from 0.
         interleave: vectors that take turns, 1 to 14.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     """
 
-    def __init__(self, block: int = 32, stages: int = 0, interleave: int = 1) -> None:
-        reduction = Reduction(block, 1, stages, interleave)
-        items = data.StructLayout({**pair_layout(block).members, **last_layout.members})
-        super().__init__(reduction, items, fp32_layout)
+    def __init__(
+        self, block: int = 32, blocks: str = "dense", stages: int = 0, interleave: int = 1
+    ) -> None:
+        packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
+        reduction = Reduction(block, 1, stages, interleave, packed)
+        pairs = pair_layout(block, packed=packed).members
+        items = data.StructLayout({**pairs, **last_layout.members})
+        super().__init__(reduction, items, reduction.o.payload.shape().elem_shape)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the one lane."""

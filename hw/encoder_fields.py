@@ -1,6 +1,6 @@
 """How the shared exponent follows from the exponent fields and fractions of an input format."""
 
-from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_MAX, MAGNITUDE_BITS, FloatFormat
+from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_MAX, CodeFormat, FloatFormat
 
 
 def exponent_offset(fmt: FloatFormat) -> int:
@@ -31,9 +31,9 @@ def deciding_bits(fmt: FloatFormat) -> int:
     return deepest_subnormal(fmt) - reaches_zero(fmt)
 
 
-def positions(fmt: FloatFormat) -> int:
+def positions(fmt: FloatFormat, code: CodeFormat) -> int:
     """Distances at which a value has a code that is not 0, those of subnormal blocks included."""
-    return deepest_subnormal(fmt) + MAGNITUDE_BITS + 1
+    return deepest_subnormal(fmt) + code.magnitude_bits + 1
 
 
 def unused_exponent_bits(fmt: FloatFormat) -> int:

@@ -1,19 +1,26 @@
 """Payload layouts of the units' ports, with every width taken from the golden specification."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
 from axs6.golden.spec import (
     CODE_BITS,
+    DENSE_CODE,
     EXPONENT_BITS,
     EXPONENT_SUM_BITS,
     FP32,
-    MAGNITUDE_BITS,
+    HEADER_BITS,
+    MODE_BITS,
     SUM_BITS,
+    CodeFormat,
     FloatFormat,
+    Mode,
+    payload_bits,
 )
 
 
@@ -24,8 +31,28 @@ def float_layout(fmt: FloatFormat) -> data.StructLayout:
     )
 
 
-code_layout = data.StructLayout({"magnitude": MAGNITUDE_BITS, "sign": 1})
+def code_layout_of(code: CodeFormat) -> data.StructLayout:
+    """Fields of one code, from bit 0."""
+    return data.StructLayout({"magnitude": code.magnitude_bits, "sign": 1})
+
+
+code_layout = code_layout_of(DENSE_CODE)
 """Fields of one 6-bit code, from bit 0."""
+
+
+def lanes_layout(kinds: Sequence[data.Layout], block: int) -> data.StructLayout:
+    """Lanes `lane0`, `lane1` and so on, whose layouts alternate between some."""
+    return data.StructLayout({f"lane{k}": kinds[k % len(kinds)] for k in range(block)})
+
+
+def lanes_of(lanes: data.View) -> list[Any]:
+    """The lanes of a `lanes_layout`, in order."""
+    return [lanes[name] for name, _ in lanes.shape()]
+
+
+def words_layout(block: int, random_bits: int) -> data.StructLayout:
+    """A random word for each lane, that of lane 0 in the lowest bits."""
+    return data.StructLayout({"random": data.ArrayLayout(unsigned(random_bits), block)})
 
 
 def values_layout(block: int, fmt: FloatFormat) -> data.StructLayout:
@@ -43,14 +70,35 @@ def block_layout(block: int) -> data.StructLayout:
     )
 
 
-def encoded_layout(block: int) -> data.StructLayout:
-    """A block and whether one of the values it came from was NaN or infinite."""
-    return data.StructLayout({"block": block_layout(block), "invalid": 1})
+def packed_layout(block: int) -> data.StructLayout:
+    """A block of any mode as its packed bytes; zeros make a sparse one as long as the others."""
+    return data.StructLayout(
+        {
+            "mode": unsigned(MODE_BITS),
+            "exponent": unsigned(EXPONENT_BITS),
+            "reserved": unsigned(HEADER_BITS - EXPONENT_BITS - MODE_BITS),
+            "payload": data.ArrayLayout(unsigned(8), payload_bits(block, Mode.DENSE) // 8),
+        }
+    )
 
 
-def pair_layout(block: int) -> data.StructLayout:
-    """The two operands of a block dot product."""
-    return data.StructLayout({"a": block_layout(block), "b": block_layout(block)})
+def encoded_layout(block: int, mode: Mode = Mode.DENSE) -> data.StructLayout:
+    """A block and whether one of the values it came from was NaN or infinite.
+
+    A dense block is its exponent and codes, one of another mode its packed bytes.
+    """
+    layout = block_layout(block) if mode is Mode.DENSE else packed_layout(block)
+    return data.StructLayout({"block": layout, "invalid": 1})
+
+
+error_layout = data.StructLayout({"error": 1})
+"""Says that a packed block cannot be read, or not here."""
+
+
+def pair_layout(block: int, *, packed: bool = False) -> data.StructLayout:
+    """The two operands of a block dot product: dense blocks, or packed ones of any mode."""
+    layout = packed_layout(block) if packed else block_layout(block)
+    return data.StructLayout({"a": layout, "b": layout})
 
 
 def blocks_layout(block: int, count: int) -> data.StructLayout:

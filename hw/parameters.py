@@ -1,8 +1,18 @@
 """Checks of unit parameters that several units share."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from axs6.golden.spec import FloatFormat
+
+BLOCK_FORMS = ("dense", "packed")
+"""How blocks come to a unit: as exponent and codes, or as their bytes."""
+
+
+def one_of(name: str, value: str, known: Collection[str]) -> str:
+    """Return the value of a parameter, or raise ValueError unless it is a known one."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+    return value
 
 
 def float_format(name: str, known: Mapping[str, FloatFormat]) -> FloatFormat:
@@ -11,6 +21,4 @@ def float_format(name: str, known: Mapping[str, FloatFormat]) -> FloatFormat:
     Raises:
         ValueError: `known` has no such format.
     """
-    if not isinstance(name, str) or name not in known:
-        raise ValueError(f"format must be one of {', '.join(known)}, not {name!r}")
-    return known[name]
+    return known[one_of("format", name, known)]

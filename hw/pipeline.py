@@ -1,15 +1,14 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, place_registers, with_spares
+from axs6.hw.placement import Ranks, check_stages, place_registers, with_spares
 from axs6.hw.rtlil import add_lanes, snake_case
 
 
@@ -67,45 +66,110 @@ class Chain(Step):
         return m
 
 
+class Past(Step):
+    """A core, and data that passes by it: both payloads are the core's fields and those.
+
+    Args:
+        step: the core, whose ports are structures.
+        passing: fields that pass by.
+        shared: bits of the core's output that equal some of those.
+    """
+
+    def __init__(self, step: Step, passing: data.StructLayout, shared: int = 0) -> None:
+        self._step = step
+        self._passing = passing
+        i, o = (
+            data.StructLayout({**port.shape().members, **passing.members})
+            for port in (step.i, step.o)
+        )
+        super().__init__(i, o, levels=step.levels, held=step.held + passing.size - shared)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect fields by their names."""
+        m = Module()
+        add_steps(m, [self._step])
+        m.d.comb += [self._step.i[name].eq(self.i[name]) for name in self._step.i.shape().members]
+        m.d.comb += [self.o[name].eq(self._step.o[name]) for name in self._step.o.shape().members]
+        m.d.comb += [self.o[name].eq(self.i[name]) for name in self._passing.members]
+        return m
+
+
+NOTHING = data.StructLayout({})
+"""No fields."""
+
+
+def past(steps: Sequence[Step], passing: data.StructLayout) -> list[Step]:
+    """Steps that some data passes by, if it has fields; see `Past`."""
+    return [Past(step, passing) for step in steps] if passing.size else list(steps)
+
+
 class Lanes(Step):
     """Equal cores side by side, each with an element of the arrays `i` and `o`."""
 
-    def __init__(self, make: Callable[[], Step], count: int) -> None:
+    def __init__(self, make: Callable[[], Step], lanes: int) -> None:
         self._make = make
         core = make()
-        i, o = (data.ArrayLayout(port.shape(), count) for port in (core.i, core.o))
-        super().__init__(i, o, levels=core.levels, held=count * core.held)
+        i, o = (data.ArrayLayout(port.shape(), lanes) for port in (core.i, core.o))
+        super().__init__(i, o, levels=core.levels, held=lanes * core.held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the cores."""
         m = Module()
         lanes = ({"i": i, "o": o} for i, o in zip(self.i, self.o, strict=True))
-        add_lanes(m, platform, self._make, lanes)
+        add_lanes(m, platform, [self._make], lanes)
         return m
 
 
-def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> list[Step]:
+def in_lanes(
+    make: Callable[[], Sequence[Step]], lanes: int, stages: int | None = None
+) -> list[Step]:
     """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
-
-    What lies between two ranks of registers becomes one core in each lane.
 
     Args:
         make: gives the steps of one lane, new ones in each call.
         lanes: number of elements.
-        stages: ranks of registers that the pipeline will have.
+        stages: ranks of registers that the pipeline will have, if it has no other steps: what lies
+            between two ranks becomes one core in each lane.
     """
-    steps = make()
-    ends = [index + 1 for index in place(steps, stages).places if index >= 0] or [len(steps)]
+    copies = [make()]
+    ends = list(range(1, len(copies[0]) + 1))
+    if stages is not None:
+        places = place(copies[0], stages).places
+        ends = [index + 1 for index in places if index >= 0] or ends[-1:]
 
-    def part(start: int, end: int) -> Chain:
-        return Chain(make()[start:end])
+    def part(start: int, end: int) -> Callable[[], Chain]:
+        numbers = count()
 
-    return [Lanes(partial(part, start, end), lanes) for start, end in pairwise([0, *ends])]
+        def copy() -> Chain:
+            number = next(numbers)
+            if number == len(copies):
+                copies.append(make())
+            return Chain(copies[number][start:end])
+
+        return copy
+
+    return [Lanes(part(start, end), lanes) for start, end in pairwise([0, *ends])]
 
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps; see `place_registers`."""
     return place_registers([step.levels for step in steps], rank_widths(steps), stages)
+
+
+def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
+    """How many of `stages` ranks go among the steps of the first of two pipelines, and the second.
+
+    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
+    """
+    check_stages(stages, len(front) + len(back) + 2)
+
+    def cost(before: int) -> tuple[int, int]:
+        ranks = place(front, before), place(back, stages - before)
+        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
+
+    least = max(0, stages - len(back) - 1)
+    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
+    return before, stages - before
 
 
 def rank_widths(steps: Sequence[Step]) -> list[int]:

@@ -1,6 +1,5 @@
 """Reduction: dot products of vectors of blocks, many side by side, accumulated in FP32."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module
@@ -10,27 +9,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from axs6.golden.spec import check_block_size
 from axs6.hw.accumulator import Accumulator
 from axs6.hw.block_dot import block_dot_steps
+from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
-from axs6.hw.layouts import fp32_layout, last_layout, pair_layout
-from axs6.hw.pipeline import Pipeline, Step, in_lanes, place
-from axs6.hw.placement import check_stages
-
-
-def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
-    """How many of `stages` ranks go in front of the accumulator and behind it.
-
-    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
-    """
-    check_stages(stages, len(front) + len(back) + 2)
-
-    def cost(before: int) -> tuple[int, int]:
-        ranks = place(front, before), place(back, stages - before)
-        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
-
-    least = max(0, stages - len(back) - 1)
-    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
-    return before, stages - before
+from axs6.hw.layouts import error_layout, fp32_layout, last_layout, pair_layout
+from axs6.hw.pipeline import NOTHING, Pipeline, Step, in_lanes, past, split_stages
 
 
 class Reduction(wiring.Component):
@@ -45,27 +28,37 @@ class Reduction(wiring.Component):
         lanes: dot products side by side.
         stages: ranks of registers beside the accumulator, from 0.
         interleave: vectors that take turns in each lane, 1 to 14; see `Accumulator`.
+        packed: whether blocks come as their bytes, of any mode; those that `Expander` refuses
+            count as 0, and each result has an `error`, whether there was one among its blocks.
 
     Latency is `stages` + `interleave` cycles from the last pairs to the results, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
     """
 
-    def __init__(self, block: int, lanes: int, stages: int, interleave: int) -> None:
+    def __init__(
+        self, block: int, lanes: int, stages: int, interleave: int, packed: bool = False
+    ) -> None:
         block = check_block_size(block)
+        passing = error_layout if packed else NOTHING
 
         def front() -> list[Step]:
-            return [*block_dot_steps(block), *conversion_steps()]
+            expand = expand_pair_steps(block) if packed else []
+            return [*expand, *past([*block_dot_steps(block), *conversion_steps()], passing)]
 
-        steps, back = front(), division_steps()
-        self.most_stages = len(steps) + len(back) + 2
-        before, after = split_stages(steps, back, stages)
+        def back() -> list[Step]:
+            return past(division_steps(), passing)
+
+        steps, last_steps = front(), back()
+        self.most_stages = len(steps) + len(last_steps) + 2
+        before, after = split_stages(steps, last_steps, stages)
         self._term = Pipeline(in_lanes(front, lanes, before), before, carry=last_layout)
-        self._accumulator = Accumulator(lanes, interleave)
-        self._divide = Pipeline(in_lanes(division_steps, lanes, after), after)
+        self._accumulator = Accumulator(lanes, interleave, errors=packed)
+        self._divide = Pipeline(in_lanes(back, lanes, after), after)
         self._parts = (self._term, self._accumulator, self._divide)
-        pairs = data.ArrayLayout(pair_layout(block), lanes)
+        pairs = data.ArrayLayout(pair_layout(block, packed=packed), lanes)
         items = data.StructLayout({"data": pairs, "carry": last_layout})
-        values = data.ArrayLayout(fp32_layout, lanes)
+        value = data.StructLayout({**fp32_layout.members, **passing.members})
+        values = data.ArrayLayout(value, lanes)
         super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(values))})
 
     @property

@@ -6,27 +6,34 @@ Every command, test, benchmark and report finds a unit here.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from typing import Any
 
-import numpy as np
 from amaranth.lib import wiring
-from numpy.typing import NDArray
 
-from axs6.golden import fp32
-from axs6.golden.blocks import Blocks
-from axs6.golden.decode import decode
-from axs6.golden.dot import add_block, block_dot
-from axs6.golden.encode import encode
-from axs6.golden.spec import BLOCK_SIZES, DETERMINISTIC, INPUT_FORMATS, OUTPUT_FORMATS
+from axs6.golden.spec import (
+    BLOCK_SIZES,
+    DETERMINISTIC,
+    INPUT_FORMATS,
+    OUTPUT_FORMATS,
+    RANDOM_BITS,
+    RANDOM_SEED,
+    Rounding,
+)
+from axs6.hw import expected
 from axs6.hw.accumulator import MOST_INTERLEAVED
 from axs6.hw.block_dot import BlockDot
 from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
+from axs6.hw.encoder_modes import MODES
+from axs6.hw.expander import Expander
+from axs6.hw.feedback_encoder import FeedbackEncoder
+from axs6.hw.layouts import fields
+from axs6.hw.lfsr import Lfsr
 from axs6.hw.matmul import Matmul
-
-Arrays = Mapping[str, NDArray[Any]]
-"""Items of a stream: an array for each field of the payload, its first axis the items."""
+from axs6.hw.parameters import BLOCK_FORMS
+from axs6.hw.stochastic_encoder import StochasticEncoder
 
 
 @dataclass(frozen=True)
@@ -38,16 +45,21 @@ class Unit:
         summary: what it does, in one line.
         component: class of the component; its keyword arguments are the unit's parameters.
         choices: values that each parameter with a fixed set of them may take.
-        samples: values of the parameters without such a set that regressions use, but `stages`.
         golden: gives the output items that the unit must produce for input items and parameters.
+        samples: values of the parameters without such a set that regressions use, but `stages`.
+        operation: what it does for each value of a block and lane: "MAC", or "value" where it
+            converts them or makes them.
+        remembers: whether an output depends on all items since reset.
     """
 
     name: str
     summary: str
     component: Callable[..., wiring.Component]
     choices: Mapping[str, tuple[Any, ...]]
-    golden: Callable[[Arrays, Mapping[str, Any]], dict[str, NDArray[Any]]]
+    golden: Callable[[expected.Arrays, Mapping[str, Any]], expected.Outputs]
     samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    operation: str = "MAC"
+    remembers: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -67,8 +79,28 @@ class Unit:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
         return {**self.defaults, **given}
 
+    def combinations(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Values of `choices` for tests: few, but any two values of two parameters meet in one.
+
+        The defaults come first. Parameters in `given` keep their value.
+        """
+        defaults = self.defaults
+        values = [
+            [given[name]] if name in given else sorted(known, key=defaults[name].__ne__)
+            for name, known in self.choices.items()
+        ]
+        rows = [dict(zip(self.choices, row, strict=True)) for row in product(*values)]
+        missing = set().union(*map(_pairs, rows))
+        found = []
+        while missing:
+            found.append(max(rows, key=lambda row: len(_pairs(row) & missing)))
+            missing -= _pairs(found[-1])
+        return found
+
     def most_stages(self, given: Mapping[str, Any]) -> int:
-        """The largest `stages` with these parameters."""
+        """The largest `stages` with these parameters; 0 where the unit has no such parameter."""
+        if "stages" not in self.defaults:
+            return 0
         component: Any = self.build(**{**given, "stages": 0})
         return int(component.most_stages)
 
@@ -77,6 +109,11 @@ class Unit:
         if name in self.choices:
             return "|".join(map(str, self.choices[name]))
         return f"0..{self.most_stages({})}" if name == "stages" else "1.."
+
+    def inputs(self, given: Mapping[str, Any]) -> list[str]:
+        """Names of the fields of an input item."""
+        component: Any = self.build(**given)
+        return [each.name for each in fields(component.i.payload.shape())]
 
     def build(self, **given: Any) -> wiring.Component:
         """The component with these parameters.
@@ -87,81 +124,14 @@ class Unit:
         return self.component(**self.parameters(given))
 
 
-def _encoder(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    fmt = INPUT_FORMATS[parameters["format"]]
-    bits = items["values"]
-    dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[fmt.name]
-    values = bits.astype(f"u{fmt.width // 8}").view(dtype)
-    blocks = encode(values, parameters["block"], parameters["rounding"], nonfinite="saturate")
-    special = (bits >> fmt.fraction_bits & fmt.exponent_special) == fmt.exponent_special
-    return {
-        "block.exponent": blocks.exponents[:, 0],
-        "block.codes": blocks.codes[:, 0],
-        "invalid": special.any(axis=1).astype(np.uint8),
-    }
-
-
-def _blocks(items: Arrays, prefix: str = "") -> Blocks:
-    codes = items[f"{prefix}codes"].astype(np.uint8)
-    exponents = items[f"{prefix}exponent"].astype(np.uint8)
-    return Blocks(
-        exponents[:, None], np.zeros_like(exponents)[:, None], codes[:, None], codes.shape
-    )
-
-
-def _decoder(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    fmt = OUTPUT_FORMATS[parameters["format"]]
-    dtype = {"fp32": np.float32, "bf16": "bfloat16"}[fmt.name]
-    return {"values": decode(_blocks(items), dtype).view(f"u{fmt.width // 8}")}
-
-
-def _block_dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    sums, exponents = block_dot(_blocks(items, "a."), _blocks(items, "b."))
-    return {"sum": sums[:, 0], "exponent": exponents[:, 0]}
-
-
-def _dot(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    products = _block_dot(items, parameters)
-    totals = _reduce(products["sum"], products["exponent"], items["last"], parameters)
-    return {"value": totals}
-
-
-def _matmul(items: Arrays, parameters: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    sides = []
-    for name, axis in (("a", 2), ("b", 1)):
-        codes = np.expand_dims(items[f"{name}.codes"].astype(np.uint8), axis)
-        exponents = np.expand_dims(items[f"{name}.exponents"].astype(np.uint8), axis)
-        shape = (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-        sides.append(Blocks(exponents, np.zeros_like(exponents), codes, shape))
-    sums, scales = block_dot(*sides)
-    return {"values": _reduce(sums, scales, items["last"], parameters)}
-
-
-def _reduce(
-    sums: NDArray[Any], exponents: NDArray[Any], last: NDArray[Any], parameters: Mapping[str, Any]
-) -> NDArray[np.uint32]:
-    """FP32 results of the vectors that take turns in a stream, in the order of their last items.
-
-    All vectors at once: step k adds the k-th block of each vector that has one.
-    """
-    turns = parameters["interleave"]
-    starts, ends = [], []
-    for turn in range(turns):
-        stops = np.flatnonzero(last[turn::turns])
-        ends.append(stops * turns + turn)
-        starts.append(np.concatenate([[-1], stops[:-1]])[: len(stops)] * turns + turns + turn)
-    order = np.argsort(np.concatenate(ends))
-    start, end = (np.concatenate(each).astype(np.int64)[order] for each in (starts, ends))
-    lengths = (end - start) // turns + 1
-    totals = np.zeros((len(end), *sums.shape[1:]), np.uint32)
-    for k in range(int(lengths.max(initial=0))):
-        active = np.flatnonzero(lengths > k)
-        item = start[active] + k * turns
-        totals[active] = add_block(totals[active], sums[item], exponents[item])
-    return fp32.divide_by_scale(totals)
+def _pairs(row: Mapping[str, Any]) -> set[tuple[Any, ...]]:
+    """Pairs of values; the one value where there are no two."""
+    return set(combinations(row.items(), min(2, len(row))))
 
 
 _BLOCK = {"block": BLOCK_SIZES}
+_RANDOM_SAMPLES = {"random_bits": (RANDOM_BITS, 4, 32, 8)}
+_SEED_SAMPLES = {"seed": (RANDOM_SEED, 1)}
 _DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 _MATMUL_SAMPLES = {
     "rows": (4, 1, 3, 2),
@@ -174,31 +144,75 @@ UNITS: Mapping[str, Unit] = {
     for unit in (
         Unit(
             "encoder",
-            "a block of floating-point values becomes a dense AXS-6 block",
+            "a block of floating-point values becomes an AXS-6 block",
             Encoder,
-            {**_BLOCK, "format": tuple(INPUT_FORMATS), "rounding": tuple(map(str, DETERMINISTIC))},
-            _encoder,
+            {
+                **_BLOCK,
+                "format": tuple(INPUT_FORMATS),
+                "rounding": tuple(map(str, Rounding)),
+                "mode": tuple(MODES),
+            },
+            expected.encoder_items,
+            _RANDOM_SAMPLES,
+            operation="value",
+        ),
+        Unit(
+            "stochastic_encoder",
+            "an encoder with stochastic rounding and random words of its own",
+            StochasticEncoder,
+            {**_BLOCK, "format": tuple(INPUT_FORMATS), "mode": tuple(MODES)},
+            expected.stochastic_encoder_items,
+            {**_RANDOM_SAMPLES, **_SEED_SAMPLES},
+            operation="value",
+            remembers=True,
+        ),
+        Unit(
+            "feedback_encoder",
+            "an encoder that adds to values what encoding took from the ones before",
+            FeedbackEncoder,
+            {**_BLOCK, "rounding": tuple(map(str, DETERMINISTIC))},
+            expected.feedback_encoder_items,
+            operation="value",
+        ),
+        Unit(
+            "lfsr",
+            "random words of a shift register for each lane",
+            Lfsr,
+            _BLOCK,
+            expected.lfsr_items,
+            {**_RANDOM_SAMPLES, **_SEED_SAMPLES},
+            operation="value",
+            remembers=True,
         ),
         Unit(
             "decoder",
-            "a dense AXS-6 block becomes floating-point values",
+            "an AXS-6 block becomes floating-point values",
             Decoder,
-            {**_BLOCK, "format": tuple(OUTPUT_FORMATS)},
-            _decoder,
+            {**_BLOCK, "format": tuple(OUTPUT_FORMATS), "blocks": BLOCK_FORMS},
+            expected.decoder_items,
+            operation="value",
+        ),
+        Unit(
+            "expander",
+            "a packed block, dense or sparse, becomes a dense one",
+            Expander,
+            _BLOCK,
+            expected.expander_items,
+            operation="value",
         ),
         Unit(
             "block_dot",
             "two dense blocks become a 16-bit sum and a 9-bit exponent sum",
             BlockDot,
             _BLOCK,
-            _block_dot,
+            expected.block_dot_items,
         ),
         Unit(
             "dot",
             "a stream of block pairs becomes one FP32 result for each vector",
             Dot,
-            _BLOCK,
-            _dot,
+            {**_BLOCK, "blocks": BLOCK_FORMS},
+            expected.dot_items,
             _DOT_SAMPLES,
         ),
         Unit(
@@ -206,7 +220,7 @@ UNITS: Mapping[str, Unit] = {
             "streams of R rows and C columns of blocks become an R x C tile of FP32 results",
             Matmul,
             _BLOCK,
-            _matmul,
+            expected.matmul_items,
             _MATMUL_SAMPLES,
         ),
     )

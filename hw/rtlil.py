@@ -5,7 +5,7 @@ elaborated once they take a tenth of the time, and the Verilog a tenth of the te
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from amaranth.back import rtlil as backend
@@ -77,24 +77,26 @@ def _not_on_top(text: str) -> str:
 def add_lanes(
     m: Module,
     platform: Any,
-    make: Callable[[], wiring.Component],
+    makes: Sequence[Callable[[], wiring.Component]],
     lanes: Iterable[Mapping[str, ValueLike]],
 ) -> None:
-    """Add equal combinational cores as submodules `lane0`, `lane1` and so on.
+    """Add combinational cores, few of them different, as submodules `lane0`, `lane1` and so on.
 
     Args:
         m: the module that they belong to.
-        platform: the one of its elaboration; lanes share a module if it is `Modules`.
-        make: gives a core, a new one in each call.
+        platform: the one of its elaboration; equal lanes share a module if it is `Modules`.
+        makes: each gives a core, a new one in each call; lanes take turns among them.
         lanes: for each core what its ports are connected to.
     """
-    core = make()
-    shared = platform.add(core) if isinstance(platform, Modules) else None
+    cores = [make() for make in makes]
+    shared = [platform.add(core) if isinstance(platform, Modules) else None for core in cores]
     for index, connections in enumerate(lanes):
-        if shared:
-            submodule: Any = Instance(shared, **_instance_ports(core, connections))
+        kind = index % len(makes)
+        core, module = cores[kind], shared[kind]
+        if module:
+            submodule: Any = Instance(module, **_instance_ports(core, connections))
         else:
-            submodule = core if index == 0 else make()
+            submodule = core if index == kind else makes[kind]()
             m.d.comb += [
                 getattr(submodule, port).eq(value)
                 if member.flow == In

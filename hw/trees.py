@@ -18,6 +18,15 @@ def balanced(values: Sequence[T], combine: Callable[[T, T], T]) -> T:
     return level[0]
 
 
+def running(values: Sequence[T], combine: Callable[[T, T], T]) -> list[T]:
+    """What `balanced` gives for the first value, the first two, and so on to all of them."""
+    if len(values) < 2:
+        return list(values)
+    half = len(values) // 2
+    low, high = running(values[:half], combine), running(values[half:], combine)
+    return low + [combine(low[-1], each) for each in high]
+
+
 def any_of(values: Sequence[Value]) -> Value:
     """Bitwise or of values."""
     return balanced(values, lambda a, b: a | b)

@@ -5,7 +5,6 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -82,33 +81,25 @@ class Regression:
 def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Parameters of a unit under which it is tested, default ones first.
 
-    Every combination of formats, roundings and interleaves occurs, and between them every block
-    size, number of stages in `STAGES` and other value in the unit's samples. Parameters in `given`
-    keep their value; with all of them given there is one configuration.
+    Those of `Unit.combinations`, and between them every number of stages in `STAGES` and every
+    value in the unit's samples. Parameters in `given` keep their value; with all of them given
+    there is one configuration.
     """
     entry = find(unit)
     fixed = entry.parameters(given)
-    free = {
-        name: _default_first(values, fixed[name])
-        for name, values in entry.choices.items()
-        if name not in given
-    }
-    blocks = free.pop("block", [fixed["block"]])
-    combinations = [dict(zip(free, values, strict=True)) for values in product(*free.values())]
-    stages = STAGES if "stages" not in given else (fixed["stages"],)
+    combinations = entry.combinations(given)
     samples = {name: values for name, values in entry.samples.items() if name not in given}
-    count = max(map(len, (combinations, blocks, stages, *samples.values())))
+    if "stages" in fixed and "stages" not in given:
+        samples["stages"] = STAGES
+    count = max(map(len, (combinations, *samples.values())))
     chosen = []
     for k in range(count):
-        each = {**fixed, "block": blocks[k % len(blocks)], **combinations[k % len(combinations)]}
+        each = {**fixed, **combinations[k % len(combinations)]}
         each |= {name: values[k % len(values)] for name, values in samples.items()}
-        ranks = stages[k % len(stages)]
-        chosen.append({**each, "stages": entry.most_stages(each) if ranks is None else ranks})
+        if "stages" in each and each["stages"] is None:
+            each["stages"] = entry.most_stages(each | {"stages": 0})
+        chosen.append(each)
     return chosen
-
-
-def _default_first(values: tuple[Any, ...], default: Any) -> list[Any]:
-    return [default, *(value for value in reversed(values) if value != default)]
 
 
 def regress(

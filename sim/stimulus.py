@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ from numpy.typing import NDArray
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
+    FP32,
     INPUT_FORMATS,
     MAGNITUDE_MAX,
     SIGN_BIT,
     FloatFormat,
+    Rounding,
 )
+from axs6.hw.encoder_modes import encoder_mode, lane_codes
+from axs6.hw.expected import packed_items
+from axs6.sim.stimulus_packed import packed_corners, packed_random, packed_vectors, random_pairs
 
 Items = dict[str, NDArray[Any]]
 Parameters = Mapping[str, Any]
@@ -45,10 +51,10 @@ def _special_patterns(fmt: FloatFormat) -> NDArray[np.int64]:
     return np.concatenate([patterns, patterns | fmt.sign_bit])
 
 
-def _threshold_patterns(fmt: FloatFormat, field: int) -> NDArray[np.int64]:
-    """Values around each rounding boundary k / 62 of a scale, for a maximum with `field`."""
+def _threshold_patterns(fmt: FloatFormat, field: int, largest: int) -> NDArray[np.int64]:
+    """Values around each half step k / (2 * largest) of a scale, for a maximum with `field`."""
     width = fmt.fraction_bits + 1
-    scaled = (np.arange(1, 2 * MAGNITUDE_MAX + 1) << width) // (2 * MAGNITUDE_MAX)
+    scaled = (np.arange(1, 2 * largest + 1) << width) // (2 * largest)
     significand = (scaled[:, None] + np.array([-1, 0, 1, 2])).ravel()
     length = np.frompyfunc(int.bit_length, 1, 1)(significand).astype(np.int64)
     exponent = field + length - width
@@ -67,26 +73,82 @@ def _encoder_corners(parameters: Parameters) -> Items:
     windows = np.resize(special, (-(-len(special) // block), block))
     rows = [alone, windows, np.zeros((1, block), np.int64)]
     # Below the boundary of fp16's normal range nothing is left to round.
-    for field in (8, fmt.exponent_special // 2, fmt.exponent_special - 1):
-        near = _threshold_patterns(fmt, field)
-        full = np.resize(near, (-(-len(near) // (block - 1)), block - 1))
+    fields = (8, fmt.exponent_special // 2, fmt.exponent_special - 1)
+    for field, code in product(fields, lane_codes(encoder_mode(parameters["mode"]))):
+        near = _threshold_patterns(fmt, field, code.largest)
+        # An odd number of other lanes: each value comes to even ones and to odd ones.
+        full = np.resize(near, (-(-2 * len(near) // (block - 1)), block - 1))
         top = np.full((len(full), 1), (field << fmt.fraction_bits) + 1)
         rows.append(np.concatenate([full, top], axis=1))
-    return {"values": np.concatenate(rows)}
+    values = np.concatenate(rows)
+    return {"values": values, **_words(parameters, np.random.default_rng(7), len(values))}
+
+
+def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random words for the encoder, if it takes some: many of them all zeros or all ones."""
+    if parameters.get("rounding") != Rounding.STOCHASTIC:
+        return {}
+    shape, most = (count, parameters["block"]), (1 << parameters["random_bits"]) - 1
+    words = rng.integers(0, most, shape, endpoint=True)
+    return {"random": np.where(rng.random(shape) < 0.3, rng.choice([0, most], shape), words)}
 
 
 def _encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all."""
+    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all.
+
+    Random words reach as many binades further as they have bits.
+    """
     fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
     top = rng.integers(0, fmt.exponent_special, (count, 1))
-    spread = rng.integers(1, 13, (count, 1))
+    random = parameters.get("rounding", Rounding.STOCHASTIC) == Rounding.STOCHASTIC
+    spread = rng.integers(1, 13 + random * parameters["random_bits"], (count, 1))
     field = np.maximum(top - rng.integers(0, spread, (count, block)), 0)
     fraction = rng.integers(0, 1 << fmt.fraction_bits, (count, block))
     sign = rng.integers(0, 2, (count, block))
     values = sign << (fmt.width - 1) | field << fmt.fraction_bits | fraction
     anything = rng.integers(0, 1 << fmt.width, (count, block))
     values = np.where(rng.random((count, 1)) < 0.1, anything, values)
-    return {"values": np.where(rng.random((count, block)) < 0.02, 0, values)}
+    values = np.where(rng.random((count, block)) < 0.02, 0, values)
+    return {"values": values, **_words(parameters, rng, count)}
+
+
+_FEEDBACK = {"format": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
+
+
+def _feedback_corners(parameters: Parameters) -> Items:
+    """The encoder's corners without errors, with their own, with each other and with opposites."""
+    values = _encoder_corners({**_FEEDBACK, "block": parameters["block"]})["values"]
+    sign = FP32.sign_bit
+    others = [np.zeros_like(values), values, np.roll(values, 1, axis=0), values ^ sign]
+    small = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
+    errors = [*others, small, small | sign]
+    return {"values": np.tile(values, (len(errors), 1)), "errors": np.concatenate(errors)}
+
+
+def _feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random values, with errors within seven binades of them, or anything."""
+    given = {**_FEEDBACK, "block": parameters["block"]}
+    values = _encoder_random(given, rng, count)["values"]
+    others = _encoder_random(given, rng, count)["values"]
+    field = values >> FP32.fraction_bits & FP32.exponent_special
+    near = np.maximum(field - rng.integers(0, 8, values.shape), 0) << FP32.fraction_bits
+    kept = others & (FP32.sign_bit | (1 << FP32.fraction_bits) - 1)
+    return {
+        "values": values,
+        "errors": np.where(rng.random((count, 1)) < 0.8, kept | near, others),
+    }
+
+
+def _lfsr_corners(parameters: Parameters) -> Items:
+    """Restarts after each number of words up to 8, and none for long."""
+    gaps = np.concatenate([np.arange(9), [1000]])
+    restart = np.zeros(gaps.sum() + len(gaps) + 1, np.int64)
+    restart[np.cumsum(gaps + 1)] = 1
+    return {"restart": restart}
+
+
+def _lfsr_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    return {"restart": (rng.random(count) < 0.01).astype(np.int64)}
 
 
 def _random_codes(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -97,8 +159,19 @@ def _random_codes(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
     return np.where(rng.random(shape) < often, extreme, codes)
 
 
+def _expander_corners(parameters: Parameters) -> Items:
+    return packed_items(packed_corners(parameters["block"]))
+
+
+def _expander_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    exponents = rng.integers(0, EXPONENT_MAX + 1, count)
+    return packed_items(packed_random(rng, exponents, parameters["block"]))
+
+
 def _decoder_corners(parameters: Parameters) -> Items:
     """Every code with every exponent."""
+    if parameters["blocks"] == "packed":
+        return _expander_corners(parameters)
     block = parameters["block"]
     codes = np.arange(1 << CODE_BITS).reshape(-1, block)
     exponents = np.arange(EXPONENT_MAX + 1)
@@ -109,6 +182,8 @@ def _decoder_corners(parameters: Parameters) -> Items:
 
 
 def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    if parameters["blocks"] == "packed":
+        return _expander_random(parameters, rng, count)
     return {
         "exponent": rng.integers(0, EXPONENT_MAX + 1, count),
         "codes": _random_codes(rng, (count, parameters["block"])),
@@ -211,7 +286,10 @@ def _dot_corners(parameters: Parameters) -> Items:
         steps = rng.integers(0, 30, length)
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
     vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
-    return in_turns(vector_items(vectors), parameters["interleave"])
+    items = vector_items(vectors)
+    if parameters["blocks"] == "packed":
+        items = packed_vectors(items, block)
+    return in_turns(items, parameters["interleave"])
 
 
 def vector_items(vectors: Sequence[Vector]) -> Items:
@@ -271,7 +349,10 @@ def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     shape = (count, parameters["block"])
     last, vector = _random_turns(rng, count, parameters["interleave"])
     exponents = np.concatenate([_random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
-    items = _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
+    if parameters["blocks"] == "packed":
+        items = random_pairs(rng, exponents, parameters["block"])
+    else:
+        items = _pair(_random_codes(rng, shape), _random_codes(rng, shape), exponents)
     return {**items, "last": last.astype(np.int64)}
 
 
@@ -296,7 +377,11 @@ def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 STIMULI: Mapping[str, Stimulus] = {
     "encoder": Stimulus(_encoder_corners, _encoder_random),
+    "stochastic_encoder": Stimulus(_encoder_corners, _encoder_random),
+    "feedback_encoder": Stimulus(_feedback_corners, _feedback_random),
+    "lfsr": Stimulus(_lfsr_corners, _lfsr_random),
     "decoder": Stimulus(_decoder_corners, _decoder_random),
+    "expander": Stimulus(_expander_corners, _expander_random),
     "block_dot": Stimulus(_block_dot_corners, _block_dot_random),
     "dot": Stimulus(_dot_corners, _dot_random),
     "matmul": Stimulus(_matmul_corners, _matmul_random),

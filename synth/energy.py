@@ -97,14 +97,13 @@ def energy(
         _operations(unit, settings),
     )
     reference = _reference(settings["block"], mapping, stimulus)
-    operation = "value" if unit in ("encoder", "decoder") else "MAC"
     return EnergyReport(
-        library.unit, operation, stimulus, SEQUENCES, measured, reference, settings["block"]
+        library.unit, entry.operation, stimulus, SEQUENCES, measured, reference, settings["block"]
     )
 
 
 def _operations(unit: str, settings: Mapping[str, Any]) -> int:
-    """Return the MACs of an item, or its values for encoder and decoder."""
+    """Return the operations of an item: MACs, or values."""
     lanes = settings.get("rows", 1) * settings.get("columns", 1)
     return int(settings["block"] * lanes)
 

@@ -1,6 +1,6 @@
 """Real and random data for energy: streams in the order in which a matrix product presents them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from axs6.golden.encode import encode
 from axs6.golden.spec import CODE_BITS
+from axs6.hw.expected import packed_items
+from axs6.hw.registry import find
+from axs6.sim.stimulus_packed import packed_dense
 from axs6.synth.errors import SynthesisError
 from axs6.synth.reference import LARGEST, quantise
 
@@ -168,8 +171,8 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
     Successive items are those that follow one another in a matrix product, or, for encoder and
     decoder, in the matrices of all layers, row by row.
     """
-    if unit in ("encoder", "decoder"):
-        return _block_items(unit, parameters, work)
+    if find(unit).operation == "value":
+        return _value_items(parameters, work, find(unit).inputs(parameters))
     tile = {name: parameters[name] for name in ("rows", "columns") if name in parameters}
     turns = _turns(work, **tile, interleave=parameters.get("interleave", 1))
     items: Items = {}
@@ -178,6 +181,8 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
             name = f"{side}.{field}s" if tile and field == "exponent" else f"{side}.{field}"
             chosen = np.concatenate([_chosen(each, side, field) for each in turns])
             items[name] = chosen if tile else chosen[:, :, 0]
+    if parameters.get("blocks") == "packed":
+        items = _packed(items, "a.") | _packed(items, "b.")
     if unit != "block_dot":
         items["last"] = np.concatenate([each.last for each in turns])
     return items
@@ -198,16 +203,30 @@ def reference_items(work: Sequence[Product]) -> Items:
     }
 
 
-def _block_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]) -> Items:
+def _value_items(
+    parameters: Mapping[str, Any], work: Sequence[Product], fields: Collection[str]
+) -> Items:
+    """Return the values of all matrices, or their blocks in the form that the unit takes."""
+    block = parameters["block"]
     operands = [operand for product in work for operand in (product.a, product.b)]
-    if unit == "encoder":
-        values = np.concatenate([each.values.reshape(-1, parameters["block"]) for each in operands])
+    if "values" in fields:
+        values = np.concatenate([each.values.reshape(-1, block) for each in operands])
         return {"values": _sequences(_patterns(values, parameters["format"]))}
-    return {
+    items = {
         "exponent": _sequences(np.concatenate([each.exponents.ravel() for each in operands])),
-        "codes": _sequences(
-            np.concatenate([each.codes.reshape(-1, parameters["block"]) for each in operands])
-        ),
+        "codes": _sequences(np.concatenate([each.codes.reshape(-1, block) for each in operands])),
+    }
+    return items if "codes" in fields else _packed(items)
+
+
+def _packed(items: Items, prefix: str = "") -> Items:
+    """Return dense blocks as packed ones, sparse where that is allowed."""
+    exponents, codes = items[f"{prefix}exponent"], items[f"{prefix}codes"]
+    block = codes.shape[-1]
+    rows = packed_dense(exponents.ravel(), codes.reshape(-1, block), np.ones(exponents.size, bool))
+    return {
+        name: array.reshape(*exponents.shape, *array.shape[1:])
+        for name, array in packed_items(rows, prefix).items()
     }
 
 

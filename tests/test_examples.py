@@ -28,6 +28,64 @@ def test_sessions_in_the_docs_are_true(page: Path) -> None:
     assert doctest.DocTestRunner().run(session).failed == 0
 
 
+@pytest.fixture(scope="module")
+def check_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("c") / "check_vectors"
+    flags = ["-x", "c", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]
+    source = ROOT / "examples" / "check_vectors.c"
+    subprocess.run(["g++", *flags, str(source), "-o", str(program)], check=True)
+    return program
+
+
+def run_on(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program, folder], check=False, capture_output=True, text=True)
+
+
+def test_the_c_example_gives_the_vectors(check_vectors: Path) -> None:
+    done = run_on(check_vectors, ROOT / "vectors")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (ROOT / "docs" / "vectors.md").read_text()
+    assert f"$ ./check_vectors vectors\n{done.stdout}```" in page
+
+
+@pytest.mark.parametrize(
+    ("file", "case", "place"),
+    [
+        ("encode.txt", "next_to_the_tie 8 fp32 nearest", 10),
+        ("encode.txt", "worked_block 8 fp16 nearest", 7),
+        ("decode.txt", "dense_codes_exponent_3 ", 8),
+        ("decode.txt", "high_precision_codes_exponent_255 ", 9),
+        ("unpack.txt", "mask_bit_too_few 16 ", 7),
+    ],
+)
+def test_the_c_example_finds_a_wrong_character(
+    check_vectors: Path, tmp_path: Path, file: str, case: str, place: int
+) -> None:
+    for path in (ROOT / "vectors").iterdir():
+        (tmp_path / path.name).write_text(path.read_text())
+    lines = (tmp_path / file).read_text().splitlines()
+    number = next(k for k, line in enumerate(lines) if line.startswith(case))
+    words = lines[number].split()
+    words[place] = words[place][:-1] + ("1" if words[place][-1] == "0" else "0")
+    lines[number] = " ".join(words)
+    (tmp_path / file).write_text("\n".join(lines) + "\n")
+    done = run_on(check_vectors, tmp_path)
+    assert done.returncode == 1
+    assert f"{file}:{number + 1}: {words[0]} fails\n" in done.stdout
+    assert done.stdout.count(" fails\n") == 1
+
+
+def test_the_c_example_refuses_what_it_cannot_read(check_vectors: Path, tmp_path: Path) -> None:
+    done = run_on(check_vectors, tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"check_vectors: cannot read {tmp_path}/encode.txt\n"
+    for text, reason in (("# a comment\n", "has no cases"), ("a b\n", "does not have 12 fields")):
+        (tmp_path / "encode.txt").write_text(text)
+        done = run_on(check_vectors, tmp_path)
+        assert done.returncode == 2
+        assert reason in done.stderr
+
+
 SESSIONS = ("generate", "area", "validate")
 """Commands whose output in the docs is compared with what they print; the others take longer."""
 

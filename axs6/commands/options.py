@@ -25,6 +25,13 @@ UNIT_OPTIONS: dict[str, Any] = {
         typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
     ],
     "rounding": Annotated[str | None, typer.Option(help="nearest or toward_zero.")],
+    "mode": Annotated[
+        str | None, typer.Option(help="Mode of encoded blocks: dense, sparse or high_precision.")
+    ],
+    "blocks": Annotated[
+        str | None,
+        typer.Option(help="Blocks that come in: dense, as exponent and codes, or packed."),
+    ],
     "rows": Rows,
     "columns": Columns,
     "interleave": Annotated[

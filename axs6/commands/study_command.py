@@ -13,10 +13,11 @@ from axs6.commands.options import Columns, Json, Rows, given
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from axs6.sim.study import Study, Workload
+    from axs6.sim.study import RoundingRow, Study, Workload
 
 app = typer.Typer(
-    help="Measure what AXS-6 does to whole models.\n\nExample: axs6 study accuracy mlp",
+    help="Measure what AXS-6 does to whole models, and rounding to the mean of values."
+    "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
 
@@ -110,6 +111,44 @@ def accuracy(
         raise typer.Exit(1)
 
 
+@app.command()
+def rounding(
+    bits: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Width of the random words; may be repeated.",
+            show_default="4, 8, 16",
+            metavar="R",
+        ),
+    ] = None,
+    values: Annotated[int, typer.Option(help="Values that are rounded.", metavar="N")] = 1 << 20,
+    block: Annotated[
+        int, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
+    ] = 32,
+    json: Json = None,
+) -> None:
+    """Measure bias and variance of stochastic rounding, beside those that its definition predicts.
+
+    The values are normally distributed; the random words are those of the shift registers. A step
+    is 1 / 31 of a block's scale.
+
+    Example: axs6 study rounding --bits 8
+    """
+    _need("torch", "matplotlib")
+    from dataclasses import asdict
+
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.sim.study import study_rounding
+    from axs6.sim.study.rounding import WIDTHS
+
+    check_writable(json_path(json))
+    rows = study_rounding(bits or WIDTHS, values, block)
+    out = console(json)
+    out.print(f"{values:,} values in blocks of {block}; steps and their squares")
+    out.print(_rounding_table(rows))
+    write_json(json, [asdict(row) for row in rows])
+
+
 def _need(*packages: str) -> None:
     """Raise RuntimeError for the first package that is not installed."""
     for package in packages:
@@ -161,4 +200,26 @@ def _table(study: "Study") -> "Table":
             run.backend,
             *("-" if value is None else form.format(value) for value, form in cells),
         )
+    return table
+
+
+def _rounding_table(rows: "list[RoundingRow]") -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("rounding")
+    for name in ("R", "worst", "bias", "predicted", "+-", "variance", "predicted", "+-"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        moments = [
+            form.format(figure)
+            for moment in (row.bias, row.variance)
+            for figure, form in (
+                (moment.measured, "{:.5f}"),
+                (moment.predicted, "{:.5f}"),
+                (moment.standard_error, "{:.0e}" if row.random_bits else "-"),
+            )
+        ]
+        width = "-" if row.random_bits is None else str(row.random_bits)
+        table.add_row(row.rounding, width, f"{row.worst_bias:.2g}", *moments)
     return table

@@ -1,14 +1,20 @@
 """AXS-6 in torch: models whose matrix products have the bits of the hardware."""
 
 from axs6.sim.torch.convert import convert
+from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.functional import MatMul, bmm, matmul
+from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
 from axs6.sim.torch.profile import profile
 from axs6.sim.torch.quantise import decode, encode
+from axs6.sim.torch.quantised_gradients import QuantisedGradients
 from axs6.sim.torch.report import Report
 
 __all__ = [
+    "ErrorFeedback",
+    "Lfsr",
     "MatMul",
+    "QuantisedGradients",
     "Report",
     "bmm",
     "convert",

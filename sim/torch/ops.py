@@ -12,21 +12,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from axs6.golden.spec import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.backends import Result
+from axs6.sim.torch.rounding import check_random
 from axs6.sim.torch.site import Site, site_of
 
 Gradients = tuple[Tensor | None, ...]
 
 
 @torch.library.custom_op("axs6::fake_quantise", mutates_args=())
-def _fake_quantise(x: Tensor, block_size: int, nonfinite: str, name: str) -> Tensor:
-    policy: Any = nonfinite
-    return quantise.fake_quantise(x, block_size, nonfinite=policy, name=name).contiguous()
+def _fake_quantise(
+    x: Tensor,
+    block_size: int,
+    rounding: str,
+    random: Tensor | None,
+    random_bits: int,
+    nonfinite: str,
+    name: str,
+) -> Tensor:
+    options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
+    values = quantise.fake_quantise(
+        x, block_size, rounding, random=random, random_bits=random_bits, **options
+    )
+    return values.contiguous()
 
 
 @_fake_quantise.register_fake
-def _(x: Tensor, block_size: int, nonfinite: str, name: str) -> Tensor:
+def _(x: Tensor, *options: Any) -> Tensor:
     return x.new_empty(x.shape, dtype=torch.float32)
 
 
@@ -35,7 +48,7 @@ def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _pass_through(ctx: Any, grad: Tensor) -> Gradients:
-    return grad.to(ctx.dtype), None, None, None
+    return grad.to(ctx.dtype), None, None, None, None, None, None
 
 
 _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
@@ -44,14 +57,17 @@ _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
 def fake_quantise(
     x: Tensor,
     block_size: int = 32,
+    rounding: str = "nearest",
     *,
+    random: Tensor | None = None,
+    random_bits: int = RANDOM_BITS,
     nonfinite: quantise.NonFinite = "error",
     name: str = "values",
 ) -> Tensor:
     """Encode and decode: the float32 values that stand for `x` in AXS-6.
 
     Args:
-        x, block_size, nonfinite, name: as of `encode`.
+        x, block_size, rounding, random, random_bits, nonfinite, name: as of `encode`.
 
     Returns:
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
@@ -61,7 +77,8 @@ def fake_quantise(
         TypeError, ValueError: as `encode`.
     """
     quantise.check_input(x, name)
-    return _fake_quantise(x, block_size, nonfinite, name)
+    check_random(random)
+    return _fake_quantise(x, block_size, rounding, random, random_bits, nonfinite, name)
 
 
 @torch.library.custom_op("axs6::product", mutates_args=())
@@ -165,10 +182,10 @@ def _operand_gradients(
     size, nonfinite = site.options.block_size, site.options.nonfinite
     grad_a = grad_b = None
     if needed[0]:
-        decoded = _fake_quantise(b, size, nonfinite, site.name)
+        decoded = fake_quantise(b, size, nonfinite=nonfinite, name=site.name)
         grad_a = (grad.float() @ decoded).to(a.dtype)
     if needed[1]:
-        decoded = _fake_quantise(a, size, nonfinite, site.name)
+        decoded = fake_quantise(a, size, nonfinite=nonfinite, name=site.name)
         grad_b = (grad.float().mT @ decoded).to(b.dtype)
     return grad_a, grad_b
 

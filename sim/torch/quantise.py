@@ -1,10 +1,10 @@
 """Tensors to AXS-6 and back, bit for bit as `axs6.golden` does it.
 
 The arithmetic is float64 without a rounding but the one that is meant: 31 * x * 2^(127 - E) has
-at most 29 significant bits, so it is exact and `round` sees the true value; m * 2^(E - 127) / 31
-is within 2^-52 of the true quotient, which is never that near to the middle of two FP32 values.
-Maxima come from bit patterns. Blocks below 2^-119, where FP32 meets its subnormals, take the
-conversions of `axs6.sim.torch.ieee`, so that no thread's flush-to-zero mode shows.
+at most 29 significant bits, so it is exact and the rounding sees the true value; m * 2^(E - 127) /
+31 is within 2^-52 of the true quotient, which is never that near to the middle of two FP32 values.
+Maxima come from bit patterns. Blocks so small that FP32's subnormals count take the conversions of
+`axs6.sim.torch.ieee`, so that no thread's flush-to-zero mode shows.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
@@ -27,16 +26,14 @@ from axs6.golden.spec import (
     FP32,
     MAGNITUDE_BITS,
     MAGNITUDE_MAX,
+    RANDOM_BITS,
     check_block_size,
 )
 from axs6.sim.torch.ieee import SIGN, narrow, widen
+from axs6.sim.torch.rounding import NEAREST, Rounder, as_rows, rounder
 
 CHUNK_VALUES = 1 << 17
 """Values worked on at a time: their temporaries stay within a core's cache."""
-
-SAFE_LARGEST = 7 << FP32.fraction_bits
-"""Blocks whose largest pattern is this or more do without the subnormals of FP32: those that
-they hold round to zero, and what they decode to is normal."""
 
 NonFinite = Literal["error", "saturate"]
 NONFINITE = ("error", "saturate")
@@ -67,40 +64,50 @@ class Chunk(NamedTuple):
 
 
 def encode(
-    x: Tensor, block_size: int = 32, *, nonfinite: NonFinite = "error", name: str = "values"
+    x: Tensor,
+    block_size: int = 32,
+    rounding: str = "nearest",
+    *,
+    random: Tensor | None = None,
+    random_bits: int = RANDOM_BITS,
+    nonfinite: NonFinite = "error",
+    name: str = "values",
 ) -> Blocks:
-    """Encode a tensor into dense AXS-6 blocks along its last axis, rounded to nearest.
+    """Encode a tensor into dense AXS-6 blocks along its last axis.
 
     Args:
         x: float32, bfloat16, float16 or float64 of shape (..., K), on any device; each value is
             taken exactly. K is padded with zeros to whole blocks.
         block_size: values that share an exponent: 8, 16 or 32.
+        rounding: "nearest", "toward_zero" or "stochastic".
+        random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
+            such as `Lfsr` gives: integers of the shape and on the device of `x`.
+        random_bits: width of the random integers, 1 to 32.
         nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
             infinity as the largest code. float64 values of 2^128 or more count as infinite.
         name: what an error calls the tensor.
 
     Returns:
-        What `axs6.encode` gives for the same values.
+        What `axs6.encode` gives for the same values and words.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: a parameter is unknown, `x` has no axis, or a value is not finite.
+        TypeError: another dtype, or `random` does not hold integers.
+        ValueError: a parameter is unknown, `x` has no axis, `random` is missing, not asked for, of
+            another shape, on another device or out of range, or a value is not finite.
 
     Source: docs/format.md, "Encoding".
     """
     check_input(x, name)
     check_nonfinite(nonfinite)
     size = check_block_size(block_size)
+    how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
-        try:
-            return golden.encode(x.detach().cpu().numpy(), size, nonfinite=nonfinite)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        return _encode_float64(x, size, how, random, nonfinite, name)
     n = -(-x.shape[-1] // size)
     count = x.shape[:-1].numel() * n
     exponents = torch.empty(count, dtype=torch.uint8)
     codes = torch.empty(count, size, dtype=torch.uint8)
-    for chunk in round_blocks(x, size, nonfinite, name):
+    for chunk in round_blocks(x, size, nonfinite, name, how):
         exponents[chunk.rows] = chunk.exponents.to("cpu", torch.uint8)
         # x & (x - 1) has the sign bit of x, save for -0.0, which has code 0.
         negative = (chunk.bits & (chunk.bits - 1)) < 0
@@ -145,7 +152,14 @@ def decode(
 
 
 def fake_quantise(
-    x: Tensor, block_size: int = 32, *, nonfinite: NonFinite = "error", name: str = "values"
+    x: Tensor,
+    block_size: int = 32,
+    rounding: str = "nearest",
+    *,
+    random: Tensor | None = None,
+    random_bits: int = RANDOM_BITS,
+    nonfinite: NonFinite = "error",
+    name: str = "values",
 ) -> Tensor:
     """Encode and decode: the float32 values that stand for `x` in AXS-6.
 
@@ -157,13 +171,14 @@ def fake_quantise(
     check_input(x, name)
     check_nonfinite(nonfinite)
     size = check_block_size(block_size)
+    how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
-        blocks = encode(x, size, nonfinite=nonfinite, name=name)
+        blocks = _encode_float64(x, size, how, random, nonfinite, name)
         return decode(blocks, device=x.device)
     scales = power_table(x.device, -EXPONENT_BIAS) / MAGNITUDE_MAX
     rows = as_rows(x, size)
     out = torch.empty(rows.shape, dtype=torch.float32, device=x.device)
-    for chunk in round_blocks(x, size, nonfinite, name):
+    for chunk in round_blocks(x, size, nonfinite, name, how):
         part = out[chunk.rows]
         values = chunk.steps.mul_(scales.index_select(0, chunk.exponents).unsqueeze(-1))
         if chunk.high >> FP32.fraction_bits == EXPONENT_MAX - 1:
@@ -175,7 +190,9 @@ def fake_quantise(
     return padded[..., : x.shape[-1]]
 
 
-def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Iterator[Chunk]:
+def round_blocks(
+    x: Tensor, size: int, nonfinite: NonFinite, name: str, how: Rounder = NEAREST
+) -> Iterator[Chunk]:
     """The blocks of a float32, bfloat16 or float16 tensor, a chunk at a time.
 
     Raises:
@@ -191,32 +208,30 @@ def round_blocks(x: Tensor, size: int, nonfinite: NonFinite, name: str) -> Itera
         bits = part.view(torch.int32)
         largest = torch.abs(part, out=magnitudes[: len(part)]).view(torch.int32).amax(-1)
         low, high = (int(x) for x in largest.aminmax())
+        infinite = None
         if high >= FP32.infinity:
             if nonfinite == "error":
                 _refuse(x, size, name)
+            infinite = (bits & ~SIGN) == FP32.infinity
             bits = _saturated(bits)
             part = bits.view(torch.float32)
             largest = (bits & ~SIGN).amax(-1)
             low, high = (int(x) for x in largest.aminmax())
         exponents = (largest >> FP32.fraction_bits) + 1
-        safe = low >= SAFE_LARGEST
+        safe = low >= how.safe_largest
         if not safe:
             # A block of subnormals has exponent 1 where its top fraction bit is set, else 0.
             subnormal = largest >> FP32.fraction_bits - 1
             exponents = torch.where(subnormal > 1, exponents, subnormal)
-            safe = bool(((largest == 0) | (largest >= SAFE_LARGEST)).all())
+            safe = bool(((largest == 0) | (largest >= how.safe_largest)).all())
         steps = doubles[: len(part)]
         steps.copy_(part if safe else widen(part))
-        steps.mul_(to_steps.index_select(0, exponents).unsqueeze(-1)).round_()
+        steps.mul_(to_steps.index_select(0, exponents).unsqueeze(-1))
         chosen = slice(start, start + len(part))
+        how.round_(steps, chosen)
+        if infinite is not None:
+            steps.copy_(torch.where(infinite, steps.sign() * MAGNITUDE_MAX, steps))
         yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
-
-
-def as_rows(x: Tensor, size: int) -> Tensor:
-    """The blocks of `x` along its last axis, shape (count, size), padded with zeros."""
-    missing = -x.shape[-1] % size
-    padded = functional.pad(x.detach(), (0, missing)) if missing else x.detach()
-    return padded.reshape(-1, size) if padded.numel() else padded.new_empty(0, size)
 
 
 @cache
@@ -242,8 +257,22 @@ def check_nonfinite(nonfinite: str) -> None:
         raise ValueError(f"nonfinite must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
 
 
+def _encode_float64(
+    x: Tensor, size: int, how: Rounder, random: Tensor | None, nonfinite: NonFinite, name: str
+) -> Blocks:
+    """What the golden model gives: it takes float64 at its own exact values."""
+    options: dict[str, Any] = {}
+    if random is not None:
+        options = {"random": random.cpu().numpy(), "random_bits": how.bits}
+    values = x.detach().cpu().numpy()
+    try:
+        return golden.encode(values, size, how.rounding, nonfinite=nonfinite, **options)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def _saturated(bits: Tensor) -> Tensor:
-    """NaN as +0 and infinities as the largest finite values, whose codes are the same."""
+    """NaN as +0 and infinities as the largest finite values, whose block has their exponent."""
     magnitude = bits & ~SIGN
     largest = bits & SIGN | FP32.max_finite
     return torch.where(

@@ -30,7 +30,7 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 def test_list_shows_every_unit(cli: Cli) -> None:
     done = cli("list", "--json", "-")
     units = {each["unit"]: each for each in json.loads(done.stdout)}
-    assert set(units) == {"encoder", "decoder", "block_dot", "dot", "matmul"}
+    assert set(units) == {"encoder", "decoder", "expander", "block_dot", "dot", "matmul"}
     assert units["dot"]["parameters"] == {"block": 32, "stages": 0, "interleave": 1}
 
 

@@ -86,3 +86,17 @@ def test_bad_input_is_one_line(cli: Cli, arguments: list[str], message: str, fol
 def test_a_missing_package_is_named_with_its_extra(cli: Cli, folder: Path) -> None:
     done = cli("study", "accuracy", "mlp", before=WITHOUT_TORCH)
     assert done.refused() == 'the package torch is missing: pip install "axs6[study]"'
+
+
+def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:
+    printed = cli("study", "rounding", "--json", "rows.json").succeeded()
+    page = (Path(__file__).parents[2] / "docs" / "rounding.md").read_text()
+    assert printed in page
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["random_bits"] for row in rows] == [None, 4, 8, 16]
+    assert all(abs(row["bias"]["measured"]) < 0.04 for row in rows)
+
+
+def test_rounding_refuses_widths(cli: Cli) -> None:
+    line = cli("study", "rounding", "--bits", "33").refused()
+    assert line == "random_bits must be an integer from 1 to 32, not 33"

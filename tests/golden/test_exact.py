@@ -223,3 +223,47 @@ def test_vector_dot():
     expected = exact.round_to_float(Fraction(8 * 256 * 4 + 961, 961), FP32)
     assert exact.vector_dot(a, a, "exact") == expected
     assert exact.vector_dot(a, a) == expected
+
+
+@pytest.mark.parametrize("align", [1, 32])
+@pytest.mark.parametrize(
+    ("mode", "codes"),
+    [
+        (0, [1, 2, 3, 63, 32, 0, 31, 16]),
+        (1, [0, 1, 0, 63, 32, 0, 31, 16]),
+        (2, [127, 31, 64, 16, 0, 1, 63, 15]),
+    ],
+)
+def test_unpack_reads_what_pack_writes(mode, codes, align):
+    packed = exact.pack_block(200, codes, align, mode)
+    assert exact.unpack(packed * 3, 8, 3, align) == [(mode, (200, codes))] * 3
+
+
+@pytest.mark.parametrize(
+    ("packed", "count", "fault", "block"),
+    [
+        ("0002104a00000004", 2, "truncated", 1),
+        ("0002104a000000", 1, "truncated", 0),
+        ("0002104a00000004" + "00", 1, "trailing", 1),
+        ("0006104a00000004", 1, "header", 0),
+        ("0002104a00000004" + "0302104a00000004", 2, "reserved", 1),
+        ("0102fe108c10a203", 1, "mask", 0),
+        ("01026e108c10a203", 1, "mask", 0),
+        ("2500f90051180702", 1, "mask", 0),
+        ("0102ee108c10a213", 1, "padding", 0),
+    ],
+)
+def test_unpack_names_what_is_wrong(packed, count, fault, block):
+    with pytest.raises(exact.MalformedError, match=f"^block {block}: {fault}$") as raised:
+        exact.unpack(bytes.fromhex(packed), 8, count)
+    assert (raised.value.fault, raised.value.block) == (fault, block)
+
+
+def test_encode_in_mode_with_random_words():
+    values = [Fraction(1)] * 6 + [Fraction(0)] * 2
+    words = exact.Random([127, 128] * 3 + [255] * 2, 8)
+    dense = (128, [15, 16] * 3 + [0, 0])
+    assert exact.encode_in_mode(values, "stochastic", "dense", words) == (0, dense)
+    assert exact.encode_in_mode(values, "stochastic", "sparse", words) == (1, dense)
+    precise = (128, [31, 8] * 3 + [0, 0])
+    assert exact.encode_in_mode(values, "stochastic", "high_precision", words) == (2, precise)

@@ -90,15 +90,53 @@ def test_rounding_is_unbiased_to_four_standard_errors(bits):
     assert abs(errors.mean() - bias) <= 4 * standard_error
 
 
-@pytest.mark.parametrize("bits", [4, 16])
-def test_lanes_and_draws_are_independent(bits):
-    """Correlations of lanes, and of a lane with its next words, are those of chance."""
-    count = 40_000
-    words = Lfsr(32, 99, bits).draw(count).astype(np.float64)
+def largest_correlation(words):
+    """Of words (n, lanes): any two lanes in one draw, and any lane with any, 1 to 3 draws later.
+
+    In multiples of 1 / sqrt(n), the standard error where there is none.
+    """
+    count = len(words)
     centred = (words - words.mean(axis=0)) / words.std(axis=0)
-    between = centred.T @ centred / count
-    off_diagonal = between[~np.eye(32, dtype=bool)]
-    assert np.abs(off_diagonal).max() < 5 / np.sqrt(count)
-    for distance in (1, 2, 3):
-        along = (centred[:-distance] * centred[distance:]).mean(axis=0)
-        assert np.abs(along).max() < 5 / np.sqrt(count)
+    between = np.abs(centred.T @ centred)
+    np.fill_diagonal(between, 0)
+    later = [np.abs(centred[:-by].T @ centred[by:]).max() for by in (1, 2, 3)]
+    return max(between.max(), *later) / np.sqrt(count)
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_lanes_and_draws_are_independent(bits):
+    """Among 3,568 pairs, chance goes beyond 5 standard errors once in 500 times."""
+    words = Lfsr(32, 99, bits).draw(40_000).astype(np.float64)
+    assert largest_correlation(words) < 5
+
+
+def test_lanes_and_draws_that_are_not_independent_are_seen():
+    words = Lfsr(32, 99, 16).draw(40_000).astype(np.float64)
+    # A lane that repeats another, or comes one draw after it.
+    for late in (0, 1):
+        twin = words.copy()
+        twin[late:, 7] = words[: len(words) - late, 3]
+        assert largest_correlation(twin) > 100
+    # Words that share bits with the next: registers that move one step a draw, not 16.
+    slow = Lfsr(2, 99, 1)
+    states = []
+    for _ in range(5_000):
+        states.append(slow.states & 0xFFFF)
+        slow.draw(1)
+    assert largest_correlation(np.array(states, float)) > 30
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_the_variance_of_rounding_is_that_of_its_fractions(bits):
+    """A magnitude whose mean has the fraction f varies by f (1 - f), to four standard errors."""
+    count = 20_000
+    x = np.random.default_rng(2).standard_normal(32).astype(np.float32)
+    words = Lfsr(32, 11, bits).draw(count)
+    blocks = encode(np.tile(x, (count, 1)), 32, "stochastic", random=words, random_bits=bits)
+    magnitudes = (blocks.codes[:, 0] & 31).astype(np.float64)
+    exact = 31 * np.abs(x.astype(np.float64)) / 2.0 ** (int(blocks.exponents[0, 0]) - 127)
+    fraction = np.floor(exact * 2**bits) / 2**bits % 1
+    variance = fraction * (1 - fraction)
+    squares = (magnitudes - np.floor(exact) - fraction) ** 2
+    allowed = 4 * np.sqrt(variance * (1 - 4 * variance) / count) + 1e-12
+    assert (np.abs(squares.mean(axis=0) - variance) <= allowed).all()

@@ -9,9 +9,7 @@ from axs6.hw.layouts import fields
 from axs6.hw.registry import UNITS, find
 
 CASES = [
-    (name, dict(zip(unit.choices, values, strict=True)))
-    for name, unit in UNITS.items()
-    for values in itertools.product(*unit.choices.values())
+    (name, combination) for name, unit in UNITS.items() for combination in unit.combinations({})
 ]
 
 
@@ -31,6 +29,19 @@ def test_choices_and_defaults_agree(name: str) -> None:
     for parameter, values in unit.choices.items():
         assert unit.defaults[parameter] in values
     assert inspect.getdoc(unit.component)
+
+
+def test_any_two_choices_meet_in_a_combination() -> None:
+    for unit in UNITS.values():
+        combinations = unit.combinations({})
+        assert combinations[0] == {name: unit.defaults[name] for name in unit.choices}
+        for names in itertools.combinations(unit.choices, 2):
+            met = {tuple(each[name] for name in names) for each in combinations}
+            assert met == set(itertools.product(*(unit.choices[name] for name in names)))
+        for name, values in unit.choices.items():
+            assert {each[name] for each in combinations} == set(values)
+            given = unit.combinations({name: values[-1]})
+            assert {each[name] for each in given} == {values[-1]}
 
 
 def test_an_unknown_unit_is_named_with_the_known_ones() -> None:

@@ -62,7 +62,12 @@ def test_the_manifest_describes_the_ports() -> None:
     made = generate("dot", block=16, stages=3)
     manifest = made.manifest
     assert manifest["module"] == "axs6_dot"
-    assert manifest["parameters"] == {"block": 16, "stages": 3, "interleave": 1}
+    assert manifest["parameters"] == {
+        "block": 16,
+        "blocks": "dense",
+        "stages": 3,
+        "interleave": 1,
+    }
     assert (manifest["latency"], manifest["interval"]) == (4, 1)
     given, taken = manifest["streams"]
     assert given["width"] == 2 * (8 + 16 * 6) + 1

@@ -1,6 +1,5 @@
 """The batch simulator equals the golden model on every bit, with and without stalls."""
 
-import itertools
 import json
 from typing import Any
 
@@ -18,12 +17,13 @@ from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
 CASES = [
-    (name, {"block": 8, **dict(zip(choices, values, strict=True))}, most)
+    (name, {"block": 8, **combination}, most)
     for name, unit in UNITS.items()
-    for choices in [[c for c in unit.choices if c != "block"]]
-    for values in itertools.product(*(unit.choices[c] for c in choices))
-    for most in (False, True)
+    for combinations in [unit.combinations({"block": 8})]
+    for number, combination in enumerate(combinations)
+    for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
 ]
+"""Combinations of parameters with no stages and the most, in turn."""
 
 
 def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:

@@ -18,6 +18,7 @@ from axs6.synth.mapped import mapped_netlist
 SMALL: dict[str, dict[str, Any]] = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 1},
+    "expander": {"block": 8, "stages": 1},
     "block_dot": {"block": 8, "stages": 3},
     "dot": {"block": 8, "stages": 4, "interleave": 2},
     "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 1, "interleave": 3},

@@ -13,6 +13,7 @@ from axs6.synth.readback import measured, read_back
 PIPELINED = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 2},
+    "expander": {"block": 8, "stages": 2},
     "block_dot": {"block": 8, "stages": 3},
     "dot": {"block": 8, "stages": 3, "interleave": 2},
     "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 2, "interleave": 1},

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from axs6.sim.torch import convert, fake_quantise, matmul, profile
+from axs6.sim.torch import ErrorFeedback, Lfsr, convert, fake_quantise, matmul, profile
 
 Same = Callable[[Tensor, Tensor], bool]
 
@@ -101,6 +101,28 @@ def test_compiled_functions(backend: str, same: Same) -> None:
     assert same(compiled(a, b), function(a, b))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_rounding_and_feedback(backend: str, same: Same) -> None:
+    class Step(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = Lfsr(16)
+            self.feedback = ErrorFeedback((3, 40))
+
+        def forward(self, x: Tensor) -> Tensor:
+            random = self.words(x)
+            y = fake_quantise(x.bfloat16(), 16, "stochastic", random=random)
+            return y + self.feedback(x * 2, 16, "stochastic", random=random)
+
+    eager = Step()
+    compiled = torch.compile(copy.deepcopy(eager), backend=backend, fullgraph=True)
+    for _ in range(3):
+        x = torch.randn(3, 40)
+        assert same(compiled(x), eager(x))
+    assert same(compiled.words.states, eager.words.states)
+    assert same(compiled.feedback.error, eager.feedback.error)
+
+
 def test_sizes_may_change(same: Same) -> None:
     layer = convert(nn.Sequential(nn.Linear(40, 3), nn.ReLU()))
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True, dynamic=True)
@@ -123,7 +145,9 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     other = torch.randn(1, 6, 40, requires_grad=True)
     site = layer.axs6_site.handle
     torch.library.opcheck(torch.ops.axs6.product.default, (x, other, site))
-    torch.library.opcheck(torch.ops.axs6.fake_quantise.default, (x, 32, "error", "x"))
+    torch.library.opcheck(
+        torch.ops.axs6.fake_quantise.default, (x, 32, "nearest", None, 16, "error", "x")
+    )
 
 
 def test_a_model_that_is_gone_is_an_error() -> None:

@@ -1,5 +1,6 @@
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -40,12 +41,27 @@ def every_case(kind: cases.Kind, size: int, rng: np.random.Generator) -> cases.P
 def test_every_bit_is_that_of_the_golden_model(
     kind: cases.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
 ) -> None:
-    patterns = every_case(kind, size, rng)
+    assert_golden(kind, every_case(kind, size, rng), size, "nearest", mode, same)
+
+
+def assert_golden(
+    kind: cases.Kind,
+    patterns: cases.Patterns,
+    size: int,
+    rounding: str,
+    mode: Mode,
+    same: Same,
+    words: np.ndarray | None = None,
+    bits: int = 16,
+) -> axs6.Blocks:
+    """Compare what torch gives with the golden model's blocks, and return these."""
     x = tensor_of(kind, patterns)
-    expected = axs6.encode(kind.array(patterns), size, nonfinite="saturate")
+    options: dict[str, Any] = {"rounding": rounding, "nonfinite": "saturate", "random_bits": bits}
+    expected = axs6.encode(kind.array(patterns), size, random=words, **options)
+    random = None if words is None else torch.from_numpy(words)
     with mode():
-        got = encode(x, size, nonfinite="saturate")
-        faked = fake_quantise(x, size, nonfinite="saturate")
+        got = encode(x, size, random=random, **options)
+        faked = fake_quantise(x, size, random=random, **options)
         decoded = decode(got)
     assert np.array_equal(got.exponents, expected.exponents)
     assert np.array_equal(got.codes, expected.codes)
@@ -53,6 +69,53 @@ def test_every_bit_is_that_of_the_golden_model(
     values = torch.from_numpy(axs6.decode(expected))
     assert same(faked, values)
     assert same(decoded, values)
+    return expected
+
+
+@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_rounding_is_that_of_the_golden_model(
+    kind: cases.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+) -> None:
+    patterns = every_case(kind, size, rng)
+    assert_golden(kind, patterns, size, "toward_zero", mode, same)
+    for bits in (1, 32):
+        words = rng.integers(0, 1 << bits, patterns.shape)
+        words[:, ::3] = rng.choice([0, (1 << bits) - 1], words[:, ::3].shape)
+        assert_golden(kind, patterns, size, "stochastic", mode, same, words, bits)
+
+
+def test_a_word_decides_of_every_magnitude(same: Same) -> None:
+    """All of one byte by all words of 8 bits, as bfloat16: each code is reached by its share."""
+    kind = KINDS[2]
+    values = torch.arange(256).bfloat16().view(torch.int16).numpy().astype(np.uint64)
+    patterns = np.full((256 * 256, 8), tensor_bits(255.0), np.uint64)
+    patterns[:, 0] = np.repeat(values, 256)
+    words = np.zeros(patterns.shape, np.int64)
+    words[:, 0] = np.tile(np.arange(256), 256)
+    blocks = assert_golden(kind, patterns, 8, "stochastic", nullcontext, same, words, 8)
+    totals = blocks.codes[:, 0, 0].astype(int).reshape(256, 256).sum(axis=1)
+    assert totals.tolist() == [31 * value for value in range(256)]
+
+
+def tensor_bits(value: float) -> int:
+    """The bfloat16 pattern of a value."""
+    return int(torch.tensor(value).bfloat16().view(torch.int16))
+
+
+@pytest.mark.parametrize("bits", [4, 16, 32])
+def test_words_round_subnormals_up_beside_normal_values(bits: int, same: Same, mode: Mode) -> None:
+    """The largest word lifts a subnormal to magnitude 1 while 31 x / scale is 2^-bits or more."""
+    largest = np.arange(1, 48, dtype=np.uint64) << np.uint64(23)
+    patterns = np.zeros((len(largest), 8), np.uint64)
+    patterns[:, 0] = largest
+    patterns[:, 1:] = [0x7FFFFF, 0x807FFFFF, 1, 0x80000001, 0x400000, 0, 0x80000000]
+    words = np.full((1, 8), (1 << bits) - 1)
+    # One block at a time: a smaller one would make torch take care of subnormals in all.
+    for field, row in enumerate(patterns[:, None], 1):
+        blocks = assert_golden(KINDS[0], row, 8, "stochastic", mode, same, words, bits)
+        # Scale is 2^(field - 126), and 31 (2^-126 - 2^-149) just below 2^-121.
+        assert (blocks.codes[0, 0, 1] > 0) == (field < 5 + bits)
 
 
 def test_the_cases_catch_a_product_by_31_in_float32(rng: np.random.Generator) -> None:
@@ -130,6 +193,46 @@ def test_bad_arguments_are_refused(function: Callable[..., object]) -> None:
         function(torch.zeros(3), 12)
     with pytest.raises(ValueError, match="nonfinite must be one of error, saturate, not 'skip'"):
         function(torch.zeros(3), nonfinite="skip")
+    with pytest.raises(ValueError, match=r"rounding must be one of nearest, .*, not 'up'"):
+        function(torch.zeros(3), rounding="up")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("function", [encode, fake_quantise])
+def test_bad_words_are_refused(function: Callable[..., object], dtype: torch.dtype) -> None:
+    x = torch.zeros(2, 8, dtype=dtype)
+    words = torch.zeros(2, 8, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"random is for rounding .stochastic., not 'nearest'"):
+        function(x, random=words)
+    with pytest.raises(ValueError, match="needs random, an integer for each value"):
+        function(x, rounding="stochastic")
+    with pytest.raises(TypeError, match=r"^random must be a tensor, not list$"):
+        function(x, rounding="stochastic", random=[1])
+    with pytest.raises(TypeError, match=r"^random must hold .* not torch\.float32$"):
+        function(x, rounding="stochastic", random=torch.zeros(2, 8))
+    with pytest.raises(ValueError, match=r"shape of the values \(2, 8\), not \(1, 8\)$"):
+        function(x, rounding="stochastic", random=words[:1])
+    for bad in (-1, 256):
+        words[1, 3] = bad
+        with pytest.raises(ValueError, match=rf"2\^8 - 1: element \(1, 3\) is {bad}$"):
+            function(x, rounding="stochastic", random=words, random_bits=8)
+    with pytest.raises(ValueError, match=r"^random_bits must be an integer from 1 to 32, not 33$"):
+        function(x, random_bits=33)
+
+
+def test_words_elsewhere_are_refused() -> None:
+    words = torch.zeros(8, dtype=torch.int64, device="meta")
+    with pytest.raises(ValueError, match=r"^random must be on cpu as the values are, not on meta$"):
+        encode(torch.zeros(8), 8, "stochastic", random=words)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_words_of_every_width(dtype: torch.dtype, same: Same) -> None:
+    x = torch.randn(3, 40)
+    words = torch.randint(128, x.shape)
+    expected = fake_quantise(x, rounding="stochastic", random=words, random_bits=32)
+    got = fake_quantise(x, rounding="stochastic", random=words.to(dtype), random_bits=32)
+    assert same(got, expected)
 
 
 def test_decode_refuses_other_dtypes_and_objects() -> None:

@@ -1,0 +1,45 @@
+"""Packed blocks in rows of equal length, as hardware has them: zeros follow the sparse ones."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.blocks import Blocks, sparse_values
+from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, unpack
+from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, MODE_BITS, Mode, dropped_values, payload_bits
+
+
+def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
+    """Bytes of blocks, of shape (n, packed_bytes(B))."""
+    length = packed_bytes(blocks.block_size)
+    return np.frombuffer(pack(blocks, align=length), np.uint8).reshape(-1, length)
+
+
+def read_rows(rows: NDArray[np.uint8], block_size: int) -> tuple[Blocks, NDArray[np.bool_]]:
+    """Blocks of bytes of shape (n, packed_bytes(block_size)), and which of them are errors.
+
+    An error is what `unpack` refuses; in its place is a dense block of exponent 0 and codes 0.
+    """
+    error = _unreadable(rows, block_size)
+    data = np.where(error[:, None], np.uint8(0), rows).tobytes()
+    shape = (len(rows), block_size)
+    return unpack(data, shape, block_size, align=packed_bytes(block_size)), error
+
+
+def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
+    mode = rows[:, 0] & MODE_MASK
+    reserved = rows[:, 1] >> (EXPONENT_BITS + MODE_BITS - 8) != 0
+    return reserved | (mode == Mode.RESERVED) | (mode == Mode.SPARSE) & ~_sparse(rows, size)
+
+
+def _sparse(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
+    """Which rows have a payload that a sparse block may have."""
+    used, stored = payload_bits(size, Mode.SPARSE), size - dropped_values(size)
+    bits = np.unpackbits(rows[:, HEADER_BYTES:], axis=1, bitorder="little")
+    mask = bits[:, :size].astype(bool)
+    right = (mask.sum(axis=1) == stored) & ~bits[:, used:].any(axis=1)
+    kept = bits[right, size:used].reshape(-1, stored, CODE_BITS)
+    codes = np.zeros((len(kept), size), np.uint8)
+    codes[mask[right]] = np.packbits(kept, axis=2, bitorder="little").ravel()
+    dropped, _ = sparse_values(codes)
+    right[right] = (dropped == ~mask[right]).all(axis=1)
+    return right

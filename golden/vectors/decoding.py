@@ -1,0 +1,207 @@
+"""Vectors of decoding: packed blocks of every mode, and bytes that are no blocks."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from axs6.golden import cases, exact
+from axs6.golden.decode import decode
+from axs6.golden.pack import unpack
+from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
+
+EXPONENTS: Final = (*range(7), 127, 254, 255)
+"""Exponents at which every code is decoded: FP32 subnormals, one, and the largest."""
+
+ALIGN: Final = 32
+
+Decoded = tuple[int, int, list[int], list[int], list[int], list[int]]
+"""Exponent, configuration bits and codes; then FP32, BF16 and FP64 patterns of the values."""
+
+
+def decode_by_definition(size: int, align: int, packed: bytes) -> Decoded:
+    """What exact fractions give for one packed block."""
+    ((config, (exponent, codes)),) = exact.unpack(packed, size, 1, align)
+    widths = exact.PRECISE_BITS if config == 2 else exact.DENSE_BITS
+    single, short, double = (
+        [exact.decode_bits(exponent, c, fmt, widths[i % 2]) for i, c in enumerate(codes)]
+        for fmt in (exact.FP32, exact.BF16, exact.FP64)
+    )
+    return exponent, config, codes, single, short, double
+
+
+def decode_by_golden(size: int, align: int, packed: bytes) -> Decoded:
+    """What the golden model gives for one packed block."""
+    block = unpack(packed, (size,), size, align)
+    single = decode(block, np.float32).view(np.uint32).tolist()
+    short = decode(block, "bfloat16").tolist()
+    double = decode(block, np.float64).view(np.uint64).tolist()
+    head = int(block.exponents[0]), int(block.modes[0]), block.codes[0].tolist()
+    return *head, single, short, double
+
+
+def _decode(name: str, mode: int, exponent: int, codes: list[int], align: int = 1) -> Case:
+    packed = exact.pack_block(exponent, codes, align, mode)
+    return Case(name, {"size": len(codes), "align": align, "packed": packed})
+
+
+def decode_cases() -> Iterator[Case]:
+    """Every code of dense and high-precision blocks at chosen exponents; masks; random blocks."""
+    for exponent in EXPONENTS:
+        for start in (0, 32):
+            codes = list(range(start, start + 32))
+            yield _decode(f"dense_codes_exponent_{exponent}", 0, exponent, codes)
+        for start in range(0, 128, 16):
+            pairs = [(start + k, (start + k) % 32) for k in range(16)]
+            codes = [code for pair in pairs for code in pair]
+            yield _decode(f"high_precision_codes_exponent_{exponent}", 2, exponent, codes)
+    for size in BLOCK_SIZES:
+        for name, kept in _masks(size).items():
+            codes = [(k % 62 + 1) * keeps for k, keeps in enumerate(kept)]
+            yield _decode(name, 1, 128, codes)
+        later = [0] * (size // 4) + [32, 0] + [63] * (size - size // 4 - 2)
+        yield _decode("stored_zeros_of_a_sparse_block", 1, 255, later)
+        yield _decode("zeros", 0, 0, [0] * size)
+        yield _decode("negative_zeros", 0, 255, [32] * size)
+        yield _decode("largest", 0, 255, [31, 63] * (size // 2))
+        yield _decode("largest_high_precision", 2, 255, [63, 31] * (size // 2))
+        rng = np.random.default_rng([8, size])
+        exponents, modes, rows = cases.random_codes_in_modes(size, 16, rng)
+        for k, (exponent, mode) in enumerate(zip(exponents.tolist(), modes.tolist(), strict=True)):
+            yield _decode("random", mode, exponent, rows[k].tolist(), ALIGN if k % 4 == 3 else 1)
+
+
+def _masks(size: int) -> dict[str, list[int]]:
+    """Masks of sparse blocks."""
+    quarter = size // 4
+    return {
+        "first_quarter_not_stored": [0] * quarter + [1] * (size - quarter),
+        "last_quarter_not_stored": [1] * (size - quarter) + [0] * quarter,
+        "every_fourth_not_stored": [int(k % 4 != 1) for k in range(size)],
+    }
+
+
+DECODE: Final = Subject(
+    name="decode",
+    title="packed blocks, and the values they hold",
+    inputs={"size": NUMBER, "align": NUMBER, "packed": BYTES},
+    outputs={
+        "exponent": NUMBER,
+        "config": NUMBER,
+        "codes": PATTERNS,
+        "fp32": PATTERNS,
+        "bf16": PATTERNS,
+        "fp64": PATTERNS,
+    },
+    cases=decode_cases,
+    exact=decode_by_definition,
+    golden=decode_by_golden,
+)
+
+FAULTS: Final = {
+    "truncated": r"bytes end in block (\d+)",
+    "trailing": r"data must be (\d+) blocks, \d+ bytes",
+    "header": r"block (\d+): header bits",
+    "reserved": r"block (\d+): mode 3 is reserved",
+    "mask": r"block (\d+): the mask of a sparse block",
+    "padding": r"block (\d+): padding must be zero",
+}
+"""What may be wrong with packed blocks, and how the golden model says so."""
+
+
+def unpack_by_definition(size: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
+    """The fault of packed blocks and the block that has it, or "none" and their number."""
+    try:
+        return "none", len(exact.unpack(packed, size, count, align))
+    except exact.MalformedError as error:
+        return error.fault, error.block
+
+
+def unpack_by_golden(size: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
+    """As `unpack_by_definition`."""
+    try:
+        return "none", len(unpack(packed, (count * size,), size, align).exponents)
+    except ValueError as error:
+        for fault, message in FAULTS.items():
+            found = re.search(message, str(error))
+            if found:
+                return fault, int(found[1])
+        raise
+
+
+def unpack_cases() -> Iterator[Case]:
+    """Blocks of all modes after each other, whole and then with one fault."""
+    for size in BLOCK_SIZES:
+        for align in (1, ALIGN):
+            blocks = _blocks(size, align, np.random.default_rng([9, size, align]))
+            count, whole = len(blocks), b"".join(blocks)
+            for name, said, packed in (
+                ("well_formed", count, whole),
+                ("last_byte_missing", count, whole[:-1]),
+                ("header_alone", count, whole[:2]),
+                ("one_block_too_few", count + 1, whole),
+                ("one_block_too_many", count - 1, whole),
+                ("one_byte_too_many", count, whole + b"\0"),
+            ):
+                yield _unpack(name, size, align, said, packed)
+            yield from _one_fault(size, align, blocks)
+            yield from _one_skipped(size, align)
+
+
+def _blocks(size: int, align: int, rng: np.random.Generator) -> list[bytes]:
+    """Four packed blocks: sparse, dense, high-precision and sparse."""
+    exponents, modes, codes = cases.random_codes_in_modes(size, 60, rng)
+    dense, sparse, precise = (np.flatnonzero(modes == mode).tolist() for mode in range(3))
+    return [
+        exact.pack_block(int(exponents[k]), codes[k].tolist(), align, int(modes[k]))
+        for k in (sparse[0], dense[0], precise[0], sparse[1])
+    ]
+
+
+def _one_fault(size: int, align: int, blocks: list[bytes]) -> Iterator[Case]:
+    """The blocks with one bit wrong that should be zero, or one too many or too few in a mask."""
+    used = 16 + size + size * 3 // 4 * 6
+    for number, block in enumerate(blocks):
+        sparse = number in (0, 3)
+        ends = used if sparse else 16 + size * 6
+        mask = int.from_bytes(block, "little") >> 16
+        wrong = {"header_bit_10": 1 << 10, "header_bit_15": 1 << 15}
+        if not sparse:
+            wrong["reserved_mode"] = ~block[0] & 3
+        else:
+            first = next(k for k in range(size) if not mask >> k & 1)
+            last = next(k for k in reversed(range(size)) if mask >> k & 1)
+            wrong |= {"mask_bit_too_many": 1 << 16 + first, "mask_bit_too_few": 1 << 16 + last}
+        if ends < 8 * len(block):
+            wrong |= {"first_padding_bit": 1 << ends, "last_padding_bit": 1 << 8 * len(block) - 1}
+        for name, bits in wrong.items():
+            word = int.from_bytes(block, "little") ^ bits
+            changed = [*blocks[:number], word.to_bytes(len(block), "little"), *blocks[number + 1 :]]
+            yield _unpack(name, size, align, len(blocks), b"".join(changed))
+
+
+def _one_skipped(size: int, align: int) -> Iterator[Case]:
+    """After a right block one whose mask stores the first zero, and leaves out one more behind."""
+    quarter = size // 4
+    for name, code in (("mask_skips_zero", 0), ("mask_skips_minus_zero", 32)):
+        codes = [0] * quarter + [code] + [1] * (size - quarter - 1)
+        right = exact.pack_block(129, codes, align, 1)
+        word = int.from_bytes(right, "little") ^ (1 << 16 | 1 << 16 + quarter)
+        yield _unpack(name, size, align, 2, right + word.to_bytes(len(right), "little"))
+
+
+def _unpack(name: str, size: int, align: int, count: int, packed: bytes) -> Case:
+    return Case(name, {"size": size, "align": align, "count": count, "packed": packed})
+
+
+UNPACK: Final = Subject(
+    name="unpack",
+    title="packed blocks after each other, whole or with one fault",
+    inputs={"size": NUMBER, "align": NUMBER, "count": NUMBER, "packed": BYTES},
+    outputs={"fault": WORD, "block": NUMBER},
+    cases=unpack_cases,
+    exact=unpack_by_definition,
+    golden=unpack_by_golden,
+)

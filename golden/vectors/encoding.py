@@ -1,0 +1,225 @@
+"""Vectors of encoding: directed and random blocks in every input format, rounding and mode."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from axs6.golden import cases, exact, exact_sequences
+from axs6.golden.encode import encode
+from axs6.golden.pack import pack
+from axs6.golden.spec import (
+    AUTO,
+    BLOCK_SIZES,
+    DETERMINISTIC,
+    RANDOM_SEED,
+    Mode,
+    Rounding,
+    code_formats,
+)
+from axs6.golden.vectors import directed
+from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
+
+KINDS: Final = {"fp32": cases.KINDS[0], "bf16": cases.KINDS[2], "fp16": cases.KINDS[1]}
+"""Input dtypes by the names of their formats."""
+
+DENSE, SPARSE, PRECISE = Mode.DENSE.label, Mode.SPARSE.label, Mode.HIGH_PRECISION.label
+OTHER_MODES: Final = (SPARSE, PRECISE, AUTO)
+THRESHOLDS: Final = {
+    "fp32": ((8, 127), (32, 0), (32, 255)),
+    "bf16": ((32, 127),),
+    "fp16": ((32, 127),),
+}
+"""Block sizes and exponents of the rounding thresholds, by format."""
+
+RANDOM_WIDTHS: Final = (4, 8, 16)
+
+Outputs = tuple[int, int, list[int], bytes, int]
+"""Exponent, configuration bits, codes, packed bytes, and whether a value was not finite."""
+
+
+def by_definition(
+    size: int,
+    format: str,
+    rounding: str,
+    mode: str,
+    values: Sequence[int],
+    random: exact.Random | None = None,
+) -> Outputs:
+    """What exact fractions give for a block of bit patterns."""
+    given = [KINDS[format].value(pattern) for pattern in values]
+    config, (exponent, codes) = exact.encode_in_mode(given, rounding, mode, random)
+    invalid = int(any(isinstance(value, exact.Special) for value in given))
+    return exponent, config, codes, exact.pack_block(exponent, codes, mode=config), invalid
+
+
+def by_golden(
+    size: int, format: str, rounding: str, mode: str, values: Sequence[int], **random: Any
+) -> Outputs:
+    """What the golden model gives: it refuses what is invalid unless told to saturate."""
+    x = KINDS[format].array(np.array(values, np.uint64))
+    blocks = encode(x, size, rounding, mode, nonfinite="saturate", **random)
+    try:
+        encode(x, size, rounding, mode, **random)
+        invalid = 0
+    except ValueError:
+        invalid = 1
+    config, codes = int(blocks.modes[0]), blocks.codes[0].tolist()
+    return int(blocks.exponents[0]), config, codes, pack(blocks), invalid
+
+
+def _case(name: str, form: str, rounding: str, mode: str, values: list[int]) -> Case:
+    how = {"size": len(values), "format": form, "rounding": str(rounding), "mode": mode}
+    return Case(name, {**how, "values": values})
+
+
+def encode_cases() -> Iterator[Case]:
+    """Dense blocks, then the other modes."""
+    rng = np.random.default_rng(6)
+    for form, kind in KINDS.items():
+        for name, block in directed.directed_blocks(kind).items():
+            for rounding in DETERMINISTIC:
+                yield _case(name, form, rounding, DENSE, block)
+            if form == "fp32":
+                yield _case(name, form, Rounding.NEAREST, DENSE, block * 4)
+        for size, exponent in THRESHOLDS[form]:
+            for values in cases.threshold_blocks(kind, size, [exponent]).tolist():
+                for rounding in DETERMINISTIC:
+                    yield _case(f"thresholds_exponent_{exponent}", form, rounding, DENSE, values)
+        for size in BLOCK_SIZES:
+            for values in cases.random_blocks(kind, size, 10, rng).tolist():
+                for rounding in DETERMINISTIC:
+                    yield _case("random", form, rounding, DENSE, values)
+    yield from _mode_cases(rng)
+
+
+def _mode_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for form, kind in KINDS.items():
+        for size in BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]:
+            for name, block in directed.blocks_by_zeros(kind, size).items():
+                for mode in (SPARSE, AUTO):
+                    for rounding in DETERMINISTIC if size == BLOCK_SIZES[0] else DETERMINISTIC[:1]:
+                        yield _case(name, form, rounding, mode, block)
+            for name, block in directed.blocks_by_error(kind, size).items():
+                yield _case(name, form, Rounding.NEAREST, AUTO, block)
+        for name, block in directed.directed_blocks(kind).items():
+            yield _case(name, form, Rounding.NEAREST, PRECISE, block)
+        for size in BLOCK_SIZES:
+            for mode in OTHER_MODES:
+                for values in cases.blocks_with_zeros(kind, size, 4, rng).tolist():
+                    for rounding in DETERMINISTIC:
+                        yield _case("random", form, rounding, mode, values)
+    for form, rounding in (("fp32", Rounding.NEAREST), ("bf16", Rounding.TOWARD_ZERO)):
+        for block in directed.precise_thresholds(KINDS[form], 32, 127):
+            yield _case("thresholds_exponent_127", form, rounding, PRECISE, block)
+
+
+ENCODE: Final = Subject(
+    name="encode",
+    title="blocks of floating-point values, and the AXS-6 blocks they become",
+    inputs={
+        "size": NUMBER,
+        "format": WORD,
+        "rounding": WORD,
+        "mode": WORD,
+        "values": PATTERNS,
+    },
+    outputs={
+        "exponent": NUMBER,
+        "config": NUMBER,
+        "codes": PATTERNS,
+        "packed": BYTES,
+        "invalid": NUMBER,
+    },
+    cases=encode_cases,
+    exact=by_definition,
+    golden=by_golden,
+)
+
+
+def stochastic_cases() -> Iterator[Case]:
+    """Words that decide, words that nothing takes, and those of the shift registers."""
+    rng = np.random.default_rng(7)
+    kind = KINDS["fp32"]
+    blocks = directed.directed_blocks(kind)
+    for bits in RANDOM_WIDTHS:
+        half, most = 1 << bits - 1, (1 << bits) - 1
+        for name, mode, words in (
+            ("tie_at_half_the_scale", DENSE, [half - 1, half, 0, most] * 2),
+            ("tie_at_half_the_scale", PRECISE, [half - 1, half, half, half - 1] * 2),
+            ("infinities", DENSE, [most] * 8),
+            ("nan_and_infinity", PRECISE, [most] * 8),
+            ("negative_zero_beside_one", SPARSE, [most] * 8),
+            ("negative_zero_beside_one", DENSE, [0] * 8),
+            ("next_below_the_scale", DENSE, [most] * 8),
+            ("rounds_to_negative_zero", DENSE, [0, most] * 4),
+            ("below_exponent_0", DENSE, [most] * 8),
+        ):
+            yield _stochastic(name, "fp32", mode, bits, blocks[name], words)
+        for form, each in KINDS.items():
+            sizes = BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]
+            for size in sizes:
+                yield from _random_words(form, each, size, bits, rng)
+    for size in BLOCK_SIZES:
+        states = exact_sequences.lane_seeds(size, RANDOM_SEED)
+        drawn = exact_sequences.draw(states, 16, 2).words
+        for start in (0, size):
+            values = cases.random_blocks(kind, size, 1, rng)[0].tolist()
+            words = drawn[start : start + size]
+            yield _stochastic("words_of_shift_registers", "fp32", DENSE, 16, values, words)
+
+
+def _random_words(
+    form: str, kind: cases.Kind, size: int, bits: int, rng: np.random.Generator
+) -> Iterator[Case]:
+    """Random blocks with words next to those that decide."""
+    for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):
+        patterns = cases.blocks_with_zeros(kind, size, 2, rng).tolist()
+        values = [[kind.value(pattern) for pattern in row] for row in patterns]
+        largest = [code.largest for code in code_formats(mode or Mode.DENSE)]
+        words = cases.deciding_words(values, largest, bits, rng)
+        for row, chosen in zip(patterns, words, strict=True):
+            yield _stochastic("random", form, mode.label if mode else AUTO, bits, row, chosen)
+
+
+def _stochastic(
+    name: str, form: str, mode: str, bits: int, values: list[int], words: list[int]
+) -> Case:
+    how = {"size": len(values), "format": form, "mode": mode, "bits": bits}
+    return Case(name, {**how, "values": values, "random": words})
+
+
+def stochastic_by_definition(
+    size: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+) -> Outputs:
+    """`by_definition` with random words."""
+    words = exact.Random(random, bits)
+    return by_definition(size, format, Rounding.STOCHASTIC, mode, values, words)
+
+
+def stochastic_by_golden(
+    size: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+) -> Outputs:
+    """`by_golden` with random words."""
+    words = np.array(random, np.uint64)
+    return by_golden(
+        size, format, Rounding.STOCHASTIC, mode, values, random=words, random_bits=bits
+    )
+
+
+STOCHASTIC: Final = Subject(
+    name="encode_stochastic",
+    title="stochastic rounding by given random words",
+    inputs={
+        "size": NUMBER,
+        "format": WORD,
+        "mode": WORD,
+        "bits": NUMBER,
+        "values": PATTERNS,
+        "random": PATTERNS,
+    },
+    outputs=ENCODE.outputs,
+    cases=stochastic_cases,
+    exact=stochastic_by_definition,
+    golden=stochastic_by_golden,
+)

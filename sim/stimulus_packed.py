@@ -1,0 +1,153 @@
+"""Packed blocks for the units' benches: every code of every mode, and all that is refused."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.blocks import MAX_CODES, Blocks, sparse_values
+from axs6.golden.pack import HEADER_BYTES, packed_bytes
+from axs6.golden.rows import write_rows
+from axs6.golden.spec import CODE_BITS, DENSE_CODE, EXPONENT_MAX, MODE_BITS, Mode, payload_bits
+from axs6.hw.expected import packed_items
+
+Items = dict[str, NDArray[Any]]
+Rows = NDArray[np.uint8]
+
+
+def packed_corners(block: int) -> Rows:
+    """Every code of every mode with every exponent, every mask bit, and every kind of error."""
+    dense, precise = (_every_code(mode, block) for mode in (Mode.DENSE, Mode.HIGH_PRECISION))
+    return np.concatenate([dense, precise, sparse_corners(block)])
+
+
+def sparse_corners(block: int) -> Rows:
+    """Sparse blocks with each bit of the mask set and not, and every kind of error."""
+    right = _every_drop(block)
+    return np.concatenate([right, _wrong(right, block)])
+
+
+def packed_random(
+    rng: Generator,
+    exponents: NDArray[Any],
+    block: int,
+    shares: tuple[float, float, float] = (0.4, 0.3, 0.3),
+    wrong: float = 0.1,
+) -> Rows:
+    """Random blocks with these exponents.
+
+    Args:
+        rng: generator.
+        exponents: one for each block.
+        block: values in a block.
+        shares: of dense, sparse and high-precision blocks.
+        wrong: share of blocks with an inverted bit.
+    """
+    count = len(exponents)
+    modes = rng.choice(np.arange(Mode.RESERVED, dtype=np.uint8), count, p=shares)
+    codes = rng.integers(0, 1 << DENSE_CODE.width, (count, block), np.uint8)
+    kept = rng.random((count, block)) < rng.random((count, 1))
+    codes = np.where(kept, codes, codes & np.uint8(DENSE_CODE.sign_bit))
+    rows = packed_dense(exponents, codes, modes == Mode.SPARSE)
+    precise = np.flatnonzero(modes == Mode.HIGH_PRECISION)
+    largest = np.tile(MAX_CODES[Mode.HIGH_PRECISION], block // 2)
+    given = rng.integers(0, largest + 1, (len(precise), block))
+    rows[precise] = _rows(exponents[precise], modes[precise], given)
+    flipped = np.flatnonzero(rng.random(count) < wrong)
+    bits = rng.integers(0, 8 * rows.shape[1], len(flipped))
+    rows[flipped, bits // 8] ^= np.uint8(1) << (bits % 8).astype(np.uint8)
+    return rows
+
+
+def packed_dense(exponents: NDArray[Any], codes: NDArray[Any], sparse: NDArray[np.bool_]) -> Rows:
+    """Dense blocks as bytes, as sparse ones where that is wanted and allowed."""
+    dropped, allowed = sparse_values(codes.astype(np.uint8))
+    chosen = sparse & allowed
+    kept = np.where(chosen[:, None] & dropped, 0, codes)
+    return _rows(exponents, np.where(chosen, Mode.SPARSE, Mode.DENSE), kept)
+
+
+def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> Rows:
+    exponents, modes, codes = (array.astype(np.uint8) for array in (exponents, modes, codes))
+    shape = codes.shape
+    return write_rows(Blocks(exponents[:, None], modes[:, None], codes[:, None], shape)).copy()
+
+
+def _every_code(mode: Mode, block: int) -> Rows:
+    """Every code in every lane, all exponents with each group of codes."""
+    values = np.arange(int(MAX_CODES[mode].max()) + 1)
+    codes = values[(values[:, None] + np.arange(block)) % len(values)]
+    codes &= np.tile(MAX_CODES[mode], block // 2)
+    exponents = np.arange(EXPONENT_MAX + 1)
+    return _rows(
+        np.repeat(exponents, len(codes)),
+        np.full(len(exponents) * len(codes), mode),
+        np.tile(codes, (len(exponents), 1)),
+    )
+
+
+def _every_drop(block: int) -> Rows:
+    """Sparse blocks whose zeros start at each lane, side by side and apart, of both signs."""
+    lanes = np.arange(block)
+    starts = lanes[:, None]
+    together = (lanes - starts) % block < block // 4
+    apart = (lanes - starts) % 4 == 0
+    many = (lanes - starts) % block < block // 2
+    zero = np.concatenate([together, apart, many])
+    filled = (lanes + starts) % DENSE_CODE.largest + 1 | DENSE_CODE.sign_bit * (lanes % 2)
+    codes = np.where(zero, DENSE_CODE.sign_bit * (starts[:1] % 2), np.tile(filled, (3, 1)))
+    codes[2 * block :][many] = DENSE_CODE.sign_bit
+    dropped, _ = sparse_values(codes.astype(np.uint8))
+    codes = np.where(dropped, 0, codes)
+    return _rows(
+        np.resize(np.arange(100, 150), len(codes)), np.full(len(codes), Mode.SPARSE), codes
+    )
+
+
+def _wrong(sparse: Rows, block: int) -> Rows:
+    """Blocks with one bit of header, mask or padding inverted, of every mode."""
+    used = 8 * HEADER_BYTES + payload_bits(block, Mode.SPARSE)
+    header, mask = np.arange(8 * HEADER_BYTES), 8 * HEADER_BYTES + np.arange(block)
+    flipped = np.concatenate([header, mask, np.arange(used, 8 * packed_bytes(block))])
+    rows = np.resize(sparse, (len(flipped), sparse.shape[1])).copy()
+    rows[np.arange(len(rows)), flipped // 8] ^= np.uint8(1) << (flipped % 8).astype(np.uint8)
+    early = sparse[:block].copy()
+    first = HEADER_BYTES * 8 + block
+    bits = np.unpackbits(early, axis=1, bitorder="little")
+    bits[:, first : first + CODE_BITS - 1] = 0
+    modes = np.resize(sparse, (1 << MODE_BITS, sparse.shape[1])).copy()
+    modes[:, 0] = modes[:, 0] & ~np.uint8(3) | np.arange(1 << MODE_BITS, dtype=np.uint8)
+    return np.concatenate([rows, np.packbits(bits, axis=1, bitorder="little"), modes])
+
+
+def packed_vectors(items: Items, block: int) -> Items:
+    """Vectors of dense pairs as packed blocks, some of them sparse; and ones with errors."""
+    count = len(items["last"])
+    pairs, edges = {}, sparse_corners(block)
+    for turn, side in enumerate("ab"):
+        rows = packed_dense(
+            items[f"{side}.exponent"], items[f"{side}.codes"], np.arange(count) % 3 == turn
+        )
+        pairs[side] = np.concatenate([rows, np.roll(edges, 7 * turn, axis=0)])
+    ends = np.arange(len(edges)) % 3 == 2
+    ends[-1] = True
+    return _pair_items(pairs) | {"last": np.concatenate([items["last"], ends])}
+
+
+def random_pairs(rng: Generator, exponents: NDArray[Any], block: int) -> Items:
+    """Pairs of packed blocks with exponents of shape (n, 2), a few of them errors."""
+    return _pair_items(
+        {
+            side: packed_random(rng, exponents[:, k], block, (0.5, 0.48, 0.02), wrong=0.02)
+            for k, side in enumerate("ab")
+        }
+    )
+
+
+def _pair_items(rows: dict[str, Rows]) -> Items:
+    return {
+        name: array
+        for side, given in rows.items()
+        for name, array in packed_items(given, f"{side}.").items()
+    }

@@ -1,0 +1,125 @@
+"""What rounding does to values on average: bias and variance, predicted and measured."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import encode
+from axs6.golden.lfsr import Lfsr
+from axs6.golden.spec import (
+    EXPONENT_BIAS,
+    MAGNITUDE_MAX,
+    RANDOM_SEED,
+    Rounding,
+    check_block_size,
+    check_random_bits,
+)
+
+WIDTHS = (4, 8, 16)
+"""Random bits that are studied unless others are asked for."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over all values, in steps of a block's codes, or their squares.
+
+    Args:
+        predicted: what the definition gives for these values.
+        measured: what the encoded values gave.
+        standard_error: of `measured` about `predicted`, from the random words.
+    """
+
+    predicted: float
+    measured: float
+    standard_error: float
+
+    @property
+    def deviation(self) -> float:
+        """Measured less predicted, in standard errors; 0 where nothing is random."""
+        difference = self.measured - self.predicted
+        return difference / self.standard_error if self.standard_error else difference
+
+
+@dataclass(frozen=True)
+class RoundingRow:
+    """One way of rounding.
+
+    Args:
+        rounding: its name.
+        random_bits: width of the random words; None where there are none.
+        worst_bias: the largest difference of a value's mean from the value, in steps.
+        bias: mean of the rounding error of the magnitudes, in steps.
+        variance: variance of the rounding error of the magnitudes, in squares of a step.
+    """
+
+    rounding: str
+    random_bits: int | None
+    worst_bias: float
+    bias: Measured
+    variance: Measured
+
+
+def study_rounding(
+    widths: Iterable[int] = WIDTHS,
+    values: int = 1 << 20,
+    block_size: int = 32,
+    seed: int = RANDOM_SEED,
+) -> list[RoundingRow]:
+    """Round normally distributed values to nearest, and by random words of several widths.
+
+    Args:
+        widths: of the random words, 1 to 32.
+        values: how many FP32 values, rounded up to whole blocks.
+        block_size: values that share an exponent: 8, 16 or 32.
+        seed: of the values, and of the registers that make the words.
+
+    Returns:
+        A row for rounding to nearest, then one for each width. A step is 1 / 31 of a block's scale.
+
+    Raises:
+        ValueError: a parameter is out of range.
+
+    Source: docs/rounding.md.
+    """
+    widths = [check_random_bits(bits) for bits in widths]
+    size = check_block_size(block_size)
+    if values < 1:
+        raise ValueError(f"values must be at least 1, not {values}")
+    x = np.random.default_rng(seed).standard_normal((-(-values // size), size)).astype(np.float32)
+    return [_row(x, bits, seed) for bits in (None, *widths)]
+
+
+def _row(x: NDArray[np.float32], bits: int | None, seed: int) -> RoundingRow:
+    if bits is None:
+        rounding, encoded = Rounding.NEAREST, encode(x, x.shape[1])
+    else:
+        rounding, words = Rounding.STOCHASTIC, Lfsr(x.shape[1], seed, bits).draw(len(x))
+        encoded = encode(x, x.shape[1], rounding, random=words, random_bits=bits)
+    powers = np.ldexp(1.0, EXPONENT_BIAS - encoded.exponents.astype(np.int32))
+    # 29 significant bits: exact in float64, as is the mean over all words.
+    exact = MAGNITUDE_MAX * np.abs(x.astype(np.float64)) * powers
+    mean = np.floor(exact + 0.5) if bits is None else np.floor(exact * 2.0**bits) / 2.0**bits
+    errors = (encoded.codes[:, 0] & MAGNITUDE_MAX) - exact
+    bias, variance = _moments(exact, mean, errors)
+    return RoundingRow(str(rounding), bits, float(np.abs(mean - exact).max()), bias, variance)
+
+
+def _moments(exact: Floats, mean: Floats, errors: Floats) -> tuple[Measured, Measured]:
+    """Bias and variance of errors whose magnitudes vary between two integers about `mean`."""
+    low = np.floor(mean)
+    up = mean - low
+    spread, off = up * (1 - up), mean - exact
+    bias = Measured(float(off.mean()), float(errors.mean()), sqrt(spread.sum()) / exact.size)
+    # The square of an error varies between those of `low` and of `low` + 1.
+    square_spread = spread * (2 * (low - exact) + 1) ** 2
+    variance = Measured(
+        float((spread + off**2).mean()) - bias.predicted**2,
+        float(errors.var()),
+        sqrt(square_spread.sum()) / exact.size,
+    )
+    return bias, variance

@@ -1,0 +1,117 @@
+"""How magnitudes that fall between two codes are chosen, in float64 without an error."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from axs6.golden.spec import (
+    FP32,
+    MAGNITUDE_BITS,
+    Rounding,
+    check_random_bits,
+    check_rounding,
+)
+
+WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounder:
+    """One way of rounding, with the random words that it takes.
+
+    Args:
+        rounding: nearest, toward zero or stochastic.
+        words: for stochastic rounding a word for each value, integers of shape (count, B).
+        bits: width of the words.
+    """
+
+    rounding: Rounding = Rounding.NEAREST
+    words: Tensor | None = None
+    bits: int = 0
+
+    @property
+    def safe_largest(self) -> int:
+        """Blocks whose largest pattern is this or more do without the subnormals of FP32.
+
+        Those that they hold round to zero whatever their word is, and what they decode to is
+        normal.
+        """
+        return max(7, MAGNITUDE_BITS + self.bits) << FP32.fraction_bits
+
+    def round_(self, steps: Tensor, rows: slice) -> None:
+        """Round `steps`, float64 of shape (R, B), those of `rows`, in place; zeros keep signs.
+
+        They have at most 29 significant bits, and their magnitudes times 2^bits are below 2^37,
+        so that all operations here are exact.
+        """
+        if self.words is None:
+            steps.round_() if self.rounding is Rounding.NEAREST else steps.trunc_()
+            return
+        steps.mul_(2.0**self.bits).trunc_()
+        words = self.words[rows].double().copysign_(steps)
+        steps.add_(words).mul_(2.0**-self.bits).trunc_()
+
+
+NEAREST = Rounder()
+
+
+def rounder(
+    x: Tensor, size: int, rounding: str, random: Tensor | None, random_bits: int
+) -> Rounder:
+    """What rounds the values of `x`, in blocks of `size`.
+
+    Raises:
+        TypeError: `random` is not a tensor of integers.
+        ValueError: a parameter is unknown; `random` is missing or not asked for, of another shape
+            or on another device than `x`, or a word is out of range.
+    """
+    how = check_rounding(rounding)
+    check_random_bits(random_bits)
+    check_random(random)
+    if how is not Rounding.STOCHASTIC:
+        if random is not None:
+            raise ValueError(f'random is for rounding "stochastic", not {str(how)!r}')
+        return Rounder(how)
+    if random is None:
+        raise ValueError('rounding "stochastic" needs random, an integer for each value')
+    _check_words(random, random_bits, x)
+    return Rounder(how, as_rows(random, size), random_bits)
+
+
+def as_rows(x: Tensor, size: int) -> Tensor:
+    """The blocks of `x` along its last axis, shape (count, size), padded with zeros."""
+    missing = -x.shape[-1] % size
+    padded = functional.pad(x.detach(), (0, missing)) if missing else x.detach()
+    return padded.reshape(-1, size) if padded.numel() else padded.new_empty(0, size)
+
+
+def check_random(random: Any) -> None:
+    """Raise TypeError unless `random` is a tensor or None."""
+    if not (random is None or isinstance(random, Tensor)):
+        raise TypeError(f"random must be a tensor, not {type(random).__name__}")
+
+
+def _check_words(random: Tensor, bits: int, x: Tensor) -> None:
+    if random.dtype not in WORDS:
+        raise TypeError(f"random must hold uint8, int8, int16, int32 or int64, not {random.dtype}")
+    if random.shape != x.shape:
+        raise ValueError(
+            f"random must have the shape of the values {tuple(x.shape)}, not {tuple(random.shape)}"
+        )
+    if random.device != x.device:
+        raise ValueError(f"random must be on {x.device} as the values are, not on {random.device}")
+    if not random.numel():
+        return
+    low, high = (int(word) for word in random.aminmax())
+    if low < 0 or high >= 1 << bits:
+        # As int64: 2^bits may be more than its own dtype holds.
+        wide = random.long()
+        first = int(((wide < 0) | (wide >= 1 << bits)).flatten().int().argmax())
+        index = tuple(int(i) for i in np.unravel_index(first, tuple(random.shape)))
+        raise ValueError(
+            f"random must be from 0 to 2^{bits} - 1: element {index} is {int(random[index])}"
+        )
