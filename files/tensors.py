@@ -36,6 +36,9 @@ DTYPES = {
 NAMES = {(np.dtype(each).kind, np.dtype(each).itemsize): name for name, each in DTYPES.items()}
 """Safetensors' dtypes by NumPy's kind and bytes; two unsigned bytes are U16, the last of them."""
 
+UNREADABLE: tuple[type[Exception], ...] = (SafetensorError, *DAMAGED)
+"""What is raised where a file of any of the three kinds is damaged."""
+
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes that are encoded."""
 
@@ -71,7 +74,7 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
             found = readers[path.suffix](path, stack)
         except OSError as error:
             raise OSError(f"cannot read {path}: {error.strerror or error}") from error
-        except (SafetensorError, *DAMAGED) as error:
+        except UNREADABLE as error:
             raise ValueError(f"{path} is damaged or of another kind: {error}") from error
         yield found
 
