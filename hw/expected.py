@@ -85,7 +85,7 @@ def lfsr_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
 
 
 def _lfsr(parameters: Mapping[str, Any]) -> Lfsr:
-    return Lfsr(parameters["block"], parameters["seed"], parameters["random_bits"])
+    return Lfsr(parameters["block"], parameters["lfsr_seed"], parameters["random_bits"])
 
 
 def stochastic_encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:

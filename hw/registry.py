@@ -98,9 +98,7 @@ class Unit:
         return found
 
     def most_stages(self, given: Mapping[str, Any]) -> int:
-        """The largest `stages` with these parameters; 0 where the unit has no such parameter."""
-        if "stages" not in self.defaults:
-            return 0
+        """The largest `stages` with these parameters."""
         component: Any = self.build(**{**given, "stages": 0})
         return int(component.most_stages)
 
@@ -131,7 +129,7 @@ def _pairs(row: Mapping[str, Any]) -> set[tuple[Any, ...]]:
 
 _BLOCK = {"block": BLOCK_SIZES}
 _RANDOM_SAMPLES = {"random_bits": (RANDOM_BITS, 4, 32, 8)}
-_SEED_SAMPLES = {"seed": (RANDOM_SEED, 1)}
+_SEED_SAMPLES = {"lfsr_seed": (RANDOM_SEED, 1)}
 _DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 _MATMUL_SAMPLES = {
     "rows": (4, 1, 3, 2),

@@ -32,7 +32,7 @@ class StochasticEncoder(wiring.Component):
         format: of the values: "fp32", "bf16" or "fp16".
         mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
         random_bits: bits of a random word, 1 to 32.
-        seed: of the shift registers, 1 to 2^32 - 1.
+        lfsr_seed: of the shift registers, 1 to 2^32 - 1.
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
@@ -46,7 +46,7 @@ class StochasticEncoder(wiring.Component):
         format: str = "fp32",
         mode: str = "dense",
         random_bits: int = RANDOM_BITS,
-        seed: int = RANDOM_SEED,
+        lfsr_seed: int = RANDOM_SEED,
         stages: int = 0,
     ) -> None:
         block = check_block_size(block)
@@ -56,7 +56,7 @@ class StochasticEncoder(wiring.Component):
         self.most_stages = len(front) + len(back) + 2
         before, after = split_stages(front, back, stages)
         self._scale, self._round = Pipeline(front, before), Pipeline(back, after)
-        self._words = Lfsr(block, random_bits, seed)
+        self._words = Lfsr(block, random_bits, lfsr_seed)
         self._parts = (self._scale, self._words, self._round)
         values, blocks = (each.payload.shape() for each in (self._scale.i, self._round.o))
         super().__init__({"i": In(stream.Signature(values)), "o": Out(stream.Signature(blocks))})

@@ -89,15 +89,15 @@ def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     fixed = entry.parameters(given)
     combinations = entry.combinations(given)
     samples = {name: values for name, values in entry.samples.items() if name not in given}
-    if "stages" in fixed and "stages" not in given:
+    if "stages" not in given:
         samples["stages"] = STAGES
     count = max(map(len, (combinations, *samples.values())))
     chosen = []
     for k in range(count):
         each = {**fixed, **combinations[k % len(combinations)]}
         each |= {name: values[k % len(values)] for name, values in samples.items()}
-        if "stages" in each and each["stages"] is None:
-            each["stages"] = entry.most_stages(each | {"stages": 0})
+        most = entry.most_stages(each)
+        each["stages"] = most if each["stages"] is None else min(each["stages"], most)
         chosen.append(each)
     return chosen
 

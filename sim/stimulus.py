@@ -116,13 +116,14 @@ _FEEDBACK = {"format": "fp32", "mode": "dense", "random_bits": 0, "rounding": "n
 
 
 def _feedback_corners(parameters: Parameters) -> Items:
-    """The encoder's corners without errors, with their own, with each other and with opposites."""
+    """The encoder's corners with errors of 0, their own size, others, and six binades below."""
     values = _encoder_corners({**_FEEDBACK, "block": parameters["block"]})["values"]
     sign = FP32.sign_bit
-    others = [np.zeros_like(values), values, np.roll(values, 1, axis=0), values ^ sign]
-    small = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
-    errors = [*others, small, small | sign]
-    return {"values": np.tile(values, (len(errors), 1)), "errors": np.concatenate(errors)}
+    below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
+    others = [np.zeros_like(values), values, values ^ sign, np.roll(values, 1, axis=0)]
+    turn = np.arange(len(values)) % 6
+    errors = np.choose(turn[:, None], [*others, below, below | sign])
+    return {"values": values, "errors": errors}
 
 
 def _feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:
