@@ -29,19 +29,24 @@ def leap(steps: int) -> Map:
     return _power(_step(), steps)
 
 
+def check_seed(seed: int) -> int:
+    """Return `seed`, or raise ValueError unless it is from 1 to 2^32 - 1: a state 0 would stay."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 1 <= seed <= PERIOD:
+        raise ValueError(f"seed must be an integer from 1 to 2^{LFSR_BITS} - 1, not {seed!r}")
+    return seed
+
+
 def lane_seeds(lanes: int, seed: int = RANDOM_SEED) -> NDArray[np.uint32]:
     """First states of lanes, `seed` that of lane 0, each SPREAD // lanes steps behind the last.
 
     No lane comes to the start of another within as many steps; a word takes as many as it has bits.
 
     Raises:
-        ValueError: `seed` is not from 1 to 2^32 - 1: the state 0 would stay.
+        ValueError: `seed` is not from 1 to 2^32 - 1.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 1 <= seed <= PERIOD:
-        raise ValueError(f"seed must be an integer from 1 to 2^{LFSR_BITS} - 1, not {seed!r}")
     apart = leap(SPREAD // lanes)
     states = np.empty(lanes, np.uint32)
-    state = np.array([seed], np.uint32)
+    state = np.array([check_seed(seed)], np.uint32)
     for lane in range(lanes):
         states[lane] = state[0]
         state = _apply(apart, state)

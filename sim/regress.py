@@ -10,6 +10,7 @@ from typing import Any
 
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated, generate
+from axs6.replacing import make_folder
 from axs6.sim.bench.configuration import VARIABLE, Configuration
 from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error
@@ -138,7 +139,7 @@ def regress(
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, not {seed}")
     if waves is not None:
-        _make_folder(waves)
+        make_folder(waves)
     made = generated or generate(unit, **settings)
     with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
         configuration = Configuration(made.manifest, seed, items, folder)
@@ -192,13 +193,6 @@ def _failure(case: ET.Element) -> str | None:
             text = found.get("message") or found.get("error_msg") or (found.text or "").strip()
             return (text or kind).splitlines()[0]
     return None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(f"cannot write to {folder}: {error.strerror}") from error
 
 
 def _keep_waves(work: Path, waves: Path, outcome: Regression) -> None:
