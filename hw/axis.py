@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import Mode
+from axs6.golden.spec import DETERMINISTIC, Mode, check_rounding
 from axs6.hw.axi_stream import AxiStream, aligned_layout, marks_layout
 from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
@@ -51,7 +51,8 @@ class AxisEncoder(AxisPipeline):
     `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too.
 
     Args:
-        block, format, rounding, mode: those of `Encoder`.
+        block, format, mode: those of `Encoder`.
+        rounding: "nearest" or "toward_zero".
         align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
 
@@ -67,7 +68,8 @@ class AxisEncoder(AxisPipeline):
         align: int = 1,
         stages: int = 0,
     ) -> None:
-        encoder = Encoder(block, format, rounding, mode, stages)
+        how = check_rounding(rounding, DETERMINISTIC)
+        encoder = Encoder(block, format, how, mode, stages=stages)
         super().__init__(encoder, encoder.i.payload.shape(), aligned_layout(block, align))
 
     def elaborate(self, platform: Any) -> Module:

@@ -10,7 +10,7 @@ import numpy as np
 
 from axs6.golden.pack import packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import Mode
+from axs6.golden.spec import RANDOM_BITS, Mode
 from axs6.hw.expected import (
     Arrays,
     Outputs,
@@ -21,10 +21,13 @@ from axs6.hw.expected import (
     packed_items,
 )
 
+NO_WORDS = {"random_bits": RANDOM_BITS}
+"""A parameter of the encoder that is of no use where nothing is rounded by random words."""
+
 
 def axis_encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
     """Blocks as packed bytes; `user` where it was set or a value was NaN or infinite."""
-    given = encoder_items(items, parameters)
+    given = encoder_items(items, {**parameters, **NO_WORDS})
     invalid = given.pop("invalid")
     packed = {name.removeprefix("block."): array for name, array in given.items()}
     if parameters["mode"] == Mode.DENSE.label:

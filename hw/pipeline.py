@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, place_registers, with_spares
+from axs6.hw.placement import Ranks, check_stages, place_registers, with_spares
 from axs6.hw.rtlil import add_lanes, snake_case
 
 
@@ -72,16 +72,17 @@ class Past(Step):
     Args:
         step: the core, whose ports are structures.
         passing: fields that pass by.
+        shared: bits of the core's output that equal some of those.
     """
 
-    def __init__(self, step: Step, passing: data.StructLayout) -> None:
+    def __init__(self, step: Step, passing: data.StructLayout, shared: int = 0) -> None:
         self._step = step
         self._passing = passing
         i, o = (
             data.StructLayout({**port.shape().members, **passing.members})
             for port in (step.i, step.o)
         )
-        super().__init__(i, o, levels=step.levels, held=step.held + passing.size)
+        super().__init__(i, o, levels=step.levels, held=step.held + passing.size - shared)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect fields by their names."""
@@ -119,19 +120,22 @@ class Lanes(Step):
         return m
 
 
-def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> list[Step]:
+def in_lanes(
+    make: Callable[[], Sequence[Step]], lanes: int, stages: int | None = None
+) -> list[Step]:
     """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
-
-    What lies between two ranks of registers becomes one core in each lane.
 
     Args:
         make: gives the steps of one lane, new ones in each call.
         lanes: number of elements.
-        stages: ranks of registers that the pipeline will have.
+        stages: ranks of registers that the pipeline will have, if it has no other steps: what lies
+            between two ranks becomes one core in each lane.
     """
     copies = [make()]
-    places = place(copies[0], stages).places
-    ends = [index + 1 for index in places if index >= 0] or [len(copies[0])]
+    ends = list(range(1, len(copies[0]) + 1))
+    if stages is not None:
+        places = place(copies[0], stages).places
+        ends = [index + 1 for index in places if index >= 0] or ends[-1:]
 
     def part(start: int, end: int) -> Callable[[], Chain]:
         numbers = count()
@@ -150,6 +154,22 @@ def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> lis
 def place(steps: Sequence[Step], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps; see `place_registers`."""
     return place_registers([step.levels for step in steps], rank_widths(steps), stages)
+
+
+def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
+    """How many of `stages` ranks go among the steps of the first of two pipelines, and the second.
+
+    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
+    """
+    check_stages(stages, len(front) + len(back) + 2)
+
+    def cost(before: int) -> tuple[int, int]:
+        ranks = place(front, before), place(back, stages - before)
+        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
+
+    least = max(0, stages - len(back) - 1)
+    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
+    return before, stages - before
 
 
 def rank_widths(steps: Sequence[Step]) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from axs6.hw.expected_axis import padding_bytes
+from axs6.hw.expected_axis import NO_WORDS, padding_bytes
 from axs6.sim.stimulus import STIMULI, Items, Parameters, Stimulus
 
 _PACKED = {"blocks": "packed"}
@@ -80,7 +80,7 @@ def _on_bus(
 
 
 BUS_STIMULI: Mapping[str, Stimulus] = {
-    "axis_encoder": _on_bus("encoder", _encoder_beats),
+    "axis_encoder": _on_bus("encoder", _encoder_beats, **NO_WORDS),
     "axis_decoder": _on_bus("decoder", _decoder_beats, **_PACKED),
     "axis_dot": _on_bus("dot", _dot_beats, **_PACKED),
 }

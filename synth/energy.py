@@ -84,6 +84,11 @@ def energy(
     """
     entry = find_with_streams(unit)
     settings = entry.parameters(parameters or {})
+    if entry.remembers:
+        raise SynthesisError(
+            f"energy is measured over streams that start anew, but every item of {unit} depends "
+            "on those before"
+        )
     made = generate(unit, **settings)
     library = _library(target, liberty)
     work = _work(stimulus, settings["block"])
