@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from axs6.hw.axis import AxisDot, AxisEncoder
-from axs6.hw.verilog import Generated, convert, describe_streams
+from axs6.hw.verilog import LINT, Generated, convert, describe_streams
 
 NAME = "axis_top"
 BUSES = ("s_axis_a", "s_axis_b", "m_axis")
@@ -54,4 +54,4 @@ def generated(block: int) -> Generated:
     """Its Verilog, and what the simulator's launcher must know of its ports."""
     top = AxisTop(block)
     manifest = {"clock": "clk", "reset": "rst", "streams": describe_streams(top)}
-    return Generated(NAME, convert(top, NAME), manifest)
+    return Generated(NAME, LINT + convert(top, NAME), manifest)
