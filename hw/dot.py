@@ -40,10 +40,10 @@ class Dot(ReductionUnit):
         """Connect the one lane."""
         m = Module()
         self.handshake(m)
-        pair = self.reduction.i.payload.data[0]
+        pair = self.inner.i.payload.data[0]
         m.d.comb += [
             pair.a.eq(self.i.payload.a),
             pair.b.eq(self.i.payload.b),
-            self.o.payload.eq(self.reduction.o.payload[0]),
+            self.o.payload.eq(self.inner.o.payload[0]),
         ]
         return m

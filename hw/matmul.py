@@ -63,13 +63,13 @@ class Matmul(ReductionUnit):
         for r in range(self._rows):
             for c in range(self._columns):
                 lane = r * self._columns + c
-                pair = self.reduction.i.payload.data[lane]
+                pair = self.inner.i.payload.data[lane]
                 m.d.comb += [
                     pair.a.exponent.eq(a.exponents[r]),
                     pair.a.codes.eq(a.codes[r]),
                     pair.b.exponent.eq(b.exponents[c]),
                     pair.b.codes.eq(b.codes[c]),
-                    self.o.payload.values[r][c].eq(self.reduction.o.payload[lane].value),
+                    self.o.payload.values[r][c].eq(self.inner.o.payload[lane].value),
                 ]
         return m
 

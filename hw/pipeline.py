@@ -1,6 +1,6 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, pairwise
 from typing import Any
 
@@ -204,6 +204,7 @@ class Pipeline(wiring.Component):
     ) -> None:
         self._steps = tuple(steps)
         self._ranks = place(steps, stages)
+        self._registered = registered
         self._spares = with_spares(stages, registered)
         self._carry = carry
         super().__init__(
@@ -217,6 +218,10 @@ class Pipeline(wiring.Component):
         if self._carry is None:
             return layout
         return data.StructLayout({"data": layout, "carry": self._carry})
+
+    def carrying(self, carry: data.StructLayout) -> "Pipeline":
+        """The same steps and ranks, with data that travels with each item past the steps."""
+        return Pipeline(self._steps, self.latency, carry, registered=self._registered)
 
     @property
     def most_stages(self) -> int:
@@ -270,6 +275,39 @@ class Pipeline(wiring.Component):
         passed = Signal(self._payload(step.o.shape()))
         m.d.comb += [passed.data.eq(step.o), passed.carry.eq(item.carry)]
         return passed
+
+
+class Wrapper(wiring.Component):
+    """A component with other ports around a unit, and the unit's timing.
+
+    Args:
+        inner: the unit, kept under that name.
+        ports: of the component.
+    """
+
+    def __init__(self, inner: Any, ports: Mapping[str, wiring.Member]) -> None:
+        self.inner = inner
+        super().__init__(ports)
+
+    @property
+    def most_stages(self) -> int:
+        """The largest number of stages that the unit can have."""
+        return int(self.inner.most_stages)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking what completes a result to offering it, when nothing waits."""
+        return int(self.inner.latency)
+
+    @property
+    def interval(self) -> int:
+        """Cycles between items, when nothing waits."""
+        return int(self.inner.interval)
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the unit."""
+        return int(self.inner.flip_flops)
 
 
 def _add_rank(

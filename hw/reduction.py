@@ -13,7 +13,7 @@ from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import error_layout, fp32_layout, last_layout, pair_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, Step, in_lanes, past, split_stages
+from axs6.hw.pipeline import NOTHING, Pipeline, Step, Wrapper, in_lanes, past, split_stages
 
 
 class Reduction(wiring.Component):
@@ -89,8 +89,8 @@ class Reduction(wiring.Component):
         return m
 
 
-class ReductionUnit(wiring.Component):
-    """A stream unit around a `Reduction`, kept as `reduction`.
+class ReductionUnit(Wrapper):
+    """A stream unit around a `Reduction`.
 
     Args:
         reduction: the datapath.
@@ -99,32 +99,12 @@ class ReductionUnit(wiring.Component):
     """
 
     def __init__(self, reduction: Reduction, i: data.StructLayout, o: data.StructLayout) -> None:
-        self.reduction = reduction
-        super().__init__({"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))})
-
-    @property
-    def most_stages(self) -> int:
-        """The largest number of stages that the unit can have."""
-        return self.reduction.most_stages
-
-    @property
-    def latency(self) -> int:
-        """Cycles from taking the last item of a vector to offering its result."""
-        return self.reduction.latency
-
-    @property
-    def flip_flops(self) -> int:
-        """Registers of the unit."""
-        return self.reduction.flip_flops
-
-    @property
-    def interval(self) -> int:
-        """Cycles between items, when nothing waits."""
-        return self.reduction.interval
+        ports = {"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))}
+        super().__init__(reduction, ports)
 
     def handshake(self, m: Module) -> None:
         """Add the reduction and connect `valid` and `ready` on both sides."""
-        m.submodules.reduction = inner = self.reduction
+        m.submodules.reduction = inner = self.inner
         m.d.comb += [
             inner.i.valid.eq(self.i.valid),
             self.i.ready.eq(inner.i.ready),

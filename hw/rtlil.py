@@ -13,6 +13,8 @@ from amaranth.hdl import ClockDomain, Fragment, Instance, Module, Value, ValueLi
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from axs6.hw.axi_stream import AxiStream
+
 
 class Modules:
     """A platform under which lanes share a module.
@@ -59,7 +61,7 @@ def convert_top(
     """
     fragment = Fragment.get(component, modules)
     ports: dict[str, tuple[Value, None]] = {
-        "__".join(map(str, path)): (Value.cast(value), None)
+        port_name(component, path): (Value.cast(value), None)
         for path, _, value in component.signature.flatten(component)
     }
     if clocked:
@@ -68,6 +70,14 @@ def convert_top(
         ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
     text, _ = backend.convert_fragment(fragment, ports, name, emit_src=False)
     return str(text)
+
+
+def port_name(component: wiring.Component, path: Iterable[str | int]) -> str:
+    """A port's name in Verilog: `i__valid`, but `s_axis_tvalid` as AXI4-Stream's users expect."""
+    bus, *rest = map(str, path)
+    member = component.signature.members[bus]
+    on_bus = member.is_signature and isinstance(member.signature, AxiStream)
+    return ("_" if on_bus else "__").join([bus, *rest])
 
 
 def _not_on_top(text: str) -> str:
