@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, place_registers, with_spares
+from axs6.hw.placement import Ranks, place_registers, spare_ranks
 from axs6.hw.rtlil import add_lanes, snake_case
 
 
@@ -184,8 +184,11 @@ class Pipeline(wiring.Component):
     ) -> None:
         self._steps = tuple(steps)
         self._ranks = place(steps, stages)
-        self._spares = with_spares(stages, registered)
         self._carry = carry
+        carried = 0 if carry is None else carry.size
+        widths = rank_widths(steps)
+        self._bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
+        self._spares = spare_ranks(self._ranks.depths, self._bits, registered)
         super().__init__(
             {
                 "i": In(stream.Signature(self._payload(self._steps[0].i.shape()))),
@@ -216,10 +219,7 @@ class Pipeline(wiring.Component):
     @property
     def flip_flops(self) -> int:
         """Registers in all ranks, one of each rank and of each spare says whether it is in use."""
-        carried = 0 if self._carry is None else self._carry.size
-        widths = rank_widths(self._steps)
-        bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
-        return sum(bits) + sum(bits[rank] for rank in self._spares)
+        return sum(self._bits) + sum(self._bits[rank] for rank in self._spares)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the steps and the ranks between them."""
