@@ -1,7 +1,6 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
-from collections.abc import Callable, Sequence
-from itertools import count, pairwise
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -9,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.hw.placement import Ranks, place_registers, spare_ranks
-from axs6.hw.rtlil import add_lanes, snake_case
+from axs6.hw.rtlil import snake_case
 
 
 class Step(wiring.Component):
@@ -100,51 +99,6 @@ NOTHING = data.StructLayout({})
 def past(steps: Sequence[Step], passing: data.StructLayout) -> list[Step]:
     """Steps that some data passes by, if it has fields; see `Past`."""
     return [Past(step, passing) for step in steps] if passing.size else list(steps)
-
-
-class Lanes(Step):
-    """Equal cores side by side, each with an element of the arrays `i` and `o`."""
-
-    def __init__(self, make: Callable[[], Step], lanes: int) -> None:
-        self._make = make
-        core = make()
-        i, o = (data.ArrayLayout(port.shape(), lanes) for port in (core.i, core.o))
-        super().__init__(i, o, levels=core.levels, held=lanes * core.held)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Instantiate the cores."""
-        m = Module()
-        lanes = ({"i": i, "o": o} for i, o in zip(self.i, self.o, strict=True))
-        add_lanes(m, platform, [self._make], lanes)
-        return m
-
-
-def in_lanes(make: Callable[[], Sequence[Step]], lanes: int, stages: int) -> list[Step]:
-    """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
-
-    What lies between two ranks of registers becomes one core in each lane.
-
-    Args:
-        make: gives the steps of one lane, new ones in each call.
-        lanes: number of elements.
-        stages: ranks of registers that the pipeline will have.
-    """
-    copies = [make()]
-    places = place(copies[0], stages).places
-    ends = [index + 1 for index in places if index >= 0] or [len(copies[0])]
-
-    def part(start: int, end: int) -> Callable[[], Chain]:
-        numbers = count()
-
-        def copy() -> Chain:
-            number = next(numbers)
-            if number == len(copies):
-                copies.append(make())
-            return Chain(copies[number][start:end])
-
-        return copy
-
-    return [Lanes(part(start, end), lanes) for start, end in pairwise([0, *ends])]
 
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
@@ -276,11 +230,6 @@ def _add_rank_with_spare(
     with m.If(valid & ready):
         m.d.sync += spare.eq(item)
     with m.If(moves | ~held):
-        m.d.sync += [
-            held.eq(valid | waiting),
-            waiting.eq(0),
-            taken.eq(Mux(waiting, spare, item)),
-        ]
-    with m.Else():
-        m.d.sync += waiting.eq(valid | waiting)
+        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
+    m.d.sync += waiting.eq((valid | waiting) & held & ~moves)
     return held, taken
