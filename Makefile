@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TYPED := build/typed
 
-.PHONY: demo test lint bench quality clean
+.PHONY: demo test lint bench fuzz quality clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
@@ -28,6 +28,10 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
 	$(BIN)/python benchmarks/straightforward.py
+
+fuzz: $(VENV)/dev.stamp
+	$(PIP) -e ".[fuzz]"
+	$(BIN)/python fuzz/run.py
 
 # Measures area and depth of the units anew: commit the table with what changed it.
 quality: $(VENV)/dev.stamp

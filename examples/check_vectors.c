@@ -67,6 +67,10 @@ static const char *unpack(const uint8_t *bytes, int available, int size, int ali
         position += width;
     }
     if (kept != stored) return "mask";
+    for (int i = 0, left_out = 0; sparse && left_out < size / 4; i++) {
+        if (!bits_at(bytes, HEADER_BITS + i, 1)) left_out++;
+        else if (block->codes[i] % 32 == 0) return "mask";
+    }
     for (; position < *length * 8; position++)
         if (bits_at(bytes, position, 1)) return "padding";
     return NULL;

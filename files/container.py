@@ -7,29 +7,30 @@ Other tensors are as they were.
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.golden.blocks import Blocks
+from axs6.golden.lfsr import check_seed
 from axs6.golden.pack import packed_bytes, unpack_some
 from axs6.golden.spec import (
     RANDOM_BITS,
     RANDOM_SEED,
     Mode,
     Rounding,
-    check_block_size,
     check_mode,
     check_random_bits,
     check_rounding,
+    check_shape,
 )
+from axs6.replacing import replacing
 
 VERSION = 1
 KEY = "axs6"
@@ -55,22 +56,20 @@ class Piece(NamedTuple):
         return f"rows from {self.first_row}, values from {self.start}"
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """How a tensor was encoded.
+@dataclass(frozen=True, kw_only=True)
+class Coding:
+    """How values become packed blocks.
 
     Args:
-        shape: of its values.
-        dtype: of its values, as safetensors name it.
-        axis: along which blocks were taken.
-        block_size: values in a block.
-        align: bytes to a multiple of which blocks were padded.
-        mode, rounding: as in `axs6.encode`.
-        random_bits, seed: of stochastic rounding.
+        block_size, rounding, mode, random_bits: as in `axs6.encode`.
+        axis: along which blocks are taken.
+        align: bytes to a multiple of which blocks are padded.
+        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
+
+    Raises:
+        ValueError: one of them is out of range.
     """
 
-    shape: tuple[int, ...]
-    dtype: str
     axis: int = -1
     block_size: int = 32
     align: int = 1
@@ -80,17 +79,35 @@ class Encoded:
     seed: int = RANDOM_SEED
 
     def __post_init__(self) -> None:
-        if not self.shape or any(not isinstance(n, int) or n < 0 for n in self.shape):
-            raise ValueError(f"shape must be at least one non-negative integer, not {self.shape}")
-        if self.dtype not in FLOATS:
-            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
-        if not isinstance(self.axis, int) or not -len(self.shape) <= self.axis < len(self.shape):
-            raise ValueError(f"axis must be one of {len(self.shape)} axes, not {self.axis!r}")
-        check_block_size(self.block_size)
         packed_bytes(self.block_size, self.align)
         check_mode(self.mode)
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
+        check_seed(self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded(Coding):
+    """How a tensor was encoded: the entry of its name in the metadata.
+
+    Args:
+        shape: of its values.
+        dtype: of its values, as safetensors name it.
+
+    Raises:
+        ValueError: as `Coding`, or the shape has no such axis.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        axes = len(check_shape(self.shape))
+        if self.dtype not in FLOATS:
+            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
+        if type(self.axis) is not int or not -axes <= self.axis < axes:
+            raise ValueError(f"axis must be one of {axes} axes, not {self.axis!r}")
 
     @property
     def rows(self) -> int:
@@ -108,13 +125,22 @@ class Encoded:
         return self.rows * -(-self.length // self.block_size)
 
     def pieces(self) -> Iterator["Piece"]:
-        """The values in block order, in pieces of about `CHUNK` values."""
-        many = max(1, CHUNK // max(1, self.length))
-        step = self.length if self.length <= CHUNK else CHUNK // self.block_size * self.block_size
+        """The values in block order, in pieces of about `CHUNK` values or bytes."""
+        chunk = CHUNK // max(1, packed_bytes(self.block_size, self.align) // self.block_size)
+        blocks = -(-self.length // self.block_size)
+        many = max(1, chunk // max(1, blocks * self.block_size))
+        step = self.length
+        if step > chunk:
+            step = max(1, chunk // self.block_size) * self.block_size
         for first in range(0, self.rows, many):
             for start in range(0, self.length, step):
                 rows = min(many, self.rows - first)
                 yield Piece(first, rows, start, min(step, self.length - start))
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that its blocks have at least."""
+        return self.blocks * packed_bytes(self.block_size, self.align, Mode.SPARSE)
 
     @property
     def most_bytes(self) -> int:
@@ -174,10 +200,10 @@ def _check_held(name: str, tensor: Tensor | None, how: Encoded) -> None:
         raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
     if tensor.dtype != "U8" or tensor.array.ndim != 1:
         raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.array.shape}")
-    if len(tensor.array) > how.most_bytes:
+    if not how.least_bytes <= len(tensor.array) <= how.most_bytes:
         raise ValueError(
-            f"tensor {name!r}: {how.blocks} blocks have at most {how.most_bytes} bytes, "
-            f"not {len(tensor.array)}"
+            f"tensor {name!r}: {how.blocks} blocks have {how.least_bytes} to {how.most_bytes} "
+            f"bytes, not {len(tensor.array)}"
         )
 
 
@@ -274,26 +300,15 @@ def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> d
     return {**others, KEY: json.dumps({"version": VERSION, "tensors": tensors})}
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file beside `path`, which takes its place unless something fails."""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
 def plain(array: NDArray[Any]) -> Iterator[bytes]:
-    """The bytes of an array, in pieces."""
-    flat = array.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        yield flat[start : start + CHUNK].tobytes()
+    """The bytes of an array as safetensors have them, little-endian and in row order, in pieces."""
+    pieces: Any = np.nditer(
+        array,
+        ["buffered", "external_loop", "zerosize_ok"],
+        op_dtypes=[array.dtype.newbyteorder("<")],
+        order="C",
+        casting="equiv",
+        buffersize=CHUNK,
+    )
+    for piece in pieces:
+        yield piece.tobytes()

@@ -14,11 +14,11 @@ from axs6.files.container import (
     blocks_of,
     open_container,
     plain,
-    replacing,
     writing,
 )
 from axs6.files.tensors import DTYPES, Tensor
 from axs6.golden.decode import decode
+from axs6.replacing import replacing
 
 DECODED = {"F64": "F64", "F32": "F32", "F16": "F32", "BF16": "BF16"}
 """The dtype of decoded values by that which they had."""

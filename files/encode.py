@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.container import Encoded, Entry, Piece, container_metadata, plain, writing
+from axs6.files.container import Coding, Encoded, Entry, Piece, container_metadata, plain, writing
 from axs6.files.errors import ErrorSums
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.golden.decode import decode
@@ -18,30 +18,19 @@ from axs6.golden.encode import encode
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import pack
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, Mode, Rounding
+from axs6.golden.spec import Rounding
 
 
-@dataclass(frozen=True)
-class Options:
-    """How tensors are encoded.
+@dataclass(frozen=True, kw_only=True)
+class Options(Coding):
+    """How tensors are encoded, and which.
 
     Args:
-        block_size, rounding, mode, random_bits: as in `axs6.encode`.
-        axis: along which blocks are taken.
-        align: bytes to a multiple of which blocks are padded.
-        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors that one of
             `include` and none of `exclude` matches are encoded, the others kept as they are.
     """
 
-    block_size: int = 32
-    rounding: str = Rounding.NEAREST
-    mode: str = Mode.DENSE.label
-    axis: int = -1
-    align: int = 1
-    random_bits: int = RANDOM_BITS
-    seed: int = RANDOM_SEED
-    include: Sequence[str] = field(default=("*",))
+    include: Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
 
     def chosen(self, tensor: Tensor) -> bool:
@@ -121,17 +110,8 @@ def _entry(tensor: Tensor, how: Options) -> Entry:
     if not how.chosen(tensor):
         return Entry(tensor.name, tensor.dtype, shape, tensor.array.nbytes)
     try:
-        encoded = Encoded(
-            shape,
-            tensor.dtype,
-            how.axis,
-            how.block_size,
-            how.align,
-            how.mode,
-            how.rounding,
-            how.random_bits,
-            how.seed,
-        )
+        coding = {each.name: getattr(how, each.name) for each in fields(Coding)}
+        encoded = Encoded(shape=shape, dtype=tensor.dtype, **coding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
     return Entry(tensor.name, tensor.dtype, shape, encoded.most_bytes, encoded)

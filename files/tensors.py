@@ -4,7 +4,6 @@ import json
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+
+from axs6.damaged import DAMAGED
 
 DTYPES = {
     "F64": "<f8",
@@ -32,6 +33,12 @@ DTYPES = {
 }
 """NumPy's types of safetensors' dtypes; patterns of bfloat16 are in unsigned integers."""
 
+NAMES = {(np.dtype(each).kind, np.dtype(each).itemsize): name for name, each in DTYPES.items()}
+"""Safetensors' dtypes by NumPy's kind and bytes; two unsigned bytes are U16, the last of them."""
+
+UNREADABLE: tuple[type[Exception], ...] = (SafetensorError, *DAMAGED)
+"""What is raised where a file of any of the three kinds is damaged."""
+
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes that are encoded."""
 
@@ -43,7 +50,7 @@ class Tensor:
     Args:
         name: its name in the file; that of the file without its ending where it holds one.
         dtype: a key of `DTYPES`.
-        array: the values, mapped from the file.
+        array: the values, mapped from the file, in whatever order and byte order it has them.
     """
 
     name: str
@@ -67,7 +74,7 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
             found = readers[path.suffix](path, stack)
         except OSError as error:
             raise OSError(f"cannot read {path}: {error.strerror or error}") from error
-        except (SafetensorError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except UNREADABLE as error:
             raise ValueError(f"{path} is damaged or of another kind: {error}") from error
         yield found
 
@@ -106,7 +113,7 @@ def _npz(path: Path, stack: ExitStack) -> Found:
     with zipfile.ZipFile(path) as archive:
         for number, member in enumerate(archive.infolist()):
             if not member.filename.endswith(".npy"):
-                raise ValueError(f"{member.filename} is no array")
+                raise ValueError(f"{member.filename!r} is no array")
             unpacked = folder / f"{number}.npy"
             with archive.open(member) as packed, unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file)
@@ -126,19 +133,16 @@ def _from_npy(name: str, path: Path, file: BinaryIO) -> Tensor:
         raise ValueError(f"version {version} of the .npy format is not known")
     shape, column_major, dtype = read(file)
     if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are not read")
-    code = f"{dtype.kind}{dtype.itemsize}"
-    names = {f"{np.dtype(t).kind}{np.dtype(t).itemsize}": n for n, t in DTYPES.items()}
-    if code not in names and dtype.name != "bfloat16":
-        raise ValueError(f"{name} has dtype {dtype}")
+        raise ValueError(f"{name!r} holds Python objects, which are not read")
+    if (dtype.kind, dtype.itemsize) not in NAMES:
+        raise ValueError(f"{name!r} has dtype {dtype}")
     start = file.tell()
     size = dtype.itemsize * int(np.prod(shape, dtype=object))
     if path.stat().st_size - start != size:
-        raise ValueError(f"{name} must have {size} bytes, not {path.stat().st_size - start}")
+        raise ValueError(f"{name!r} must have {size} bytes, not {path.stat().st_size - start}")
     mapped = _mapped(path, dtype, shape[::-1] if column_major else shape, start)
-    return Tensor(
-        name, "U16" if code == "u2" else names[code], mapped.T if column_major else mapped
-    )
+    array = mapped.T if column_major else mapped
+    return Tensor(name, NAMES[dtype.kind, dtype.itemsize], array)
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:

@@ -280,7 +280,8 @@ def unpack(data: bytes, size: int, count: int, align: int = 1) -> list[tuple[int
     Raises:
         MalformedError: the fault is "truncated" where the bytes end in a block, "trailing" where
             bytes follow the last (the block is `count` then), "header" for header bits 10 to 15,
-            "reserved" for mode 3, "mask" for a mask without exactly 3/4 ones, or "padding".
+            "reserved" for mode 3, "mask" for a mask that does not leave out the
+            first B/4 zeros and no other values, or "padding".
     """
     blocks = []
     for number in range(count):
@@ -316,6 +317,9 @@ def _unpack_block(data: bytes, size: int, align: int, number: int) -> tuple[int,
         width = kept * ((7, 5)[index % 2] if mode == 2 else 6)
         codes.append(word >> position & 2**width - 1)
         position += width
+    zeros = [index for index, code in enumerate(codes) if code % 32 == 0]
+    if mode == 1 and any(mask[index] for index in zeros[: size // 4]):
+        raise MalformedError("mask", number)
     return mode, (word >> 2 & 255, codes), length
 
 

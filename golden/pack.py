@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks, check_blocks, sparse_values
 from axs6.golden.spec import (
+    ALIGN_MAX,
     EXPONENT_MAX,
     HEADER_BITS,
     MODE_BITS,
     Mode,
     check_block_size,
+    check_shape,
     code_formats,
     dropped_values,
     payload_bits,
@@ -30,10 +32,10 @@ def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> in
     ones.
 
     Raises:
-        ValueError: an unknown block size, or an alignment that is not a positive integer.
+        ValueError: an unknown block size, or an alignment that is not an integer from 1 to 4096.
     """
-    if not isinstance(align, int) or align < 1:
-        raise ValueError(f"align must be a positive number of bytes, not {align!r}")
+    if isinstance(align, bool) or not isinstance(align, int) or not 1 <= align <= ALIGN_MAX:
+        raise ValueError(f"align must be a number of bytes from 1 to {ALIGN_MAX}, not {align!r}")
     used = HEADER_BYTES + -(-payload_bits(check_block_size(block_size), mode) // 8)
     return -(-used // align) * align
 
@@ -46,7 +48,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
         align: pads each block with zeros to a multiple of this many bytes.
 
     Raises:
-        ValueError: `align` is not a positive integer.
+        ValueError: `align` is not an integer from 1 to 4096.
 
     Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.
     """
@@ -140,10 +142,11 @@ def unpack(
     Raises:
         ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
             by its number) has header or padding bits that are not zero, the reserved mode, or a
-            mask of a sparse block that does not leave out a quarter of the values.
+            mask of a sparse block that does not leave out the first B/4 zeros, so that no two
+            sequences of bytes are the same blocks.
     """
     strides = _strides(block_size, align)
-    shape = _check_shape(shape)
+    shape = check_shape(shape)
     per_row = -(-shape[-1] // block_size)
     count = int(np.prod(shape[:-1], dtype=object)) * per_row
     raw = np.frombuffer(data, np.uint8)
@@ -265,6 +268,15 @@ def _unpack_payload(
         )
     codes = np.zeros((len(packed), size), np.uint8)
     codes[mask] = _unpack_codes(packed[:, size // 8 : used], stored, mode).ravel()
+    dropped, _ = sparse_values(codes)
+    other = (dropped == mask).any(axis=1)
+    if other.any():
+        first = int(np.flatnonzero(other)[0])
+        raise ValueError(
+            f"block {int(numbers[first])}: the mask of a sparse block must leave out its first "
+            f"{size - stored} zeros, {np.flatnonzero(dropped[first]).tolist()}, "
+            f"not {np.flatnonzero(~mask[first]).tolist()}"
+        )
     return codes
 
 
@@ -282,13 +294,6 @@ def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[
     codes[..., 3] = b2 >> 2 * even + odd - 16
     codes &= np.array([(1 << even) - 1, (1 << odd) - 1] * 2, np.uint8)
     return codes.reshape(len(packed), codes.shape[1] * GROUP)[:, :count]
-
-
-def _check_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    checked = tuple(shape) if isinstance(shape, tuple | list) else ()
-    if not checked or any(not isinstance(n, int | np.integer) or n < 0 for n in checked):
-        raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
-    return tuple(int(n) for n in checked)
 
 
 def _check_rows(values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp]) -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Final
+from math import prod
+from numbers import Integral
+from typing import Any, Final
 
 MAGNITUDE_BITS: Final = 5
 MAGNITUDE_MAX: Final = (1 << MAGNITUDE_BITS) - 1
@@ -91,6 +93,13 @@ def payload_bits(block_size: int, mode: Mode) -> int:
     return block_size // 2 * sum(code.width for code in code_formats(mode))
 
 
+ALIGN_MAX: Final = 4096
+"""Bytes to a multiple of which blocks may be padded, at most: a page of memory."""
+
+AXES_MAX: Final = 64
+VALUES_MAX: Final = 1 << 60
+"""What a shape may have: as many axes as NumPy's, and values that it can count the bytes of."""
+
 RANDOM_BITS: Final = 16
 RANDOM_BITS_MAX: Final = 32
 """Random bits that stochastic rounding takes for each value: the default, and the most."""
@@ -176,10 +185,23 @@ OUTPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16)}
 
 
 def check_block_size(block_size: int) -> int:
-    """Return `block_size`, or raise ValueError unless it is 8, 16 or 32."""
-    if isinstance(block_size, bool) or block_size not in BLOCK_SIZES:
+    """Return `block_size`, or raise ValueError unless it is the integer 8, 16 or 32."""
+    if not isinstance(block_size, Integral) or block_size not in BLOCK_SIZES:
         raise ValueError(f"block_size must be one of 8, 16, 32, not {block_size!r}")
     return int(block_size)
+
+
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape of at least one axis as integers, or raise ValueError if it is none.
+
+    Axes of length 0 count as of length 1: NumPy has no larger arrays of no values.
+    """
+    axes = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if not axes or any(isinstance(n, bool) or not isinstance(n, Integral) or n < 0 for n in axes):
+        raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
+    if len(axes) > AXES_MAX or prod(max(1, n) for n in axes) > VALUES_MAX:
+        raise ValueError(f"shape must have at most {AXES_MAX} axes and 2^60 values, not {shape!r}")
+    return tuple(int(n) for n in axes)
 
 
 def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -> Rounding:

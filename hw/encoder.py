@@ -8,13 +8,14 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
 from axs6.golden.spec import (
-    DETERMINISTIC,
     EXPONENT_BITS,
     INPUT_FORMATS,
+    RANDOM_BITS,
     FloatFormat,
     Mode,
     Rounding,
     check_block_size,
+    check_random_bits,
     check_rounding,
 )
 from axs6.hw.encoder_fields import deepest_subnormal, positions, unused_exponent_bits
@@ -29,10 +30,11 @@ from axs6.hw.encoder_modes import (
     packing_steps,
     rounded_layout,
 )
+from axs6.hw.encoder_random import random_steps
 from axs6.hw.largest import distances_layout, search_steps
-from axs6.hw.layouts import lanes_layout, lanes_of
+from axs6.hw.layouts import lanes_layout, lanes_of, words_layout
 from axs6.hw.parameters import float_format
-from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.pipeline import Pipeline, Step, past
 from axs6.hw.rtlil import add_lanes
 
 
@@ -153,16 +155,19 @@ class Encoder(Pipeline):
     NaN becomes +0 and takes no part in the maximum; an infinity becomes the largest magnitude and
     makes the exponent 255; either raises `invalid` with its block. -0.0 becomes code 0. Dense
     blocks come out as exponent and codes, those of other modes as their packed bytes, zeros behind
-    sparse ones.
+    sparse ones. Stochastic rounding takes a random word for each value, `random`, with the block;
+    see `StochasticEncoder` for one that has words of its own.
 
     Args:
         block: values in a block: 8, 16 or 32.
         format: of the values: "fp32", "bf16" or "fp16".
-        rounding: "nearest" or "toward_zero".
+        rounding: "nearest", "toward_zero" or "stochastic".
         mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
+        random_bits: bits of a random word, 1 to 32.
         stages: ranks of registers, from 0.
 
-    Latency is `stages` cycles, interval 1. Source: specification sections 4 and 5, docs/format.md.
+    Latency is `stages` cycles, interval 1. Source: specification sections 4, 5 and 7,
+    docs/format.md.
     """
 
     def __init__(
@@ -171,10 +176,15 @@ class Encoder(Pipeline):
         format: str = "fp32",
         rounding: str = "nearest",
         mode: str = "dense",
+        random_bits: int = RANDOM_BITS,
         stages: int = 0,
     ) -> None:
         block = check_block_size(block)
         fmt = float_format(format, INPUT_FORMATS)
-        how, kind = check_rounding(rounding, DETERMINISTIC), encoder_mode(mode)
-        steps = deterministic_steps(block, fmt, how, kind)
+        how, kind = check_rounding(rounding), encoder_mode(mode)
+        if how is Rounding.STOCHASTIC:
+            front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
+            steps = [*past(front, words_layout(block, random_bits)), last]
+        else:
+            steps = deterministic_steps(block, fmt, how, kind)
         super().__init__([*steps, *packing_steps(block, kind, fmt)], stages)

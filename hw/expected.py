@@ -1,6 +1,7 @@
 """What the golden model expects of the units, for arrays of input items."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.dot import add_block, block_dot
 from axs6.golden.encode import encode
+from axs6.golden.feedback import encode_with_feedback
+from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK
 from axs6.golden.rows import read_rows, write_rows
 from axs6.golden.spec import (
@@ -20,6 +23,7 @@ from axs6.golden.spec import (
     MODE_BITS,
     OUTPUT_FORMATS,
     Mode,
+    Rounding,
 )
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -39,13 +43,56 @@ def encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
         parameters["rounding"],
         parameters["mode"],
         random=items.get("random"),
-        random_bits=parameters.get("random_bits", 16),
+        random_bits=parameters["random_bits"],
         nonfinite="saturate",
     )
     special = (bits >> fmt.fraction_bits & fmt.exponent_special) == fmt.exponent_special
     return _block_items(blocks, parameters["mode"]) | {
         "invalid": special.any(axis=1).view(np.uint8)
     }
+
+
+def feedback_encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
+    """Blocks, and what they leave of the values with their errors."""
+    values, errors = (
+        items[name].astype(np.uint32).view(np.float32) for name in ("values", "errors")
+    )
+    blocks, left = encode_with_feedback(
+        values,
+        errors,
+        parameters["block"],
+        rounding=parameters["rounding"],
+        nonfinite="saturate",
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        invalid = ~np.isfinite(values + errors).all(axis=1)
+    return {
+        **_block_items(blocks, Mode.DENSE.label),
+        "invalid": invalid.view(np.uint8),
+        "errors": left.view(np.uint32),
+    }
+
+
+def lfsr_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
+    """Words since the last restart."""
+    count = len(items["restart"])
+    words = np.empty((count, parameters["block"]), np.uint32)
+    starts = np.flatnonzero(items["restart"])
+    bounds = np.unique(np.concatenate([[0], starts, [count]]))
+    for start, end in pairwise(bounds.tolist()):
+        words[start:end] = _lfsr(parameters).draw(end - start)
+    return {"random": words}
+
+
+def _lfsr(parameters: Mapping[str, Any]) -> Lfsr:
+    return Lfsr(parameters["block"], parameters["lfsr_seed"], parameters["random_bits"])
+
+
+def stochastic_encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
+    """Blocks rounded by words that nothing restarts."""
+    words = _lfsr(parameters).draw(len(items["values"]))
+    rounding = {"rounding": Rounding.STOCHASTIC}
+    return encoder_items({**items, "random": words}, {**parameters, **rounding})
 
 
 def _block_items(blocks: Blocks, mode: str) -> Outputs:

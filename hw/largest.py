@@ -15,7 +15,8 @@ from axs6.hw.pipeline import Step
 from axs6.hw.trees import any_of
 
 DISTANCE_BITS = 3
-"""Distances below 8 are told apart, the others are all the same."""
+"""Distances below 8 are told apart, the others are all the same: what encoders need that look at
+no more of a value than the bits of its code."""
 
 BITS_A_STEP = 2
 
@@ -31,12 +32,14 @@ def search_layout(block: int, width: int, left: int, rest: data.StructLayout) ->
     return data.StructLayout({"lanes": lanes, **found, "rest": rest})
 
 
-def distances_layout(block: int, width: int, rest: data.StructLayout) -> data.StructLayout:
-    """The largest field; each lane's distance from it, and whether that is below 8.
+def distances_layout(
+    block: int, width: int, rest: data.StructLayout, bits: int = DISTANCE_BITS
+) -> data.StructLayout:
+    """The largest field; each lane's distance from it, and whether that has at most `bits` bits.
 
     A lane that takes no part is never `close`.
     """
-    lane = data.StructLayout({"distance": DISTANCE_BITS, "close": 1})
+    lane = data.StructLayout({"distance": bits, "close": 1})
     return data.StructLayout(
         {"largest": width, "lanes": data.ArrayLayout(lane, block), "rest": rest}
     )
@@ -91,11 +94,12 @@ class SearchHigh(Step):
 class SearchLow(Step):
     """Looks at the lowest bits, and subtracts them in each lane."""
 
-    def __init__(self, block: int, width: int, rest: data.StructLayout) -> None:
+    def __init__(self, block: int, width: int, rest: data.StructLayout, bits: int) -> None:
+        self._all = bits == width
         super().__init__(
-            search_layout(block, width, DISTANCE_BITS, rest),
-            distances_layout(block, width, rest),
-            levels=25,
+            search_layout(block, width, bits, rest),
+            distances_layout(block, width, rest, bits),
+            levels=8 * bits + 1,
         )
 
     def elaborate(self, platform: Any) -> Module:
@@ -104,36 +108,40 @@ class SearchLow(Step):
         lanes = self.i.lanes
         equal: list[Value] = [lane.equal for lane in lanes]
         found: Value = Cat()
-        for index in reversed(range(DISTANCE_BITS)):
+        bits = len(lanes[0].field)
+        for index in reversed(range(bits)):
             one, equal = search(m, [lane.field[index] for lane in lanes], equal)
             found = Cat(one, found)
-        low = Signal(DISTANCE_BITS)
+        low = Signal(bits)
         m.d.comb += [
             low.eq(found),
-            self.o.largest.eq(Cat(low, self.i.found)),
+            self.o.largest.eq(low if self._all else Cat(low, self.i.found)),
             self.o.rest.eq(self.i.rest),
         ]
         for index, (lane, o) in enumerate(zip(lanes, self.o.lanes, strict=True)):
-            difference = Signal(DISTANCE_BITS + 1, name=f"difference{index}")
+            difference = Signal(bits + 1, name=f"difference{index}")
+            behind = Const(0, 1) if self._all else lane.behind
             m.d.comb += [
                 difference.eq(low - lane.field),
                 o.distance.eq(difference),
-                o.close.eq(lane.equal | (lane.behind & difference[-1])),
+                o.close.eq(lane.equal | (behind & difference[-1])),
             ]
         return m
 
 
-def search_steps(block: int, width: int, rest: data.StructLayout) -> list[Step]:
+def search_steps(
+    block: int, width: int, rest: data.StructLayout, bits: int = DISTANCE_BITS
+) -> list[Step]:
     """Steps from `search_layout` with all bits to go, to `distances_layout`.
 
     Args:
         block: lanes.
-        width: of a field, more than 3 bits.
+        width: of a field.
         rest: what passes by.
+        bits: of a distance, at most `width`.
     """
-    starts = range(width, DISTANCE_BITS, -BITS_A_STEP)
     high = [
-        SearchHigh(block, width, left, min(BITS_A_STEP, left - DISTANCE_BITS), rest)
-        for left in starts
+        SearchHigh(block, width, left, min(BITS_A_STEP, left - bits), rest)
+        for left in range(width, bits, -BITS_A_STEP)
     ]
-    return [*high, SearchLow(block, width, rest)]
+    return [*high, SearchLow(block, width, rest, bits)]

@@ -50,6 +50,11 @@ def lanes_of(lanes: data.View) -> list[Any]:
     return [lanes[name] for name, _ in lanes.shape()]
 
 
+def words_layout(block: int, random_bits: int) -> data.StructLayout:
+    """A random word for each lane, that of lane 0 in the lowest bits."""
+    return data.StructLayout({"random": data.ArrayLayout(unsigned(random_bits), block)})
+
+
 def values_layout(block: int, fmt: FloatFormat) -> data.StructLayout:
     """A block of floating-point values, value 0 in the lowest bits."""
     return data.StructLayout({"values": data.ArrayLayout(unsigned(fmt.width), block)})

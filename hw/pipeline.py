@@ -1,14 +1,15 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, place_registers, spare_ranks
-from axs6.hw.rtlil import snake_case
+from axs6.hw.placement import Ranks, check_stages, place_registers, spare_ranks
+from axs6.hw.rtlil import add_lanes, snake_case
 
 
 class Step(wiring.Component):
@@ -71,16 +72,17 @@ class Past(Step):
     Args:
         step: the core, whose ports are structures.
         passing: fields that pass by.
+        shared: bits of the core's output that equal some of those.
     """
 
-    def __init__(self, step: Step, passing: data.StructLayout) -> None:
+    def __init__(self, step: Step, passing: data.StructLayout, shared: int = 0) -> None:
         self._step = step
         self._passing = passing
         i, o = (
             data.StructLayout({**port.shape().members, **passing.members})
             for port in (step.i, step.o)
         )
-        super().__init__(i, o, levels=step.levels, held=step.held + passing.size)
+        super().__init__(i, o, levels=step.levels, held=step.held + passing.size - shared)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect fields by their names."""
@@ -101,9 +103,65 @@ def past(steps: Sequence[Step], passing: data.StructLayout) -> list[Step]:
     return [Past(step, passing) for step in steps] if passing.size else list(steps)
 
 
+class Lanes(Step):
+    """Equal cores side by side, each with an element of the arrays `i` and `o`."""
+
+    def __init__(self, make: Callable[[], Step], lanes: int) -> None:
+        self._make = make
+        core = make()
+        i, o = (data.ArrayLayout(port.shape(), lanes) for port in (core.i, core.o))
+        super().__init__(i, o, levels=core.levels, held=lanes * core.held)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the cores."""
+        m = Module()
+        lanes = ({"i": i, "o": o} for i, o in zip(self.i, self.o, strict=True))
+        add_lanes(m, platform, [self._make], lanes)
+        return m
+
+
+def in_lanes(make: Callable[[], Sequence[Step]], lanes: int) -> list[Step]:
+    """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
+
+    Args:
+        make: gives the steps of one lane, new ones in each call.
+        lanes: number of elements.
+    """
+    copies = [make()]
+
+    def step(index: int) -> Callable[[], Step]:
+        numbers = count()
+
+        def copy() -> Step:
+            number = next(numbers)
+            if number == len(copies):
+                copies.append(make())
+            return copies[number][index]
+
+        return copy
+
+    return [Lanes(step(index), lanes) for index in range(len(copies[0]))]
+
+
 def place(steps: Sequence[Step], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps; see `place_registers`."""
     return place_registers([step.levels for step in steps], rank_widths(steps), stages)
+
+
+def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
+    """How many of `stages` ranks go among the steps of the first of two pipelines, and the second.
+
+    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
+    """
+    check_stages(stages, len(front) + len(back) + 2)
+
+    def cost(before: int) -> tuple[int, int]:
+        ranks = place(front, before), place(back, stages - before)
+        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
+
+    least = max(0, stages - len(back) - 1)
+    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
+    return before, stages - before
 
 
 def rank_widths(steps: Sequence[Step]) -> list[int]:

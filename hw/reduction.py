@@ -1,6 +1,6 @@
 """Reduction: dot products of vectors of blocks, accumulated in FP32, many side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Module, Signal
@@ -14,25 +14,8 @@ from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import error_layout, last_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, Step, past, place
-from axs6.hw.placement import check_stages
+from axs6.hw.pipeline import NOTHING, Pipeline, past, split_stages
 from axs6.hw.rtlil import add_lanes
-
-
-def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
-    """How many of `stages` ranks go in front of the accumulator and behind it.
-
-    The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
-    """
-    check_stages(stages, len(front) + len(back) + 2)
-
-    def cost(before: int) -> tuple[int, int]:
-        ranks = place(front, before), place(back, stages - before)
-        return max(each.depth for each in ranks), sum(each.bits for each in ranks)
-
-    least = max(0, stages - len(back) - 1)
-    before = min(range(least, min(stages, len(front) + 1) + 1), key=cost)
-    return before, stages - before
 
 
 class Reduction(wiring.Component):

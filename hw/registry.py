@@ -11,7 +11,15 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from axs6.golden.spec import BLOCK_SIZES, DETERMINISTIC, INPUT_FORMATS, OUTPUT_FORMATS
+from axs6.golden.spec import (
+    BLOCK_SIZES,
+    DETERMINISTIC,
+    INPUT_FORMATS,
+    OUTPUT_FORMATS,
+    RANDOM_BITS,
+    RANDOM_SEED,
+    Rounding,
+)
 from axs6.hw import expected
 from axs6.hw.accumulator import MOST_INTERLEAVED
 from axs6.hw.block_dot import BlockDot
@@ -20,9 +28,12 @@ from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
 from axs6.hw.encoder_modes import MODES
 from axs6.hw.expander import Expander
+from axs6.hw.feedback_encoder import FeedbackEncoder
 from axs6.hw.layouts import fields
+from axs6.hw.lfsr import Lfsr
 from axs6.hw.matmul import Matmul
 from axs6.hw.parameters import BLOCK_FORMS
+from axs6.hw.stochastic_encoder import StochasticEncoder
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,8 @@ class Unit:
         golden: gives the output items that the unit must produce for input items and parameters.
         samples: values of the parameters without such a set that regressions use, but `stages`.
         operation: what it does for each value of a block and lane: "MAC", or "value" where it
-            converts them.
+            converts them or makes them.
+        remembers: whether an output depends on all items since reset.
     """
 
     name: str
@@ -47,6 +59,7 @@ class Unit:
     golden: Callable[[expected.Arrays, Mapping[str, Any]], expected.Outputs]
     samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     operation: str = "MAC"
+    remembers: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -115,6 +128,8 @@ def _pairs(row: Mapping[str, Any]) -> set[tuple[Any, ...]]:
 
 
 _BLOCK = {"block": BLOCK_SIZES}
+_RANDOM_SAMPLES = {"random_bits": (RANDOM_BITS, 4, 32, 8)}
+_SEED_SAMPLES = {"lfsr_seed": (RANDOM_SEED, 1)}
 _DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 _MATMUL_SAMPLES = {
     "rows": (4, 1, 3, 2),
@@ -132,11 +147,40 @@ UNITS: Mapping[str, Unit] = {
             {
                 **_BLOCK,
                 "format": tuple(INPUT_FORMATS),
-                "rounding": tuple(map(str, DETERMINISTIC)),
+                "rounding": tuple(map(str, Rounding)),
                 "mode": tuple(MODES),
             },
             expected.encoder_items,
+            _RANDOM_SAMPLES,
             operation="value",
+        ),
+        Unit(
+            "stochastic_encoder",
+            "an encoder with stochastic rounding and random words of its own",
+            StochasticEncoder,
+            {**_BLOCK, "format": tuple(INPUT_FORMATS), "mode": tuple(MODES)},
+            expected.stochastic_encoder_items,
+            {**_RANDOM_SAMPLES, **_SEED_SAMPLES},
+            operation="value",
+            remembers=True,
+        ),
+        Unit(
+            "feedback_encoder",
+            "an encoder that adds to values what encoding took from the ones before",
+            FeedbackEncoder,
+            {**_BLOCK, "rounding": tuple(map(str, DETERMINISTIC))},
+            expected.feedback_encoder_items,
+            operation="value",
+        ),
+        Unit(
+            "lfsr",
+            "random words of a shift register for each lane",
+            Lfsr,
+            _BLOCK,
+            expected.lfsr_items,
+            {**_RANDOM_SAMPLES, **_SEED_SAMPLES},
+            operation="value",
+            remembers=True,
         ),
         Unit(
             "decoder",

@@ -10,6 +10,7 @@ from typing import Any
 
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated, generate
+from axs6.replacing import make_folder
 from axs6.sim.bench.configuration import VARIABLE, Configuration
 from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error
@@ -87,15 +88,17 @@ def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     entry = find(unit)
     fixed = entry.parameters(given)
     combinations = entry.combinations(given)
-    stages = STAGES if "stages" not in given else (fixed["stages"],)
     samples = {name: values for name, values in entry.samples.items() if name not in given}
-    count = max(map(len, (combinations, stages, *samples.values())))
+    if "stages" not in given:
+        samples["stages"] = STAGES
+    count = max(map(len, (combinations, *samples.values())))
     chosen = []
     for k in range(count):
         each = {**fixed, **combinations[k % len(combinations)]}
         each |= {name: values[k % len(values)] for name, values in samples.items()}
-        ranks = stages[k % len(stages)]
-        chosen.append({**each, "stages": entry.most_stages(each) if ranks is None else ranks})
+        most = entry.most_stages(each)
+        each["stages"] = most if each["stages"] is None else min(each["stages"], most)
+        chosen.append(each)
     return chosen
 
 
@@ -136,7 +139,7 @@ def regress(
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, not {seed}")
     if waves is not None:
-        _make_folder(waves)
+        make_folder(waves)
     made = generated or generate(unit, **settings)
     with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
         configuration = Configuration(made.manifest, seed, items, folder)
@@ -190,13 +193,6 @@ def _failure(case: ET.Element) -> str | None:
             text = found.get("message") or found.get("error_msg") or (found.text or "").strip()
             return (text or kind).splitlines()[0]
     return None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(f"cannot write to {folder}: {error.strerror}") from error
 
 
 def _keep_waves(work: Path, waves: Path, outcome: Regression) -> None:

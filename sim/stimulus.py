@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
+    FP32,
     INPUT_FORMATS,
     MAGNITUDE_MAX,
     SIGN_BIT,
     FloatFormat,
+    Rounding,
 )
 from axs6.hw.encoder_modes import encoder_mode, lane_codes
 from axs6.hw.expected import packed_items
@@ -78,21 +80,76 @@ def _encoder_corners(parameters: Parameters) -> Items:
         full = np.resize(near, (-(-2 * len(near) // (block - 1)), block - 1))
         top = np.full((len(full), 1), (field << fmt.fraction_bits) + 1)
         rows.append(np.concatenate([full, top], axis=1))
-    return {"values": np.concatenate(rows)}
+    values = np.concatenate(rows)
+    return {"values": values, **_words(parameters, np.random.default_rng(7), len(values))}
+
+
+def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random words for the encoder, if it takes some: many of them all zeros or all ones."""
+    if parameters.get("rounding") != Rounding.STOCHASTIC:
+        return {}
+    shape, most = (count, parameters["block"]), (1 << parameters["random_bits"]) - 1
+    words = rng.integers(0, most, shape, endpoint=True)
+    return {"random": np.where(rng.random(shape) < 0.3, rng.choice([0, most], shape), words)}
 
 
 def _encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all."""
+    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all.
+
+    Random words reach as many binades further as they have bits.
+    """
     fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
     top = rng.integers(0, fmt.exponent_special, (count, 1))
-    spread = rng.integers(1, 13, (count, 1))
+    random = parameters.get("rounding", Rounding.STOCHASTIC) == Rounding.STOCHASTIC
+    spread = rng.integers(1, 13 + random * parameters["random_bits"], (count, 1))
     field = np.maximum(top - rng.integers(0, spread, (count, block)), 0)
     fraction = rng.integers(0, 1 << fmt.fraction_bits, (count, block))
     sign = rng.integers(0, 2, (count, block))
     values = sign << (fmt.width - 1) | field << fmt.fraction_bits | fraction
     anything = rng.integers(0, 1 << fmt.width, (count, block))
     values = np.where(rng.random((count, 1)) < 0.1, anything, values)
-    return {"values": np.where(rng.random((count, block)) < 0.02, 0, values)}
+    values = np.where(rng.random((count, block)) < 0.02, 0, values)
+    return {"values": values, **_words(parameters, rng, count)}
+
+
+_FEEDBACK = {"format": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
+
+
+def _feedback_corners(parameters: Parameters) -> Items:
+    """The encoder's corners with errors of 0, their own size, others, and six binades below."""
+    values = _encoder_corners({**_FEEDBACK, "block": parameters["block"]})["values"]
+    sign = FP32.sign_bit
+    below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
+    others = [np.zeros_like(values), values, values ^ sign, np.roll(values, 1, axis=0)]
+    turn = np.arange(len(values)) % 6
+    errors = np.choose(turn[:, None], [*others, below, below | sign])
+    return {"values": values, "errors": errors}
+
+
+def _feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random values, with errors within seven binades of them, or anything."""
+    given = {**_FEEDBACK, "block": parameters["block"]}
+    values = _encoder_random(given, rng, count)["values"]
+    others = _encoder_random(given, rng, count)["values"]
+    field = values >> FP32.fraction_bits & FP32.exponent_special
+    near = np.maximum(field - rng.integers(0, 8, values.shape), 0) << FP32.fraction_bits
+    kept = others & (FP32.sign_bit | (1 << FP32.fraction_bits) - 1)
+    return {
+        "values": values,
+        "errors": np.where(rng.random((count, 1)) < 0.8, kept | near, others),
+    }
+
+
+def _lfsr_corners(parameters: Parameters) -> Items:
+    """Restarts after each number of words up to 8, and none for long."""
+    gaps = np.concatenate([np.arange(9), [1000]])
+    restart = np.zeros(gaps.sum() + len(gaps) + 1, np.int64)
+    restart[np.cumsum(gaps + 1)] = 1
+    return {"restart": restart}
+
+
+def _lfsr_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    return {"restart": (rng.random(count) < 0.01).astype(np.int64)}
 
 
 def _random_codes(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -321,6 +378,9 @@ def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 STIMULI: Mapping[str, Stimulus] = {
     "encoder": Stimulus(_encoder_corners, _encoder_random),
+    "stochastic_encoder": Stimulus(_encoder_corners, _encoder_random),
+    "feedback_encoder": Stimulus(_feedback_corners, _feedback_random),
+    "lfsr": Stimulus(_lfsr_corners, _lfsr_random),
     "decoder": Stimulus(_decoder_corners, _decoder_random),
     "expander": Stimulus(_expander_corners, _expander_random),
     "block_dot": Stimulus(_block_dot_corners, _block_dot_random),

@@ -75,10 +75,11 @@ def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> 
 
 
 def _every_code(mode: Mode, block: int) -> Rows:
-    """Every code in every lane, all exponents with each group of codes."""
-    values = np.arange(int(MAX_CODES[mode].max()) + 1)
-    codes = values[(values[:, None] + np.arange(block)) % len(values)]
-    codes &= np.tile(MAX_CODES[mode], block // 2)
+    """Every code in some lane, all exponents with each group of codes."""
+    sizes = np.unique(MAX_CODES[mode])[::-1].astype(np.int64) + 1
+    groups = sizes.max() * len(sizes) // block
+    lane = np.arange(groups * block).reshape(groups, block)
+    codes = lane // len(sizes) % np.resize(sizes, block)
     exponents = np.arange(EXPONENT_MAX + 1)
     return _rows(
         np.repeat(exponents, len(codes)),

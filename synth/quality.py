@@ -5,15 +5,15 @@ for the one that the tests compare with.
 """
 
 import csv
-import os
+import io
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from axs6.hw.verilog import generate
+from axs6.replacing import replacing
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
 
@@ -121,13 +121,12 @@ def write_table(path: Path, table: Mapping[Key, float]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix=".quality-", dir=path.parent) as folder:
-        partial = Path(folder, path.name)
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*Key._fields, "value"])
-            writer.writerows([*key, f"{value:.10g}"] for key, value in table.items())
-        os.replace(partial, path)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*Key._fields, "value"])
+    writer.writerows([*key, f"{value:.10g}"] for key, value in table.items())
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _measured_all() -> Iterator[Table]:

@@ -1,5 +1,8 @@
 import os
+import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,3 +16,40 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     # torch's compiled code crashes in a process that has loaded libyosys.
     assert "pyosys" not in sys.modules, "a module imports pyosys, which child processes only may"
+
+
+class Done(subprocess.CompletedProcess[str]):
+    """What a command left behind."""
+
+    def succeeded(self) -> str:
+        """What the command printed."""
+        assert self.returncode == 0, self.stdout + self.stderr
+        return self.stdout
+
+    def refused(self) -> str:
+        """The one line of a command that was given something wrong."""
+        assert self.returncode == 2, self.stdout + self.stderr
+        (line,) = self.stderr.splitlines()
+        assert line.startswith("axs6: ")
+        return line.removeprefix("axs6: ")
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., Done]:
+    """The command line as a process in the test's folder, which may run a script `before`."""
+
+    def run(*arguments: str, before: str = "", **environment: str) -> Done:
+        script = f"{before}\nimport sys\nsys.argv = {['axs6', *arguments]!r}\nimport axs6.__main__"
+        started = ["-c", script] if before else ["-m", "axs6", *arguments]
+        done = subprocess.run(
+            [sys.executable, *started],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "120", **environment},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return Done(done.args, done.returncode, done.stdout, done.stderr)
+
+    return run

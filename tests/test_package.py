@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {"axs6": "axs6", **{f"axs6/{n}": n for n in ("golden", "hw", "sim", "synth")}}
+SOURCES = {"axs6": "axs6", **{f"axs6/{n}": n for n in ("files", "golden", "hw", "sim", "synth")}}
 
 
 @pytest.fixture(scope="module")

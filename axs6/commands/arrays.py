@@ -2,8 +2,6 @@
 
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.damaged import DAMAGED
 from axs6.golden.spec import FP32, INPUT_FORMATS, FloatFormat
 from axs6.hw.layouts import Field
 
@@ -124,7 +123,7 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
             arrays = dict(loaded)
     except OSError as error:
         raise OSError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         if isinstance(error, ValueError) and str(path) in str(error):
             raise
         raise ValueError(f"{path} is not a NumPy file of numbers") from error

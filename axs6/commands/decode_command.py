@@ -16,10 +16,12 @@ def run(
 
     Example: axs6 decode packed.safetensors weights.safetensors
     """
+    from rich.text import Text
+
     from axs6.commands.output import console
     from axs6.files import decode_file
 
     out = console()
-    with out.status(f"decoding {source}") as status:
-        names = decode_file(source, target, lambda name: status.update(f"decoding {name}"))
+    with out.status(Text(f"decoding {source}")) as status:
+        names = decode_file(source, target, lambda name: status.update(Text(f"decoding {name}")))
     out.print(f"wrote {target}: {len(names)} tensors")

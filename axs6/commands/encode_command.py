@@ -46,6 +46,8 @@ def run(
 
     Example: axs6 encode weights.safetensors packed.safetensors --exclude "*.bias"
     """
+    from rich.text import Text
+
     from axs6.commands.output import console, write_json
     from axs6.files import Options, encode_file
 
@@ -63,8 +65,10 @@ def run(
         )
     )
     out = console(json)
-    with out.status(f"encoding {source}") as status:
-        rows = encode_file(source, target, options, lambda name: status.update(f"encoding {name}"))
+    with out.status(Text(f"encoding {source}")) as status:
+        rows = encode_file(
+            source, target, options, lambda name: status.update(Text(f"encoding {name}"))
+        )
     out.print(_table(rows))
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
     out.print(f"{before:,} bytes became {after:,}: wrote {target}")
@@ -77,6 +81,8 @@ SIZES = ("bytes_before", "bytes_after")
 def _table(rows: "list[Row]") -> Any:
     from rich.table import Table
 
+    from axs6.commands.output import shape_text
+
     table = Table("tensor", "dtype", "shape", box=None, pad_edge=False)
     for name in ("bytes", "packed", "bits a value", "QSNR dB", "largest error"):
         table.add_column(name, justify="right")
@@ -85,7 +91,7 @@ def _table(rows: "list[Row]") -> Any:
         table.add_row(
             row.name,
             row.dtype,
-            " x ".join(map(str, row.shape)) or "one value",
+            shape_text(row.shape),
             f"{row.bytes_before:,}",
             f"{row.bytes_after:,}" if errors else "as it is",
             f"{row.bits:.3f}",

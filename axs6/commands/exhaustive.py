@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from axs6.commands.output import check_writable, console, json_path, write_json
+from axs6.commands.output import check_writable, console, json_path, verdict, write_json
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.runner import Outcome, Share, compile_designs, run_space
 from axs6.sim.exhaustive.space import Space
@@ -47,8 +47,8 @@ def enumerate_spaces(
     earlier = sum(outcome.earlier for outcome in outcomes)
     before = f", {earlier:,} of them in earlier runs ({path})" if earlier else ""
     differ = any(outcome.difference for outcome in outcomes)
-    verdict = "stopped at a difference" if differ else "0 differ"
-    out.print(f"{cases:,} cases equal{before}, {verdict} ({perf_counter() - started:.0f} s)")
+    end = "stopped at a difference" if differ else "0 differ"
+    out.print(f"{cases:,} cases equal{before}, {end} ({perf_counter() - started:.0f} s)")
     if differ:
         raise typer.Exit(1)
 
@@ -100,11 +100,9 @@ def _run(
 def _show(out: Console, outcome: Outcome) -> None:
     cases = outcome.compared + outcome.earlier
     part = "" if cases == outcome.cases else f" of {outcome.cases:,}"
-    verdict = "[green]pass[/]" if outcome.difference is None else "[red]FAIL[/]"
     before = " in earlier runs" if outcome.earlier and not outcome.compared else ""
     time = f", {outcome.seconds:.1f} s" if outcome.compared else ""
-    out.print(
-        f"{verdict} {outcome.space}: {cases:,}{part} cases equal{before}{time} ({outcome.formula})"
-    )
+    said = f"{outcome.space}: {cases:,}{part} cases equal{before}{time} ({outcome.formula})"
+    out.print(verdict(outcome.difference is None, said))
     if outcome.difference is not None:
-        out.print(f"     {outcome.difference}", markup=False)
+        out.print(f"     {outcome.difference}")

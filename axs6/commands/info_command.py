@@ -19,7 +19,7 @@ def run(
     """
     from rich.table import Table
 
-    from axs6.commands.output import console, write_json
+    from axs6.commands.output import console, shape_text, write_json
     from axs6.files import describe_file
 
     found = describe_file(source)
@@ -30,7 +30,7 @@ def run(
         table.add_row(
             each.name,
             each.dtype,
-            " x ".join(map(str, each.shape)) or "one value",
+            shape_text(each.shape),
             f"{how.mode}, {how.rounding}, B = {how.block_size}, axis {how.axis}" if how else "",
             ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items()),
             f"{each.bytes:,}",

@@ -24,9 +24,16 @@ UNIT_OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
     ],
-    "rounding": Annotated[str | None, typer.Option(help="nearest or toward_zero.")],
+    "rounding": Annotated[str | None, typer.Option(help="nearest, toward_zero or stochastic.")],
     "mode": Annotated[
         str | None, typer.Option(help="Mode of encoded blocks: dense, sparse or high_precision.")
+    ],
+    "random_bits": Annotated[
+        int | None,
+        typer.Option("--random-bits", help="Bits of a random word, 1 to 32.", metavar="R"),
+    ],
+    "lfsr_seed": Annotated[
+        int | None, typer.Option("--lfsr-seed", help="First state of the shift register of lane 0.")
     ],
     "blocks": Annotated[
         str | None,

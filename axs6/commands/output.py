@@ -1,15 +1,17 @@
 """Writing files and figures so that nothing is left half-written."""
 
-import errno
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.text import Text
+
+from axs6.replacing import make_folder, replacing
 
 if TYPE_CHECKING:
     from axs6.hw.verilog import Generated
@@ -19,28 +21,16 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     """Write all of `files` (name to content) into a folder, which is made if need be, or none.
 
     Raises:
-        OSError: the folder cannot be written; the message names it.
+        OSError: the folder or a file cannot be written; the message names it.
     """
-    pending: list[tuple[str, Path]] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in files:
-            if (folder / name).is_dir():
-                raise OSError(errno.EISDIR, f"{name} is a directory")
-        for name, content in files.items():
-            descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
-            pending.append((temporary, folder / name))
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_encoded(content))
-            os.chmod(temporary, 0o666 & ~_umask())
-        for temporary, path in pending:
-            os.replace(temporary, path)
-    except OSError as error:
-        raise OSError(f"cannot write to {folder}: {error.strerror}") from error
-    finally:
-        for temporary, _ in pending:
-            Path(temporary).unlink(missing_ok=True)
-    return [path for _, path in pending]
+    make_folder(folder)
+    paths = [folder / name for name in files]
+    with ExitStack() as stack:
+        for path, content in zip(paths, files.values(), strict=True):
+            file = stack.enter_context(replacing(path))
+            file.write(_encoded(content))
+            file.flush()
+    return paths
 
 
 def write_generated(folder: Path, made: "Generated") -> list[Path]:
@@ -50,18 +40,10 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write one file, whole or not at all. Raises OSError as `write_files` does.
-
-    A link is followed; a device or a pipe is written to, never replaced.
-    """
-    target = path.resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
-        try:
-            target.write_bytes(_encoded(content))
-        except OSError as error:
-            raise OSError(f"cannot write to {path}: {error.strerror}") from error
-    else:
-        write_files(target.parent, {target.name: content})
+    """Write one file, in a folder that is made if need be, as `replacing` does."""
+    make_folder(path.resolve().parent)
+    with replacing(path) as file:
+        file.write(_encoded(content))
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -95,15 +77,19 @@ def write_json(target: str | None, figures: Any) -> None:
 
 
 def console(json_target: str | None = None) -> Console:
-    """Where tables and messages go: stdout, unless JSON goes there."""
-    return Console(stderr=json_target == "-", soft_wrap=True, highlight=False)
+    """Where tables and messages go, as they are: stdout, unless JSON goes there."""
+    return Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
+
+
+def verdict(passed: bool, text: str) -> Text:
+    """A line that begins with its outcome."""
+    return Text.assemble(("pass", "green") if passed else ("FAIL", "red"), f" {text}")
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape in a table."""
+    return " x ".join(map(str, shape)) or "one value"
 
 
 def _encoded(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

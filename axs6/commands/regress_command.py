@@ -30,7 +30,14 @@ def run(
 
     Example: axs6 regress dot --block 32 --seed 7 --junit report.xml
     """
-    from axs6.commands.output import check_writable, console, json_path, write_file, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        verdict,
+        write_file,
+        write_json,
+    )
     from axs6.hw.registry import UNITS, find
     from axs6.sim.regress import Regression, configurations, regress
     from axs6.sim.regress import junit as junit_xml
@@ -52,11 +59,11 @@ def run(
                 waves=WAVES_FOLDER if waves else None,
             )
             outcomes.append(outcome)
-            verdict = "[green]pass[/]" if outcome.passed else "[red]FAIL[/]"
             count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"
-            out.print(f"{verdict} {outcome.title}: {len(outcome.tests)} tests, {count}")
+            said = f"{outcome.title}: {len(outcome.tests)} tests, {count}"
+            out.print(verdict(outcome.passed, said))
             for name, reason in outcome.failures:
-                out.print(f"     {name}: {reason}", markup=False)
+                out.print(f"     {name}: {reason}")
     finally:
         if junit is not None and outcomes:
             write_file(junit, junit_xml(outcomes))

@@ -98,7 +98,7 @@ def run(
     write_json(json, figures)
     out.print(_table(figures))
     for path in (*files, *([vcd] if vcd else [])):
-        out.print(f"wrote {path}", markup=False)
+        out.print(f"wrote {path}")
 
 
 def products(fields: "Sequence[Field]") -> int:

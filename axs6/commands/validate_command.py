@@ -61,16 +61,16 @@ def _against_definitions(seed: int, blocks: int, json: str | None) -> None:
     """The golden model against the exact one."""
     from dataclasses import asdict
 
-    from axs6.commands.output import console, write_json
+    from axs6.commands.output import console, verdict, write_json
     from axs6.golden.validate import Check, validate
 
     out = console(json)
 
     def show(check: Check, total: int) -> None:
-        verdict = "[green]pass[/]" if not check.mismatches else "[red]FAIL[/]"
-        out.print(f"{verdict} {check.name}: {check.cases:,} cases, {check.mismatches:,} differ")
+        said = f"{check.name}: {check.cases:,} cases, {check.mismatches:,} differ"
+        out.print(verdict(not check.mismatches, said))
         if check.first is not None:
-            out.print(f"     {check.first}", markup=False)
+            out.print(f"     {check.first}")
 
     checks = validate(seed, blocks, show)
     cases = sum(check.cases for check in checks)

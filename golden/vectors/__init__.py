@@ -4,7 +4,6 @@ The outputs are those of the exact model, wherever they are computed, and the go
 give the same.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from axs6.golden.vectors.encoding import ENCODE, STOCHASTIC
 from axs6.golden.vectors.products import BLOCK_DOT, DOT, MATMUL
 from axs6.golden.vectors.sequences import FEEDBACK, LFSR
 from axs6.golden.vectors.subject import Case, Subject, Vector
+from axs6.replacing import make_folder, replacing
 
 __all__ = ["SUBJECTS", "Case", "Subject", "Vector", "write_vectors"]
 
@@ -41,16 +41,12 @@ def write_vectors(folder: Path) -> Iterator[tuple[Path, int]]:
         OSError: a file cannot be written.
         RuntimeError: the models differ; the message names the first case. The file is not written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for subject in SUBJECTS.values():
         vectors = list(subject.vectors())
         for difference in subject.differences(vectors):
             raise RuntimeError(difference)
         path = folder / subject.file_name
-        partial = folder / f".{subject.file_name}.partial"
-        try:
-            partial.write_text(subject.write(vectors))
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(subject.write(vectors).encode())
         yield path, len(vectors)

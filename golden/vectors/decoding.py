@@ -147,6 +147,7 @@ def unpack_cases() -> Iterator[Case]:
             ):
                 yield _unpack(name, size, align, said, packed)
             yield from _one_fault(size, align, blocks)
+            yield from _one_skipped(size, align)
 
 
 def _blocks(size: int, align: int, rng: np.random.Generator) -> list[bytes]:
@@ -179,6 +180,16 @@ def _one_fault(size: int, align: int, blocks: list[bytes]) -> Iterator[Case]:
             word = int.from_bytes(block, "little") ^ bits
             changed = [*blocks[:number], word.to_bytes(len(block), "little"), *blocks[number + 1 :]]
             yield _unpack(name, size, align, len(blocks), b"".join(changed))
+
+
+def _one_skipped(size: int, align: int) -> Iterator[Case]:
+    """After a right block one whose mask stores the first zero, and leaves out one more behind."""
+    quarter = size // 4
+    for name, code in (("mask_skips_zero", 0), ("mask_skips_minus_zero", 32)):
+        codes = [0] * quarter + [code] + [1] * (size - quarter - 1)
+        right = exact.pack_block(129, codes, align, 1)
+        word = int.from_bytes(right, "little") ^ (1 << 16 | 1 << 16 + quarter)
+        yield _unpack(name, size, align, 2, right + word.to_bytes(len(right), "little"))
 
 
 def _unpack(name: str, size: int, align: int, count: int, packed: bytes) -> Case:

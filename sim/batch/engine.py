@@ -72,12 +72,15 @@ class ComponentModel:
         source: what `component_source` made of the component.
         name: what messages call it.
         turns: vectors that take turns in its input stream.
+        remembers: whether outputs depend on all items before, so that one copy takes them all.
 
     Raises:
         ToolError: g++ is missing or fails.
     """
 
-    def __init__(self, source: "Source", name: str, turns: int = 1) -> None:
+    def __init__(
+        self, source: "Source", name: str, turns: int = 1, *, remembers: bool = False
+    ) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
         files = {SOURCE: source.text, **runtime(), **stall_header()}
         path = compiled("batch", "the batch simulator", files, source.options)
@@ -87,6 +90,7 @@ class ComponentModel:
         self._lanes = int(self._library.axs6_lanes())
         self._name = name
         self._turns = turns
+        self._remembers = remembers
 
     def run(
         self,
@@ -121,6 +125,8 @@ class ComponentModel:
         given = count if ends is None else len(ends)
         outputs = [room(given + threads, field) for field in self.outputs]
         bounds = None if last is None else whole_vectors(last, self._turns)
+        if self._remembers:
+            ends, bounds = np.arange(count), np.array([0, count])
         shares = _shares(count, ends, bounds, self._lanes, threads)
 
         recorders = [
@@ -198,7 +204,12 @@ class BatchModel(ComponentModel):
     def __init__(self, unit: str, **parameters: Any) -> None:
         settings = find(unit).parameters(parameters)
         source = _unit_source(unit, settings)
-        super().__init__(source, f"{unit} {settings}", settings.get("interleave", 1))
+        super().__init__(
+            source,
+            f"{unit} {settings}",
+            settings.get("interleave", 1),
+            remembers=find(unit).remembers,
+        )
 
 
 class GateModel(ComponentModel):
@@ -221,7 +232,12 @@ class GateModel(ComponentModel):
         inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
         gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
         source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
-        super().__init__(source, f"mapped {unit} {settings}", settings.get("interleave", 1))
+        super().__init__(
+            source,
+            f"mapped {unit} {settings}",
+            settings.get("interleave", 1),
+            remembers=find(unit).remembers,
+        )
 
 
 @dataclass(frozen=True)

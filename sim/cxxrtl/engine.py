@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field
 from axs6.hw.registry import find
+from axs6.replacing import replacing
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
@@ -120,7 +120,7 @@ class ComponentModel:
         recorder = Recorder(trace, 1, self.outputs)
         library = self.build(waves=vcd is not None)
         with contextlib.ExitStack() as stack:
-            file = -1 if vcd is None else stack.enter_context(_replacing(vcd))
+            file = -1 if vcd is None else stack.enter_context(replacing(vcd)).fileno()
             cycles = library.axs6_run(
                 ctypes.c_int64(len(next(iter(arrays.values())))),
                 ctypes.c_int64(count),
@@ -175,25 +175,3 @@ def _items(items: NDArray[Any] | Rows, field: Field) -> NDArray[Any]:
 @cache
 def _unit_design(unit: str, settings: tuple[tuple[str, Any], ...]) -> Design:
     return design(find(unit).build(**dict(settings)), f"axs6_{unit}")
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[int]:
-    """A file that takes the place of `path` once it is complete; a device is written to.
-
-    Raises:
-        OSError: it cannot be written; the message names it.
-    """
-    target = path.resolve()
-    special = target.exists() and not target.is_file()
-    partial = target if special else target.with_name(f".{target.name}-{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            yield file.fileno()
-        if not special:
-            partial.replace(target)
-    except OSError as error:
-        raise OSError(f"cannot write to {path}: {error.strerror}") from error
-    finally:
-        if not special:
-            partial.unlink(missing_ok=True)

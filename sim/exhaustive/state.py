@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import axs6.golden
 import axs6.hw.registry
 import axs6.sim.batch
+from axs6.replacing import make_folder, replacing
 from axs6.sim.cache import cache_folder
 from axs6.sim.exhaustive.space import Space
 
@@ -94,23 +93,12 @@ class State:
         """Note that a chunk agreed, and replace the file.
 
         Raises:
-            OSError: the file cannot be written; the message names it.
+            OSError: the file or its folder cannot be written; the message names it.
         """
         self._spaces[space.name].done |= 1 << chunk
         spaces = {
             name: {"key": each.key, "done": f"{each.done:x}"} for name, each in self._spaces.items()
         }
-        temporary = None
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(
-                prefix=f".{self._path.name}-", dir=self._path.parent
-            )
-            with os.fdopen(descriptor, "w") as file:
-                json.dump({"kind": KIND, "spaces": spaces}, file)
-            os.replace(temporary, self._path)
-        except OSError as error:
-            raise OSError(f"cannot write the state {self._path}: {error.strerror}") from error
-        finally:
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
+        make_folder(self._path.parent)
+        with replacing(self._path) as file:
+            file.write(json.dumps({"kind": KIND, "spaces": spaces}).encode())

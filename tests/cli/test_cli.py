@@ -8,53 +8,37 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from axs6.cli import COMMANDS
 from axs6.golden.validate import CHECKS
+from axs6.hw.registry import UNITS
 
-
-def axs6(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "axs6", *arguments],
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", **environment},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
-def refused(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a command that was given something wrong."""
-    assert done.returncode == 2, done.stdout + done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("axs6: ")
-    return line.removeprefix("axs6: ")
+Cli = Callable[..., Any]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
-    done = axs6(command, "--help", cwd=tmp_path)
+def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
+    done = cli(command, "--help")
     assert done.returncode == 0
     assert f"Example: axs6 {command}" in " ".join(done.stdout.split())
 
 
-def test_list_shows_every_unit(tmp_path: Path) -> None:
-    done = axs6("list", "--json", "-", cwd=tmp_path)
+def test_list_shows_every_unit(cli: Cli) -> None:
+    done = cli("list", "--json", "-")
     units = {each["unit"]: each for each in json.loads(done.stdout)}
-    assert set(units) == {"encoder", "decoder", "expander", "block_dot", "dot", "matmul"}
-    assert units["dot"]["parameters"] == {"block": 32, "stages": 0, "interleave": 1}
+    assert set(units) == set(UNITS)
+    assert units["dot"]["parameters"] == UNITS["dot"].defaults
 
 
-def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
-    done = axs6(
+def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
         *("generate", "encoder", "--block", "8", "--format", "bf16", "--stages", "2"),
         *("-o", "new/rtl"),
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in (tmp_path / "new/rtl").iterdir()) == [
@@ -114,70 +98,70 @@ def test_generate_writes_verilog_and_manifest(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
-    arguments: list[str], message: str, tmp_path: Path
+    cli: Cli, arguments: list[str], message: str, tmp_path: Path
 ) -> None:
-    assert message in refused(axs6(*arguments, cwd=tmp_path))
+    assert message in cli(*arguments).refused()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
-    line = refused(axs6("generate", "block_dot", "--block", "8", "-o", "file/rtl", cwd=tmp_path))
+    line = cli("generate", "block_dot", "--block", "8", "-o", "file/rtl").refused()
     assert line == "cannot write to file/rtl: Not a directory"
     assert (tmp_path / "file").read_text() == "kept"
 
 
 @pytest.mark.parametrize("tool", ["g++", "perl", "make"])
-def test_a_missing_tool_is_named(tool: str, tmp_path: Path) -> None:
+def test_a_missing_tool_is_named(cli: Cli, tool: str, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for each in {"g++", "perl", "make", "sh"} - {tool}:
         found = shutil.which(each)
         assert found is not None
         (programs / each).symlink_to(found)
-    done = axs6("regress", "block_dot", "--block", "8", cwd=tmp_path, PATH=str(programs))
-    assert refused(done) == f"verilator needs {tool} on PATH"
+    done = cli("regress", "block_dot", "--block", "8", PATH=str(programs))
+    assert done.refused() == f"verilator needs {tool} on PATH"
 
 
-def test_icarus_that_is_not_there_is_named(tmp_path: Path) -> None:
-    done = axs6("regress", "dot", "--simulator", "icarus", cwd=tmp_path, PATH=str(tmp_path))
-    assert refused(done) == "icarus needs iverilog and vvp on PATH"
+def test_icarus_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:
+    done = cli("regress", "dot", "--simulator", "icarus", PATH=str(tmp_path))
+    assert done.refused() == "icarus needs iverilog and vvp on PATH"
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_named(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = axs6("regress", "dot", cwd=tmp_path, AXS6_CACHE=str(tmp_path / "file"))
-    assert refused(done).startswith(f"cannot write to the cache {tmp_path / 'file'}")
+    done = cli("regress", "dot", AXS6_CACHE=str(tmp_path / "file"))
+    assert done.refused().startswith(f"cannot write to the cache {tmp_path / 'file'}")
 
 
-def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rtl/axs6_dot.json").mkdir(parents=True)
-    line = refused(axs6("generate", "dot", "--block", "8", "-o", "rtl", cwd=tmp_path))
-    assert line == "cannot write to rtl: axs6_dot.json is a directory"
+    line = cli("generate", "dot", "--block", "8", "-o", "rtl").refused()
+    assert line == "cannot write to rtl/axs6_dot.json: Is a directory"
     assert [path.name for path in (tmp_path / "rtl").iterdir()] == ["axs6_dot.json"]
 
 
-def test_waves_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
+def test_waves_that_cannot_be_written_are_refused_before_the_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "waves").write_text("kept")
-    done = axs6("regress", "block_dot", "--block", "8", "--stages", "0", "--waves", cwd=tmp_path)
-    assert refused(done) == "cannot write to waves: File exists"
+    done = cli("regress", "block_dot", "--block", "8", "--stages", "0", "--waves")
+    assert done.refused() == "cannot write to waves: File exists"
     assert (tmp_path / "waves").read_text() == "kept"
 
 
-def test_an_enumeration_goes_on_from_its_state(tmp_path: Path) -> None:
+def test_an_enumeration_goes_on_from_its_state(cli: Cli, tmp_path: Path) -> None:
     arguments = ("validate", "--exhaustive", "--only", "products", "--state", "state.json")
-    first = axs6(*arguments, "--json", "-", cwd=tmp_path)
+    first = cli(*arguments, "--json", "-")
     assert first.returncode == 0, first.stderr
     (outcome,) = json.loads(first.stdout)
     assert (outcome["space"], outcome["compared"]) == ("products", 64 * 64 * 32)
     assert "pass products: 131,072 cases equal" in first.stderr
-    again = axs6(*arguments, cwd=tmp_path)
+    again = cli(*arguments)
     assert "131,072 of them in earlier runs" in again.stdout
     (tmp_path / "state.json").write_text("{}")
-    assert "is not a state of axs6 validate --exhaustive" in refused(axs6(*arguments, cwd=tmp_path))
+    assert "is not a state of axs6 validate --exhaustive" in cli(*arguments).refused()
 
 
-def test_an_interrupted_enumeration_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
     arguments = ("validate", "--exhaustive", "--only", "division", "--share", "1/16")
     arguments += ("--state", "state.json")
     # A shell that runs the suite in its background has it ignore interrupts, children included.
@@ -187,37 +171,24 @@ def test_an_interrupted_enumeration_goes_on(tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
     assert process.returncode == 130
-    done = axs6(*arguments, "--json", "-", cwd=tmp_path)
+    done = cli(*arguments, "--json", "-")
     assert done.returncode == 0, done.stderr
     (outcome,) = json.loads(done.stdout)
     assert min(outcome["earlier"], outcome["compared"]) > 0
     assert outcome["earlier"] + outcome["compared"] == 2**32 // 16
 
 
-def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
+def test_json_goes_through_links_and_into_pipes(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target.json")
-    assert axs6("list", "--json", "link", cwd=tmp_path).returncode == 0
+    assert cli("list", "--json", "link").returncode == 0
     assert (tmp_path / "link").is_symlink()
     assert len(json.loads((tmp_path / "target.json").read_text())) == 5
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
-        assert axs6("list", "--json", "pipe", cwd=tmp_path).returncode == 0
+        assert cli("list", "--json", "pipe").returncode == 0
         text, _ = reader.communicate(timeout=60)
     assert len(json.loads(text)) == 5
     assert (tmp_path / "pipe").is_fifo()
-
-
-def patched(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command line in a process that has run `script` first."""
-    code = f"{script}\nimport sys\nsys.argv = {['axs6', *arguments]!r}\n"
-    return subprocess.run(
-        [sys.executable, "-c", f"{code}from axs6.cli import main\nmain()\n"],
-        cwd=cwd,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
 
 
 TRUNCATING = """
@@ -259,12 +230,10 @@ d.matmul = lambda a, b: -right(a, b)
     ],
     ids=["wrong unit", "no tests", "wrong model", "wrong product"],
 )
-def test_a_difference_exits_with_1(
-    script: str, arguments: list[str], said: str, tmp_path: Path
-) -> None:
+def test_a_difference_exits_with_1(cli: Cli, script: str, arguments: list[str], said: str) -> None:
     if arguments[0] == "regress":
         arguments += ["--block", "8", "--format", "fp32", "--rounding", "nearest", "--stages", "0"]
-    done = patched(script, *arguments, cwd=tmp_path)
+    done = cli(*arguments, before=script)
     assert done.returncode == 1, done.stdout + done.stderr
     assert said in done.stdout
 
@@ -283,11 +252,10 @@ def test_a_signal_ends_the_simulation_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_regress_reports_json_and_junit(tmp_path: Path) -> None:
-    done = axs6(
+def test_regress_reports_json_and_junit(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
         *("regress", "block_dot", "--block", "8", "--stages", "1", "--items", "100"),
         *("--seed", "3", "--junit", "report.xml", "--json", "-"),
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     (outcome,) = json.loads(done.stdout)
@@ -300,8 +268,8 @@ def test_regress_reports_json_and_junit(tmp_path: Path) -> None:
     assert suite.get("failures") == "0"
 
 
-def test_validate_reports_every_check(tmp_path: Path) -> None:
-    done = axs6("validate", "--blocks", "1", "--json", "figures.json", cwd=tmp_path)
+def test_validate_reports_every_check(cli: Cli, tmp_path: Path) -> None:
+    done = cli("validate", "--blocks", "1", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
     assert [check["name"] for check in checks] == list(CHECKS)
@@ -311,11 +279,10 @@ def test_validate_reports_every_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["generic", "sky130", "ice40", "ecp5", "xc7"])
-def test_area_reports_json(target: str, tmp_path: Path) -> None:
-    done = axs6(
+def test_area_reports_json(cli: Cli, target: str) -> None:
+    done = cli(
         *("area", "block_dot", "--block", "8", "--stages", "1"),
         *("--target", target, "--json", "-"),
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)
@@ -326,10 +293,10 @@ def test_area_reports_json(target: str, tmp_path: Path) -> None:
     assert "axs6_block_dot" in done.stderr
 
 
-def test_area_sweep_goes_on_past_what_is_missing(tmp_path: Path) -> None:
+def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> None:
     arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,99")
     files = ("--html", "page.html", "--markdown", "new/page.md", "--json", "figures.json")
-    first, again = (axs6(*arguments, *files, cwd=tmp_path) for _ in range(2))
+    first, again = (cli(*arguments, *files) for _ in range(2))
     assert (first.returncode, first.stderr) == (1, "")
     lines = first.stdout.splitlines()
     assert len([line for line in lines if line.startswith("missing block_dot stages=99: ")]) == 1
@@ -345,17 +312,16 @@ def test_area_sweep_goes_on_past_what_is_missing(tmp_path: Path) -> None:
     assert pictures
 
 
-def test_a_complete_area_sweep_is_a_success(tmp_path: Path) -> None:
-    done = axs6("area", "block_dot", "--block", "8", "--sweep", "stages=0..1", cwd=tmp_path)
+def test_a_complete_area_sweep_is_a_success(cli: Cli, tmp_path: Path) -> None:
+    done = cli("area", "block_dot", "--block", "8", "--sweep", "stages=0..1")
     assert (done.returncode, done.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_area_for_speed_with_adder_cells(tmp_path: Path) -> None:
-    done = axs6(
+def test_area_for_speed_with_adder_cells(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
         *("area", "block_dot", "--block", "8", "--stages", "2", "--target", "sky130"),
         *("--optimise", "speed", "--adder-cells", "--json", "report.json"),
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     (report,) = json.loads((tmp_path / "report.json").read_text())
@@ -365,8 +331,8 @@ def test_area_for_speed_with_adder_cells(tmp_path: Path) -> None:
     assert "timing: linear model of the compact sky130 library" in done.stdout
 
 
-def test_demo_equals_the_golden_model_on_every_bit(tmp_path: Path) -> None:
-    done = axs6("demo", "-o", "out", cwd=tmp_path)
+def test_demo_equals_the_golden_model_on_every_bit(cli: Cli, tmp_path: Path) -> None:
+    done = cli("demo", "-o", "out")
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "out/demo.json").read_text())
     assert figures["outputs_equal"]

@@ -1,8 +1,7 @@
 """`axs6 encode`, `decode` and `info` as a user meets them."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,7 @@ import pytest
 
 import axs6
 
-
-def run(*arguments: str, cwd: Path) -> Any:
-    return subprocess.run(
-        [sys.executable, "-m", "axs6", *arguments],
-        cwd=cwd,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+Cli = Callable[..., Any]
 
 
 @pytest.fixture
@@ -32,9 +22,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_there_and_back(folder: Path) -> None:
+def test_there_and_back(cli: Cli, folder: Path) -> None:
     options = ("--mode", "auto", "--block", "16", "--exclude", "b*", "--json", "-")
-    done = run("encode", "two.npz", "packed.safetensors", *options, cwd=folder)
+    done = cli("encode", "two.npz", "packed.safetensors", *options)
     assert done.returncode == 0, done.stderr
     rows = {row["tensor"]: row for row in json.loads(done.stdout)}
     assert "wrote packed.safetensors" in done.stderr
@@ -46,16 +36,27 @@ def test_there_and_back(folder: Path) -> None:
     qsnr = 10 * np.log10((x.astype(np.float64) ** 2).sum() / (error**2).sum())
     assert rows["weight"]["qsnr_db"] == pytest.approx(qsnr)
 
-    done = run("info", "packed.safetensors", "--json", "info.json", cwd=folder)
+    done = cli("info", "packed.safetensors", "--json", "info.json")
     assert done.returncode == 0, done.stderr
     assert "none of them wrong" in done.stdout
     found = {each["name"]: each for each in json.loads((folder / "info.json").read_text())}
     assert sum(found["weight"]["modes"].values()) == blocks.modes.size
 
-    assert run("encode", "x.npy", "x.safetensors", cwd=folder).returncode == 0
-    done = run("decode", "x.safetensors", "y.npy", cwd=folder)
+    cli("encode", "x.npy", "x.safetensors").succeeded()
+    done = cli("decode", "x.safetensors", "y.npy")
     assert (done.returncode, done.stdout) == (0, "wrote y.npy: 1 tensors\n")
     assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(axs6.encode(x)))
+
+
+def test_names_are_no_markup(cli: Cli, folder: Path) -> None:
+    names = {"[red]w": np.ones((2, 8)), "[/b]": np.ones(8)}
+    np.savez(folder / "[x].npz", **names)  # type: ignore[arg-type]
+    done = cli("encode", "[x].npz", "[y].safetensors")
+    assert "wrote [y].safetensors" in done.succeeded()
+    assert all(name in done.stdout for name in names)
+    assert "[/b]" in cli("info", "[y].safetensors").succeeded()
+    done = cli("decode", "[y].safetensors", "[z].safetensors")
+    assert done.succeeded() == "wrote [z].safetensors: 2 tensors\n"
 
 
 @pytest.mark.parametrize(
@@ -67,15 +68,13 @@ def test_there_and_back(folder: Path) -> None:
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
         (("encode", "x.npy", "y.safetensors", "--include", "z"), "no floating-point tensor"),
-        (("encode", "x.npy", "no/y.safetensors"), "cannot write no/y.safetensors"),
+        (("encode", "x.npy", "no/y.safetensors"), "cannot write to no/y.safetensors"),
         (("decode", "x.npy", "y.npy"), "x.npy must end in .safetensors"),
         (("info", "x.npy"), "x.npy must end in .safetensors"),
     ],
 )
-def test_bad_input_is_one_line(folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = run(*arguments, cwd=folder)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("axs6: ")
-    assert message in line
+def test_bad_input_is_one_line(
+    cli: Cli, folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in cli(*arguments).refused()
     assert not (folder / "y.safetensors").exists()

@@ -1,12 +1,13 @@
 """`axs6 study` as a user meets it."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+Cli = Callable[..., Any]
 
 MODEL = """
 import torch
@@ -33,31 +34,15 @@ Rtl.product = wrong
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None"
 
 
-def study(
-    *arguments: str, cwd: Path, before: str = "", **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """The command in a process that has run `before` first."""
-    code = f"{before}\nimport sys\nsys.argv = {['axs6', 'study', *arguments]!r}\n"
-    return subprocess.run(
-        [sys.executable, "-c", f"{code}from axs6.cli import main\nmain()\n"],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MODEL)
     return tmp_path
 
 
-def test_a_study_is_shown_and_written(folder: Path) -> None:
+def test_a_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
     arguments = ("accuracy", "mine.py:model", "--block", "8", "--samples", "6", "-o", "out")
-    done = study(*arguments, "--rows", "1", "--columns", "1", "--json", "-", cwd=folder)
+    done = cli("study", *arguments, "--rows", "1", "--columns", "1", "--json", "-")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures == json.loads((folder / "out/study.json").read_text())
@@ -73,9 +58,9 @@ def test_a_study_is_shown_and_written(folder: Path) -> None:
     assert (folder / "out/accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_difference_exits_with_1(folder: Path) -> None:
+def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
     arguments = ("accuracy", "mine.py:model", "--block", "8", "--json", "out.json")
-    done = study(*arguments, cwd=folder, before=WRONG_PRODUCT)
+    done = cli("study", *arguments, before=WRONG_PRODUCT)
     assert done.returncode == 1, done.stderr
     figures = json.loads((folder / "out.json").read_text())
     assert figures["runs"][2]["bits_different"] > 0
@@ -94,31 +79,24 @@ def test_a_difference_exits_with_1(folder: Path) -> None:
         (["mine.py:key"], "mine.py:10: KeyError: 'weights'"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], message: str, folder: Path) -> None:
-    done = study("accuracy", *arguments, cwd=folder)
-    assert done.returncode == 2, done.stdout + done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("axs6: ")
-    assert message in line
+def test_bad_input_is_one_line(cli: Cli, arguments: list[str], message: str, folder: Path) -> None:
+    assert message in cli("study", "accuracy", *arguments).refused()
 
 
-def test_a_missing_package_is_named_with_its_extra(folder: Path) -> None:
-    done = study("accuracy", "mlp", cwd=folder, before=WITHOUT_TORCH)
-    assert done.returncode == 2
-    assert done.stderr == 'axs6: the package torch is missing: pip install "axs6[study]"\n'
+def test_a_missing_package_is_named_with_its_extra(cli: Cli, folder: Path) -> None:
+    done = cli("study", "accuracy", "mlp", before=WITHOUT_TORCH)
+    assert done.refused() == 'the package torch is missing: pip install "axs6[study]"'
 
 
-def test_rounding_is_shown_as_in_the_docs(tmp_path: Path) -> None:
-    done = study("rounding", "--json", "rows.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:
+    printed = cli("study", "rounding", "--json", "rows.json").succeeded()
     page = (Path(__file__).parents[2] / "docs" / "rounding.md").read_text()
-    assert done.stdout in page
+    assert printed in page
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [row["random_bits"] for row in rows] == [None, 4, 8, 16]
     assert all(abs(row["bias"]["measured"]) < 0.04 for row in rows)
 
 
-def test_rounding_refuses_widths(tmp_path: Path) -> None:
-    done = study("rounding", "--bits", "33", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == "axs6: random_bits must be an integer from 1 to 32, not 33\n"
+def test_rounding_refuses_widths(cli: Cli) -> None:
+    line = cli("study", "rounding", "--bits", "33").refused()
+    assert line == "random_bits must be an integer from 1 to 32, not 33"

@@ -125,6 +125,27 @@ def test_npz_and_patterns(tmp_path: Path, compressed: bool) -> None:
     assert np.array_equal(back["two.weight"], np.ones(32))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [">i4", ">f8", "<u2", "?"])
+def test_tensors_that_are_kept_are_little_endian(tmp_path: Path, dtype: str, order: Any) -> None:
+    kept = np.asarray(np.arange(60).reshape(3, 4, 5), dtype, order=order)
+    np.savez(tmp_path / "x.npz", kept=kept, encoded=np.ones(8))
+    encode_file(tmp_path / "x.npz", tmp_path / "x.safetensors", Options(exclude=["kept"]))
+    found = load_file(tmp_path / "x.safetensors")["kept"]
+    assert found.dtype == kept.dtype.newbyteorder("=")
+    assert np.array_equal(found, kept)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_big_endian_tensors_are_encoded(tmp_path: Path, order: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
+    np.save(tmp_path / "x.npy", np.asarray(x, ">f4", order=order))
+    (row,) = encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    assert load_file(tmp_path / "x.safetensors")["x"].tobytes() == axs6.pack(axs6.encode(x))
+    assert row.errors
+    assert row.errors.squared_values == pytest.approx(np.vdot(x, x))
+
+
 def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
     encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(mode="auto"))
     found = {each.name: each for each in describe_file(tmp_path / "x.safetensors")}
@@ -138,14 +159,16 @@ def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
     assert found["b.steps"].bytes == weights["b.steps"].nbytes
 
 
-def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tensor of 64 MB goes through in a fraction of it."""
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_is_bounded(tmp_path: Path, order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tensors of 16 MB, one encoded and one kept, go through in a fraction of it."""
     monkeypatch.setattr(container, "CHUNK", 1 << 16)
-    np.save(tmp_path / "x.npy", np.zeros((1 << 12, 1 << 12), np.float32))
+    values = np.zeros((1 << 11, 1 << 11), np.float32, order=order)
+    np.savez(tmp_path / "x.npz", values=values, kept=values.astype(">i4"))
     tracemalloc.start()
-    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    encode_file(tmp_path / "x.npz", tmp_path / "x.safetensors")
     describe_file(tmp_path / "x.safetensors")
-    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.safetensors")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 << 20
@@ -195,12 +218,18 @@ def poke(place: int, value: int) -> Any:
         (poke(26 * 5, 3), "tensor 'second': block 5: mode 3 is reserved"),
         (poke(26 * 2 + 1, 0x80), "tensor 'second': block 2: header bits 10 to 15 must be zero"),
         (poke(26 * 7, 1), "tensor 'second': block 7: the mask of a sparse block must have 24 ones"),
-        (of_second(shape=[4, 65]), "tensor 'second': block 8: the data end in it"),
-        (of_second(shape=[4, 32]), "tensor 'second': 4 blocks have at most 104 bytes, not 208"),
+        (of_second(shape=[4, 65]), "tensor 'second': 12 blocks have 288 to 312 bytes, not 208"),
+        (of_second(shape=[4, 32]), "tensor 'second': 4 blocks have 96 to 104 bytes, not 208"),
+        (of_second(shape=[1 << 40, 4], axis=0), "tensor 'second': 137438953472 blocks have"),
+        (of_second(shape=[0, 1 << 62]), "wrong: shape must have at most 64 axes and 2^60 values"),
         (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
+        (of_second(shape=[True, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(block_size=12), "tensor 'second': its metadata are wrong: block_size must be"),
+        (of_second(block_size=32.0), "block_size must be one of 8, 16, 32, not 32.0"),
+        (of_second(seed=0), "tensor 'second': its metadata are wrong: seed must be an integer"),
         (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
+        (of_second(axis=True), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(align=0), "tensor 'second': its metadata are wrong: align must be"),
         (of_second(colour=1), "tensor 'second': its metadata are wrong"),
         (metadata(lambda d: d.update(version=2)), "its version must be 1, not 2"),
@@ -223,6 +252,44 @@ def test_what_is_damaged_is_named(packed: Path, change: Any, message: str, tmp_p
     assert not list(tmp_path.glob(".*"))
 
 
+def npy(header: bytes) -> bytes:
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+
+
+def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(32, np.float32))
+    np.savez(tmp_path / "x.npz", x=np.ones(32, np.float32))
+    whole = (tmp_path / "x.npz").read_bytes()
+    place = whole.index(b"PK\1\2")
+    encrypted = whole[:6] + b"\1" + whole[7 : place + 8] + b"\1" + whole[place + 9 :]
+    packed = whole[:8] + b"\x63" + whole[9 : place + 10] + b"\x63" + whole[place + 11 :]
+    for name, data in (
+        ("unclosed.npy", npy(b"{'descr': '<f4', 'shape': (1,")),
+        ("indented.npy", npy(b"{\n  }\n 1")),
+        ("deep.npy", npy(b"-" * 9000 + b"1")),
+        (
+            "negative.npy",
+            npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -1)}") + b"1234",
+        ),
+        ("huge.npy", npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (1 << 60,)}")),
+        ("encrypted.npz", encrypted),
+        ("packed.npz", packed),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ValueError, match=f"{name} is damaged or of another kind: "):
+            encode_file(tmp_path / name, tmp_path / "x.safetensors")
+    assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_data_that_end_in_a_block(tmp_path: Path) -> None:
+    """13 dense blocks have more bytes than 14 sparse ones."""
+    np.save(tmp_path / "x.npy", np.ones(13 * 32, np.float32))
+    encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
+    longer = metadata(lambda described: described["tensors"]["x"].update(shape=[14 * 32]))
+    with pytest.raises(ValueError, match="tensor 'x': block 13: the data end in it"):
+        describe_file(damaged(tmp_path / "x.safetensors", longer))
+
+
 def test_two_tensors_are_no_npy(packed: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2 tensors must be written as \.safetensors$"):
         decode_file(packed, tmp_path / "y.npy")
@@ -238,13 +305,13 @@ def test_what_cannot_be_encoded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^tensor 'nan', rows from 0.*element \(2, 33\) is nan"):
         encode_file(tmp_path / "nan.npy", out)
     np.save(tmp_path / "objects.npy", np.array([None, {}]), allow_pickle=True)
-    with pytest.raises(ValueError, match="objects holds Python objects, which are not read"):
+    with pytest.raises(ValueError, match="'objects' holds Python objects, which are not read"):
         encode_file(tmp_path / "objects.npy", out)
     np.save(tmp_path / "n.npy", np.arange(3))
     with pytest.raises(ValueError, match="has no floating-point tensor of a name that is included"):
         encode_file(tmp_path / "n.npy", out)
     (tmp_path / "short.npy").write_bytes((tmp_path / "nan.npy").read_bytes()[:-1])
-    with pytest.raises(ValueError, match="short must have 480 bytes, not 479"):
+    with pytest.raises(ValueError, match="'short' must have 480 bytes, not 479"):
         encode_file(tmp_path / "short.npy", out)
     with pytest.raises(ValueError, match=r"must end in \.safetensors, \.npy, \.npz"):
         encode_file(tmp_path / "x.pt", out)

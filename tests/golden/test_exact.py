@@ -249,6 +249,7 @@ def test_unpack_reads_what_pack_writes(mode, codes, align):
         ("0002104a00000004" + "0302104a00000004", 2, "reserved", 1),
         ("0102fe108c10a203", 1, "mask", 0),
         ("01026e108c10a203", 1, "mask", 0),
+        ("2500f90051180702", 1, "mask", 0),
         ("0102ee108c10a213", 1, "padding", 0),
     ],
 )

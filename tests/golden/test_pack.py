@@ -1,3 +1,4 @@
+import contextlib
 import re
 
 import numpy as np
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
+from axs6.golden.pack import unpack_some
 from axs6.golden.spec import Mode
 
 
@@ -59,12 +61,36 @@ def test_round_trip_and_definition(given_blocks, align):
     assert back.shape == blocks.shape
 
 
+@settings(deadline=None)
+@given(
+    st.sampled_from([8, 16, 32]),
+    st.integers(0, 2**32 - 1),
+    st.lists(st.tuples(st.integers(0, 4 * 26), st.integers(0, 255)), max_size=3),
+)
+def test_bytes_are_blocks_or_refused(size, seed, changes):
+    """Blocks of all modes with a few bytes changed: no two sequences of bytes are the same."""
+    exponents, modes, codes = cases.random_codes_in_modes(size, 4, np.random.default_rng(seed))
+    data = bytearray(pack(Blocks(exponents, modes, codes, (codes.size,))))
+    for place, value in changes:
+        data[place % len(data)] = value
+    with contextlib.suppress(ValueError):
+        assert pack(unpack(data, (4 * size,), size)) == data
+
+
 @pytest.mark.parametrize("size", [8, 16, 32])
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0), (2, 0, 40)])
 def test_no_blocks(size, shape):
     blocks = encode(np.zeros(shape, np.float32), size)
     assert pack(blocks) == b""
     assert unpack(b"", shape, size, 32).shape == shape
+
+
+@pytest.mark.parametrize("shape", [(1,) * 65, (2**60, 2), (0, 2**62)])
+def test_shapes_that_no_array_has(shape):
+    with pytest.raises(
+        ValueError, match=r"^shape must have at most 64 axes and 2\^60 values, not "
+    ):
+        unpack(b"", shape)
 
 
 def test_shape_is_kept_and_buffers_are_accepted():
@@ -76,9 +102,9 @@ def test_shape_is_kept_and_buffers_are_accepted():
         assert np.array_equal(back.codes, blocks.codes)
 
 
-@pytest.mark.parametrize("align", [0, -1, 2.0, "32"])
+@pytest.mark.parametrize("align", [0, -1, 2.0, "32", True, 4097, 10**30])
 def test_align(align):
-    message = f"^align must be a positive number of bytes, not {align!r}$"
+    message = f"^align must be a number of bytes from 1 to 4096, not {align!r}$"
     with pytest.raises(ValueError, match=message):
         packed_bytes(32, align)
     with pytest.raises(ValueError, match=message):
@@ -109,7 +135,7 @@ def test_too_few_bytes(length, block):
         unpack(bytes(length), (3, 32))
 
 
-@pytest.mark.parametrize("shape", [(), (-1,), (2.0, 3)])
+@pytest.mark.parametrize("shape", [(), (-1,), (2.0, 3), (True, 3)])
 def test_shape(shape):
     message = f"shape must be at least one non-negative integer, not {shape}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -179,6 +205,22 @@ def test_a_mask_leaves_out_a_quarter(mask, ones):
     message = f"^block 1: the mask of a sparse block must have 24 ones, not {ones}$"
     with pytest.raises(ValueError, match=message):
         unpack(damaged(SPARSE, 24 + 2, mask), (3, 32))
+
+
+@pytest.mark.parametrize("stored", [0, 32], ids=["zero", "minus zero"])
+def test_a_mask_leaves_out_the_first_zeros(stored):
+    """Values 0 to 2 of block 1 are zeros; its mask leaves out 0 and 2, and 1 is stored."""
+    blocks = make_blocks([9, 9], [[1, 0, 0, 0, 5, 6, 7, 8], [0, 0, 0, 4, 5, 6, 7, 8]])
+    data = pack(Blocks(blocks.exponents, np.ones(2, np.uint8), blocks.codes, (16,)))
+    assert data[10] == 0b11111100
+    wrong = damaged(data, 10, 0b11111010)
+    wrong[11] |= stored
+    rule = r"the mask of a sparse block must leave out its first 2 zeros, \[0, 1\], not \[0, 2\]$"
+    with pytest.raises(ValueError, match="^block 1: " + rule):
+        unpack(wrong, (16,), 8)
+    with pytest.raises(ValueError, match="^block 41: " + rule):
+        unpack_some(np.frombuffer(wrong, np.uint8), 2, 8, 1, 40)
+    assert unpack_some(np.frombuffer(data, np.uint8), 2, 8, 1, 40)[1] == 16
 
 
 def test_bytes_behind_a_sparse_block_are_not_lost():

@@ -5,9 +5,8 @@ import pytest
 
 from axs6.hw.block_dot import block_dot_steps
 from axs6.hw.fp32_divide import division_steps
-from axs6.hw.pipeline import place
+from axs6.hw.pipeline import place, split_stages
 from axs6.hw.placement import LONG, REACH, place_registers, spare_ranks
-from axs6.hw.reduction import split_stages
 
 FLAT = [8] * 9
 """Equal widths in front of and after each of up to eight steps."""

@@ -15,11 +15,11 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_every_choice_of_parameters_builds(name: str, parameters: dict[str, Any]) -> None:
-    for stages in range(4):
-        component: Any = find(name).build(**parameters, stages=stages)
-        assert component.latency - find(name).build(**parameters).latency == stages  # type: ignore[attr-defined]
-        assert component.interval == 1
-        assert isinstance(component.signature.members["i"].signature, stream.Signature)
+    without: Any = find(name).build(**parameters)
+    component: Any = find(name).build(**parameters, stages=2)
+    assert component.latency - without.latency == 2
+    assert component.interval == 1
+    assert isinstance(component.signature.members["i"].signature, stream.Signature)
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -56,7 +56,11 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         ("encoder", {"block": 12}, "block_size must be one of 8, 16, 32, not 12"),
         ("encoder", {"format": "fp8"}, "format must be one of fp32, bf16, fp16, not 'fp8'"),
         ("decoder", {"format": "fp16"}, "format must be one of fp32, bf16, not 'fp16'"),
-        ("encoder", {"rounding": "up"}, "rounding must be one of nearest, toward_zero, not 'up'"),
+        (
+            "encoder",
+            {"rounding": "up"},
+            "rounding must be one of nearest, toward_zero, stochastic, not 'up'",
+        ),
         ("encoder", {"stages": 10}, "stages must be an integer from 0 to 9, not 10"),
         ("decoder", {"stages": 5}, "stages must be an integer from 0 to 4, not 5"),
         ("block_dot", {"stages": 12}, "stages must be an integer from 0 to 11, not 12"),

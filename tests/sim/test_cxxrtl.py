@@ -22,13 +22,14 @@ from axs6.sim.trace import HANDSHAKE, Trace
 from axs6.sim.words import completing, to_words, whole_vectors
 
 CASES = [
-    (name, {"block": 8, **combination}, most)
+    pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
     for name, unit in UNITS.items()
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
+    for few in [number < 3]
 ]
-"""Combinations of parameters with no stages and the most, in turn."""
+"""Combinations of parameters with no stages and the most, in turn; a few of each unit at once."""
 STALLS = [None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.8, seed=4), Stall(0.8, 0.1, seed=5)]
 CYCLES = 10_000
 """Room in the traces; no run here is longer."""

@@ -1,22 +1,19 @@
 """`axs6 area --energy`, as a user meets it."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+Cli = Callable[..., Any]
 
-def area(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "axs6", "area", "block_dot", "--block", "8", *arguments]
-    return subprocess.run(
-        command, cwd=cwd, check=False, capture_output=True, text=True, timeout=600
-    )
+AREA = ("area", "block_dot", "--block", "8")
 
 
-def test_energy_is_shown_and_in_the_json(tmp_path: Path) -> None:
-    done = area("--energy", "--stimulus", "random", "--json", "figures.json", cwd=tmp_path)
+def test_energy_is_shown_and_in_the_json(cli: Cli, tmp_path: Path) -> None:
+    done = cli(*AREA, "--energy", "--stimulus", "random", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     (report,) = json.loads((tmp_path / "figures.json").read_text())
     used = report["energy"]
@@ -29,8 +26,8 @@ def test_energy_is_shown_and_in_the_json(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines()[-14:-2])) <= 80
 
 
-def test_without_energy_there_is_none(tmp_path: Path) -> None:
-    done = area("--json", "-", cwd=tmp_path)
+def test_without_energy_there_is_none(cli: Cli) -> None:
+    done = cli(*AREA, "--json", "-")
     assert "energy" not in json.loads(done.stdout)[0]
 
 
@@ -42,8 +39,5 @@ def test_without_energy_there_is_none(tmp_path: Path) -> None:
         (("--energy", "--target", "ice40"), "energy is that of gates, generic, sky130 or"),
     ],
 )
-def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    done = area(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert message in line
+def test_bad_input_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    assert message in cli(*AREA, *arguments).refused()

@@ -18,6 +18,9 @@ from axs6.synth.mapped import mapped_netlist
 SMALL: dict[str, dict[str, Any]] = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 1},
+    "stochastic_encoder": {"block": 8, "format": "bf16", "random_bits": 8, "stages": 2},
+    "feedback_encoder": {"block": 8, "stages": 3},
+    "lfsr": {"block": 8, "stages": 1},
     "expander": {"block": 8, "stages": 1},
     "block_dot": {"block": 8, "stages": 3},
     "dot": {"block": 8, "stages": 4, "interleave": 2},

@@ -13,6 +13,9 @@ from axs6.synth.readback import measured, read_back
 PIPELINED = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 2},
+    "stochastic_encoder": {"block": 8, "stages": 4},
+    "feedback_encoder": {"block": 8, "stages": 6},
+    "lfsr": {"block": 8, "stages": 1},
     "expander": {"block": 8, "stages": 2},
     "block_dot": {"block": 8, "stages": 3},
     "dot": {"block": 8, "stages": 3, "interleave": 2},

@@ -1,0 +1,13 @@
+"""What NumPy's readers of .npy and .npz files raise where a file is damaged."""
+
+import lzma
+import tokenize
+import zipfile
+import zlib
+
+DAMAGED: tuple[type[Exception], ...] = (
+    *(ValueError, EOFError, OverflowError),
+    *(SyntaxError, tokenize.TokenError, RecursionError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError),
+)
+"""Those of the header, a Python literal that may be nested too deeply, and of zipped members."""

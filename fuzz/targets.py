@@ -1,0 +1,40 @@
+"""What is fuzzed: each target takes an input, and raises unless it was treated as documented.
+
+A target returns whether the input was accepted; one that was refused with the error that the
+documentation says, in one line, is as good.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import blocks
+import command
+import tensors
+import wrong
+
+Function = Callable[[bytes], bool]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function to be fuzzed.
+
+    Args:
+        function: what an input goes to.
+        seeds: inputs to begin with, of every kind that there is.
+        share: of all inputs, in percent; 0 for a target that runs only where it is named.
+    """
+
+    function: Function
+    seeds: Callable[[], list[bytes]]
+    share: int = 0
+
+
+TARGETS = {
+    "unpack": Target(blocks.unpacked, blocks.seeds, 60),
+    "container": Target(tensors.container, tensors.container_seeds, 20),
+    "npy": Target(tensors.npy, tensors.npy_seeds, 10),
+    "npz": Target(tensors.npz, tensors.npz_seeds, 9),
+    "command": Target(command.command, command.seeds, 1),
+    **{f"wrong-{name}": Target(function, blocks.seeds) for name, function in wrong.WRONG.items()},
+}

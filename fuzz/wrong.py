@@ -1,0 +1,43 @@
+"""Targets that are wrong, each in its own way: the fuzzer must catch them."""
+
+import os
+
+import numpy as np
+from blocks import layout, unpacked
+
+from axs6.golden import pack, unpack
+
+
+def lenient(data: bytes) -> bool:
+    """Takes header bits that must be zero."""
+    size, align, count, packed = layout(data)
+    if len(packed) < 2:
+        return unpacked(data)
+    try:
+        found = unpack(packed[:1] + bytes([packed[1] & 3]) + packed[2:], (count, size), size, align)
+    except ValueError:
+        return False
+    assert pack(found, align) == packed, "other bytes are the same blocks"
+    return True
+
+
+def endless(data: bytes) -> bool:
+    """Never comes to the end of blocks of no length."""
+    while data[:1] == b"\2":
+        pass
+    return unpacked(data)
+
+
+def boundless(data: bytes) -> bool:
+    """Makes room for as many values as a header says."""
+    return np.zeros(int.from_bytes(data[:5], "big")).size > 0
+
+
+def dying(data: bytes) -> bool:
+    """Ends the process."""
+    if data[:1] == b"\2":
+        os.abort()
+    return unpacked(data)
+
+
+WRONG = {function.__name__: function for function in (lenient, endless, boundless, dying)}

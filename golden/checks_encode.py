@@ -1,0 +1,99 @@
+"""Checks of encoding: every input type, block size, rounding and mode."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from axs6.golden import cases, exact
+from axs6.golden.comparison import Comparison, Model, as_exact, magnitude_bits
+from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_BITS_MAX, Mode, Rounding
+
+MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
+"""Modes beside dense."""
+
+
+def encode_special(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Powers of two and their neighbours, limits, zeros, NaN and Inf in blocks that saturate."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            patterns = cases.special_blocks(kind, size, rng)
+            yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
+
+
+def encode_thresholds(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Values next to every rounding threshold, at several exponents."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            patterns = cases.threshold_blocks(kind, size)
+            yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
+
+
+def encode_random(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Random blocks over all exponents, narrow and wide."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            yield from _compare_encode(model, kind, cases.random_blocks(kind, size, blocks, rng))
+
+
+def _compare_encode(
+    model: Model, kind: cases.Kind, patterns: cases.Patterns, **options: str
+) -> Iterator[Comparison]:
+    size = patterns.shape[1]
+    rows, values = patterns.tolist(), _values(kind, patterns)
+    for rounding in DETERMINISTIC:
+        got = model.encode(kind.array(patterns), size, rounding, **options)
+        what = f"encode {kind.name}, {rounding}, block"
+        for row, value, block in zip(rows, values, as_exact(got), strict=True):
+            yield Comparison(what, row, block, exact.encode_block(value, rounding))
+
+
+def _values(kind: cases.Kind, patterns: cases.Patterns) -> list[list[exact.Value]]:
+    return [[kind.value(pattern) for pattern in row] for row in patterns.tolist()]
+
+
+def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Sparse, high-precision and chosen modes: special values, thresholds, blocks with zeros."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            given = [
+                cases.special_blocks(kind, size, rng),
+                cases.threshold_blocks(kind, size),
+                cases.blocks_with_zeros(kind, size, max(1, blocks // 32), rng),
+            ]
+            patterns = np.concatenate([part[:: 1 + 64 * len(part) // blocks] for part in given])
+            rows, values = patterns.tolist(), _values(kind, patterns)
+            for rounding in DETERMINISTIC:
+                for mode in MODES:
+                    got = model.encode(
+                        kind.array(patterns), size, rounding, mode, nonfinite="saturate"
+                    )
+                    what = f"encode {kind.name}, {rounding}, {mode}, block"
+                    answers = zip(got.modes.ravel().tolist(), as_exact(got), strict=True)
+                    for row, value, answer in zip(rows, values, answers, strict=True):
+                        by_definition = exact.encode_in_mode(value, rounding, mode)
+                        yield Comparison(what, row, answer, by_definition)
+
+
+def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """Stochastic rounding by random words, and by those next to the one that rounds up."""
+    for kind in cases.KINDS:
+        for size in BLOCK_SIZES:
+            patterns = cases.random_blocks(kind, size, max(1, blocks // 32), rng)
+            rows, values = patterns.tolist(), _values(kind, patterns)
+            for bits in (1, 4, 16, RANDOM_BITS_MAX):
+                for mode in (Mode.DENSE, Mode.HIGH_PRECISION):
+                    largest = [(1 << n) - 1 for n in magnitude_bits(mode)]
+                    words = cases.deciding_words(values, largest, bits, rng)
+                    got = model.encode(
+                        kind.array(patterns), size, Rounding.STOCHASTIC, mode.label,
+                        random=np.array(words, np.uint64), random_bits=bits,
+                    )  # fmt: skip
+                    what = f"encode {kind.name}, {bits} random bits, {mode.label}, block"
+                    widths = magnitude_bits(mode)
+                    for row, value, word, answer in zip(
+                        rows, values, words, as_exact(got), strict=True
+                    ):
+                        by_definition = exact.encode_block(
+                            value, Rounding.STOCHASTIC, widths, exact.Random(word, bits)
+                        )
+                        yield Comparison(what, (row, word), answer, by_definition)

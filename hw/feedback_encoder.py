@@ -1,0 +1,215 @@
+"""An encoder with error feedback: what rounding takes from a value is added to the next one."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import data
+
+from axs6.golden.spec import (
+    CODE_BITS,
+    DETERMINISTIC,
+    EXPONENT_BITS,
+    FP32,
+    Mode,
+    Rounding,
+    check_block_size,
+    check_rounding,
+)
+from axs6.hw.decoder import decode_steps
+from axs6.hw.decoder_lane import LOW_BITS
+from axs6.hw.encoder import deterministic_steps
+from axs6.hw.fp32_add import addition_steps, operands_layout
+from axs6.hw.layouts import (
+    encoded_layout,
+    float_layout,
+    fp32_layout,
+    values_layout,
+)
+from axs6.hw.pipeline import Chain, Past, Pipeline, Step, in_lanes, past
+
+
+def corrected_layout(block: int) -> data.StructLayout:
+    """Values with the errors of the last encoding added."""
+    return data.StructLayout({"corrected": values_layout(block, FP32)["values"].shape})
+
+
+def errors_layout(block: int) -> data.StructLayout:
+    """What an encoding leaves of each value."""
+    return data.StructLayout({"errors": values_layout(block, FP32)["values"].shape})
+
+
+class PairOperands(Step):
+    """Each value with its error, as operands of an addition."""
+
+    def __init__(self, block: int) -> None:
+        values, errors = values_layout(block, FP32), errors_layout(block)
+        i = data.StructLayout({**values.members, **errors.members})
+        super().__init__(i, data.ArrayLayout(operands_layout, block), levels=0)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect them."""
+        m = Module()
+        for value, error, o in zip(self.i.values, self.i.errors, self.o, strict=True):
+            m.d.comb += [o.a.eq(value), o.b.eq(error)]
+        return m
+
+
+class KeepCorrected(Step):
+    """Sums as the values to encode, and beside them."""
+
+    def __init__(self, block: int) -> None:
+        o = {**values_layout(block, FP32).members, **corrected_layout(block).members}
+        super().__init__(
+            data.ArrayLayout(fp32_layout, block),
+            data.StructLayout(o),
+            levels=0,
+            held=block * FP32.width,
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect them."""
+        m = Module()
+        sums = self.i.as_value()
+        m.d.comb += [self.o.values.eq(sums), self.o.corrected.eq(sums)]
+        return m
+
+
+class KeepBlock(Step):
+    """A block as what is to be decoded, and beside it."""
+
+    def __init__(self, block: int) -> None:
+        encoded, corrected = encoded_layout(block).members, corrected_layout(block).members
+        o = {**encoded["block"].members, **corrected, **encoded}
+        super().__init__(
+            data.StructLayout({**encoded, **corrected}), data.StructLayout(o), levels=0
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect them."""
+        m = Module()
+        m.d.comb += [self.o[name].eq(self.i.block[name]) for name in ("exponent", "codes")]
+        m.d.comb += [self.o[name].eq(self.i[name]) for name in self.i.shape().members]
+        return m
+
+
+difference_layout = data.StructLayout({**operands_layout.members, "finite": 1})
+"""Operands of a subtraction, and whether the first is finite."""
+
+
+class PairDecoded(Step):
+    """Each corrected value, and the negative of what its code is worth."""
+
+    def __init__(self, block: int) -> None:
+        values, corrected = values_layout(block, FP32), corrected_layout(block)
+        i = data.StructLayout({**values.members, **corrected.members})
+        lanes = data.ArrayLayout(difference_layout, block)
+        super().__init__(i, data.StructLayout({"lanes": lanes}), levels=3)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the changes of sign and the tests for infinities and NaN."""
+        m = Module()
+        for value, corrected, o in zip(self.i.values, self.i.corrected, self.o.lanes, strict=True):
+            field = data.View(float_layout(FP32), corrected).exponent
+            m.d.comb += [
+                o.a.eq(corrected),
+                o.b.eq(value ^ FP32.sign_bit),
+                o.finite.eq(~field.all()),
+            ]
+        return m
+
+
+class ClearLane(Step):
+    """The difference, +0 where the corrected value was not finite."""
+
+    def __init__(self) -> None:
+        i = data.StructLayout({**fp32_layout.members, "finite": 1})
+        super().__init__(i, fp32_layout, levels=1)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the gates."""
+        m = Module()
+        m.d.comb += self.o.value.eq(self.i.value & self.i.finite.replicate(FP32.width))
+        return m
+
+
+class OfLanes(Step):
+    """A core of arrays, as the one field `lanes` of structures."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        i, o = (data.StructLayout({"lanes": port.shape()}) for port in (step.i, step.o))
+        super().__init__(i, o, levels=step.levels, held=step.held)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the core."""
+        m = Module()
+        m.submodules.lanes = self._step
+        m.d.comb += [self._step.i.eq(self.i.lanes), self.o.lanes.eq(self._step.o)]
+        return m
+
+
+class Deliver(Step):
+    """A block and what its encoding leaves, in the order of the output."""
+
+    def __init__(self, block: int) -> None:
+        encoded = encoded_layout(block).members
+        lanes = data.StructLayout({"lanes": data.ArrayLayout(fp32_layout, block), **encoded})
+        o = data.StructLayout({**encoded, **errors_layout(block).members})
+        super().__init__(lanes, o, levels=0)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect them."""
+        m = Module()
+        m.d.comb += self.o.errors.eq(self.i.lanes.as_value())
+        m.d.comb += [self.o[name].eq(self.i[name]) for name in ("block", "invalid")]
+        return m
+
+
+def subtraction_steps() -> list[Step]:
+    """Steps of one lane from `difference_layout` to `fp32_layout`."""
+    finite = data.StructLayout({"finite": 1})
+    *steps, last = past(addition_steps(), finite)
+    return [*steps, Chain([last, ClearLane()])]
+
+
+def feedback_steps(block: int, rounding: Rounding) -> list[Step]:
+    """Steps from values and errors to a block and new errors."""
+    first, *middle, last = in_lanes(addition_steps, block)
+    add = [Chain([PairOperands(block), first]), *middle, Chain([last, KeepCorrected(block)])]
+
+    corrected, encoded = corrected_layout(block), encoded_layout(block)
+    encode = past(deterministic_steps(block, FP32, rounding, Mode.DENSE), corrected)
+
+    # Codes are in the lanes too, and the bits of the exponent in its tables.
+    in_tables = EXPONENT_BITS - LOW_BITS + 2
+    shared = (block * CODE_BITS + in_tables, block, block)
+    passing = data.StructLayout({**corrected.members, **encoded.members})
+    scale, *rest = (
+        Past(step, passing, count)
+        for step, count in zip(decode_steps(block, FP32, every_mode=False), shared, strict=True)
+    )
+    decode = [Chain([KeepBlock(block), scale]), *rest]
+
+    lanes = [PairDecoded(block), *map(OfLanes, in_lanes(subtraction_steps, block))]
+    *subtract, last = past(lanes, encoded)
+    return [*add, *encode, *decode, *subtract, Chain([last, Deliver(block)])]
+
+
+class FeedbackEncoder(Pipeline):
+    """Encodes FP32 values to which the errors of their last encoding are added, in each cycle.
+
+    c = fp32(value + error) is encoded into a dense block, and fp32(c - decoded c) is the new
+    error; both are rounded to nearest even, subnormals kept. Where c is not finite the new error
+    is +0, and the block is that of `Encoder`, `invalid` included.
+
+    Args:
+        block: values in a block: 8, 16 or 32.
+        rounding: "nearest" or "toward_zero".
+        stages: ranks of registers, from 0.
+
+    Latency is `stages` cycles, interval 1. Source: specification section 8, docs/format.md.
+    """
+
+    def __init__(self, block: int = 32, rounding: str = "nearest", stages: int = 0) -> None:
+        block = check_block_size(block)
+        super().__init__(feedback_steps(block, check_rounding(rounding, DETERMINISTIC)), stages)
