@@ -64,7 +64,7 @@ LONG = 8
 """Ranks from which `ready` may be slower than what lies between ranks."""
 
 REACH = 3
-"""Ranks that `ready` passes in a cycle in a long pipeline: what they say fits a LUT of four."""
+"""Ranks that `ready` passes in a cycle in a long pipeline."""
 
 
 def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) -> tuple[int, ...]:
@@ -94,15 +94,16 @@ def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) ->
 def _fewest_spares(bits: Sequence[int | None], start: int) -> tuple[int, ...] | None:
     """The ranks of fewest bits that are in reach of each other; or None.
 
-    `start` is what the first one must be in reach of. A rank without bits must not be taken.
+    `start` is what the first one must be in reach of. A rank without bits must not be taken. The
+    `ready` that comes to the last rank has logic of its own, which counts as a rank.
     """
     best: dict[int, tuple[int, tuple[int, ...]]] = {start: (0, ())}
-    for rank, held in enumerate([*bits, 0]):
+    for rank, held in enumerate([*bits, None, 0]):
         options = [best[before] for before in range(rank - REACH, rank) if before in best]
         if options and held is not None:
             total, ranks = min(options)
             best[rank] = (total + held, (*ranks, rank))
-    end = best.get(len(bits))
+    end = best.get(len(bits) + 1)
     return end[1][:-1] if end else None
 
 
