@@ -10,7 +10,7 @@ from axs6.hw.expected_axis import NO_WORDS, padding_bytes
 from axs6.sim.stimulus import STIMULI, Items, Parameters, Stimulus
 
 _PACKED = {"blocks": "packed"}
-_CORNERS = 500
+_CORNERS = 100
 """Corner cases that a bench of a bus has at most: those of the unit behind it has them all."""
 _RARE = 0.02
 """Share of beats with a fault."""

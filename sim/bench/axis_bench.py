@@ -147,7 +147,7 @@ async def valid_first(dut: Any) -> None:
     """Beats are taken only once `tvalid` is up: a unit may not wait for `tready`."""
     bench = await start(dut)
     bench.sink.set_pause_generator(iter(lambda: dut.m_axis_tvalid.value != 1, None))
-    await bench.run("valid_first", bench.random_items(64))
+    await bench.run("valid_first", bench.random_items(32))
 
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
@@ -166,4 +166,4 @@ async def reset_in_flight(dut: Any) -> None:
         await ClockCycles(dut.clk, 16)
         bench.sink.pause = False
         await bench.reset()
-        await bench.run("reset_in_flight", bench.random_items(64))
+        await bench.run("reset_in_flight", bench.random_items(32))
