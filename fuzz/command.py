@@ -1,4 +1,4 @@
-"""Arguments of the command line, of those commands that need no other program."""
+"""Arguments of the command line, of the commands that take files of tensors."""
 
 import io
 import os
@@ -15,12 +15,11 @@ from tensors import arrays
 import axs6.commands.decode_command
 import axs6.commands.encode_command
 import axs6.commands.info_command
-import axs6.commands.list_command
 import axs6.commands.output  # noqa: F401
 from axs6 import cli
 from axs6.files import encode_file
 
-COMMANDS = ("list", "encode", "decode", "info")
+COMMANDS = ("encode", "decode", "info")
 cli.COMMANDS = COMMANDS  # to build the others takes longer than to run these
 
 
@@ -80,10 +79,7 @@ FILES = files()
 def seeds() -> list[bytes]:
     """Every command with most of its options."""
     lines = (
-        "list",
-        "list --json -",
-        "list --json l.json",
-        "list --help",
+        "encode --help",
         "encode x.npy y.safetensors",
         "encode x.npy y.safetensors --block 16 --mode auto --rounding toward_zero --align 32",
         "encode x.npy y.safetensors --rounding stochastic --random-bits 8 --seed 7 --axis 0",

@@ -8,6 +8,7 @@ import faulthandler
 import mmap
 import os
 import resource
+import signal
 import struct
 import sys
 import time
@@ -23,8 +24,8 @@ try:
 except ModuleNotFoundError:
     atheris = None
 
-SECONDS = 5
-"""An input that takes longer is a hang."""
+SECONDS = 3
+"""An input that takes more of the processor's time is a hang."""
 
 MEMORY = 1 << 30
 """Bytes of address space that inputs may take beside what the program has."""
@@ -54,15 +55,13 @@ class Watched:
         self._note(len(data))
         self._state[STATE.size : STATE.size + len(data)] = data
         start = time.monotonic()
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             self._accepted += self._function(data)
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(1)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         self._inputs += 1
         self._slowest = max(self._slowest, time.monotonic() - start)
         self._note(len(data))
@@ -85,6 +84,7 @@ def main(name: str, inputs: int, seed: int, state: Path) -> None:
 
     target = TARGETS[name]
     watched = Watched(target.function, state)
+    faulthandler.register(signal.SIGPROF, chain=True)  # says where it was, and ends the process
     seeds = target.seeds()
     limit_memory()
     if not atheris:

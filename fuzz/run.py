@@ -67,6 +67,7 @@ def fuzzed(name: str, inputs: int, seed: int) -> tuple[int, bool]:
         done = subprocess.run(
             [sys.executable, program, name, str(inputs), str(seed), state],
             check=False,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment,
