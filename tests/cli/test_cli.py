@@ -59,7 +59,7 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["generate", "dot", "--stages", "99", "-o", "x"], "stages must be an integer from 0 to"),
         (["generate", "dot", "--format", "fp32", "-o", "x"], "dot has no parameter 'format'"),
         (["generate", "encoder", "--format", "fp8", "-o", "x"], "format must be one of fp32,"),
-        (["generate", "dot", "--blocks", "8", "-o", "x"], "No such option: --blocks"),
+        (["generate", "dot", "--blocksize", "8", "-o", "x"], "No such option: --blocksize"),
         (["generate", "dot", "--stages", "two", "-o", "x"], "Invalid value for '--stages'"),
         (["generate", "dot"], "Missing option '-o' / '--output'"),
         (["multiply"], "No such command 'multiply'"),
