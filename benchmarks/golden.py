@@ -26,6 +26,7 @@ def main() -> None:
         "decode": lambda: axs6.decode(blocks),
         "encode + decode": lambda: axs6.decode(axs6.encode(x)),
         "pack": lambda: axs6.pack(blocks),
+        "encode + pack": lambda: axs6.pack(axs6.encode(x)),
         "unpack": lambda: axs6.unpack(data, x.shape),
     }
     seconds: dict[str, list[float]] = {name: [] for name in functions}

@@ -45,8 +45,8 @@ def power_of_x(n: int) -> int:
 
 
 def lane_seeds(lanes: int, seed: int) -> list[int]:
-    """First states of lanes, floor((2^32 - 1) / lanes) steps apart."""
-    return [leap(seed, lane * (STATE // lanes)) for lane in range(lanes)]
+    """First states of lanes, floor(0x9e3779b9 / lanes) steps apart."""
+    return [leap(seed, lane * (0x9E3779B9 // lanes)) for lane in range(lanes)]
 
 
 class Drawn(NamedTuple):

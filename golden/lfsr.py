@@ -13,6 +13,13 @@ LFSR_TAPS: Final = (31, 21, 1, 0)
 
 PERIOD: Final = (1 << LFSR_BITS) - 1
 
+SPREAD: Final = 0x9E3779B9
+"""Steps over which the lanes are spread: the period over the golden ratio.
+
+Lanes a power of two of steps apart would be tied by the same sum of five bits as the steps of one
+register are, in the same draw.
+"""
+
 Map = NDArray[np.uint32]
 """A linear map of states over GF(2): what each bit of a state, from bit 0 up, becomes."""
 
@@ -30,14 +37,14 @@ def check_seed(seed: int) -> int:
 
 
 def lane_seeds(lanes: int, seed: int = RANDOM_SEED) -> NDArray[np.uint32]:
-    """First states of lanes, `seed` that of lane 0, spread evenly over the register's period.
+    """First states of lanes, `seed` that of lane 0, each SPREAD // lanes steps behind the last.
 
-    Two lanes first meet after PERIOD // lanes steps, of which a word takes as many as it has bits.
+    No lane comes to the start of another within as many steps; a word takes as many as it has bits.
 
     Raises:
         ValueError: `seed` is not from 1 to 2^32 - 1.
     """
-    apart = leap(PERIOD // lanes)
+    apart = leap(SPREAD // lanes)
     states = np.empty(lanes, np.uint32)
     state = np.array([check_seed(seed)], np.uint32)
     for lane in range(lanes):

@@ -1,4 +1,4 @@
-"""Accumulator: adds streams of FP32 terms in order, several vectors in turn."""
+"""Accumulator: adds FP32 terms in order, several vectors in turn."""
 
 from typing import Any
 
@@ -8,25 +8,24 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.hw.fp32_add import addition_steps
 from axs6.hw.layouts import error_layout, fp32_layout, last_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, in_lanes, past
+from axs6.hw.pipeline import NOTHING, Pipeline, past
 
 MOST_INTERLEAVED = len(addition_steps()) + 1
 
 
 class Accumulator(wiring.Component):
-    """Adds terms to FP32 accumulators that start each vector at +0.
+    """Adds terms to an FP32 accumulator that starts each vector at +0.
 
     Item n belongs to vector n modulo `interleave`: that many vectors take turns, each of any
-    length, and the next one in the same turn follows its `last`. An item is an FP32 term for each
-    lane. The adder has `interleave` ranks of registers, which hold the accumulators: a vector's
-    sum comes out of the adder in the cycle in which its next term arrives, so a term enters in
-    every cycle, and the terms of one vector are added in their order.
+    length, and the next one in the same turn follows its `last`. The adder has `interleave` ranks
+    of registers, which hold the accumulators: a vector's sum comes out of the adder in the cycle
+    in which its next term arrives, so a term enters in every cycle, and the terms of one vector
+    are added in their order.
 
-    `i` carries the terms and `last`; `o` gives the totals of each vector, `interleave` cycles
-    after its last terms. Interval 1.
+    `i` carries the terms and `last`; `o` gives the total of each vector, `interleave` cycles
+    after its last term. Interval 1.
 
     Args:
-        lanes: accumulators side by side.
         interleave: vectors that take turns, 1 to 14.
         errors: whether a term may have an `error`, which the total of its vector then has too.
 
@@ -36,7 +35,7 @@ class Accumulator(wiring.Component):
 
     interval = 1
 
-    def __init__(self, lanes: int, interleave: int, errors: bool = False) -> None:
+    def __init__(self, interleave: int, errors: bool = False) -> None:
         if (
             isinstance(interleave, bool)
             or not isinstance(interleave, int)
@@ -48,17 +47,16 @@ class Accumulator(wiring.Component):
         self._interleave = interleave
         self._errors = errors
         passing = error_layout if errors else NOTHING
-        adders = in_lanes(lambda: past(addition_steps(), passing), lanes, interleave)
+        adder = past(addition_steps(), passing)
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
-        self._adder = Pipeline(adders, interleave, carry=last_layout, registered=True)
+        self._adder = Pipeline(adder, interleave, carry=last_layout, registered=True)
         value = data.StructLayout({**fp32_layout.members, **passing.members})
-        values = data.ArrayLayout(value, lanes)
-        terms = data.StructLayout({"data": values, "carry": last_layout})
-        super().__init__({"i": In(stream.Signature(terms)), "o": Out(stream.Signature(values))})
+        term = data.StructLayout({"data": value, "carry": last_layout})
+        super().__init__({"i": In(stream.Signature(term)), "o": Out(stream.Signature(value))})
 
     @property
     def latency(self) -> int:
-        """Cycles from taking the last terms of a vector to offering its totals."""
+        """Cycles from taking the last term of a vector to offering its total."""
         return self._interleave
 
     @property
@@ -81,21 +79,14 @@ class Accumulator(wiring.Component):
             adder.o.ready.eq(Mux(done, self.o.ready, self.i.valid & ~first[0])),
             adder.i.payload.carry.eq(self.i.payload.carry),
         ]
-        lanes = zip(
-            adder.i.payload.data,
-            self.i.payload.data,
-            adder.o.payload.data,
-            self.o.payload,
-            strict=True,
-        )
-        for operands, term, total, result in lanes:
-            m.d.comb += [
-                operands.a.eq(Mux(first[0], 0, total.value)),
-                operands.b.eq(term.value),
-                result.eq(total),
-            ]
-            if self._errors:
-                m.d.comb += operands.error.eq(term.error | (total.error & ~first[0]))
+        operands, term, total = adder.i.payload.data, self.i.payload.data, adder.o.payload.data
+        m.d.comb += [
+            operands.a.eq(Mux(first[0], 0, total.value)),
+            operands.b.eq(term.value),
+            self.o.payload.eq(total),
+        ]
+        if self._errors:
+            m.d.comb += operands.error.eq(term.error | (total.error & ~first[0]))
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
         return m

@@ -1,5 +1,6 @@
 """Dot product of vectors of blocks, accumulated in FP32."""
 
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module
@@ -31,19 +32,18 @@ class Dot(ReductionUnit):
         self, block: int = 32, blocks: str = "dense", stages: int = 0, interleave: int = 1
     ) -> None:
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
-        reduction = Reduction(block, 1, stages, interleave, packed)
+        make = partial(Reduction, block, stages, interleave, packed)
         pairs = pair_layout(block, packed=packed).members
         items = data.StructLayout({**pairs, **last_layout.members})
-        super().__init__(reduction, items, reduction.o.payload.shape().elem_shape)
+        super().__init__(make, 1, items, make().o.payload.shape())
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the one lane."""
         m = Module()
-        self.handshake(m)
-        pair = self.reduction.i.payload.data[0]
+        items, results = self.add_reductions(m, platform)
         m.d.comb += [
-            pair.a.eq(self.i.payload.a),
-            pair.b.eq(self.i.payload.b),
-            self.o.payload.eq(self.reduction.o.payload[0]),
+            items[0].data.a.eq(self.i.payload.a),
+            items[0].data.b.eq(self.i.payload.b),
+            self.o.payload.eq(results[0]),
         ]
         return m

@@ -112,13 +112,14 @@ def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Outputs:
     }
 
 
-def _dense(exponents: NDArray[Any], codes: NDArray[Any]) -> Blocks:
+def dense_blocks(exponents: NDArray[Any], codes: NDArray[Any]) -> Blocks:
+    """Blocks of exponents (n,) and codes (n, B)."""
     modes = np.zeros_like(exponents, np.uint8)[:, None]
     return Blocks(exponents.astype(np.uint8)[:, None], modes, codes[:, None], codes.shape)
 
 
 def _blocks(items: Arrays, prefix: str = "") -> Blocks:
-    return _dense(items[f"{prefix}exponent"], items[f"{prefix}codes"].astype(np.uint8))
+    return dense_blocks(items[f"{prefix}exponent"], items[f"{prefix}codes"].astype(np.uint8))
 
 
 def _read(items: Arrays, prefix: str, block: int) -> tuple[Blocks, NDArray[np.bool_]]:
@@ -138,7 +139,7 @@ def _expanded(items: Arrays, prefix: str, block: int) -> tuple[Blocks, NDArray[n
     precise = blocks.modes[:, 0] == Mode.HIGH_PRECISION
     exponents = np.where(precise, 0, blocks.exponents[:, 0])
     codes = np.where(precise[:, None], np.uint8(0), blocks.codes[:, 0])
-    return _dense(exponents, codes), error | precise
+    return dense_blocks(exponents, codes), error | precise
 
 
 def expander_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:

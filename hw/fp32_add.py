@@ -125,7 +125,8 @@ class Distance(Step):
         """Build the subtraction.
 
         A subnormal operand has the exponent field of the least normal ones, which is one more
-        than the field says.
+        than the field says. A special smaller operand of an infinite one is infinite too, and one
+        of a NaN makes no difference.
         """
         m = Module()
         large, small, o = self.i.large, self.i.small, self.o
@@ -133,7 +134,7 @@ class Distance(Step):
         distance = add_with_carry(large.exponent, ~small.exponent, ~least)[:FIELD]
         special = large.exponent.all()
         subtract = large.sign ^ small.sign
-        small_infinite = small.exponent.all() & ~small.fraction.any()
+        invalid = small.exponent.all() & subtract
         m.d.comb += [
             o.large.eq(Cat(large.fraction, self.i.large_normal)),
             o.small.eq(Cat(small.fraction, self.i.small_normal)),
@@ -142,8 +143,8 @@ class Distance(Step):
             o.subtract.eq(subtract),
             o.sign.eq(large.sign),
             o.zero_sign.eq(large.sign & small.sign),
-            o.infinite.eq(special & ~large.fraction.any()),
-            o.nan.eq(special & (large.fraction.any() | (small_infinite & subtract))),
+            o.infinite.eq(special),
+            o.nan.eq(special & (large.fraction.any() | invalid)),
         ]
         return m
 

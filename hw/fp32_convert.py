@@ -63,6 +63,10 @@ placed_layout = data.StructLayout(
 )
 """The magnitude at the top of the significand, the exponent field less one, and its negation
 without the lowest bit, which is that of the field."""
+limited_layout = data.StructLayout(
+    {"sign": 1, "magnitude": SUM_BITS, "down": DOWN, "base": EXPONENT_SUM_BITS}
+)
+"""The magnitude at the top, by how many bits it comes down, and the exponent field less one."""
 
 
 def shifting_layout(down: int) -> data.StructLayout:
@@ -131,25 +135,40 @@ class Place(Step):
         return m
 
 
-class ShiftCoarse(Step):
-    """The significand brought down, where it is subnormal, by the high bits of its distance."""
+class Limit(Step):
+    """How far the magnitude comes down, which it does where it is subnormal."""
 
     def __init__(self) -> None:
-        super().__init__(placed_layout, shifting_layout(len(FINE)), levels=11)
+        super().__init__(placed_layout, limited_layout, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the limits of the distance and of the field, and the shift."""
+        """Build the limits of the distance and of the field."""
         m = Module()
         i, o = self.i, self.o
         subnormal = i.base < 0
-        down = limited(Cat(i.base[0], i.below), DOWN) & subnormal.replicate(DOWN)
-        wide = Cat(Const(0, WIDE - SUM_BITS), i.magnitude)
         m.d.comb += [
-            o.significand.eq(shift_right_sticky(m, wide, down, COARSE)),
-            o.down.eq(down),
+            o.down.eq(limited(Cat(i.base[0], i.below), DOWN) & subnormal.replicate(DOWN)),
             o.base.eq(Mux(subnormal | ~i.magnitude[-1], 0, i.base)),
         ]
-        pass_on(m, self, "sign")
+        pass_on(m, self, "sign", "magnitude")
+        return m
+
+
+class ShiftCoarse(Step):
+    """The significand brought down by the high bits of its distance."""
+
+    def __init__(self) -> None:
+        super().__init__(limited_layout, shifting_layout(len(FINE)), levels=7)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift."""
+        m = Module()
+        wide = Cat(Const(0, WIDE - SUM_BITS), self.i.magnitude)
+        m.d.comb += [
+            self.o.significand.eq(shift_right_sticky(m, wide, self.i.down, COARSE)),
+            self.o.down.eq(self.i.down),
+        ]
+        pass_on(m, self, "sign", "base")
         return m
 
 
@@ -199,4 +218,4 @@ class RoundSum(Step):
 
 def conversion_steps() -> list[Step]:
     """The steps from `sum_layout` to `fp32_layout`."""
-    return [Magnitude(), Count(), Place(), ShiftCoarse(), ShiftFine(), RoundSum()]
+    return [Magnitude(), Count(), Place(), Limit(), ShiftCoarse(), ShiftFine(), RoundSum()]

@@ -71,7 +71,8 @@ class Multiply(Step):
         self._known = FRACTION - fraction
         self._to = to
         whole = SIGNIFICAND + (fraction and fraction + 1)
-        super().__init__(quotient_layout(whole), quotient_layout(WIDTH - to), levels=33)
+        levels = 11 + 11 * len(shifts)
+        super().__init__(quotient_layout(whole), quotient_layout(WIDTH - to), levels=levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adders."""

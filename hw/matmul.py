@@ -1,5 +1,6 @@
 """Matrix product tile: R x C dot products side by side, each of a row and a column."""
 
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module, unsigned
@@ -46,30 +47,30 @@ class Matmul(ReductionUnit):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
         self._rows, self._columns = rows, columns
-        reduction = Reduction(block, rows * columns, stages, interleave)
+        make = partial(Reduction, block, stages, interleave)
         items = data.StructLayout(
             {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
             | dict(last_layout.members)
         )
         row = data.ArrayLayout(unsigned(FP32.width), columns)
         values = data.StructLayout({"values": data.ArrayLayout(row, rows)})
-        super().__init__(reduction, items, values)
+        super().__init__(make, rows * columns, items, values)
 
     def elaborate(self, platform: Any) -> Module:
         """Give each lane its row and its column."""
         m = Module()
-        self.handshake(m)
+        items, results = self.add_reductions(m, platform)
         a, b = self.i.payload.a, self.i.payload.b
         for r in range(self._rows):
             for c in range(self._columns):
                 lane = r * self._columns + c
-                pair = self.reduction.i.payload.data[lane]
+                pair = items[lane].data
                 m.d.comb += [
                     pair.a.exponent.eq(a.exponents[r]),
                     pair.a.codes.eq(a.codes[r]),
                     pair.b.exponent.eq(b.exponents[c]),
                     pair.b.codes.eq(b.codes[c]),
-                    self.o.payload.values[r][c].eq(self.reduction.o.payload[lane].value),
+                    self.o.payload.values[r][c].eq(results[lane].value),
                 ]
         return m
 

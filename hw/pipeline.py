@@ -1,14 +1,14 @@
 """Combinational steps, and the stream unit that puts registers between them."""
 
-from collections.abc import Callable, Sequence
-from itertools import count, pairwise
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, check_stages, place_registers, with_spares
+from axs6.hw.placement import Ranks, check_stages, place_registers, spare_ranks
 from axs6.hw.rtlil import add_lanes, snake_case
 
 
@@ -120,35 +120,27 @@ class Lanes(Step):
         return m
 
 
-def in_lanes(
-    make: Callable[[], Sequence[Step]], lanes: int, stages: int | None = None
-) -> list[Step]:
+def in_lanes(make: Callable[[], Sequence[Step]], lanes: int) -> list[Step]:
     """Steps for a `Pipeline` whose items are arrays of `lanes` elements.
 
     Args:
         make: gives the steps of one lane, new ones in each call.
         lanes: number of elements.
-        stages: ranks of registers that the pipeline will have, if it has no other steps: what lies
-            between two ranks becomes one core in each lane.
     """
     copies = [make()]
-    ends = list(range(1, len(copies[0]) + 1))
-    if stages is not None:
-        places = place(copies[0], stages).places
-        ends = [index + 1 for index in places if index >= 0] or ends[-1:]
 
-    def part(start: int, end: int) -> Callable[[], Chain]:
+    def step(index: int) -> Callable[[], Step]:
         numbers = count()
 
-        def copy() -> Chain:
+        def copy() -> Step:
             number = next(numbers)
             if number == len(copies):
                 copies.append(make())
-            return Chain(copies[number][start:end])
+            return copies[number][index]
 
         return copy
 
-    return [Lanes(part(start, end), lanes) for start, end in pairwise([0, *ends])]
+    return [Lanes(step(index), lanes) for index in range(len(copies[0]))]
 
 
 def place(steps: Sequence[Step], stages: int) -> Ranks:
@@ -204,8 +196,12 @@ class Pipeline(wiring.Component):
     ) -> None:
         self._steps = tuple(steps)
         self._ranks = place(steps, stages)
-        self._spares = with_spares(stages, registered)
+        self._registered = registered
         self._carry = carry
+        carried = 0 if carry is None else carry.size
+        widths = rank_widths(steps)
+        self._bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
+        self._spares = spare_ranks(self._ranks.depths, self._bits, registered)
         super().__init__(
             {
                 "i": In(stream.Signature(self._payload(self._steps[0].i.shape()))),
@@ -217,6 +213,10 @@ class Pipeline(wiring.Component):
         if self._carry is None:
             return layout
         return data.StructLayout({"data": layout, "carry": self._carry})
+
+    def carrying(self, carry: data.StructLayout) -> "Pipeline":
+        """The same steps and ranks, with data that travels with each item past the steps."""
+        return Pipeline(self._steps, self.latency, carry, registered=self._registered)
 
     @property
     def most_stages(self) -> int:
@@ -236,10 +236,7 @@ class Pipeline(wiring.Component):
     @property
     def flip_flops(self) -> int:
         """Registers in all ranks, one of each rank and of each spare says whether it is in use."""
-        carried = 0 if self._carry is None else self._carry.size
-        widths = rank_widths(self._steps)
-        bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
-        return sum(bits) + sum(bits[rank] for rank in self._spares)
+        return sum(self._bits) + sum(self._bits[rank] for rank in self._spares)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the steps and the ranks between them."""
@@ -272,6 +269,39 @@ class Pipeline(wiring.Component):
         return passed
 
 
+class Wrapper(wiring.Component):
+    """A component with other ports around a unit, and the unit's timing.
+
+    Args:
+        inner: the unit, kept under that name.
+        ports: of the component.
+    """
+
+    def __init__(self, inner: Any, ports: Mapping[str, wiring.Member]) -> None:
+        self.inner = inner
+        super().__init__(ports)
+
+    @property
+    def most_stages(self) -> int:
+        """The largest number of stages that the unit can have."""
+        return int(self.inner.most_stages)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking what completes a result to offering it, when nothing waits."""
+        return int(self.inner.latency)
+
+    @property
+    def interval(self) -> int:
+        """Cycles between items, when nothing waits."""
+        return int(self.inner.interval)
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the unit."""
+        return int(self.inner.flip_flops)
+
+
 def _add_rank(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
@@ -296,11 +326,6 @@ def _add_rank_with_spare(
     with m.If(valid & ready):
         m.d.sync += spare.eq(item)
     with m.If(moves | ~held):
-        m.d.sync += [
-            held.eq(valid | waiting),
-            waiting.eq(0),
-            taken.eq(Mux(waiting, spare, item)),
-        ]
-    with m.Else():
-        m.d.sync += waiting.eq(valid | waiting)
+        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
+    m.d.sync += waiting.eq((valid | waiting) & held & ~moves)
     return held, taken

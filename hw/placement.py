@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 
 
 @dataclass(frozen=True)
@@ -11,12 +11,18 @@ class Ranks:
     """Ranks of registers among steps.
 
     `places` are the indices of the steps after which a rank stands, -1 for one in front of the
-    first; `depth` is that of the deepest stretch between ranks, and `bits` what all ranks hold.
+    first; `depths` are those of the stretches that end at them, or of all steps where there are no
+    ranks; and `bits` is what all ranks hold.
     """
 
     places: tuple[int, ...]
-    depth: int
+    depths: tuple[int, ...]
     bits: int
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest stretch."""
+        return max(self.depths)
 
 
 def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -> Ranks:
@@ -37,7 +43,7 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     check_stages(stages, len(levels) + 1)
     sums = list(accumulate(levels, initial=0))
     if not stages:
-        return Ranks((), sums[-1], 0)
+        return Ranks((), (sums[-1],), 0)
     between = min(stages, len(levels)) - 1
     ahead = stages - 1 - between
     depths = sorted({b - a for a, b in combinations(sums, 2)})
@@ -49,25 +55,56 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     assert found is not None, "one stretch over all steps is always allowed"
     bits, inner = found
     places = (*[-1] * ahead, *inner, len(levels) - 1)
-    return Ranks(places, depth, bits + widths[-1] + ahead * widths[0])
+    borders = [sums[place + 1] for place in places]
+    stretches = tuple(b - a for a, b in pairwise([0, *borders]))
+    return Ranks(places, stretches, bits + widths[-1] + ahead * widths[0])
 
 
 LONG = 8
 """Ranks from which `ready` may be slower than what lies between ranks."""
 
-REACH = 2
+REACH = 3
 """Ranks that `ready` passes in a cycle in a long pipeline."""
 
 
-def with_spares(ranks: int, registered: bool) -> range:
-    """Which of so many ranks have a spare register: every second one of a long pipeline.
+def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) -> tuple[int, ...]:
+    """Which ranks have a spare register: few of a long pipeline, so that `ready` stays in reach.
 
-    They are counted from the end, where ranks tend to hold fewer bits, or with `registered` from
-    the first, whose `ready` then is that of the pipeline.
+    What a rank with a spare takes passes a multiplexer. So they are those with the shallowest
+    stretches in front, and where that leaves a choice, those that hold the fewest bits.
+
+    Args:
+        depths: of the stretch in front of each rank.
+        bits: that each rank holds.
+        registered: whether the first rank has one, whose `ready` is that of the pipeline.
     """
-    if ranks < LONG:
-        return range(0)
-    return range(0, ranks, REACH) if registered else range(ranks - 1, 0, -REACH)
+    if len(bits) < LONG:
+        return ()
+    start = -REACH if registered else -1
+    options = (
+        _fewest_spares(
+            [held if depth <= limit else None for depth, held in zip(depths, bits, strict=True)],
+            start,
+        )
+        for limit in sorted(depths)
+    )
+    return next(option for option in options if option is not None)
+
+
+def _fewest_spares(bits: Sequence[int | None], start: int) -> tuple[int, ...] | None:
+    """The ranks of fewest bits that are in reach of each other; or None.
+
+    `start` is what the first one must be in reach of. A rank without bits must not be taken. The
+    `ready` that comes to the last rank has logic of its own, which counts as a rank.
+    """
+    best: dict[int, tuple[int, tuple[int, ...]]] = {start: (0, ())}
+    for rank, held in enumerate([*bits, None, 0]):
+        options = [best[before] for before in range(rank - REACH, rank) if before in best]
+        if options and held is not None:
+            total, ranks = min(options)
+            best[rank] = (total + held, (*ranks, rank))
+    end = best.get(len(bits) + 1)
+    return end[1][:-1] if end else None
 
 
 def _fewest_bits(

@@ -1,8 +1,9 @@
-"""Reduction: dot products of vectors of blocks, many side by side, accumulated in FP32."""
+"""Reduction: dot products of vectors of blocks, accumulated in FP32, many side by side."""
 
+from collections.abc import Callable
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -12,12 +13,13 @@ from axs6.hw.block_dot import block_dot_steps
 from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
-from axs6.hw.layouts import error_layout, fp32_layout, last_layout, pair_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, Step, in_lanes, past, split_stages
+from axs6.hw.layouts import error_layout, last_layout
+from axs6.hw.pipeline import NOTHING, Pipeline, Wrapper, past, split_stages
+from axs6.hw.rtlil import add_lanes
 
 
 class Reduction(wiring.Component):
-    """Dot products of vectors of blocks in `lanes` lanes, all of them at the same block.
+    """Dot products of vectors of blocks.
 
     Each block sum becomes FP32 as P * 2^(Ea + Eb - 264) and is added, in order, to an FP32
     accumulator that starts at +0; the total is divided by 961/1024. Every step rounds once to
@@ -25,45 +27,35 @@ class Reduction(wiring.Component):
 
     Args:
         block: values in a block: 8, 16 or 32.
-        lanes: dot products side by side.
         stages: ranks of registers beside the accumulator, from 0.
-        interleave: vectors that take turns in each lane, 1 to 14; see `Accumulator`.
+        interleave: vectors that take turns, 1 to 14; see `Accumulator`.
         packed: whether blocks come as their bytes, of any mode; those that `Expander` refuses
             count as 0, and each result has an `error`, whether there was one among its blocks.
 
-    Latency is `stages` + `interleave` cycles from the last pairs to the results, interval 1.
+    Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
     """
 
-    def __init__(
-        self, block: int, lanes: int, stages: int, interleave: int, packed: bool = False
-    ) -> None:
+    def __init__(self, block: int, stages: int, interleave: int, packed: bool = False) -> None:
         block = check_block_size(block)
         passing = error_layout if packed else NOTHING
 
-        def front() -> list[Step]:
-            expand = expand_pair_steps(block) if packed else []
-            return [*expand, *past([*block_dot_steps(block), *conversion_steps()], passing)]
-
-        def back() -> list[Step]:
-            return past(division_steps(), passing)
-
-        steps, last_steps = front(), back()
-        self.most_stages = len(steps) + len(last_steps) + 2
-        before, after = split_stages(steps, last_steps, stages)
-        self._term = Pipeline(in_lanes(front, lanes, before), before, carry=last_layout)
-        self._accumulator = Accumulator(lanes, interleave, errors=packed)
-        self._divide = Pipeline(in_lanes(back, lanes, after), after)
+        expand = expand_pair_steps(block) if packed else []
+        front = [*expand, *past([*block_dot_steps(block), *conversion_steps()], passing)]
+        back = past(division_steps(), passing)
+        self.most_stages = len(front) + len(back) + 2
+        before, after = split_stages(front, back, stages)
+        self._term = Pipeline(front, before, carry=last_layout)
+        self._accumulator = Accumulator(interleave, errors=packed)
+        self._divide = Pipeline(back, after)
         self._parts = (self._term, self._accumulator, self._divide)
-        pairs = data.ArrayLayout(pair_layout(block, packed=packed), lanes)
-        items = data.StructLayout({"data": pairs, "carry": last_layout})
-        value = data.StructLayout({**fp32_layout.members, **passing.members})
-        values = data.ArrayLayout(value, lanes)
-        super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(values))})
+        super().__init__(
+            {"i": In(self._term.i.signature.flip()), "o": Out(self._divide.o.signature)}
+        )
 
     @property
     def latency(self) -> int:
-        """Cycles from taking the last pairs of a vector to offering its results."""
+        """Cycles from taking the last pair of a vector to offering its result."""
         return sum(part.latency for part in self._parts)
 
     @property
@@ -89,46 +81,54 @@ class Reduction(wiring.Component):
         return m
 
 
-class ReductionUnit(wiring.Component):
-    """A stream unit around a `Reduction`, kept as `reduction`.
+class ReductionUnit(Wrapper):
+    """A stream unit around dot products side by side, all of them at the same block.
+
+    Each lane is a `Reduction` with a handshake of its own. They see the same, so they are always
+    in the same state, and nothing has to reach the registers of all lanes within a cycle.
 
     Args:
-        reduction: the datapath.
-        i: layout of the input payload.
+        make: gives a lane, a new one in each call.
+        lanes: number of them.
+        i: layout of the input payload, with `last`.
         o: layout of the output payload.
     """
 
-    def __init__(self, reduction: Reduction, i: data.StructLayout, o: data.StructLayout) -> None:
-        self.reduction = reduction
-        super().__init__({"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))})
-
-    @property
-    def most_stages(self) -> int:
-        """The largest number of stages that the unit can have."""
-        return self.reduction.most_stages
-
-    @property
-    def latency(self) -> int:
-        """Cycles from taking the last item of a vector to offering its result."""
-        return self.reduction.latency
+    def __init__(
+        self,
+        make: Callable[[], Reduction],
+        lanes: int,
+        i: data.StructLayout,
+        o: data.StructLayout,
+    ) -> None:
+        self._make = make
+        self._lanes = lanes
+        ports = {"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))}
+        super().__init__(make(), ports)
 
     @property
     def flip_flops(self) -> int:
-        """Registers of the unit."""
-        return self.reduction.flip_flops
+        """Registers of all lanes."""
+        return self._lanes * super().flip_flops
 
-    @property
-    def interval(self) -> int:
-        """Cycles between items, when nothing waits."""
-        return self.reduction.interval
-
-    def handshake(self, m: Module) -> None:
-        """Add the reduction and connect `valid` and `ready` on both sides."""
-        m.submodules.reduction = inner = self.reduction
-        m.d.comb += [
-            inner.i.valid.eq(self.i.valid),
-            self.i.ready.eq(inner.i.ready),
-            self.o.valid.eq(inner.o.valid),
-            inner.o.ready.eq(self.o.ready),
-            inner.i.payload.carry.last.eq(self.i.payload.last),
-        ]
+    def add_reductions(self, m: Module, platform: Any) -> tuple[data.View, data.View]:
+        """Add the lanes and connect `valid`, `ready` and `last`; return their pairs and results."""
+        one = self.inner
+        items = Signal(data.ArrayLayout(one.i.payload.shape(), self._lanes))
+        results = Signal(data.ArrayLayout(one.o.payload.shape(), self._lanes))
+        ready, valid = Signal(self._lanes), Signal(self._lanes)
+        lanes = (
+            {
+                "i__payload": items[lane],
+                "i__valid": self.i.valid,
+                "i__ready": ready[lane],
+                "o__payload": results[lane],
+                "o__valid": valid[lane],
+                "o__ready": self.o.ready,
+            }
+            for lane in range(self._lanes)
+        )
+        add_lanes(m, platform, [self._make], lanes, clocked=True)
+        m.d.comb += [self.i.ready.eq(ready[0]), self.o.valid.eq(valid[0])]
+        m.d.comb += [item.carry.last.eq(self.i.payload.last) for item in items]
+        return items, results

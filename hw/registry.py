@@ -20,8 +20,9 @@ from axs6.golden.spec import (
     RANDOM_SEED,
     Rounding,
 )
-from axs6.hw import expected
+from axs6.hw import expected, expected_axis
 from axs6.hw.accumulator import MOST_INTERLEAVED
+from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
 from axs6.hw.block_dot import BlockDot
 from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
@@ -223,6 +224,44 @@ UNITS: Mapping[str, Unit] = {
         ),
     )
 }
+"""The units with streams `i` and `o`, by name."""
+
+_BEATS = {"align": (1, 32)}
+
+BUS_UNITS: Mapping[str, Unit] = {
+    unit.name: unit
+    for unit in (
+        Unit(
+            "axis_encoder",
+            "the encoder on AXI4-Stream, blocks as packed bytes",
+            AxisEncoder,
+            {**UNITS["encoder"].choices, "rounding": tuple(map(str, DETERMINISTIC))},
+            expected_axis.axis_encoder_items,
+            _BEATS,
+            "value",
+        ),
+        Unit(
+            "axis_decoder",
+            "the decoder on AXI4-Stream, blocks as packed bytes",
+            AxisDecoder,
+            {**_BLOCK, "format": tuple(OUTPUT_FORMATS)},
+            expected_axis.axis_decoder_items,
+            _BEATS,
+            "value",
+        ),
+        Unit(
+            "axis_dot",
+            "the dot product on AXI4-Stream, blocks as packed bytes, packets as vectors",
+            AxisDot,
+            _BLOCK,
+            expected_axis.axis_dot_items,
+            {**_DOT_SAMPLES, **_BEATS},
+        ),
+    )
+}
+"""The units on AXI4-Stream, by name: the others behind a bus."""
+
+ALL_UNITS: Mapping[str, Unit] = {**UNITS, **BUS_UNITS}
 """Every unit, by name."""
 
 
@@ -232,6 +271,17 @@ def find(name: str) -> Unit:
     Raises:
         ValueError: there is none; the message lists the known ones.
     """
-    if name not in UNITS:
-        raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {name!r}")
-    return UNITS[name]
+    if name not in ALL_UNITS:
+        raise ValueError(f"unit must be one of {', '.join(ALL_UNITS)}, not {name!r}")
+    return ALL_UNITS[name]
+
+
+def find_with_streams(name: str) -> Unit:
+    """The unit called `name`, which must have streams `i` and `o`.
+
+    Raises:
+        ValueError: there is none, or it is on a bus; the message lists those that may be named.
+    """
+    if name in BUS_UNITS:
+        raise ValueError(f"{name} is on AXI4-Stream; unit must be one of {', '.join(UNITS)} here")
+    return find(name)

@@ -9,9 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from amaranth.back import rtlil as backend
-from amaranth.hdl import ClockDomain, Fragment, Instance, Module, Value, ValueLike
+from amaranth.hdl import (
+    ClockDomain,
+    ClockSignal,
+    Fragment,
+    Instance,
+    Module,
+    ResetSignal,
+    Value,
+    ValueLike,
+)
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import Flow, In
+
+from axs6.hw.axi_stream import AxiStream
 
 
 class Modules:
@@ -30,10 +41,10 @@ class Modules:
         """RTLIL of the modules so far."""
         return "".join(self._texts.values())
 
-    def add(self, core: wiring.Component) -> str:
-        """Return the name of the module of a combinational core, a new one if none is equal."""
+    def add(self, core: wiring.Component, *, clocked: bool = False) -> str:
+        """Return the name of the module of a core, a new one if none is equal."""
         name = first = f"{self._prefix}.{snake_case(type(core).__name__)}"
-        text = _not_on_top(convert_top(core, name, self))
+        text = _not_on_top(convert_top(core, name, self, clocked=clocked))
         number = 1
         while self._texts.setdefault(name, text) != text:
             number += 1
@@ -59,8 +70,7 @@ def convert_top(
     """
     fragment = Fragment.get(component, modules)
     ports: dict[str, tuple[Value, None]] = {
-        "__".join(map(str, path)): (Value.cast(value), None)
-        for path, _, value in component.signature.flatten(component)
+        name: (value, None) for name, (_, value) in _ports(component).items()
     }
     if clocked:
         domain = ClockDomain("sync")
@@ -68,6 +78,14 @@ def convert_top(
         ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
     text, _ = backend.convert_fragment(fragment, ports, name, emit_src=False)
     return str(text)
+
+
+def port_name(component: wiring.Component, path: Iterable[str | int]) -> str:
+    """A port's name in Verilog: `i__valid`, but `s_axis_tvalid` as AXI4-Stream's users expect."""
+    bus, *rest = map(str, path)
+    member = component.signature.members[bus]
+    on_bus = member.is_signature and isinstance(member.signature, AxiStream)
+    return ("_" if on_bus else "__").join([bus, *rest])
 
 
 def _not_on_top(text: str) -> str:
@@ -79,49 +97,61 @@ def add_lanes(
     platform: Any,
     makes: Sequence[Callable[[], wiring.Component]],
     lanes: Iterable[Mapping[str, ValueLike]],
+    *,
+    clocked: bool = False,
 ) -> None:
-    """Add combinational cores, few of them different, as submodules `lane0`, `lane1` and so on.
+    """Add components, few of them different, as submodules `lane0`, `lane1` and so on.
 
     Args:
         m: the module that they belong to.
         platform: the one of its elaboration; equal lanes share a module if it is `Modules`.
-        makes: each gives a core, a new one in each call; lanes take turns among them.
-        lanes: for each core what its ports are connected to.
+        makes: each gives a component, a new one in each call; lanes take turns among them.
+        lanes: for each component what its ports are connected to, by their names in Verilog.
+        clocked: whether they have registers.
     """
     cores = [make() for make in makes]
-    shared = [platform.add(core) if isinstance(platform, Modules) else None for core in cores]
+    modules = platform if isinstance(platform, Modules) else None
+    shared = [modules.add(core, clocked=clocked) if modules else None for core in cores]
+    clock: dict[str, Value] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()} if clocked else {}
     for index, connections in enumerate(lanes):
         kind = index % len(makes)
         core, module = cores[kind], shared[kind]
         if module:
-            submodule: Any = Instance(module, **_instance_ports(core, connections))
+            submodule: Any = Instance(module, **clock, **_instance_ports(core, connections))
         else:
             submodule = core if index == kind else makes[kind]()
             m.d.comb += [
-                getattr(submodule, port).eq(value)
-                if member.flow == In
-                else Value.cast(value).eq(Value.cast(getattr(submodule, port)))
-                for port, member, value in _connected(core, connections)
+                port.eq(value) if flow == In else Value.cast(value).eq(port)
+                for _, flow, port, value in _connected(submodule, connections)
             ]
         m.submodules[f"lane{index}"] = submodule
 
 
+def _ports(component: wiring.Component) -> dict[str, tuple[Flow, Value]]:
+    """Direction and value of each port, by its name in Verilog."""
+    return {
+        port_name(component, path): (member.flow, Value.cast(value))
+        for path, member, value in component.signature.flatten(component)
+    }
+
+
 def _connected(
     core: wiring.Component, connections: Mapping[str, ValueLike]
-) -> Iterable[tuple[str, Any, ValueLike]]:
-    assert connections.keys() == core.signature.members.keys(), "every port is connected"
-    for port, member in core.signature.members.items():
-        value = connections[port]
-        assert len(Value.cast(value)) == len(Value.cast(getattr(core, port))), f"width of {port}"
-        yield port, member, value
+) -> Iterable[tuple[str, Flow, Value, ValueLike]]:
+    ports = _ports(core)
+    assert connections.keys() == ports.keys(), "every port is connected"
+    for name, (flow, port) in ports.items():
+        value = connections[name]
+        assert len(Value.cast(value)) == len(port), f"width of {name}"
+        yield name, flow, port, value
 
 
 def _instance_ports(
     core: wiring.Component, connections: Mapping[str, ValueLike]
 ) -> dict[str, Value]:
     return {
-        f"{'i' if member.flow == In else 'o'}_{port}": Value.cast(value)
-        for port, member, value in _connected(core, connections)
+        f"{'i' if flow == In else 'o'}_{name}": Value.cast(value)
+        for name, flow, _, value in _connected(core, connections)
     }
 
 

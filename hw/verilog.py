@@ -7,14 +7,21 @@ from typing import Any
 from amaranth._toolchain import ToolNotFound
 from amaranth.back import verilog
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from axs6.hw import rtlil
+from axs6.hw.axi_stream import AxiStream
 from axs6.hw.layouts import Field, fields
 from axs6.hw.registry import find
 
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
 LINT = "".join(f"/* verilator lint_off {rule} */\n" for rule in _RULES)
 """Rules that Yosys's Verilog breaks on purpose: it relies on Verilog's extension of operands."""
+
+ROLES = ("valid", "ready", "payload", "last", "user")
+"""What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
+
+_ON_BUS = ("tvalid", "tready", "tdata", "tlast", "tuser")
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,17 @@ class Generated:
     module: str
     verilog: str
     manifest: dict[str, Any]
+
+    @property
+    def ports(self) -> list[str]:
+        """Names of all ports."""
+        of_streams = [
+            described[role]
+            for described in self.manifest["streams"]
+            for role in ROLES
+            if role in described
+        ]
+        return [self.manifest["clock"], self.manifest["reset"], *of_streams]
 
     @property
     def inputs(self) -> list[Field]:
@@ -50,7 +68,7 @@ def generate(unit: str, **parameters: Any) -> Generated:
         parameters: those of the unit; the others keep their defaults.
 
     Returns:
-        The module `axs6_UNIT`, with ports `clk`, `rst` (synchronous, active high) and two streams
+        The module `axs6_UNIT`, with ports `clk`, `rst` (synchronous, active high) and streams,
         whose payloads the manifest describes field by field.
 
     Raises:
@@ -71,7 +89,7 @@ def generate(unit: str, **parameters: Any) -> Generated:
         "interval": component.interval,
         "clock": "clk",
         "reset": "rst",
-        "streams": [describe_stream(component, name) for name in ("i", "o")],
+        "streams": describe_streams(component),
     }
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
 
@@ -91,15 +109,24 @@ def convert(component: wiring.Component, module: str) -> str:
         raise RuntimeError(f"Amaranth could not write the Verilog of {module}: {error}") from error
 
 
-def describe_stream(component: wiring.Component, name: str) -> dict[str, Any]:
-    """Ports and payload fields of a component's stream `i` or `o`."""
-    layout = getattr(component, name).payload.shape()
+def describe_streams(component: wiring.Component) -> list[dict[str, Any]]:
+    """Ports and payload fields of a component's streams, which may be on AXI4-Stream."""
+    return [
+        _describe_stream(component, name, member)
+        for name, member in component.signature.members.items()
+    ]
+
+
+def _describe_stream(
+    component: wiring.Component, name: str, member: wiring.Member
+) -> dict[str, Any]:
+    on_bus = isinstance(member.signature, AxiStream)
+    signals = dict(zip(ROLES, _ON_BUS if on_bus else ROLES[:3], strict=False))
+    layout = getattr(getattr(component, name), signals["payload"]).shape()
     return {
         "name": name,
-        "direction": "input" if name == "i" else "output",
-        "valid": f"{name}__valid",
-        "ready": f"{name}__ready",
-        "payload": f"{name}__payload",
+        "direction": "input" if member.flow == In else "output",
+        **{role: rtlil.port_name(component, (name, signals[role])) for role in signals},
         "width": layout.size,
         "fields": [asdict(field) for field in fields(layout)],
     }

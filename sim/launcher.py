@@ -37,6 +37,7 @@ def build(generated: Generated, simulator: str, waves: bool = False) -> Path:
             simulator=simulator,
             source=str(source),
             module=generated.module,
+            ports=generated.ports,
             folder=str(folder),
             waves=waves,
         )

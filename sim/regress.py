@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axs6.hw.registry import find
+from axs6.hw.registry import BUS_UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
 from axs6.sim.bench.configuration import VARIABLE, Configuration
@@ -16,7 +16,7 @@ from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error
 from axs6.sim.tools import check_simulator
 
-TEST_MODULE = "axs6.sim.bench.unit_bench"
+UNIT_BENCH, BUS_BENCH = "axs6.sim.bench.unit_bench", "axs6.sim.bench.axis_bench"
 STAGES = (0, 1, 3, None)
 """Numbers of stages that the configurations of a unit use in turn; None is as many as it can."""
 
@@ -111,7 +111,7 @@ def regress(
     items: int = 10_000,
     waves: Path | None = None,
     generated: Generated | None = None,
-    test_module: str = TEST_MODULE,
+    test_module: str | None = None,
     seconds: float = 3600,
 ) -> Regression:
     """Run a unit's bench: corner cases, random items at full rate and with stalls, and a reset.
@@ -146,7 +146,7 @@ def regress(
         results = run(
             made,
             simulator,
-            test_module,
+            test_module or (BUS_BENCH if unit in BUS_UNITS else UNIT_BENCH),
             Path(folder),
             {VARIABLE: str(configuration.save())},
             seed=seed,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.hw.registry import find_with_streams
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.bench.configuration import CYCLES, INPUTS, OUTPUTS, VARIABLE, Configuration
@@ -46,7 +47,7 @@ def simulate(
     """Put arrays through a unit, one item a cycle.
 
     Args:
-        unit: name in the registry.
+        unit: name in the registry, of one that is not on a bus.
         inputs: an integer array for each field of the input payload, named as in the manifest
             ("values", or "a.exponent"), its first axis the items; floating-point values as bit
             patterns.
@@ -61,6 +62,7 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+    find_with_streams(unit)
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
     if engine == "batch":
         batch = BatchModel(unit, **parameters).run(arrays)

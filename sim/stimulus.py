@@ -288,7 +288,7 @@ def _dot_corners(parameters: Parameters) -> Items:
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
     vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
     items = vector_items(vectors)
-    if parameters["blocks"] == "packed":
+    if parameters.get("blocks") == "packed":
         items = packed_vectors(items, block)
     return in_turns(items, parameters["interleave"])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.layouts import fields
-from axs6.hw.registry import find
+from axs6.hw.registry import find_with_streams
 from axs6.hw.verilog import convert, generate
 from axs6.sim.batch.activity import Activity, ActivityModel
 from axs6.sim.words import completing
@@ -82,8 +82,13 @@ def energy(
             a package that it needs is missing.
         ToolError: g++ is missing or fails.
     """
-    entry = find(unit)
+    entry = find_with_streams(unit)
     settings = entry.parameters(parameters or {})
+    if entry.remembers:
+        raise SynthesisError(
+            f"energy is measured over streams that start anew, but every item of {unit} depends "
+            "on those before"
+        )
     made = generate(unit, **settings)
     library = _library(target, liberty)
     work = _work(stimulus, settings["block"])

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.decode import decode
 from axs6.golden.encode import encode
-from axs6.golden.spec import CODE_BITS
+from axs6.golden.spec import CODE_BITS, FP32
 from axs6.hw.expected import packed_items
 from axs6.hw.registry import find
 from axs6.sim.stimulus_packed import packed_dense
@@ -211,7 +212,14 @@ def _value_items(
     operands = [operand for product in work for operand in (product.a, product.b)]
     if "values" in fields:
         values = np.concatenate([each.values.reshape(-1, block) for each in operands])
-        return {"values": _sequences(_patterns(values, parameters["format"]))}
+        items = {"values": _patterns(values, parameters.get("format", FP32.name))}
+        if "random" in fields:
+            most = (1 << parameters["random_bits"]) - 1
+            rng = np.random.default_rng(SEED)
+            items["random"] = rng.integers(0, most, values.shape, endpoint=True)
+        if "errors" in fields:
+            items["errors"] = _patterns(values - decode(encode(values, block)), FP32.name)
+        return {name: _sequences(rows) for name, rows in items.items()}
     items = {
         "exponent": _sequences(np.concatenate([each.exponents.ravel() for each in operands])),
         "codes": _sequences(np.concatenate([each.codes.reshape(-1, block) for each in operands])),

@@ -33,11 +33,21 @@ _FORMATS = [{"block": block, "format": name} for block in (8, 32) for name in ("
 DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     *(("encoder", each) for each in _FORMATS),
     *(("decoder", each) for each in _FORMATS),
+    ("encoder", {"block": 8, "mode": "high_precision"}),
+    ("encoder", {"block": 8, "mode": "sparse"}),
+    ("encoder", {"block": 8, "rounding": "stochastic"}),
+    ("stochastic_encoder", {"block": 8}),
+    ("feedback_encoder", {"block": 8}),
+    ("lfsr", {"block": 8}),
+    ("decoder", {"block": 8, "blocks": "packed"}),
+    ("expander", {"block": 8}),
+    ("expander", {"block": 32}),
     ("block_dot", {"block": 8}),
     ("block_dot", {"block": 32}),
     ("block_dot", {"block": 32, "stages": 3}),
     ("dot", {"block": 8, "interleave": 1}),
     ("dot", {"block": 32, "interleave": 4}),
+    ("dot", {"block": 8, "blocks": "packed"}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
 )
 """The units that are measured, with their parameters."""

@@ -93,6 +93,10 @@ def file_contents(
     return contents
 
 
+FLOAT_FIELDS = ("value", "values", "errors")
+"""Names of fields that hold floats."""
+
+
 def _split(text: str, fields: Sequence[Field], what: str) -> tuple[str | None, Path]:
     """Field, if one is named, and file."""
     named = NAMED.fullmatch(text)
@@ -133,11 +137,11 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
 
 
 def _float_format(name: str, parameters: Mapping[str, Any]) -> FloatFormat | None:
-    """Format of a field's elements: in every payload floats, and they alone, are `value(s)`.
+    """Format of a field's elements: floats, and they alone, are `value`, `values` or `errors`.
 
     Theirs is the unit's parameter `format`, or FP32 where it has none.
     """
-    if name.rpartition(".")[2] not in ("value", "values"):
+    if name.rpartition(".")[2] not in FLOAT_FIELDS:
         return None
     return INPUT_FORMATS[parameters.get("format", FP32.name)]
 

@@ -11,10 +11,10 @@ def run(json: Json = None) -> None:
     from rich.table import Table
 
     from axs6.commands.output import console, write_json
-    from axs6.hw.registry import UNITS
+    from axs6.hw.registry import ALL_UNITS
 
     table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
-    for unit in UNITS.values():
+    for unit in ALL_UNITS.values():
         settings = []
         for name, default in unit.defaults.items():
             settings.append(f"{name}={default} ({unit.allowed(name)})")
@@ -30,6 +30,6 @@ def run(json: Json = None) -> None:
                 "choices": {name: list(values) for name, values in unit.choices.items()},
                 "most_stages": unit.most_stages({}),
             }
-            for unit in UNITS.values()
+            for unit in ALL_UNITS.values()
         ],
     )

@@ -39,6 +39,10 @@ UNIT_OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option(help="Blocks that come in: dense, as exponent and codes, or packed."),
     ],
+    "align": Annotated[
+        int | None,
+        typer.Option(help="Bytes that packed blocks on a bus are padded to.", metavar="N"),
+    ],
     "rows": Rows,
     "columns": Columns,
     "interleave": Annotated[

@@ -38,12 +38,14 @@ def run(
         write_file,
         write_json,
     )
-    from axs6.hw.registry import UNITS, find
+    from axs6.hw.registry import ALL_UNITS, find
     from axs6.sim.regress import Regression, configurations, regress
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
-    runs = [(unit, each) for unit in units or UNITS for each in configurations(unit, parameters)]
+    runs = [
+        (unit, each) for unit in units or ALL_UNITS for each in configurations(unit, parameters)
+    ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
     check_writable(junit, json_path(json))

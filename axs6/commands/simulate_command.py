@@ -64,13 +64,13 @@ def run(
     from axs6.commands.arrays import file_contents, output_files, read_items
     from axs6.commands.output import check_writable, console, json_path, write_file, write_json
     from axs6.hw.layouts import fields
-    from axs6.hw.registry import find
+    from axs6.hw.registry import find_with_streams
     from axs6.sim.words import check_items
 
     chosen = _engine(engine, threads, vcd, window)
     cycles = _window(window or WINDOW)
-    parameters = find(unit).parameters(parameters)
-    component: Any = find(unit).build(**parameters)
+    parameters = find_with_streams(unit).parameters(parameters)
+    component: Any = find_with_streams(unit).build(**parameters)
     taken, given_back = (fields(port.payload.shape()) for port in (component.i, component.o))
     items = read_items(inputs, taken, parameters)
     count = check_items(items, taken)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field, fields
-from axs6.hw.registry import find
+from axs6.hw.registry import find_with_streams
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.batch.bits import with_bits
 from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
@@ -202,13 +202,13 @@ class BatchModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = find(unit).parameters(parameters)
+        settings = find_with_streams(unit).parameters(parameters)
         source = _unit_source(unit, settings)
         super().__init__(
             source,
             f"{unit} {settings}",
             settings.get("interleave", 1),
-            remembers=find(unit).remembers,
+            remembers=find_with_streams(unit).remembers,
         )
 
 
@@ -227,8 +227,8 @@ class GateModel(ComponentModel):
     """
 
     def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
-        settings = find(unit).parameters(parameters)
-        component: Any = find(unit).build(**settings)
+        settings = find_with_streams(unit).parameters(parameters)
+        component: Any = find_with_streams(unit).build(**settings)
         inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
         gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
         source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
@@ -236,7 +236,7 @@ class GateModel(ComponentModel):
             source,
             f"mapped {unit} {settings}",
             settings.get("interleave", 1),
-            remembers=find(unit).remembers,
+            remembers=find_with_streams(unit).remembers,
         )
 
 
@@ -323,7 +323,7 @@ def component_source(component: Any) -> Source:
 
 def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
     """As `component_source`, for a unit; what the same generator made before is not made again."""
-    component: Any = find(unit).build(**settings)
+    component: Any = find_with_streams(unit).build(**settings)
 
     def build(folder: Path) -> None:
         (folder / SOURCE).write_text(component_source(component).text)

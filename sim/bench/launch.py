@@ -14,7 +14,9 @@ from cocotb_tools.runner import get_runner
 TIMESCALE = ("1ns", "1ps")
 
 
-def build(simulator: str, source: str, module: str, folder: str, waves: bool) -> None:
+def build(
+    simulator: str, source: str, module: str, ports: list[str], folder: str, waves: bool
+) -> None:
     """Compile a Verilog file into `folder`.
 
     Verilator makes the ports alone visible to cocotb, except for waves: with every signal
@@ -27,7 +29,7 @@ def build(simulator: str, source: str, module: str, folder: str, waves: bool) ->
         arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O1", "--no-timing"]
         if not waves:
             arguments.append("--no-public-flat-rw")
-            sources.append(_public_ports(module, Path(folder)))
+            sources.append(_public_ports(module, ports, Path(folder)))
     runner.build(
         sources=sources,
         hdl_toplevel=module,
@@ -39,8 +41,7 @@ def build(simulator: str, source: str, module: str, folder: str, waves: bool) ->
     )
 
 
-def _public_ports(module: str, folder: Path) -> Path:
-    ports = ["clk", "rst", *(f"{s}__{p}" for s in "io" for p in ("valid", "ready", "payload"))]
+def _public_ports(module: str, ports: list[str], folder: Path) -> Path:
     rules = "".join(f'public_flat_rw -module "{module}" -var "{port}"\n' for port in ports)
     path = folder / "ports.vlt"
     path.write_text(f"`verilator_config\n{rules}")

@@ -1,5 +1,6 @@
 """Driver and monitor of a stream port, for cocotb."""
 
+import random
 from collections.abc import Callable, Iterable
 from typing import Any, Never
 
@@ -12,6 +13,12 @@ CLOCK_PERIOD = 10
 PATIENCE = 5000
 """Cycles that a unit may keep a word waiting, longer than any random stall."""
 
+DRAIN_CYCLES = 64
+"""Cycles watched after the last expected output, for outputs that should not be."""
+
+TIME_LIMIT = 100
+"""Simulated milliseconds that a test may take, 10 million cycles."""
+
 Pause = Callable[[], bool]
 """Asked once a cycle: whether to stall in it."""
 
@@ -19,6 +26,20 @@ Pause = Callable[[], bool]
 def never() -> bool:
     """No stalls."""
     return False
+
+
+def random_pauses(seed: str) -> Pause:
+    """Random stalls, whose share changes every 50 cycles between none and nearly all."""
+    rng = random.Random(seed)
+    state = [0.0, 0]
+
+    def pause() -> bool:
+        if state[1] == 0:
+            state[:] = rng.choice((0.0, 0.1, 0.5, 0.9)), 50
+        state[1] -= 1
+        return rng.random() < state[0]
+
+    return pause
 
 
 def cycle() -> int:

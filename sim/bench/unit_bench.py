@@ -3,7 +3,6 @@
 The golden model says what must come out; inputs come from `axs6.sim.stimulus`.
 """
 
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,15 +15,20 @@ from numpy.typing import NDArray
 from axs6.hw.registry import find
 from axs6.sim.bench.checker import Checker
 from axs6.sim.bench.configuration import Configuration
-from axs6.sim.bench.stream import CLOCK_PERIOD, PATIENCE, Driver, Monitor, Pause, cycle, never
+from axs6.sim.bench.stream import (
+    CLOCK_PERIOD,
+    DRAIN_CYCLES,
+    PATIENCE,
+    TIME_LIMIT,
+    Driver,
+    Monitor,
+    Pause,
+    cycle,
+    never,
+    random_pauses,
+)
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.words import completing, to_words
-
-DRAIN_CYCLES = 64
-"""Cycles watched after the last expected output, for outputs that should not be."""
-
-TIME_LIMIT = 100
-"""Simulated milliseconds, 10 million cycles."""
 
 
 class Bench:
@@ -50,17 +54,8 @@ class Bench:
         self.dut.rst.value = 0
 
     def pauses(self, seed: int) -> Pause:
-        """Random stalls, whose share changes every 50 cycles between none and nearly all."""
-        rng = random.Random(f"{self.configuration.seed} {seed}")
-        state = [0.0, 0]
-
-        def pause() -> bool:
-            if state[1] == 0:
-                state[:] = rng.choice((0.0, 0.1, 0.5, 0.9)), 50
-            state[1] -= 1
-            return rng.random() < state[0]
-
-        return pause
+        """Random stalls; another number gives others."""
+        return random_pauses(f"{self.configuration.seed} {seed}")
 
     def random_items(self, count: int) -> Mapping[str, NDArray[Any]]:
         """Random items; another call gives others."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field
-from axs6.hw.registry import find
+from axs6.hw.registry import find_with_streams
 from axs6.replacing import replacing
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
@@ -163,7 +163,7 @@ class CxxrtlModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find(unit).parameters(parameters).items())
+        settings = tuple(find_with_streams(unit).parameters(parameters).items())
         super().__init__(_unit_design(unit, settings), f"{unit} {dict(settings)}")
 
 
@@ -174,4 +174,4 @@ def _items(items: NDArray[Any] | Rows, field: Field) -> NDArray[Any]:
 
 @cache
 def _unit_design(unit: str, settings: tuple[tuple[str, Any], ...]) -> Design:
-    return design(find(unit).build(**dict(settings)), f"axs6_{unit}")
+    return design(find_with_streams(unit).build(**dict(settings)), f"axs6_{unit}")

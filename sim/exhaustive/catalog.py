@@ -3,8 +3,13 @@
 from collections.abc import Sequence
 
 from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS
-from axs6.sim.exhaustive.encoder_spaces import encoder_spaces
+from axs6.sim.exhaustive.encoder_spaces import (
+    encoder_spaces,
+    high_precision_spaces,
+    stochastic_spaces,
+)
 from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
+from axs6.sim.exhaustive.mode_spaces import mask_space, precise_space, zeros_space
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
 
@@ -19,9 +24,14 @@ def all_spaces(seed: int = 0) -> list[Space]:
         raise ValueError(f"seed must be 0 or more, not {seed!r}")
     return [
         *(decoder_space(fmt) for fmt in OUTPUT_FORMATS),
+        *(precise_space(fmt) for fmt in OUTPUT_FORMATS),
+        mask_space(),
+        zeros_space(),
         product_space(),
         *fp32_spaces(seed),
         *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding)),
+        *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding)),
+        *stochastic_spaces(),
     ]
 
 

@@ -6,12 +6,16 @@ Patterns of one block have the same exponent field, so those above the maximum a
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import FP32, INPUT_FORMATS, FloatFormat, Rounding
-from axs6.hw.registry import UNITS
+from axs6.golden.spec import BF16, FP16, FP32, FloatFormat, Mode, Rounding
+from axs6.hw.encoder_modes import lane_codes
+from axs6.hw.registry import find
 from axs6.sim.exhaustive.space import Design, Items, Space
 
 BLOCK_OF_FORMAT = {"fp32": 32, "bf16": 16, "fp16": 8}
@@ -21,36 +25,51 @@ CHUNK_PATTERNS = 1 << 22
 GAPS = 32
 
 HIGHEST_FIELD = FP32.exponent_special - 1
+WORD_BITS = 4
+"""Bits of the random words of stochastic rounding: every one meets every pattern."""
+
+NARROW = (BF16, FP16)
+
 FARTHEST_FIELD = 6
 """From the exponent field above this one, every subnormal is rounded to zero."""
 
 
 def encoder_spaces(rounding: Rounding) -> list[Space]:
-    """The spaces of all three formats with one rounding."""
-    wide = _design(FP32, rounding)
+    """The spaces of all three formats with one rounding, in dense blocks."""
+    wide = _Encoder(FP32, rounding)
     fields = (HIGHEST_FIELD - GAPS + 1, HIGHEST_FIELD + 1)
     signs = (0, FP32.sign_bit)
     gaps = [sign + start for sign in signs for start in _starts(*(_power(f) for f in fields))]
     subnormal = [sign + start for sign in signs for start in _starts(0, _power(1))]
     near = [0, _power(1) >> 1, *(_power(field) for field in range(1, FARTHEST_FIELD + 1))]
-    fp32 = [
-        ("gaps", "2^23 significands x 32 exponent gaps x 2 signs", gaps, [_power(HIGHEST_FIELD)]),
-        ("subnormals", f"2^24 patterns x {len(near)} maxima", subnormal, near),
-        ("patterns", "2^32 patterns x 1 maximum", _starts(0, 1 << 32), [_power(1)]),
+    return [
+        *(
+            _space(wide, Patterns(name, formula, starts, CHUNK_PATTERNS, maxima))
+            for name, formula, starts, maxima in (
+                (
+                    "gaps",
+                    "2^23 significands x 32 exponent gaps x 2 signs",
+                    gaps,
+                    [_power(HIGHEST_FIELD)],
+                ),
+                ("subnormals", f"2^24 patterns x {len(near)} maxima", subnormal, near),
+                ("patterns", "2^32 patterns x 1 maximum", _starts(0, 1 << 32), [_power(1)]),
+            )
+        ),
+        *(_space(_Encoder(fmt, rounding), _every_pattern(fmt)) for fmt in NARROW),
     ]
-    spaces = [
-        _space(name, formula, FP32, rounding, wide, starts, CHUNK_PATTERNS, maxima)
-        for name, formula, starts, maxima in fp32
+
+
+def high_precision_spaces(rounding: Rounding) -> list[Space]:
+    """The spaces of the narrow formats in high-precision blocks, in lanes of both kinds."""
+    return [
+        _space(_Encoder(fmt, rounding, Mode.HIGH_PRECISION), _every_pattern(fmt)) for fmt in NARROW
     ]
-    for name in ("bf16", "fp16"):
-        fmt = INPUT_FORMATS[name]
-        maxima = maximum_classes(fmt)
-        formula = f"2^16 patterns x {len(maxima)} maxima"
-        design = _design(fmt, rounding)
-        spaces.append(
-            _space("patterns", formula, fmt, rounding, design, [0], 1 << fmt.width, maxima)
-        )
-    return spaces
+
+
+def stochastic_spaces() -> list[Space]:
+    """The spaces of the narrow formats with every random word of four bits."""
+    return [_space(_Encoder(fmt, Rounding.STOCHASTIC), _every_pattern(fmt)) for fmt in NARROW]
 
 
 def maximum_classes(fmt: FloatFormat) -> list[int]:
@@ -73,46 +92,87 @@ def _starts(first: int, end: int) -> list[int]:
     return list(range(first, end, CHUNK_PATTERNS))
 
 
-def _design(fmt: FloatFormat, rounding: Rounding) -> Design:
-    parameters = _parameters(fmt, rounding)
-    return Design(f"encoder {fmt.name} {rounding}", lambda: UNITS["encoder"].build(**parameters))
-
-
-def _parameters(fmt: FloatFormat, rounding: Rounding) -> dict[str, int | str]:
-    block = BLOCK_OF_FORMAT[fmt.name]
-    return {"block": block, "format": fmt.name, "rounding": str(rounding)}
-
-
-def _space(
-    name: str,
-    formula: str,
-    fmt: FloatFormat,
-    rounding: Rounding,
-    design: Design,
-    starts: Sequence[int],
-    count: int,
-    maxima: Sequence[int],
-) -> Space:
+@dataclass(frozen=True)
+class Patterns:
     """`count` patterns from each of `starts`, against each of `maxima`."""
-    parameters = _parameters(fmt, rounding)
-    block = BLOCK_OF_FORMAT[fmt.name]
-    dtype = np.dtype(f"u{fmt.width // 8}")
-    binade = min(count, 1 << fmt.fraction_bits)
+
+    name: str
+    formula: str
+    starts: Sequence[int]
+    count: int
+    maxima: Sequence[int]
+
+
+def _every_pattern(fmt: FloatFormat) -> Patterns:
+    maxima = maximum_classes(fmt)
+    formula = f"2^16 patterns x {len(maxima)} maxima"
+    return Patterns("patterns", formula, [0], 1 << fmt.width, maxima)
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    """An encoder that is enumerated."""
+
+    fmt: FloatFormat
+    rounding: Rounding
+    mode: Mode = Mode.DENSE
+
+    @property
+    def name(self) -> str:
+        mode = "" if self.mode is Mode.DENSE else f"-{self.mode.label}"
+        return f"encoder-{self.fmt.name}-{self.rounding}{mode}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        given = {"format": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
+        block = BLOCK_OF_FORMAT[self.fmt.name]
+        return find("encoder").parameters(given | {"block": block, "random_bits": WORD_BITS})
+
+    @property
+    def words(self) -> int:
+        """How many random words each pattern meets."""
+        return 1 << WORD_BITS if self.rounding is Rounding.STOCHASTIC else 1
+
+    @cached_property
+    def design(self) -> Design:
+        return Design(self.name, lambda: find("encoder").build(**self.parameters))
+
+    def items(self, runs: NDArray[Any], maximum: int, chunk: int, word: int) -> Items:
+        """Blocks of patterns, in lanes of every kind, with one word in all lanes."""
+        block = self.parameters["block"]
+        kinds = len(lane_codes(self.mode))
+        groups = block // kinds
+        values = np.repeat(lay_out(runs, maximum, groups, chunk % groups), kinds, axis=1)
+        if self.words == 1:
+            return {"values": values}
+        return {"values": values, "random": np.full(values.shape, word, np.uint8)}
+
+
+def _space(encoder: _Encoder, patterns: Patterns) -> Space:
+    starts, count, words = patterns.starts, patterns.count, encoder.words
+    kinds = len(lane_codes(encoder.mode))
+    dtype = np.dtype(f"u{encoder.fmt.width // 8}")
+    binade = min(count, 1 << encoder.fmt.fraction_bits)
 
     def inputs(chunk: int) -> Items:
-        which, part = divmod(chunk, len(starts))
-        patterns = starts[part] + np.arange(count, dtype=np.uint32)
-        runs = patterns.astype(dtype).reshape(-1, binade)
-        return {"values": lay_out(runs, maxima[which], block, chunk % block)}
+        rest, word = divmod(chunk, words)
+        which, part = divmod(rest, len(starts))
+        values = starts[part] + np.arange(count, dtype=np.uint32)
+        runs = values.astype(dtype).reshape(-1, binade)
+        return encoder.items(runs, patterns.maxima[which], chunk, word)
 
+    chunks = len(starts) * len(patterns.maxima) * words
+    more = (f" x {words} words" if words > 1 else "") + (f" x {kinds} lanes" if kinds > 1 else "")
     return Space(
-        name=f"encoder-{fmt.name}-{rounding}-{name}",
-        formula=formula,
-        cases=count * len(starts) * len(maxima),
-        chunks=len(starts) * len(maxima),
-        design=design,
+        name=f"{encoder.name}-{patterns.name}",
+        formula=patterns.formula + more,
+        cases=count * chunks * kinds,
+        chunks=chunks,
+        design=encoder.design,
         inputs=inputs,
-        references={"golden model": lambda items: UNITS["encoder"].golden(items, parameters)},
+        references={
+            "golden model": lambda items: find("encoder").golden(items, encoder.parameters)
+        },
     )
 
 

@@ -17,7 +17,7 @@ def decoder_space(fmt: str, block: int = 8) -> Space:
         fmt: name of the output format.
         block: lanes.
     """
-    parameters = {"block": block, "format": fmt}
+    parameters = UNITS["decoder"].parameters({"block": block, "format": fmt})
 
     def inputs(chunk: int) -> Items:
         lanes = np.arange(block, dtype=np.uint8)

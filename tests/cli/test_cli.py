@@ -16,7 +16,7 @@ import pytest
 
 from axs6.cli import COMMANDS
 from axs6.golden.validate import CHECKS
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import ALL_UNITS
 
 Cli = Callable[..., Any]
 
@@ -31,8 +31,8 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 def test_list_shows_every_unit(cli: Cli) -> None:
     done = cli("list", "--json", "-")
     units = {each["unit"]: each for each in json.loads(done.stdout)}
-    assert set(units) == set(UNITS)
-    assert units["dot"]["parameters"] == UNITS["dot"].defaults
+    assert set(units) == set(ALL_UNITS)
+    assert units["dot"]["parameters"] == ALL_UNITS["dot"].defaults
 
 
 def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:

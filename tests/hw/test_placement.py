@@ -5,9 +5,8 @@ import pytest
 
 from axs6.hw.block_dot import block_dot_steps
 from axs6.hw.fp32_divide import division_steps
-from axs6.hw.pipeline import place
-from axs6.hw.placement import LONG, place_registers, with_spares
-from axs6.hw.reduction import split_stages
+from axs6.hw.pipeline import place, split_stages
+from axs6.hw.placement import LONG, REACH, place_registers, spare_ranks
 
 FLAT = [8] * 9
 """Equal widths in front of and after each of up to eight steps."""
@@ -43,8 +42,8 @@ def test_of_equal_depths_the_fewest_bits_are_held() -> None:
     assert place_registers([3, 3, 3, 3], [0, 90, 40, 50, 5], 3).places == (1, 2, 3)
     assert place_registers([3, 3, 3, 3], [0, 90, 50, 40, 5], 3).places == (1, 2, 3)
     assert place_registers([1, 9, 1], [0, 90, 7, 5], 2).places == (1, 2)
-    ranks = place_registers([4, 4], [1000, 20, 3], 3)
-    assert (ranks.places, ranks.bits) == ((-1, 0, 1), 1023)
+    ranks = place_registers([4, 5], [1000, 20, 3], 3)
+    assert (ranks.places, ranks.depths, ranks.bits) == ((-1, 0, 1), (0, 4, 5), 1023)
 
 
 def test_every_placement_is_the_best_of_all() -> None:
@@ -92,11 +91,25 @@ def test_stages_are_split_where_the_logic_is_deepest() -> None:
         split_stages(front, back, most + 1)
 
 
+def in_reach(spares: tuple[int, ...], ranks: int, registered: bool) -> bool:
+    """Whether `ready` passes at most three ranks between registers, and two from the output."""
+    first = 0 if registered else REACH - 1
+    gaps = [b - a for a, b in pairwise([*spares, ranks + 1])]
+    return bool(spares) and spares[0] <= first and max(gaps) <= REACH
+
+
 @pytest.mark.parametrize("registered", [False, True])
-def test_ready_passes_two_ranks_of_a_long_pipeline(registered: bool) -> None:
+def test_spares_are_the_shallowest_ranks_of_fewest_bits(registered: bool) -> None:
+    rng = np.random.default_rng(4)
     for ranks in range(LONG):
-        assert not with_spares(ranks, registered)
-    for ranks in range(LONG, 40):
-        spares = set(with_spares(ranks, registered))
-        assert (0 if registered else ranks - 1) in spares
-        assert all({rank, rank + 1} & spares for rank in range(ranks - 1) if rank or registered)
+        assert spare_ranks([1] * ranks, [1] * ranks, registered) == ()
+    for ranks in [LONG, 9, 10, 11] * 5:
+        depths = rng.integers(0, 5, ranks).tolist()
+        bits = rng.integers(1, 30, ranks).tolist()
+        costs = {
+            spares: (max(depths[rank] for rank in spares), sum(bits[rank] for rank in spares))
+            for count in range(1, ranks + 1)
+            for spares in combinations(range(ranks), count)
+            if in_reach(spares, ranks, registered)
+        }
+        assert costs[spare_ranks(depths, bits, registered)] == min(costs.values())

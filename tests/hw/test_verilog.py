@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import ALL_UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.tools import simulator_environment
 
 CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]
+ON_BUS = [("axis_encoder", 2), ("axis_decoder", 0), ("axis_dot", 1)]
 
 
 @pytest.mark.parametrize(("unit", "stages"), CASES)
@@ -19,8 +20,10 @@ def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None
     assert str(Path.cwd()) not in first.verilog
 
 
-@pytest.mark.parametrize("block", [8, 16, 32])
-@pytest.mark.parametrize(("unit", "stages"), CASES)
+@pytest.mark.parametrize(
+    ("unit", "stages", "block"),
+    [*((*case, block) for case in CASES for block in (8, 16, 32)), *((*c, 8) for c in ON_BUS)],
+)
 def test_verilator_and_icarus_read_it_without_a_word(
     unit: str, stages: int, block: int, tmp_path: Path
 ) -> None:
@@ -48,7 +51,7 @@ for command in sys.argv[1:]:
 
 
 def test_yosys_reads_it_without_a_warning(tmp_path: Path) -> None:
-    for unit in UNITS:
+    for unit in ALL_UNITS:
         source = tmp_path / f"{unit}.v"
         source.write_text(generate(unit, block=8, stages=2).verilog)
         check = ["proc", f"hierarchy -check -top axs6_{unit}", "check -assert"]
@@ -86,7 +89,7 @@ def test_the_manifest_describes_the_ports() -> None:
             assert f" {name};" in made.verilog
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", ALL_UNITS)
 def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
     text = generate(unit, block=8, stages=0).verilog
     head = text[text.index(f"module axs6_{unit}(") :]

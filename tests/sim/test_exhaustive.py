@@ -12,6 +12,10 @@ from amaranth.lib import data
 import axs6.hw.block_dot
 import axs6.hw.decoder
 import axs6.hw.encoder
+import axs6.hw.encoder_front
+import axs6.hw.encoder_modes
+import axs6.hw.encoder_random
+import axs6.hw.expander
 import axs6.hw.fp32_add
 import axs6.hw.fp32_convert
 import axs6.hw.fp32_divide
@@ -28,25 +32,38 @@ from axs6.sim.exhaustive.state import State
 THREADS = 2
 SHARE = Share(1, 64)
 
-COUNTS = {
-    "decoder-fp32": 2**8 * 64 * 8,
-    "decoder-bf16": 2**8 * 64 * 8,
-    "products": 64 * 64 * 32,
-    "conversion": 2**16 * 511,
-    "addition-corners": len(addition_corners()) ** 2,
-    "addition-random": 2**28,
-    "division": 2**23 * 2**8 * 2,
-} | {
-    f"encoder-{name}": cases
-    for rounding in ("nearest", "toward_zero")
-    for name, cases in {
-        f"fp32-{rounding}-gaps": 2**23 * 32 * 2,
-        f"fp32-{rounding}-subnormals": 2**24 * 8,
-        f"fp32-{rounding}-patterns": 2**32,
-        f"bf16-{rounding}-patterns": 2**16 * (1 + 7 + 254 + 2),
-        f"fp16-{rounding}-patterns": 2**16 * (1 + 10 + 30 + 2),
-    }.items()
-}
+COUNTS = (
+    {
+        "decoder-fp32": 2**8 * 64 * 8,
+        "decoder-bf16": 2**8 * 64 * 8,
+        "decoder-fp32-high_precision": 2**8 * 128 * 8,
+        "decoder-bf16-high_precision": 2**8 * 128 * 8,
+        "masks": 10_518_300,
+        "zeros": 2**17,
+        "products": 64 * 64 * 32,
+        "conversion": 2**16 * 511,
+        "addition-corners": len(addition_corners()) ** 2,
+        "addition-random": 2**28,
+        "division": 2**23 * 2**8 * 2,
+    }
+    | {
+        f"encoder-{name}": cases
+        for rounding in ("nearest", "toward_zero")
+        for name, cases in {
+            f"fp32-{rounding}-gaps": 2**23 * 32 * 2,
+            f"fp32-{rounding}-subnormals": 2**24 * 8,
+            f"fp32-{rounding}-patterns": 2**32,
+            f"bf16-{rounding}-patterns": 2**16 * (1 + 7 + 254 + 2),
+            f"fp16-{rounding}-patterns": 2**16 * (1 + 10 + 30 + 2),
+            f"bf16-{rounding}-high_precision-patterns": 2**17 * (1 + 7 + 254 + 2),
+            f"fp16-{rounding}-high_precision-patterns": 2**17 * (1 + 10 + 30 + 2),
+        }.items()
+    }
+    | {
+        "encoder-bf16-stochastic-patterns": 2**20 * (1 + 7 + 254 + 2),
+        "encoder-fp16-stochastic-patterns": 2**20 * (1 + 10 + 30 + 2),
+    }
+)
 
 
 def find(name: str) -> Space:
@@ -210,17 +227,17 @@ def test_a_reference_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert outcome.difference.endswith("in the processor")
 
 
-class UnpackHalfDown(axs6.hw.encoder.UnpackLane):
+class UnpackHalfDown(axs6.hw.encoder_front.UnpackLane):
     """Takes no power of two for large enough to round up, so its tie goes down."""
 
     def elaborate(self, platform: Any) -> Module:
         m = super().elaborate(platform)
         with m.If((self.value[:23] == 0) & self.normal):
-            m.d.comb += self.candidates.least.eq(0)
+            m.d.comb += self.kept.least.eq(0)
         return m
 
 
-class UnpackWithOneSignTooMany(axs6.hw.encoder.UnpackLane):
+class UnpackWithOneSignTooMany(axs6.hw.encoder_front.UnpackLane):
     """Makes a single pattern negative."""
 
     PATTERN = 230 << 23 | 0x2BCDEF
@@ -259,7 +276,8 @@ def test_a_wrong_encoder_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(encoders.BLOCK_OF_FORMAT, "fp32", 8)
-    monkeypatch.setattr(axs6.hw.encoder, part, wrong)
+    module = axs6.hw.encoder_front if part == "UnpackLane" else axs6.hw.encoder
+    monkeypatch.setattr(module, part, wrong)
     (space,) = choose(encoder_spaces(Rounding.NEAREST), [f"fp32-nearest-{name}"])
     assert_caught(space, tmp_path, "values [0x", *texts)
 
@@ -281,6 +299,68 @@ def test_a_decoder_wrong_at_one_exponent_is_caught(
     assert_caught(find("decoder-fp32"), tmp_path, "exponent 0x03", "values[")
 
 
+class RoundWithoutOneCarry(axs6.hw.encoder_random.RoundLane):
+    """Does not round up by the largest word where the fraction is the smallest."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        with m.If((self.random == 15) & (self.shifted[:4] == 1)):
+            m.d.comb += self.code.magnitude.eq(self.shifted[4:])
+        return m
+
+
+class TurnWithoutCode77(axs6.hw.decoder.TurnLane):
+    """Loses one of the codes of seven bits."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        if self._kind.narrow and self._kind.width == 6:
+            with m.If(~self.narrow & (self.code.as_value() == 77)):
+                m.d.comb += self.turned.places.eq(0)
+        return m
+
+
+class PlaceWrongForOneMask(axs6.hw.expander.PlaceCodes):
+    """Changes a code where one set of eight neighbours is not stored."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        with m.If(self.i.payload.as_value()[:32] == 0xFF00FFFF):
+            m.d.comb += self.o.codes[0].eq(9)
+        return m
+
+
+class PackWithoutLastLane(axs6.hw.encoder_modes.PackSparse):
+    """Loses a byte where the first quarter of the lanes is zero and no other."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        with m.If(self.i.zero == 0x000F):
+            m.d.comb += self.o.block.payload[-4].eq(0)
+        return m
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "name"),
+    [
+        (axs6.hw.encoder_random, RoundWithoutOneCarry, "encoder-bf16-stochastic-patterns"),
+        (axs6.hw.decoder, TurnWithoutCode77, "decoder-fp32-high_precision"),
+        (axs6.hw.expander, PlaceWrongForOneMask, "masks"),
+        (axs6.hw.encoder_modes, PackWithoutLastLane, "zeros"),
+    ],
+)
+def test_wrong_modes_are_caught(
+    module: Any, wrong: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = wrong.__mro__[1]
+    if right is axs6.hw.expander.PlaceCodes:
+        steps = [wrong if step is right else step for step in module.EXPANDING]
+        monkeypatch.setattr(module, "EXPANDING", tuple(steps))
+    else:
+        monkeypatch.setattr(module, right.__name__, wrong)
+    assert_caught(find(name), tmp_path)
+
+
 def test_one_wrong_product_in_one_lane_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,7 +374,7 @@ def test_one_wrong_product_in_one_lane_is_caught(
 
     def wrong_in_lane_21(m: Module, platform: Any, make: Any, lanes: Any) -> None:
         lanes = list(lanes)
-        if make is axs6.hw.block_dot.PartialLane:
+        if make == [axs6.hw.block_dot.PartialLane]:
             ports = lanes.pop(21)
             m.submodules.wrong = wrong = WrongLane()
             m.d.comb += [wrong.i.eq(ports["i"]), ports["o"].eq(wrong.o)]

@@ -136,6 +136,10 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
         ("block_dot", {"block": 8}),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),
         ("matmul", {"block": 8, "rows": 1, "columns": 2, "interleave": 3}),
+        ("expander", {"block": 8}),
+        pytest.param("encoder", {"block": 8, "rounding": "stochastic"}, marks=pytest.mark.slow),
+        pytest.param("dot", {"block": 8, "blocks": "packed"}, marks=pytest.mark.slow),
+        pytest.param("feedback_encoder", {"block": 8}, marks=pytest.mark.slow),
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:
@@ -143,18 +147,23 @@ def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> Non
     used = report.measured
     assert used.per_item == pytest.approx(sum(used.parts.values()))
     assert list(used.parts) == list(PARTS)
-    registers = parameters.get("stages", 0) + ("interleave" in parameters)
+    registers = parameters.get("stages", 0) + (unit in ("dot", "matmul"))
     assert (used.parts["clock"] > 0) == (used.parts["flip_flops"] > 0) == bool(registers)
     assert 0 < used.standard_error < 0.05 * used.per_item
     assert 0.05 < used.activity < 1
     latency = getattr(UNITS[unit].build(**parameters), "latency")  # noqa: B009
     assert used.cycles == SEQUENCES * (LENGTH - 1 - latency)
     assert used.operations == 8 * parameters.get("columns", 1)
-    assert report.operation == ("value" if unit in ("encoder", "decoder") else "MAC")
+    assert report.operation == UNITS[unit].operation
     assert report.relative == used.per_operation / report.reference.per_operation
     shown = report.to_dict()
     assert json.loads(json.dumps(shown)) == shown
     assert shown["leaves_out"] == list(LEAVES_OUT)
+
+
+def test_a_unit_with_a_memory_is_refused() -> None:
+    with pytest.raises(SynthesisError, match="every item of lfsr depends on those before"):
+        energy("lfsr", {"block": 8})
 
 
 def test_two_runs_are_equal_and_data_matters() -> None:

@@ -1,0 +1,46 @@
+"""AXI4-Stream: the signals of a bus, and what its beats carry."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from axs6.golden.pack import packed_bytes
+from axs6.hw.layouts import packed_layout
+
+
+class AxiStream(wiring.Signature):
+    """Signals of an AXI4-Stream, as its master has them.
+
+    `tlast` ends a packet; `tuser` marks a beat whose data are not what they should be.
+
+    Args:
+        tdata: layout of the data, byte 0 in the lowest bits.
+
+    Source: docs/axis.md.
+    """
+
+    def __init__(self, tdata: data.StructLayout) -> None:
+        super().__init__(
+            {
+                "tdata": Out(tdata),
+                "tvalid": Out(1),
+                "tready": In(1),
+                "tlast": Out(1),
+                "tuser": Out(1),
+            }
+        )
+
+
+marks_layout = data.StructLayout({"last": 1, "user": 1})
+"""What a beat carries beside its data."""
+
+
+def aligned_layout(block: int, align: int) -> data.StructLayout:
+    """A packed block, and zeros that make its length a multiple of `align` bytes.
+
+    Raises:
+        ValueError: `align` is not a positive integer.
+    """
+    padding = packed_bytes(block, align) - packed_bytes(block)
+    more = {"padding": data.ArrayLayout(unsigned(8), padding)} if padding else {}
+    return data.StructLayout({**packed_layout(block).members, **more})

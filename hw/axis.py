@@ -1,0 +1,178 @@
+"""Encoder, decoder and dot product on AXI4-Stream, blocks in their packed bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from axs6.golden.spec import DETERMINISTIC, Mode, check_rounding
+from axs6.hw.axi_stream import AxiStream, aligned_layout, marks_layout
+from axs6.hw.decoder import Decoder
+from axs6.hw.dot import Dot
+from axs6.hw.encoder import Encoder
+from axs6.hw.layouts import fp32_layout
+from axs6.hw.pipeline import Pipeline, Wrapper
+from axs6.hw.trees import any_of
+
+
+class AxisPipeline(Wrapper):
+    """A pipeline between the AXI4-Streams `s_axis` and `m_axis`, whose marks travel with the data.
+
+    Args:
+        pipeline: what is between them.
+        i, o: layouts of `tdata` on the two buses.
+    """
+
+    def __init__(self, pipeline: Pipeline, i: data.StructLayout, o: data.StructLayout) -> None:
+        ports = {"s_axis": In(AxiStream(i)), "m_axis": Out(AxiStream(o))}
+        super().__init__(pipeline.carrying(marks_layout), ports)
+
+    def connect_marks(self, m: Module, flag: Value) -> None:
+        """Connect all but the data; `flag` marks an output beat that was not marked before."""
+        m.submodules.pipeline = inner = self.inner
+        given, taken = inner.i.payload.carry, inner.o.payload.carry
+        m.d.comb += [
+            inner.i.valid.eq(self.s_axis.tvalid),
+            self.s_axis.tready.eq(inner.i.ready),
+            given.last.eq(self.s_axis.tlast),
+            given.user.eq(self.s_axis.tuser),
+            self.m_axis.tvalid.eq(inner.o.valid),
+            inner.o.ready.eq(self.m_axis.tready),
+            self.m_axis.tlast.eq(taken.last),
+            self.m_axis.tuser.eq(taken.user | flag),
+        ]
+
+
+class AxisEncoder(AxisPipeline):
+    """`Encoder` on AXI4-Stream: each beat of values on `s_axis` becomes a packed block on `m_axis`.
+
+    `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too.
+
+    Args:
+        block, format, mode: those of `Encoder`.
+        rounding: "nearest" or "toward_zero".
+        align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
+        stages: ranks of registers, from 0.
+
+    Latency is `stages` cycles, interval 1. Source: docs/axis.md.
+    """
+
+    def __init__(
+        self,
+        block: int = 32,
+        format: str = "fp32",
+        rounding: str = "nearest",
+        mode: str = "dense",
+        align: int = 1,
+        stages: int = 0,
+    ) -> None:
+        how = check_rounding(rounding, DETERMINISTIC)
+        encoder = Encoder(block, format, how, mode, stages=stages)
+        super().__init__(encoder, encoder.i.payload.shape(), aligned_layout(block, align))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the data."""
+        m = Module()
+        i, o = self.inner.i.payload.data, self.inner.o.payload.data
+        self.connect_marks(m, o.invalid)
+        m.d.comb += i.eq(self.s_axis.tdata)
+        packed = self.m_axis.tdata
+        if "codes" in o.block.shape().members:
+            m.d.comb += [
+                packed.mode.eq(Mode.DENSE),
+                packed.exponent.eq(o.block.exponent),
+                packed.payload.as_value().eq(o.block.codes.as_value()),
+            ]
+        else:
+            m.d.comb += [packed[name].eq(o.block[name]) for name in o.block.shape().members]
+        return m
+
+
+class AxisDecoder(AxisPipeline):
+    """`Decoder` on AXI4-Stream: each packed block on `s_axis` becomes a beat of values on `m_axis`.
+
+    `tlast` and `tuser` travel with their beat. A block that cannot be read, or with padding that is
+    not zero, sets `tuser` too and gives zeros.
+
+    Args:
+        block, format: those of `Decoder`.
+        align: bytes that a beat of `s_axis` is a multiple of; zeros follow the block.
+        stages: ranks of registers, from 0.
+
+    Latency is `stages` cycles, interval 1. Source: docs/axis.md.
+    """
+
+    def __init__(
+        self, block: int = 32, format: str = "fp32", align: int = 1, stages: int = 0
+    ) -> None:
+        decoder = Decoder(block, format, "packed", stages)
+        values = data.StructLayout({"values": decoder.o.payload.shape()["values"].shape})
+        super().__init__(decoder, aligned_layout(block, align), values)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the data."""
+        m = Module()
+        o = self.inner.o.payload.data
+        self.connect_marks(m, o.error)
+        _read(m, self.s_axis.tdata, self.inner.i.payload.data, [])
+        m.d.comb += self.m_axis.tdata.values.eq(o.values)
+        return m
+
+
+class AxisDot(Wrapper):
+    """`Dot` on AXI4-Stream: packed blocks on `s_axis_a` and `s_axis_b` become FP32 on `m_axis`.
+
+    The two are joined beat by beat, and `tlast` ends a vector; each result is a packet of one beat.
+    Its `tuser` is set where a beat of the vector had `tuser`, a block that cannot be read or
+    padding that is not zero, or where `tlast` came on one side alone, which ends the vector too.
+    Such pairs of blocks count as 0.
+
+    Args:
+        block, interleave: those of `Dot`.
+        align: bytes that a beat of blocks is a multiple of; zeros follow a block.
+        stages: ranks of registers beside the accumulator, from 0.
+
+    Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.
+    Source: docs/axis.md.
+    """
+
+    def __init__(
+        self, block: int = 32, align: int = 1, stages: int = 0, interleave: int = 1
+    ) -> None:
+        blocks = In(AxiStream(aligned_layout(block, align)))
+        ports = {"s_axis_a": blocks, "s_axis_b": blocks, "m_axis": Out(AxiStream(fp32_layout))}
+        super().__init__(Dot(block, "packed", stages, interleave), ports)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Join the two sides."""
+        m = Module()
+        m.submodules.dot = dot = self.inner
+        a, b, o = self.s_axis_a, self.s_axis_b, self.m_axis
+        i = dot.i.payload
+        _read(m, a.tdata, i.a, [a.tuser, a.tlast ^ b.tlast])
+        _read(m, b.tdata, i.b, [b.tuser])
+        m.d.comb += [
+            dot.i.valid.eq(a.tvalid & b.tvalid),
+            a.tready.eq(b.tvalid & dot.i.ready),
+            b.tready.eq(a.tvalid & dot.i.ready),
+            i.last.eq(a.tlast | b.tlast),
+            o.tvalid.eq(dot.o.valid),
+            dot.o.ready.eq(o.tready),
+            o.tdata.value.eq(dot.o.payload.value),
+            o.tlast.eq(1),
+            o.tuser.eq(dot.o.payload.error),
+        ]
+        return m
+
+
+def _read(m: Module, tdata: data.View, packed: data.View, wrong: Sequence[Value]) -> None:
+    """Connect a block from a bus; one that is wrong gets a header that no block may have."""
+    if "padding" in tdata.shape().members:
+        wrong = [*wrong, tdata.padding.as_value().any()]
+    same = [name for name in packed.shape().members if name != "reserved"]
+    m.d.comb += [
+        *(packed[name].eq(tdata[name]) for name in same),
+        packed.reserved.eq(any_of([tdata.reserved, *wrong])),
+    ]
