@@ -6,7 +6,7 @@ import zipfile
 import zlib
 
 DAMAGED: tuple[type[Exception], ...] = (
-    *(ValueError, EOFError, OverflowError),
+    *(ValueError, TypeError, EOFError, OverflowError),
     *(SyntaxError, tokenize.TokenError, RecursionError, MemoryError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError),
 )

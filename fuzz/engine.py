@@ -33,9 +33,9 @@ MEMORY = 1 << 30
 LONGEST = 1 << 12
 """Bytes of an input."""
 
-STATE = struct.Struct("<QQdI")
+STATE = struct.Struct("<QQdQI")
 """In the file that the parent reads: inputs so far, how many of them were accepted, the seconds of
-the slowest one, and the length of the last one, whose bytes follow."""
+the slowest one, the most KiB of memory, and the length of the last one, whose bytes follow."""
 
 
 class Watched:
@@ -67,7 +67,8 @@ class Watched:
         self._note(len(data))
 
     def _note(self, length: int) -> None:
-        STATE.pack_into(self._state, 0, self._inputs, self._accepted, self._slowest, length)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        STATE.pack_into(self._state, 0, self._inputs, self._accepted, self._slowest, memory, length)
 
 
 def limit_memory() -> None:

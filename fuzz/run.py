@@ -6,7 +6,6 @@ written to a file, and `--replay` runs it again.
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -41,10 +40,9 @@ def main() -> int:
     for name, share in shares.items():
         inputs, found = fuzzed(name, given.inputs * share // sum(shares.values()), given.seed)
         total, failed = total + inputs, failed + found
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
     print(
-        f"{total:,} inputs, {failed} findings, {time.monotonic() - start:.0f} s, at most "
-        f"{memory} MiB; {guide()}, seed {given.seed}"
+        f"{total:,} inputs, {failed} findings, {time.monotonic() - start:.0f} s; {guide()}, "
+        f"seed {given.seed}"
     )
     return 1 if failed else 0
 
@@ -73,21 +71,21 @@ def fuzzed(name: str, inputs: int, seed: int) -> tuple[int, bool]:
             env=environment,
         )
         kept = state.read_bytes() if state.exists() else bytes(STATE.size)
-    count, accepted, slowest, length = STATE.unpack_from(kept)
+    count, accepted, slowest, memory, length = STATE.unpack_from(kept)
     took = time.monotonic() - start
-    verdict = "FAIL" if done.returncode else "pass"
+    failed = done.returncode != 0 or count < inputs
     print(
-        f"{verdict} {name}: {count:,} inputs, {accepted:,} of them accepted, the slowest "
-        f"{slowest:.2f} s, {took:.0f} s",
+        f"{'FAIL' if failed else 'pass'} {name}: {count:,} inputs, {accepted:,} of them accepted, "
+        f"the slowest {slowest:.2f} s, {memory >> 10} MiB, {took:.0f} s",
         flush=True,
     )
-    if done.returncode:
+    if failed:
         path = Path(f"fuzz-{name}-{count}.bin")
         path.write_bytes(kept[STATE.size : STATE.size + length])
         lines = done.stderr.decode(errors="replace").splitlines()
         said = [line for line in lines if not line.startswith(("#", "INFO: ", "WARNING: "))]
         print(*said[-25:], f"status {done.returncode}; the input is in {path}", sep="\n")
-    return count, bool(done.returncode)
+    return count, failed
 
 
 if __name__ == "__main__":

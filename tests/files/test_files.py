@@ -266,6 +266,7 @@ def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
     for name, data in (
         ("unclosed.npy", npy(b"{'descr': '<f4', 'shape': (1,")),
         ("indented.npy", npy(b"{\n  }\n 1")),
+        ("keys.npy", npy(b"{b'a': 1, 'b': 2}")),
         ("deep.npy", npy(b"-" * 9000 + b"1")),
         (
             "negative.npy",
