@@ -96,8 +96,9 @@ def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     for k in range(count):
         each = {**fixed, **combinations[k % len(combinations)]}
         each |= {name: values[k % len(values)] for name, values in samples.items()}
-        most = entry.most_stages(each)
-        each["stages"] = most if each["stages"] is None else min(each["stages"], most)
+        if "stages" not in given:
+            most = entry.most_stages(each)
+            each["stages"] = most if each["stages"] is None else min(each["stages"], most)
         chosen.append(each)
     return chosen
 
