@@ -9,11 +9,11 @@ import os
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine import STATE
+from engine import STATE, atheris
 from targets import TARGETS
 
 SHARED = "/dev/shm"
@@ -49,10 +49,7 @@ def main() -> int:
 
 def guide() -> str:
     """What chooses the inputs."""
-    try:
-        return f"atheris {version('atheris')}"
-    except PackageNotFoundError:
-        return "random changes"
+    return f"atheris {version('atheris')}" if atheris else "random changes"
 
 
 def fuzzed(name: str, inputs: int, seed: int) -> tuple[int, bool]:
