@@ -18,7 +18,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import DENSE_CODE, EXPONENT_BITS, CodeFormat, FloatFormat, Mode, code_formats
 from axs6.hw.layouts import code_layout_of
-from axs6.hw.trees import chosen
+from axs6.hw.trees import any_of, chosen
 
 LOW_BITS = 3
 """Bits of an exponent field that differ between all places; the others differ by a borrow."""
@@ -169,7 +169,7 @@ class TurnLane(wiring.Component):
             uses[place % width].append(start)
         uses[-1].append(self.scale.ends.lowest)
         turns = [magnitude.rotate_left(place)[::-1] for place in range(width)]
-        return chosen([Cat(each).any() for each in uses], turns)
+        return chosen([any_of(each) for each in uses], turns)
 
 
 class RoundLane(wiring.Component):
