@@ -78,6 +78,7 @@ class UnpackLane(wiring.Component):
         x = data.View(float_layout(self._fmt), self.value)
         hidden, nonzero, special = x.exponent.any(), x.fraction.any(), x.exponent.all()
         deciding = x.fraction[-len(self.fractions) :]
+        kept = self._kind.build(m, Cat(x.fraction, hidden))
         m.d.comb += [
             self.nan.eq(special & nonzero),
             self.infinite.eq(special & ~nonzero),
@@ -85,7 +86,7 @@ class UnpackLane(wiring.Component):
             self.sign.eq(x.sign & (hidden | nonzero) & ~self.nan),
             self.field.eq(Cat((x.exponent[0] & ~special) | ~hidden, x.exponent[1:])),
             self.fractions.eq(deciding & ~hidden.replicate(len(deciding))),
-            self.kept.eq(self._kind.build(m, Cat(x.fraction, hidden))),
+            self.kept.eq(kept),
         ]
         return m
 
