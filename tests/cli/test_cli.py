@@ -232,7 +232,9 @@ d.matmul = lambda a, b: -right(a, b)
 )
 def test_a_difference_exits_with_1(cli: Cli, script: str, arguments: list[str], said: str) -> None:
     if arguments[0] == "regress":
-        arguments += ["--block", "8", "--format", "fp32", "--rounding", "nearest", "--stages", "0"]
+        parameters = {**ALL_UNITS["encoder"].defaults, "block": 8}
+        for name, value in parameters.items():
+            arguments += [f"--{name.replace('_', '-')}", str(value)]
     done = cli(*arguments, before=script)
     assert done.returncode == 1, done.stdout + done.stderr
     assert said in done.stdout

@@ -22,7 +22,7 @@ CASES = [
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [number < 3 or name != "stochastic_encoder"]
+    for few in [number < 3]
 ]
 """Combinations of parameters with no stages and the most, in turn."""
 
