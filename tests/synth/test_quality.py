@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 
 from axs6.hw.decoder import Decoder
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import ALL_UNITS, UNITS
 from axs6.synth import quality
 from axs6.synth.quality import Change, Key, Table, changes, measured, read_table, write_table
 
@@ -79,7 +79,7 @@ class Grown(Decoder):
 
 
 def test_useless_adder_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(UNITS, "decoder", replace(UNITS["decoder"], component=Grown))
+    monkeypatch.setitem(ALL_UNITS, "decoder", replace(UNITS["decoder"], component=Grown))
     with pytest.raises(AssertionError) as caught:
         check(measured(*SMALL_DECODER, "generic"))
     old = read_table(TABLE)[Key("decoder", "block=8 format=bf16", "generic", "gate_equivalents")]
