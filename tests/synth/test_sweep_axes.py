@@ -34,7 +34,7 @@ def test_a_range_of_one_and_targets() -> None:
         ("stages=0..9999999999", "stages must have at most 1,000 values"),
         ("stages=0..2,1", "stages has the value 1 twice"),
         ("block=9", "block must be of 8, 16, 32, not '9'"),
-        ("rounding=nearest,up", "rounding must be of nearest, toward_zero, not 'up'"),
+        ("rounding=nearest,up", "rounding must be of nearest, toward_zero, stochastic, not 'up'"),
         ("target=asic", "target must be of generic, sky130, ice40, ecp5, xc7"),
         ("lanes=4", "encoder has no parameter 'lanes'; what can be swept is block, format,"),
     ],
