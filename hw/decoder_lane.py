@@ -65,12 +65,9 @@ def lane_kinds(every_mode: bool) -> list[LaneKind]:
     """Kinds of lanes, which take turns, for dense blocks or for blocks of every mode."""
     if not every_mode:
         return [DENSE_KIND]
-    codes = [sorted({DENSE_CODE, code}, key=lambda c: -c.width) for code in _high_precision()]
+    precise = code_formats(Mode.HIGH_PRECISION)
+    codes = [sorted({DENSE_CODE, code}, key=lambda c: -c.width) for code in precise]
     return [LaneKind(*pair) for pair in codes]
-
-
-def _high_precision() -> Sequence[CodeFormat]:
-    return code_formats(Mode.HIGH_PRECISION)
 
 
 def places_of(kinds: Sequence[LaneKind]) -> int:

@@ -22,12 +22,11 @@ from axs6.hw.encoder_fields import deepest_subnormal, positions, unused_exponent
 from axs6.hw.encoder_front import Exponent, Unpack, passing_layout
 from axs6.hw.encoder_lane import Candidates, ChooseLane, RoundLane, choice_layout
 from axs6.hw.encoder_modes import (
-    HEADER_ZEROS,
     code_slots,
     encoder_mode,
-    held_bits,
     lane_codes,
     packing_steps,
+    rounded_bits,
     rounded_layout,
 )
 from axs6.hw.encoder_random import random_steps
@@ -116,9 +115,9 @@ class Round(Step):
     ) -> None:
         self._kinds = kinds
         self._mode = mode
-        o = rounded_layout(len(i["lanes"].shape.members), mode)
-        constant = HEADER_ZEROS if mode is Mode.HIGH_PRECISION else 0
-        super().__init__(i, o, levels=6, held=held_bits(o, fmt, constant))
+        block = len(i["lanes"].shape.members)
+        held = rounded_bits(block, mode, fmt)
+        super().__init__(i, rounded_layout(block, mode), levels=6, held=held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""

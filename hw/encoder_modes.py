@@ -62,6 +62,12 @@ HEADER_ZEROS = HEADER_BITS - EXPONENT_BITS - 1
 """Bits that are 0 in the headers of an encoder: one bit of the mode is not."""
 
 
+def rounded_bits(block: int, mode: Mode, fmt: FloatFormat) -> int:
+    """Bits of a `rounded_layout` that registers hold."""
+    constant = HEADER_ZEROS if mode is Mode.HIGH_PRECISION else 0
+    return held_bits(rounded_layout(block, mode), fmt, constant)
+
+
 class CountZeros(Step):
     """How many of the first B/4 zeros of a block lie in front of each lane."""
 

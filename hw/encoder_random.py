@@ -18,10 +18,10 @@ from axs6.golden.spec import EXPONENT_BITS, CodeFormat, FloatFormat, Mode
 from axs6.hw.encoder_fields import unused_exponent_bits
 from axs6.hw.encoder_front import Exponent, Unpack, passing_layout
 from axs6.hw.encoder_modes import (
-    HEADER_ZEROS,
     code_slots,
     held_bits,
     lane_codes,
+    rounded_bits,
     rounded_layout,
 )
 from axs6.hw.largest import distances_layout, search_steps
@@ -241,13 +241,11 @@ class RoundRandomly(Step):
         self._kinds = kinds
         self._mode = mode
         words = words_layout(block, kinds[0].random_bits)
-        o = rounded_layout(block, mode)
-        constant = HEADER_ZEROS if mode is Mode.HIGH_PRECISION else 0
         super().__init__(
             data.StructLayout({**i.members, **words.members}),
-            o,
+            rounded_layout(block, mode),
             levels=18,
-            held=held_bits(o, fmt, constant),
+            held=rounded_bits(block, mode, fmt),
         )
 
     def elaborate(self, platform: Any) -> Module:

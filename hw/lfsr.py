@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from axs6.golden.lfsr import LFSR_BITS, lane_seeds, leap
 from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block_size, check_random_bits
 from axs6.hw.layouts import words_layout
-from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.pipeline import Pipeline, Step, Wrapper
 from axs6.hw.rtlil import add_lanes
 
 
@@ -43,7 +43,7 @@ class TakeWords(Step):
         return m
 
 
-class Lfsr(wiring.Component):
+class Lfsr(Wrapper):
     """Gives a random word for each lane, the low bits of the lane's register, in each cycle.
 
     After each item every register moves on by as many steps as a word has bits. An item with
@@ -59,8 +59,6 @@ class Lfsr(wiring.Component):
     Source: specification section 7, docs/format.md.
     """
 
-    interval = 1
-
     def __init__(
         self,
         block: int = 32,
@@ -72,28 +70,18 @@ class Lfsr(wiring.Component):
         self._seeds = [int(each) for each in lane_seeds(check_block_size(block), lfsr_seed)]
         requests = data.StructLayout({"restart": 1})
         words = words_layout(block, random_bits)
-        self._ranks = Pipeline([TakeWords(block, random_bits)], stages)
-        super().__init__({"i": In(stream.Signature(requests)), "o": Out(stream.Signature(words))})
-
-    @property
-    def most_stages(self) -> int:
-        """The largest number of stages that the unit can have."""
-        return self._ranks.most_stages
-
-    @property
-    def latency(self) -> int:
-        """Cycles from taking a request to offering its words."""
-        return self._ranks.latency
+        ports = {"i": In(stream.Signature(requests)), "o": Out(stream.Signature(words))}
+        super().__init__(Pipeline([TakeWords(block, random_bits)], stages), ports)
 
     @property
     def flip_flops(self) -> int:
         """Bits of the shift registers and of the ranks behind them."""
-        return LFSR_BITS * len(self._seeds) + self._ranks.flip_flops
+        return LFSR_BITS * len(self._seeds) + super().flip_flops
 
     def elaborate(self, platform: Any) -> Module:
         """Build the registers and what moves them on."""
         m = Module()
-        m.submodules.ranks = ranks = self._ranks
+        m.submodules.ranks = ranks = self.inner
         connect(m, ranks.o, flipped(self.o))
         lanes = []
         for lane, seed in enumerate(self._seeds):

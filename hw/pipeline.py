@@ -302,6 +302,32 @@ class Wrapper(wiring.Component):
         return int(self.inner.flip_flops)
 
 
+class Series(wiring.Component):
+    """Units one after the other as one, with an input stream `i` and an output stream `o`.
+
+    Args:
+        parts: the units, in order.
+        i: the input stream.
+        o: the output stream.
+    """
+
+    interval = 1
+
+    def __init__(self, parts: Sequence[Any], i: Any, o: Any) -> None:
+        self._parts = parts
+        super().__init__({"i": In(i.signature.flip()), "o": Out(o.signature)})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking what completes a result to offering it, when nothing waits."""
+        return sum(part.latency for part in self._parts)
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of all parts."""
+        return sum(part.flip_flops for part in self._parts)
+
+
 def _add_rank(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from axs6.golden.spec import check_block_size
@@ -14,11 +14,11 @@ from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import error_layout, last_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, Wrapper, past, split_stages
+from axs6.hw.pipeline import NOTHING, Pipeline, Series, Wrapper, past, split_stages
 from axs6.hw.rtlil import add_lanes
 
 
-class Reduction(wiring.Component):
+class Reduction(Series):
     """Dot products of vectors of blocks.
 
     Each block sum becomes FP32 as P * 2^(Ea + Eb - 264) and is added, in order, to an FP32
@@ -48,25 +48,9 @@ class Reduction(wiring.Component):
         self._term = Pipeline(front, before, carry=last_layout)
         self._accumulator = Accumulator(interleave, errors=packed)
         self._divide = Pipeline(back, after)
-        self._parts = (self._term, self._accumulator, self._divide)
         super().__init__(
-            {"i": In(self._term.i.signature.flip()), "o": Out(self._divide.o.signature)}
+            (self._term, self._accumulator, self._divide), self._term.i, self._divide.o
         )
-
-    @property
-    def latency(self) -> int:
-        """Cycles from taking the last pair of a vector to offering its result."""
-        return sum(part.latency for part in self._parts)
-
-    @property
-    def flip_flops(self) -> int:
-        """Registers of all three parts."""
-        return sum(part.flip_flops for part in self._parts)
-
-    @property
-    def interval(self) -> int:
-        """Cycles between items, when nothing waits."""
-        return 1
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the three parts."""

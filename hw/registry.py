@@ -103,11 +103,11 @@ class Unit:
         component: Any = self.build(**{**given, "stages": 0})
         return int(component.most_stages)
 
-    def allowed(self, name: str) -> str:
+    def allowed(self, name: str, most_stages: int) -> str:
         """The values that a parameter may take, in a few characters."""
         if name in self.choices:
             return "|".join(map(str, self.choices[name]))
-        return f"0..{self.most_stages({})}" if name == "stages" else "1.."
+        return f"0..{most_stages}" if name == "stages" else "1.."
 
     def inputs(self, given: Mapping[str, Any]) -> list[str]:
         """Names of the fields of an input item."""

@@ -3,8 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Module
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import connect, flipped
 
 from axs6.golden.spec import (
     INPUT_FORMATS,
@@ -17,10 +16,10 @@ from axs6.hw.encoder_modes import encoder_mode, packing_steps
 from axs6.hw.encoder_random import random_steps
 from axs6.hw.lfsr import Lfsr
 from axs6.hw.parameters import float_format
-from axs6.hw.pipeline import Pipeline, split_stages
+from axs6.hw.pipeline import Pipeline, Series, split_stages
 
 
-class StochasticEncoder(wiring.Component):
+class StochasticEncoder(Series):
     """Encodes a block of floating-point values in each cycle, rounded by words of an `Lfsr`.
 
     The first block after a reset takes the first words, and each later one the next. The words
@@ -37,8 +36,6 @@ class StochasticEncoder(wiring.Component):
 
     Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
     """
-
-    interval = 1
 
     def __init__(
         self,
@@ -57,19 +54,7 @@ class StochasticEncoder(wiring.Component):
         before, after = split_stages(front, back, stages)
         self._scale, self._round = Pipeline(front, before), Pipeline(back, after)
         self._words = Lfsr(block, random_bits, lfsr_seed)
-        self._parts = (self._scale, self._words, self._round)
-        values, blocks = (each.payload.shape() for each in (self._scale.i, self._round.o))
-        super().__init__({"i": In(stream.Signature(values)), "o": Out(stream.Signature(blocks))})
-
-    @property
-    def latency(self) -> int:
-        """Cycles from taking values to offering their block, when nothing waits."""
-        return sum(part.latency for part in self._parts)
-
-    @property
-    def flip_flops(self) -> int:
-        """Registers of the steps and of the words."""
-        return sum(part.flip_flops for part in self._parts)
+        super().__init__((self._scale, self._words, self._round), self._scale.i, self._round.o)
 
     def elaborate(self, platform: Any) -> Module:
         """Join scaled values and words."""

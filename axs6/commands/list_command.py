@@ -14,10 +14,11 @@ def run(json: Json = None) -> None:
     from axs6.hw.registry import ALL_UNITS
 
     table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
+    most_stages = {name: unit.most_stages({}) for name, unit in ALL_UNITS.items()}
     for unit in ALL_UNITS.values():
         settings = []
         for name, default in unit.defaults.items():
-            settings.append(f"{name}={default} ({unit.allowed(name)})")
+            settings.append(f"{name}={default} ({unit.allowed(name, most_stages[unit.name])})")
         table.add_row(unit.name, unit.summary, "\n".join(settings))
     console(json).print(table)
     write_json(
@@ -28,7 +29,7 @@ def run(json: Json = None) -> None:
                 "summary": unit.summary,
                 "parameters": unit.defaults,
                 "choices": {name: list(values) for name, values in unit.choices.items()},
-                "most_stages": unit.most_stages({}),
+                "most_stages": most_stages[unit.name],
             }
             for unit in ALL_UNITS.values()
         ],

@@ -120,14 +120,9 @@ class ComponentModel:
             if field.signed or source_of(items[field.name]).dtype != element_type(field):
                 check_range(items, field)
         columns = [Column(items[field.name], field) for field in self.inputs]
-        last = last_of(items)
-        ends = None if last is None else np.flatnonzero(last)
-        given = count if ends is None else len(ends)
+        shares = self._share_out(count, items, threads)
+        given = shares[0].outputs
         outputs = [room(given + threads, field) for field in self.outputs]
-        bounds = None if last is None else whole_vectors(last, self._turns)
-        if self._remembers:
-            ends, bounds = np.arange(count), np.array([0, count])
-        shares = _shares(count, ends, bounds, self._lanes, threads)
 
         recorders = [
             Recorder(0 if thread else trace, self._lanes, self.outputs) for thread in range(threads)
@@ -153,6 +148,15 @@ class ComponentModel:
         cycles = np.concatenate(busy)
         trace_of_first = recorders[0].trace(int(busy[0].max()))
         return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()), trace_of_first)
+
+    def _share_out(self, count: int, items: Items, threads: int) -> list["_Share"]:
+        """What the copies of each thread get of so many items."""
+        last = last_of(items)
+        ends = None if last is None else np.flatnonzero(last)
+        bounds = None if last is None else whole_vectors(last, self._turns)
+        if self._remembers:
+            ends, bounds = np.arange(count), np.array([0, count])
+        return _shares(count, ends, bounds, self._lanes, threads)
 
     def _run_share(
         self,
@@ -202,13 +206,14 @@ class BatchModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = find_with_streams(unit).parameters(parameters)
+        entry = find_with_streams(unit)
+        settings = entry.parameters(parameters)
         source = _unit_source(unit, settings)
         super().__init__(
             source,
             f"{unit} {settings}",
             settings.get("interleave", 1),
-            remembers=find_with_streams(unit).remembers,
+            remembers=entry.remembers,
         )
 
 
@@ -227,8 +232,9 @@ class GateModel(ComponentModel):
     """
 
     def __init__(self, netlist: str, unit: str, **parameters: Any) -> None:
-        settings = find_with_streams(unit).parameters(parameters)
-        component: Any = find_with_streams(unit).build(**settings)
+        entry = find_with_streams(unit)
+        settings = entry.parameters(parameters)
+        component: Any = entry.build(**settings)
         inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
         gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
         source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
@@ -236,7 +242,7 @@ class GateModel(ComponentModel):
             source,
             f"mapped {unit} {settings}",
             settings.get("interleave", 1),
-            remembers=find_with_streams(unit).remembers,
+            remembers=entry.remembers,
         )
 
 

@@ -19,7 +19,7 @@ from axs6.sim.stall import Stall
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import HANDSHAKE, Trace
-from axs6.sim.words import completing, to_words, whole_vectors
+from axs6.sim.words import to_words
 
 CASES = [
     pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
@@ -58,17 +58,10 @@ def compare(
     reference: cxxrtl.ComponentModel,
     items: Items,
     stall: Stall | None = None,
-    turns: int = 1,
 ) -> str | None:
     """The first difference of any copy from a run of the reference on that copy's items."""
     trace = model.run(items, stall, trace=CYCLES).trace
-    copies = trace.handshake["o_valid"].shape[1]
-    count = len(next(iter(items.values())))
-    bounds = whole_vectors(items["last"], turns) if "last" in items else None
-    ends = completing(items)
-    if model._remembers:
-        ends, bounds = np.arange(count), np.array([0, count])
-    (share,) = batch._shares(count, ends, bounds, copies, 1)
+    (share,) = model._share_out(len(next(iter(items.values()))), items, 1)
     for copy in np.flatnonzero(share.input_count):
         rows = share.input_first[copy] + np.arange(share.input_count[copy]) * share.stride
         own = {name: values[rows] for name, values in items.items()}
@@ -94,12 +87,11 @@ def test_every_unit_is_the_same_in_every_cycle(
     parameters = UNITS[unit].parameters({**parameters, **samples})
     deepest = DEEPEST.get(unit) or UNITS[unit].most_stages(parameters)
     parameters["stages"] = deepest if most else 0
-    turns = parameters.get("interleave", 1)
     items = some_items(unit, parameters)
     expected = UNITS[unit].golden(items, parameters)
     model, reference = BatchModel(unit, **parameters), CxxrtlModel(unit, **parameters)
     for stall in STALLS:
-        assert compare(model, reference, items, stall, turns) is None
+        assert compare(model, reference, items, stall) is None
         for outputs in (model.run(items, stall).outputs, reference.run(items, stall).outputs):
             assert outputs.keys() == expected.keys()
             for name, values in expected.items():
@@ -109,10 +101,9 @@ def test_every_unit_is_the_same_in_every_cycle(
 @pytest.mark.parametrize("unit", ["block_dot", "dot"])
 def test_full_blocks_are_the_same_in_every_cycle(unit: str) -> None:
     parameters = UNITS[unit].parameters({"stages": 2})
-    turns = parameters.get("interleave", 1)
     items = STIMULI[unit].random(parameters, np.random.default_rng(3), 2000)
     model, reference = BatchModel(unit, **parameters), CxxrtlModel(unit, **parameters)
-    assert compare(model, reference, items, STALLS[1], turns) is None
+    assert compare(model, reference, items, STALLS[1]) is None
 
 
 def test_another_number_of_stages_is_found() -> None:
