@@ -15,6 +15,9 @@ from axs6.sim.tools import ToolError, simulator_environment, simulator_version
 
 BUILD_SECONDS = 900
 
+EMPTY = "axs6_empty"
+EMPTY_MODULE = f"module {EMPTY}(input clk);\nendmodule\n"
+
 LOG = "run.log"
 """What a run printed, in its working folder."""
 
@@ -22,29 +25,45 @@ LOG = "run.log"
 def build(generated: Generated, simulator: str, waves: bool = False) -> Path:
     """Folder with the compiled simulation of a unit, from the cache if it has been built before.
 
+    What a simulator's programs have in common is compiled once, with a module that is empty.
+
     Raises:
         ToolError: the build fails or takes longer than `BUILD_SECONDS`.
         OSError: the cache cannot be written.
     """
+    runtime = None
+    if simulator == "verilator":
+        runtime = _built(simulator, waves, EMPTY_MODULE, EMPTY, ["clk"])
+    module, ports = generated.module, generated.ports
+    return _built(simulator, waves, generated.verilog, module, ports, runtime)
 
+
+def _built(
+    simulator: str,
+    waves: bool,
+    verilog: str,
+    module: str,
+    ports: list[str],
+    runtime: Path | None = None,
+) -> Path:
     def make(folder: Path) -> None:
-        source = folder / f"{generated.module}.v"
-        source.write_text(generated.verilog)
+        source = folder / f"{module}.v"
+        source.write_text(verilog)
         _launch(
             folder / "build.log",
             BUILD_SECONDS,
             do="build",
             simulator=simulator,
             source=str(source),
-            module=generated.module,
-            ports=generated.ports,
+            module=module,
+            ports=ports,
             folder=str(folder),
             waves=waves,
+            runtime=str(runtime) if runtime else None,
         )
 
     launcher = (Path(__file__).parent / "bench" / "launch.py").read_text()
-    key = [generated.verilog, simulator_version(simulator), str(waves), launcher]
-    return cached(simulator, key, make)
+    return cached(simulator, [verilog, simulator_version(simulator), str(waves), launcher], make)
 
 
 def run(

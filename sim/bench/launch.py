@@ -5,6 +5,7 @@ started, and so that its environment is nobody else's.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,31 @@ TIMESCALE = ("1ns", "1ps")
 
 
 def build(
-    simulator: str, source: str, module: str, ports: list[str], folder: str, waves: bool
+    simulator: str,
+    source: str,
+    module: str,
+    ports: list[str],
+    folder: str,
+    waves: bool,
+    runtime: str | None = None,
 ) -> None:
     """Compile a Verilog file into `folder`.
 
     Verilator makes the ports alone visible to cocotb, except for waves: with every signal
-    visible it could optimise nothing.
+    visible it could optimise nothing. Functions are split, since g++ takes a time that grows with
+    the square of a function's length. Verilator's own library is linked from the folder
+    `runtime`, where another build has left it, if that is given.
     """
     runner: Any = get_runner(simulator)
     sources: list[Any] = [Path(source)]
     arguments: list[str] = []
     if simulator == "verilator":
         arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O1", "--no-timing"]
+        arguments += ["--output-split-cfuncs", "400"]
+        if runtime is not None:
+            os.environ["MAKEFLAGS"] += " VM_GLOBAL_FAST="
+            for compiled in sorted(Path(runtime).glob("verilated*.o")):
+                arguments += ["-LDFLAGS", str(compiled)]
         if not waves:
             arguments.append("--no-public-flat-rw")
             sources.append(_public_ports(module, ports, Path(folder)))
