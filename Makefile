@@ -13,7 +13,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # mypy reads the package as users install it: an editable install maps folders where it cannot look.
 lint: $(VENV)/dev.stamp

@@ -257,27 +257,46 @@ def _unpack_payload(
         _check_rows(packed[:, used - 1] >> bits % 8, "padding must be zero", numbers)
     if mode is not Mode.SPARSE:
         return _unpack_codes(packed[:, :used], size, mode)
-    mask = np.unpackbits(packed[:, : size // 8], axis=1, bitorder="little").astype(bool)
-    stored = size - dropped_values(size)
-    wrong = mask.sum(axis=1) != stored
-    if wrong.any():
-        first = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"block {int(numbers[first])}: the mask of a sparse block must have {stored} ones, "
-            f"not {int(mask[first].sum())}"
-        )
-    codes = np.zeros((len(packed), size), np.uint8)
-    codes[mask] = _unpack_codes(packed[:, size // 8 : used], stored, mode).ravel()
-    dropped, _ = sparse_values(codes)
-    other = (dropped == mask).any(axis=1)
-    if other.any():
-        first = int(np.flatnonzero(other)[0])
-        raise ValueError(
-            f"block {int(numbers[first])}: the mask of a sparse block must leave out its first "
-            f"{size - stored} zeros, {np.flatnonzero(dropped[first]).tolist()}, "
-            f"not {np.flatnonzero(~mask[first]).tolist()}"
-        )
+    codes, right = sparse_codes(packed[:, :used], size)
+    if not right.all():
+        row = int(np.flatnonzero(~right)[0])
+        raise ValueError(f"block {int(numbers[row])}: {_mask_fault(packed[row, :used], size)}")
     return codes
+
+
+def sparse_codes(
+    packed: NDArray[np.uint8], size: int
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Codes (n, B) of payloads of sparse blocks without padding, and which have a right mask.
+
+    The codes of the others are of no use.
+    """
+    mask = _mask(packed, size)
+    stored = size - dropped_values(size)
+    right = mask.sum(axis=1) == stored
+    codes = np.zeros((len(packed), size), np.uint8)
+    kept = packed[right, size // 8 :]
+    codes[mask & right[:, None]] = _unpack_codes(kept, stored, Mode.SPARSE).ravel()
+    dropped, _ = sparse_values(codes)
+    return codes, right & (dropped == ~mask).all(axis=1)
+
+
+def _mask(packed: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
+    return np.unpackbits(packed[..., : size // 8], axis=-1, bitorder="little").astype(bool)
+
+
+def _mask_fault(packed: NDArray[np.uint8], size: int) -> str:
+    """What is wrong with the mask of one sparse block."""
+    mask = _mask(packed, size)
+    stored = size - dropped_values(size)
+    if mask.sum() != stored:
+        return f"the mask of a sparse block must have {stored} ones, not {int(mask.sum())}"
+    codes, _ = sparse_codes(packed[None], size)
+    dropped, _ = sparse_values(codes)
+    return (
+        f"the mask of a sparse block must leave out its first {size - stored} zeros, "
+        f"{np.flatnonzero(dropped).tolist()}, not {np.flatnonzero(~mask).tolist()}"
+    )
 
 
 def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[np.uint8]:

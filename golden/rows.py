@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, sparse_values
-from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, unpack
-from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, MODE_BITS, Mode, dropped_values, payload_bits
+from axs6.golden.blocks import Blocks
+from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, sparse_codes, unpack
+from axs6.golden.spec import EXPONENT_BITS, MODE_BITS, Mode, payload_bits
 
 
 def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
@@ -33,13 +33,10 @@ def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
 
 def _sparse(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
     """Which rows have a payload that a sparse block may have."""
-    used, stored = payload_bits(size, Mode.SPARSE), size - dropped_values(size)
-    bits = np.unpackbits(rows[:, HEADER_BYTES:], axis=1, bitorder="little")
-    mask = bits[:, :size].astype(bool)
-    right = (mask.sum(axis=1) == stored) & ~bits[:, used:].any(axis=1)
-    kept = bits[right, size:used].reshape(-1, stored, CODE_BITS)
-    codes = np.zeros((len(kept), size), np.uint8)
-    codes[mask[right]] = np.packbits(kept, axis=2, bitorder="little").ravel()
-    dropped, _ = sparse_values(codes)
-    right[right] = (dropped == ~mask[right]).all(axis=1)
-    return right
+    bits = payload_bits(size, Mode.SPARSE)
+    end = HEADER_BYTES + -(-bits // 8)
+    _, right = sparse_codes(rows[:, HEADER_BYTES:end], size)
+    padding = rows[:, end:].any(axis=1)
+    if bits % 8:
+        padding |= rows[:, end - 1] >> bits % 8 != 0
+    return right & ~padding

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,21 +111,29 @@ SESSIONS = ("generate", "area", "validate")
 """Commands whose output in the docs is compared with what they print; the others take longer."""
 
 
-def sessions() -> list[tuple[str, str, str]]:
-    """Page, command and output of the sessions in the docs."""
-    found = []
+LONG = ("--energy", "--sweep")
+"""Options of commands that take most of a minute."""
+
+
+def sessions() -> list[Any]:
+    """Commands of the sessions in the docs, with what they print there on each page."""
+    found: dict[str, list[str]] = {}
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         for fence in re.findall(r"^```\n(\$ axs6 .*?)^```", page.read_text(), re.M | re.S):
             for part in fence.split("$ axs6 ")[1:]:
                 command, _, output = part.partition("\n")
                 if command.split()[0] in SESSIONS and "--exhaustive" not in command:
-                    found.append((page.name, command, output))
-    return found
+                    found.setdefault(command, []).append(output)
+    return [
+        pytest.param(command, outputs, id=command, marks=[pytest.mark.slow] * long)
+        for command, outputs in found.items()
+        for long in [any(option in command for option in LONG)]
+    ]
 
 
-@pytest.mark.parametrize(("page", "command", "output"), sessions())
+@pytest.mark.parametrize(("command", "outputs"), sessions())
 def test_the_docs_show_what_commands_print(
-    page: str, command: str, output: str, tmp_path: Path
+    command: str, outputs: list[str], tmp_path: Path
 ) -> None:
     # How much was measured earlier is said too: nothing, with a cache of its own.
     done = subprocess.run(
@@ -136,7 +145,7 @@ def test_the_docs_show_what_commands_print(
         text=True,
     )
     printed = [line.rstrip() for line in done.stdout.splitlines()]
-    for passage in output.split("...\n"):
+    for passage in (each for output in outputs for each in output.split("...\n")):
         lines = [line.rstrip() for line in passage.strip("\n").splitlines()]
         starts = range(len(printed) - len(lines) + 1)
         assert any(printed[i : i + len(lines)] == lines for i in starts), passage

@@ -1,17 +1,24 @@
 """Concatenations in the C++ that Yosys writes, made quick to compile.
 
 Yosys writes `a.concat(b).concat(c)...`. Each call makes a type that holds the one before, over
-which compilers take quadratic time; as a balanced tree the same concatenation takes little.
+which compilers take quadratic time; as a balanced tree the same concatenation takes little. A bit
+that is repeated is written as often as it occurs, with all that it is computed from; CXXRTL's
+`repeat` computes it once.
 """
+
+import re
 
 SHORT = 8
 """Concatenations of fewer operands stay as they are."""
 
 CALL = ".concat("
 
+BIT = re.compile(r"\w+<1>\(")
+"""How an operand begins that computes a single bit."""
+
 
 def balanced(source: str) -> str:
-    """The same C++ with its long concatenations as trees."""
+    """The same C++ with its long concatenations as trees and bits repeated by `repeat`."""
     return "\n".join(
         _statement(line) if line.count(CALL) >= SHORT else line for line in source.split("\n")
     )
@@ -21,8 +28,25 @@ def _statement(line: str) -> str:
     target, assigned, value = line.partition(" = ")
     if not assigned or line.lstrip().startswith("//"):
         return line
-    operands, rest = _chain(value)
+    operands, rest = _chain(_repeated(value))
     return f"{target} = {_tree(operands)}{rest}"
+
+
+def _repeated(value: str) -> str:
+    """The same expression, with successive calls of `concat` on one computed bit as one."""
+    done, place = [], 0
+    while (at := value.find(CALL, place)) >= 0:
+        end = _closing(value, at + len(CALL))
+        operand = value[at + len(CALL) : end]
+        call, count = value[at : end + 1], 1
+        bit = BIT.match(operand)
+        if bit and _closing(operand, bit.end()) == len(operand) - 1:
+            while value.startswith(call, at + count * len(call)):
+                count += 1
+        done += [value[place:at], CALL, _repeated(operand)]
+        done.append(f".repeat<{count}>())" if count > 1 else ")")
+        place = at + count * len(call)
+    return "".join([*done, value[place:]])
 
 
 def _chain(value: str) -> tuple[list[str], str]:

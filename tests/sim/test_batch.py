@@ -79,6 +79,7 @@ def significand_items(significands: np.ndarray, block: int) -> dict[str, np.ndar
     }
 
 
+@pytest.mark.slow
 def test_the_division_is_right_for_every_significand() -> None:
     """All 2^24 significands, normal and shorter, through the whole dot product."""
     model = BatchModel("dot", block=8)

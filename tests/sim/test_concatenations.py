@@ -46,3 +46,34 @@ def test_the_operands_keep_their_order(count: int, after: str) -> None:
 @pytest.mark.parametrize("line", ["// a.concat(b)" * 20, "return" + ".concat(b)" * 20, "x = y;"])
 def test_other_lines_stay_as_they_are(line: str) -> None:
     assert balanced(f"a\n{line}\n") == f"a\n{line}\n"
+
+
+BIT, WIDE = "and_uu<1>(p_a, p_b)", "and_uu<2>(p_a, p_b)"
+
+
+def joined(*operands: str) -> str:
+    return "p_x" + "".join(f".concat({operand})" for operand in operands)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (joined(*[BIT] * 8), joined(f"{BIT}.repeat<8>()")),
+        (joined(*[BIT] * 7, "p_c"), f"p_x.concat({BIT}.repeat<7>().concat(p_c))"),
+        (
+            f"or_uu<3>({joined(*[BIT] * 3)}, {joined(*[BIT] * 5)})",
+            f"or_uu<3>({joined(f'{BIT}.repeat<3>()')}, {joined(f'{BIT}.repeat<5>()')})",
+        ),
+        (
+            joined(*[f"not_u<1>({joined(BIT, BIT)})"] * 8),
+            joined(f"not_u<1>({joined(f'{BIT}.repeat<2>()')}).repeat<8>()"),
+        ),
+    ],
+)
+def test_a_computed_bit_is_repeated(before: str, after: str) -> None:
+    assert balanced(f"\tp_y = {before};") == f"\tp_y = {after};"
+
+
+@pytest.mark.parametrize("operand", ["p_a", "p_a.slice<1,0>()", WIDE, f"{BIT}.concat({BIT})"])
+def test_other_operands_are_not(operand: str) -> None:
+    assert "repeat" not in balanced(f"\tp_y = {joined(*[operand] * 9)};")

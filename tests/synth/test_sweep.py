@@ -221,8 +221,11 @@ def test_a_signal_keeps_what_is_finished_and_leaves_no_process(
     number: signal.Signals, jobs: int, status: int, cache: Path
 ) -> None:
     command = [sys.executable, "-m", "axs6", "area", "encoder", "--sweep", "block=8,32 stages=0..5"]
+    # Shells start what runs in the background with SIGINT ignored.
     started = subprocess.Popen(
-        [*command, "--jobs", str(jobs)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ["env", "--default-signal=INT", *command, "--jobs", str(jobs)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     try:
         deadline = time.monotonic() + 120
