@@ -60,6 +60,25 @@ def convert(component: wiring.Component, name: str) -> str:
     return convert_top(component, name, modules, clocked=True) + modules.rtlil
 
 
+_FIELD = re.compile(
+    r"""
+    ^[ ]*wire[ ][^\n]*\\[^\s.\[]+[.\[]\S*\n
+    | ^[ ]*connect[ ]\\[^\s.\[]+[.\[]\S*[ ][^\n]*\n
+    """,
+    re.M | re.X,
+)
+"""A wire that stands for a field of another, `\\sum.exponent` or `\\codes[3]`, or its connection."""
+
+
+def without_fields(text: str) -> str:
+    """RTLIL without the wires that Amaranth adds for every field of a structure.
+
+    Nothing reads them: they are names for waveforms. Two thirds of the text are theirs, and a
+    simulator that does not remove them, such as Icarus, takes most of its time over them.
+    """
+    return _FIELD.sub("", text)
+
+
 def convert_top(
     component: wiring.Component, name: str, modules: Modules, *, clocked: bool = False
 ) -> str:

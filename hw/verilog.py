@@ -102,7 +102,7 @@ def convert(component: wiring.Component, module: str) -> str:
     """
     try:
         text = verilog._convert_rtlil_text(
-            rtlil.convert(component, module), strip_internal_attrs=True
+            rtlil.without_fields(rtlil.convert(component, module)), strip_internal_attrs=True
         )
         return str(text)
     except (verilog.YosysError, ToolNotFound) as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.lib import wiring
 
-from axs6.hw.rtlil import convert
+from axs6.hw.rtlil import convert, without_fields
 from axs6.sim.batch.modules import with_functions
 
 MIN_YOSYS = (0, 40)
@@ -127,6 +127,6 @@ class NetlistError(ValueError):
 
 def yosys_json(component: wiring.Component) -> str:
     """A component as word-level Yosys JSON: module `top`, and those that become functions."""
-    text = with_functions(convert(component, TOP), TOP)
+    text = with_functions(without_fields(convert(component, TOP)), TOP)
     yosys = find_yosys(lambda version: version >= MIN_YOSYS)
     return str(yosys.run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))

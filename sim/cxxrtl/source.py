@@ -10,7 +10,7 @@ from amaranth._toolchain import ToolNotFound
 from amaranth._toolchain.yosys import YosysError, find_yosys
 
 from axs6.hw.layouts import Field, fields
-from axs6.hw.rtlil import convert
+from axs6.hw.rtlil import convert, without_fields
 from axs6.sim.arrays import element_type
 from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.stall import stall_header
@@ -54,7 +54,8 @@ def model_source(design: Design, waves: bool) -> str:
     """
     # One function for the whole design takes compilers many times as long as one for each module.
     write = f"write_cxxrtl -noflatten {'-g4' if waves else '-g0'}"
-    script = f"read_rtlil <<rtlil\n{design.rtlil}\nrtlil\n{write}\n"
+    rtlil = design.rtlil if waves else without_fields(design.rtlil)
+    script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{write}\n"
     try:
         module = balanced(_yosys().run(["-q", "-"], script, ignore_warnings=True))
     except YosysError as error:

@@ -1,6 +1,8 @@
+import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,9 +91,23 @@ def test_the_manifest_describes_the_ports() -> None:
             assert f" {name};" in made.verilog
 
 
+@cache
+def small(unit: str) -> str:
+    """Verilog of a unit with blocks of 8."""
+    return generate(unit, block=8, stages=0).verilog
+
+
+@pytest.mark.parametrize("unit", ALL_UNITS)
+def test_no_wire_stands_for_a_field_of_another(unit: str) -> None:
+    """Amaranth names every field of a structure, for waveforms; simulators take time over them."""
+    declared = re.findall(r"^ *(?:wire|reg) .*?(\S+) *;$", small(unit), re.M)
+    assert declared
+    assert [name for name in declared if re.search(r"\w[.\[]", name)] == []
+
+
 @pytest.mark.parametrize("unit", ALL_UNITS)
 def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
-    text = generate(unit, block=8, stages=0).verilog
+    text = small(unit)
     head = text[text.index(f"module axs6_{unit}(") :]
     ports = head[: head.index(";")]
     assert "clk" in ports

@@ -15,7 +15,7 @@ from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import SIMULATORS, ToolError
 
-WIDE = ("encoder", "decoder", "block_dot", "dot", "matmul")
+WIDE = ("encoder", "decoder", "block_dot", "dot")
 """Units that are tested with blocks of 32 in every run."""
 
 DEEP = ("feedback_encoder",)
@@ -46,8 +46,10 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
 @pytest.mark.parametrize("simulator", AVAILABLE)
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_equal_the_golden_model_on_every_simulator(unit: str, simulator: str) -> None:
-    small = {name: values[1] for name, values in UNITS[unit].samples.items()}
-    outcome = regress(unit, {"block": 8, "stages": 2, **small}, simulator=simulator, items=200)
+    small = {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
+    # Between registers Icarus computes a signal anew for each path that leads to it.
+    stages = min(12, UNITS[unit].most_stages(small))
+    outcome = regress(unit, {**small, "stages": stages}, simulator=simulator, items=200)
     assert outcome.failures == []
     assert [test.name for test in outcome.tests] == TESTS
 
