@@ -67,7 +67,7 @@ _FIELD = re.compile(
     """,
     re.M | re.X,
 )
-"""A wire that stands for a field of another, `\\sum.exponent` or `\\codes[3]`, or its connection."""
+"""A wire that is a field of another, as `\\sum.exponent` or `\\codes[3]`, or its connection."""
 
 
 def without_fields(text: str) -> str:
