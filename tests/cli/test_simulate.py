@@ -20,7 +20,13 @@ Cli = Callable[..., Any]
 
 @pytest.mark.parametrize(
     ("unit", "engine"),
-    [*((unit, "batch") for unit in UNITS), *((unit, "cxxrtl") for unit in ("decoder", "dot"))],
+    [
+        *(
+            pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit == "feedback_encoder"))
+            for unit in UNITS
+        ),
+        *((unit, "cxxrtl") for unit in ("decoder", "dot")),
+    ],
 )
 def test_every_unit_equals_the_golden_model(
     cli: Cli, unit: str, engine: str, tmp_path: Path

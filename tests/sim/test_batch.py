@@ -16,15 +16,18 @@ from axs6.sim.batch.values import constant, resized, signed, unsigned
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
+DEEP = ("feedback_encoder", "matmul")
+"""Units over which g++ takes long when they have many stages."""
+
 CASES = [
     pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
     for name, unit in UNITS.items()
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [number < 3]
+    for few in [number < 3 and not (most and name in DEEP)]
 ]
-"""Combinations of parameters with no stages and the most, in turn."""
+"""Combinations of parameters with no stages and the most, in turn; a few of each unit at once."""
 
 DEEPEST = {"feedback_encoder": 12}
 """Stages in place of the most, over which g++ would take minutes."""

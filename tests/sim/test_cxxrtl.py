@@ -30,7 +30,7 @@ CASES = [
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [number < 3 and not (most and name in DEEP)]
+    for few in [number < 2 and not (most and name in DEEP)]
 ]
 """Combinations of parameters with no stages and the most, in turn; a few of each unit at once."""
 

@@ -30,7 +30,7 @@ from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State
 
 THREADS = 2
-SHARE = Share(1, 128)
+SHARE = Share(1, 256)
 
 COUNTS = (
     {

@@ -135,7 +135,11 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
         ("decoder", {"block": 8, "stages": 1}),
         ("block_dot", {"block": 8}),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),
-        ("matmul", {"block": 8, "rows": 1, "columns": 2, "interleave": 3}),
+        pytest.param(
+            "matmul",
+            {"block": 8, "rows": 1, "columns": 2, "interleave": 3},
+            marks=pytest.mark.slow,
+        ),
         ("expander", {"block": 8}),
         pytest.param("encoder", {"block": 8, "rounding": "stochastic"}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "blocks": "packed"}, marks=pytest.mark.slow),
