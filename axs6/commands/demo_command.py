@@ -1,5 +1,6 @@
 """`axs6 demo`."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,8 @@ MEASURED = ("encoder", "decoder", "dot")
 """Units whose area is shown; `dot` is one lane of the tile."""
 
 BLOCK = 32
+TILE = {"rows": 2, "columns": 2}
+"""A tile of 4 x 4 takes g++ half a minute."""
 
 
 def run(
@@ -40,8 +43,11 @@ def run(
     classifier = train()
     out.print(f"  {len(classifier.images)} test images")
     out.print("running its layers in the RTL (the first run builds the simulations)")
-    hardware = Hardware(Tile(BLOCK), lambda line: out.print(f"  {line}"))
-    in_hardware, hardware_accuracy = classifier.classify(hardware.multiply)
+    with ThreadPoolExecutor(1) as pool:
+        measuring = pool.submit(_hardware_files, output)
+        hardware = Hardware(Tile(BLOCK, **TILE), lambda line: out.print(f"  {line}"))
+        in_hardware, hardware_accuracy = classifier.classify(hardware.multiply)
+        reports = measuring.result()
     reference, fp32_accuracy = classifier.classify(lambda x, w: x @ w.T)
     golden, golden_accuracy = classifier.classify(
         lambda x, w: matmul(encode(x, BLOCK), encode(w, BLOCK))
@@ -62,8 +68,8 @@ def run(
         "largest_output_difference_from_fp32": float(abs(in_hardware - reference).max()),
     }
     _show(out, figures)
-    out.print("generating Verilog and measuring its area (generic gates)")
-    figures["area"] = _hardware_files(out, output)
+    _show_areas(out, reports)
+    figures["area"] = {unit: report.to_dict() for unit, report in reports.items()}
     write_json(str(output / "demo.json"), figures)
     write_json(json, figures)
     out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(MEASURED)} and matmul")
@@ -90,24 +96,27 @@ def _show(out: Any, figures: dict[str, Any]) -> None:
     )
 
 
-def _hardware_files(out: Any, folder: Path) -> dict[str, Any]:
-    """Write the Verilog of the units, show areas, and return them."""
-    from rich.table import Table
-
+def _hardware_files(folder: Path) -> dict[str, Any]:
+    """Write the Verilog of the units, and measure areas."""
     from axs6.commands.output import write_generated
     from axs6.hw.verilog import generate
     from axs6.synth.area import area
 
-    table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
+    write_generated(folder, generate("matmul", block=BLOCK, **TILE))
     reports = {}
-    write_generated(folder, generate("matmul", block=BLOCK))
     for unit in MEASURED:
         made = generate(unit, block=BLOCK)
         write_generated(folder, made)
-        report = area(made.verilog, made.module)
-        figures = report.total.figures
-        names = ("gate_equivalents", "transistors", "flip_flops")
-        table.add_row(unit, *(f"{figures[name]:,.0f}" for name in names))
-        reports[unit] = report.to_dict()
-    out.print(table)
+        reports[unit] = area(made.verilog, made.module)
     return reports
+
+
+def _show_areas(out: Any, reports: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    out.print("area of the Verilog (generic gates)")
+    table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
+    names = ("gate_equivalents", "transistors", "flip_flops")
+    for unit, report in reports.items():
+        table.add_row(unit, *(f"{report.total.figures[name]:,.0f}" for name in names))
+    out.print(table)
