@@ -107,7 +107,7 @@ def _hardware_files(folder: Path) -> dict[str, Any]:
     for unit in MEASURED:
         made = generate(unit, block=BLOCK)
         write_generated(folder, made)
-        reports[unit] = area(made.verilog, made.module)
+        reports[unit] = area(made.verilog, made.module, breakdown=False)
     return reports
 
 
