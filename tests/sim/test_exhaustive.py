@@ -181,11 +181,16 @@ def test_division_meets_every_pattern() -> None:
 def test_spaces_are_chosen_by_parts_of_their_names() -> None:
     spaces = all_spaces()
     assert choose(spaces, []) == spaces
-    names = [space.name for space in choose(spaces, ["-subnormals", "division"])]
+    names = [space.name for space in choose(spaces, ["bf16", "division"])]
     assert names == [
+        "decoder-bf16",
+        "decoder-bf16-high_precision",
         "division",
-        "encoder-fp32-nearest-subnormals",
-        "encoder-fp32-toward_zero-subnormals",
+        "encoder-bf16-nearest-patterns",
+        "encoder-bf16-toward_zero-patterns",
+        "encoder-bf16-nearest-high_precision-patterns",
+        "encoder-bf16-toward_zero-high_precision-patterns",
+        "encoder-bf16-stochastic-patterns",
     ]
     with pytest.raises(ValueError, match=r"only must be part of one of decoder-fp32, .*'divider'"):
         choose(spaces, ["division", "divider"])
