@@ -1,5 +1,6 @@
 """`Blocks`: an array of AXS-6 blocks, unpacked."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,12 @@ MAX_CODES = {
     for mode in Mode
 }
 """Largest codes at even and at odd indices."""
+
+
+def chunks(rows: int, step: int) -> Iterator[slice]:
+    """Rows of each chunk of at most `step`; one empty chunk of no rows."""
+    for start in range(0, max(rows, 1), step):
+        yield slice(start, min(start + step, rows))
 
 
 def sparse_values(
@@ -101,9 +108,10 @@ class Blocks:
         if modes.size and int(modes.max()) >= Mode.RESERVED:
             block = int(np.flatnonzero(modes >= Mode.RESERVED)[0])
             raise ValueError(f"block {block}: mode {int(modes[block])} is reserved")
+        top = int(codes.max(initial=0))
         for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION):
             here = modes == mode
-            if here.any():
+            if top > int(MAX_CODES[mode].min()) and here.any():
                 too_large = codes > np.tile(MAX_CODES[mode], self.block_size // 2)
                 _refuse(here[:, None] & too_large, codes, f"{{}} is not a {mode.label} code")
         sparse = modes == Mode.SPARSE

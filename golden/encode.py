@@ -1,12 +1,11 @@
 """Encoding arrays into AXS-6 blocks: parameters, block modes, and what is not finite."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from axs6.golden.blocks import Blocks, sparse_values
+from axs6.golden.blocks import Blocks, chunks, sparse_values
 from axs6.golden.decode import decode
 from axs6.golden.floats import fp32_bits
 from axs6.golden.quantise import Quantiser
@@ -129,7 +128,7 @@ def _encode(
     given = None if words is None else _pad(words, size).reshape(-1, size)
     exponents = np.empty(len(blocks), np.uint8)
     codes = np.empty(blocks.shape, np.uint8)
-    for rows in _chunks(len(blocks), size):
+    for rows in chunks(len(blocks), CHUNK_VALUES // size):  # one that is empty checks the dtype
         random = None if given is None else given[rows]
         infinite, nan = how.encode(blocks[rows], random, exponents[rows], codes[rows])
         if nonfinite == "error" and (infinite is not None or nan is not None):
@@ -188,13 +187,6 @@ def _pad(values: NDArray, size: int) -> NDArray:
     padded = np.zeros((*values.shape[:-1], values.shape[-1] + missing), values.dtype)
     padded[..., : values.shape[-1]] = values
     return padded
-
-
-def _chunks(blocks: int, size: int) -> Iterator[slice]:
-    """Rows of each chunk; one empty chunk of an empty array, whose dtype must be checked too."""
-    step = CHUNK_VALUES // size
-    for start in range(0, max(blocks, 1), step):
-        yield slice(start, min(start + step, blocks))
 
 
 def _refuse(

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_blocks, sparse_values
+from axs6.golden.blocks import Blocks, check_blocks, chunks, sparse_values
 from axs6.golden.spec import (
     ALIGN_MAX,
+    CODE_BITS,
     EXPONENT_MAX,
     HEADER_BITS,
     MODE_BITS,
@@ -21,8 +22,15 @@ from axs6.golden.spec import (
 
 HEADER_BYTES = HEADER_BITS // 8
 MODE_MASK = (1 << MODE_BITS) - 1
-GROUP = 4
-"""Four codes have 24 bits in every mode: they fill three bytes."""
+GROUP = 8
+"""Codes of a word of 64 bits, a byte each, which take 48 bits in every mode."""
+
+PART_BITS = 16
+PARTS = GROUP * CODE_BITS // PART_BITS
+"""Parts of a packed word: no machine has words of 48 bits."""
+
+CHUNK_VALUES = 1 << 17
+"""Values packed at a time: their temporaries stay within a core's cache."""
 
 
 def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> int:
@@ -77,8 +85,9 @@ def _packed(
     packed = np.zeros((len(codes), length), np.uint8)
     packed[:, 0] = header & 0xFF
     packed[:, 1] = header >> 8
-    payload = _payload(codes, mode)
-    packed[:, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
+    for rows in chunks(len(codes), CHUNK_VALUES // codes.shape[1]):
+        payload = _payload(codes[rows], mode)
+        packed[rows, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
     return packed
 
 
@@ -113,17 +122,33 @@ def _payload(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
 
 def _pack_codes(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
     """Codes (n, count) as bytes (n, ceil(count * 6 / 8))."""
-    even, odd = (code.width for code in code_formats(mode))
     count = codes.shape[1]
     if count % GROUP:
         codes = np.pad(codes, ((0, 0), (0, -count % GROUP)))
-    groups = codes.reshape(len(codes), codes.shape[1] // GROUP, GROUP)
-    c0, c1, c2, c3 = (groups[..., k] for k in range(GROUP))
-    packed = np.empty((*groups.shape[:2], 3), np.uint8)
-    packed[..., 0] = c0 | c1 << even
-    packed[..., 1] = c1 >> 8 - even | c2 << even + odd - 8
-    packed[..., 2] = c2 >> 16 - even - odd | c3 << 2 * even + odd - 16
-    return packed.reshape(len(codes), packed.shape[1] * 3)[:, : -(-count * (even + odd) // 16)]
+    words = np.ascontiguousarray(codes).view("<u8")
+    for low, high, gap in _gaps(mode):
+        words = words & low | (words & high) >> gap
+    parts = np.empty((*words.shape, PARTS), "<u2")
+    for part in range(PARTS):
+        parts[..., part] = words >> np.uint64(PART_BITS * part)
+    packed = parts.reshape(len(codes), words.shape[1] * PARTS).view(np.uint8)
+    return packed[:, : -(-count * CODE_BITS // 8)]
+
+
+def _gaps(mode: Mode) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
+    """The steps that join codes in bytes to 48 bits of a word: in pairs, fours, and all eight.
+
+    Each is the bits of the lower codes, those of the upper ones, and how far these are apart.
+    """
+    lower, upper = (code.width for code in code_formats(mode))
+    half, steps = 8, []
+    while half < 64:
+        lanes = sum(1 << lane for lane in range(0, 64, 2 * half))
+        low, high = ((1 << lower) - 1) * lanes, ((1 << upper) - 1 << half) * lanes
+        steps.append((np.uint64(low), np.uint64(high), np.uint64(half - lower)))
+        lower = upper = lower + upper
+        half *= 2
+    return steps
 
 
 def unpack(
@@ -241,7 +266,9 @@ def _unpack(
             packed = raw[: count * length].reshape(count, length)
         else:
             packed = raw[starts[rows][:, None] + np.arange(length)]
-        codes[rows] = _unpack_payload(packed[:, HEADER_BYTES:], size, mode, numbers[rows])
+        for part in chunks(len(packed), CHUNK_VALUES // size):
+            here = part if isinstance(rows, slice) else rows[part]
+            codes[here] = _unpack_payload(packed[part, HEADER_BYTES:], size, mode, numbers[here])
     end = int(starts[-1] + strides[modes[-1]]) if count else 0
     return (header >> MODE_BITS & EXPONENT_MAX).astype(np.uint8), modes, codes, end
 
@@ -301,18 +328,17 @@ def _mask_fault(packed: NDArray[np.uint8], size: int) -> str:
 
 def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[np.uint8]:
     """Codes (n, count) of their bytes."""
-    even, odd = (code.width for code in code_formats(mode))
-    if packed.shape[1] % 3:
-        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 3)))
-    groups = packed.reshape(len(packed), packed.shape[1] // 3, 3)
-    b0, b1, b2 = (groups[..., k] for k in range(3))
-    codes = np.empty((*groups.shape[:2], GROUP), np.uint8)
-    codes[..., 0] = b0
-    codes[..., 1] = b0 >> even | b1 << 8 - even
-    codes[..., 2] = b1 >> even + odd - 8 | b2 << 16 - even - odd
-    codes[..., 3] = b2 >> 2 * even + odd - 16
-    codes &= np.array([(1 << even) - 1, (1 << odd) - 1] * 2, np.uint8)
-    return codes.reshape(len(packed), codes.shape[1] * GROUP)[:, :count]
+    group_bytes = GROUP * CODE_BITS // 8
+    if packed.shape[1] % group_bytes:
+        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % group_bytes)))
+    parts = np.ascontiguousarray(packed).view("<u2")
+    parts = parts.reshape(len(packed), parts.shape[1] // PARTS, PARTS)
+    words = parts[..., 0].astype("<u8")
+    for part in range(1, PARTS):
+        words |= parts[..., part].astype(np.uint64) << np.uint64(PART_BITS * part)
+    for low, high, gap in reversed(_gaps(mode)):
+        words = words & low | words << gap & high
+    return words.view(np.uint8)[:, :count]
 
 
 def _check_rows(values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp]) -> None:

@@ -76,22 +76,38 @@ class Quantiser:
         subnormal = largest >> np.uint32(FP32.fraction_bits - 1)
         exponent = np.where(subnormal > 1, (largest >> FP32.fraction_bits) + 1, subnormal)
         exponents[:] = exponent
-        field = np.maximum(magnitude >> np.uint32(FP32.fraction_bits), np.uint32(1))
-        significand = magnitude - ((field - np.uint32(1)) << np.uint32(FP32.fraction_bits))
-        shift = exponent.astype(np.uint32)[:, None] + np.uint32(FP32.fraction_bits) - field
-        product = significand * self.largest(np.uint32)
-        if words is not None:
-            scaled = product.astype(np.uint64) << np.uint64(self.random_bits)
-            rounded = self._rounded_up(scaled >> np.minimum(shift, 63).astype(np.uint64), words)
+        significand, shift = self._below_scale(magnitude, exponent.astype(np.uint32))
+        if words is None:
+            twice = significand * (self.largest(np.uint32) * np.uint32(2)) >> shift
+            codes[:] = self._halved(twice)
         else:
-            # A product has at most 30 bits, so a shift by 31 rounds to 0 as every larger one does.
-            rounded = self._shift_rounded(product, np.minimum(shift, np.uint32(31)))
+            product = (significand * self.largest(np.uint32)).astype(np.uint64)
+            fixed = product << np.uint64(self.random_bits) >> shift.astype(np.uint64)
+            codes[:] = self._rounded_up(fixed, words)
         negative = bits > np.uint32(FP32.sign_bit)
-        codes[:] = rounded
-        codes |= negative.view(np.uint8) << self.magnitude_bits
+        codes |= self._signs(negative)
         if infinite is not None:
             self._saturate(infinite, negative, exponents, codes)
         return infinite, nan
+
+    def _below_scale(
+        self, magnitude: NDArray[np.uint32], exponent: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Significands of rows, and how far each lies below the row's scale, in bits.
+
+        Shifts may exceed the width of a word: NumPy shifts all its bits out then.
+        """
+        hidden, fraction = np.uint32(1 << FP32.fraction_bits), np.uint32(FP32.fraction_bits)
+        significand = magnitude & (hidden - np.uint32(1)) | hidden
+        # Ones below E + 23 keep fractions from borrowing of the difference of exponents.
+        reach = (exponent + fraction + np.uint32(1)) * hidden - np.uint32(1)
+        shift = reach[:, None] - magnitude >> fraction
+        # Above, every subnormal value becomes 0, with a hidden bit or without it.
+        if int(exponent.min(initial=EXPONENT_MAX)) + FP32.fraction_bits < 31 + self.random_bits:
+            subnormal = (magnitude < hidden).astype(np.uint32)
+            significand -= subnormal << fraction
+            shift -= subnormal
+        return significand, shift
 
     def _encode_wide(
         self,
@@ -122,23 +138,27 @@ class Quantiser:
             fixed = np.where(shift > 63, 0, scaled >> np.minimum(shift, 63).astype(np.uint64))
             magnitude = self._rounded_up(fixed.astype(np.uint64), words)
         else:
-            rounded = self._shift_rounded(scaled, np.clip(shift, 1, 64).astype(np.uint64))
-            magnitude = np.where(shift > 64, np.uint64(0), rounded)
-        negative = x.negative & (x.significand != 0)
+            magnitude = self._halved(scaled >> np.maximum(shift - 1, 0).astype(np.uint64))
         codes[:] = magnitude
-        codes |= negative.view(np.uint8) << self.magnitude_bits
+        codes |= self._signs(x.negative & (x.significand != 0))
         if not (x.infinite.any() or x.nan.any()):
             return None, None
         self._saturate(x.infinite, x.negative, exponents, codes)
         return x.infinite, x.nan
 
-    def _shift_rounded(self, x: NDArray, shift: NDArray) -> NDArray:
-        """x / 2^shift rounded. Half up is right for nearest: docs/format.md shows the only tie."""
-        one = x.dtype.type(1)
-        doubled = x >> (shift - one)
+    def _halved(self, twice: NDArray) -> NDArray[np.uint8]:
+        """Twice the magnitudes, rounded down, as magnitudes.
+
+        Half up is right for nearest: docs/format.md shows the only tie.
+        """
+        rounded = twice.astype(np.uint8)
         if self.rounding is Rounding.NEAREST:
-            doubled += one
-        return doubled >> one
+            rounded += np.uint8(1)
+        return rounded >> np.uint8(1)
+
+    def _signs(self, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """The sign bits of codes."""
+        return negative.view(np.uint8) * (self.largest(np.uint8) + np.uint8(1))
 
     def _rounded_up(self, fixed: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray:
         """Numbers with `random_bits` bits after the point, rounded up where a word carries."""
@@ -158,9 +178,11 @@ class Quantiser:
 
 
 def _row_max(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Largest value of each row, by halves: NumPy reduces short rows slowly."""
-    width = x.shape[1]
-    while width > 1:
-        width //= 2
-        x = np.maximum(x[:, :width], x[:, width : 2 * width])
-    return x[:, 0]
+    """Largest value of each row: NumPy reduces short rows slowly, so whole arrays are compared
+    with themselves, shifted."""
+    width, flat = x.shape[1], x.reshape(-1)
+    step = width // 2
+    while step:
+        flat = np.maximum(flat[:-step], flat[step:])
+        step //= 2
+    return flat[::width].copy()
