@@ -20,7 +20,7 @@ from axs6.golden.spec import (
     check_rounding,
 )
 
-CHUNK_VALUES = 1 << 14
+CHUNK_VALUES = 1 << 15
 """Values encoded at a time: their temporaries stay within a core's cache."""
 
 SATURATED = 2.0 ** (FP32.bias + 1)

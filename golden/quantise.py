@@ -12,6 +12,9 @@ from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_MAX, FP32, Mode, Rounding, 
 Flags = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
 """Which values are infinite and which NaN; None where there are none."""
 
+UPPER_FRACTION_BITS = FP32.fraction_bits - 16
+"""Bits of a fraction in the upper half of a pattern, from which a block's exponent is found."""
+
 
 @dataclass(frozen=True)
 class Quantiser:
@@ -64,19 +67,21 @@ class Quantiser:
     ) -> Flags:
         """With e the exponent field (at least 1) and M the significand, |x| / scale is
         M / 2^(23 + E - e)."""
-        magnitude = bits & np.uint32(FP32.sign_bit - 1)
-        largest = _row_max(magnitude)
+        upper = _upper_half(bits)
+        largest = _row_max(upper)
         infinite = nan = None
-        if largest.size and int(largest.max()) >= FP32.infinity:
+        if int(largest.max(initial=0)) >= FP32.infinity >> 16:
+            magnitude = bits & np.uint32(FP32.sign_bit - 1)
             infinite, nan = magnitude == FP32.infinity, magnitude > FP32.infinity
-            bits = np.where(nan, np.uint32(0), bits)
-            magnitude = np.where(nan, 0, np.minimum(magnitude, FP32.max_finite)).astype(np.uint32)
-            largest = _row_max(magnitude)
+            # The pattern before an infinity is the largest finite value of its sign.
+            bits = np.where(nan, np.uint32(0), bits - infinite)
+            upper = _upper_half(bits)
+            largest = _row_max(upper)
         # A block of subnormals has exponent 1 where its top fraction bit is set, else 0.
-        subnormal = largest >> np.uint32(FP32.fraction_bits - 1)
-        exponent = np.where(subnormal > 1, (largest >> FP32.fraction_bits) + 1, subnormal)
+        subnormal = largest >> np.uint16(UPPER_FRACTION_BITS - 1)
+        exponent = np.where(subnormal > 1, (largest >> UPPER_FRACTION_BITS) + 1, subnormal)
         exponents[:] = exponent
-        significand, shift = self._below_scale(magnitude, exponent.astype(np.uint32))
+        significand, shift = self._below_scale(bits, upper, exponent.astype(np.uint16))
         if words is None:
             twice = significand * (self.largest(np.uint32) * np.uint32(2)) >> shift
             codes[:] = self._halved(twice)
@@ -91,21 +96,22 @@ class Quantiser:
         return infinite, nan
 
     def _below_scale(
-        self, magnitude: NDArray[np.uint32], exponent: NDArray[np.uint32]
+        self, bits: NDArray[np.uint32], upper: NDArray[np.uint16], exponent: NDArray[np.uint16]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Significands of rows, and how far each lies below the row's scale, in bits.
 
         Shifts may exceed the width of a word: NumPy shifts all its bits out then.
         """
-        hidden, fraction = np.uint32(1 << FP32.fraction_bits), np.uint32(FP32.fraction_bits)
-        significand = magnitude & (hidden - np.uint32(1)) | hidden
+        hidden = np.uint32(1 << FP32.fraction_bits)
+        significand = bits & (hidden - np.uint32(1)) | hidden
         # Ones below E + 23 keep fractions from borrowing of the difference of exponents.
-        reach = (exponent + fraction + np.uint32(1)) * hidden - np.uint32(1)
-        shift = reach[:, None] - magnitude >> fraction
+        fraction = np.uint16(UPPER_FRACTION_BITS)
+        reach = (exponent + np.uint16(FP32.fraction_bits + 1) << fraction) - np.uint16(1)
+        shift = (reach[:, None] - upper >> fraction).astype(np.uint32)
         # Above, every subnormal value becomes 0, with a hidden bit or without it.
         if int(exponent.min(initial=EXPONENT_MAX)) + FP32.fraction_bits < 31 + self.random_bits:
-            subnormal = (magnitude < hidden).astype(np.uint32)
-            significand -= subnormal << fraction
+            subnormal = upper >> fraction == 0
+            significand -= subnormal * hidden
             shift -= subnormal
         return significand, shift
 
@@ -177,7 +183,12 @@ class Quantiser:
         codes[infinite & negative] |= (largest + np.uint8(1))[infinite & negative]
 
 
-def _row_max(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _upper_half(bits: NDArray[np.uint32]) -> NDArray[np.uint16]:
+    """The upper 16 bits of magnitudes."""
+    return (bits >> np.uint32(16)).astype(np.uint16) & np.uint16((FP32.sign_bit - 1) >> 16)
+
+
+def _row_max(x: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Largest value of each row: NumPy reduces short rows slowly, so whole arrays are compared
     with themselves, shifted."""
     width, flat = x.shape[1], x.reshape(-1)
