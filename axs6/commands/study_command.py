@@ -13,7 +13,9 @@ from axs6.commands.options import Columns, Json, Rows, given
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from axs6.sim.study import RoundingRow, Study, Workload
+    from axs6.sim.study.accuracy import Study
+    from axs6.sim.study.rounding import RoundingRow
+    from axs6.sim.study.workload import Workload
 
 app = typer.Typer(
     help="Measure what AXS-6 does to whole models, and rounding to the mean of values."
@@ -68,18 +70,22 @@ def accuracy(
     """
     _need("torch", "matplotlib")
     from axs6.commands.output import check_writable, console, json_path, write_files, write_json
+    from axs6.golden.spec import BLOCK_SIZES
     from axs6.hw.registry import find
-    from axs6.sim.study import check_request, picture, study_accuracy
-    from axs6.sim.study.accuracy import BACKENDS, BLOCK_SIZES
-    from axs6.sim.study.user import blamed
+    from axs6.sim.study.request import BACKENDS, check_request
 
     blocks, backends = block or BLOCK_SIZES, backend or BACKENDS
     check_request(blocks, backends, samples, batch)
     tile = given(rows=rows, columns=columns)
     for size in blocks:
         find("matmul").build(block=size, **tile)
-    make, path = _maker(model)
     check_writable(output and output / "study.json", json_path(json))
+
+    from axs6.sim.study.accuracy import study_accuracy
+    from axs6.sim.study.figure import picture
+    from axs6.sim.study.user import blamed
+
+    make, path = _maker(model)
     out = console(json)
     with out.status("preparing the model") as status:
         workload = make()
@@ -134,12 +140,10 @@ def rounding(
 
     Example: axs6 study rounding --bits 8
     """
-    _need("torch", "matplotlib")
     from dataclasses import asdict
 
     from axs6.commands.output import check_writable, console, json_path, write_json
-    from axs6.sim.study import study_rounding
-    from axs6.sim.study.rounding import WIDTHS
+    from axs6.sim.study.rounding import WIDTHS, study_rounding
 
     check_writable(json_path(json))
     rows = study_rounding(bits or WIDTHS, values, block)
@@ -158,7 +162,8 @@ def _need(*packages: str) -> None:
 
 def _maker(model: str) -> tuple[Callable[[], "Workload"], Path | None]:
     """What makes the workload, and the user's file that it is from."""
-    from axs6.sim.study import MODELS, load
+    from axs6.sim.study.models import MODELS
+    from axs6.sim.study.user import load
 
     if model in MODELS:
         _need("sklearn")

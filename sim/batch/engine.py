@@ -36,7 +36,7 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
-OPTIONS = ("-O3", *UNTANGLED)
+OPTIONS = ("-O2", *UNTANGLED)
 GATE_OPTIONS = ("-O1",)
 """Gates are straight code without loops, thousands of lines in one function."""
 PATIENCE = 10_000

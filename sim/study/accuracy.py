@@ -10,14 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from axs6.golden.spec import BLOCK_SIZES, check_block_size
+from axs6.golden.spec import BLOCK_SIZES
+from axs6.sim.study.request import BACKENDS, BATCH, check_request
 from axs6.sim.study.workload import Workload
 from axs6.sim.torch import convert, profile
 from axs6.sim.torch.backends import Result
 from axs6.sim.torch.site import Site, observed
-
-BACKENDS = ("emulated", "rtl")
-BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -90,20 +88,6 @@ class Study:
             "threads": torch.get_num_threads(),
         }
         return {"study": "accuracy", **asdict(self), "machine": machine}
-
-
-def check_request(
-    blocks: Iterable[int], backends: Iterable[str], samples: int | None, batch: int
-) -> None:
-    """Raise ValueError unless `study_accuracy` takes these arguments."""
-    for block in blocks:
-        check_block_size(block)
-    for backend in backends:
-        if backend not in BACKENDS:
-            raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
-    for name, count in (("samples", samples), ("batch", batch)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, not {count}")
 
 
 def study_accuracy(

@@ -21,21 +21,21 @@ Cli = Callable[..., Any]
 @pytest.mark.parametrize(
     ("unit", "engine"),
     [
-        *(
-            pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit == "feedback_encoder"))
-            for unit in UNITS
-        ),
+        *((unit, "batch") for unit in UNITS),
         *((unit, "cxxrtl") for unit in ("decoder", "dot")),
     ],
 )
 def test_every_unit_equals_the_golden_model(
     cli: Cli, unit: str, engine: str, tmp_path: Path
 ) -> None:
-    parameters = UNITS[unit].parameters({"block": 8})
+    # The values of tests/sim/test_batch.py: models are built once.
+    small = {"block": 8, **{name: values[-1] for name, values in UNITS[unit].samples.items()}}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
+    parameters = UNITS[unit].parameters(small)
     items = STIMULI[unit].random(parameters, np.random.default_rng(0), 200)
     np.savez(tmp_path / "in.npz", **items)  # type: ignore[arg-type]
     files = ("--input", "in.npz", "--output", "out.npz")
-    cli("simulate", unit, *files, "--engine", engine, "--block", "8").succeeded()
+    cli("simulate", unit, *files, "--engine", engine, *options).succeeded()
     with np.load(tmp_path / "out.npz") as outputs:
         for name, values in UNITS[unit].golden(items, parameters).items():
             found = outputs[name]
@@ -92,15 +92,22 @@ def test_patterns_and_floats_are_the_same(cli: Cli, tmp_path: Path) -> None:
     assert np.array_equal(codes[0], codes[2])
 
 
-def pairs(folder: Path, count: int = 100, unit: str = "block_dot") -> None:
-    items = STIMULI[unit].random(UNITS[unit].defaults, np.random.default_rng(0), count)
+def pairs(folder: Path, count: int = 100, unit: str = "block_dot", **given: int) -> None:
+    parameters = UNITS[unit].parameters({"block": 8, **given})
+    items = STIMULI[unit].random(parameters, np.random.default_rng(0), count)
     np.savez(folder / "in.npz", **items)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("unit", "macs"), [("block_dot", 32), ("matmul", 4 * 4 * 32)])
-def test_json_reports_cycles_and_macs(cli: Cli, unit: str, macs: int, tmp_path: Path) -> None:
-    pairs(tmp_path, unit=unit)
-    done = cli("simulate", unit, "-i", "in.npz", "--json", "-", "--threads", "2")
+@pytest.mark.parametrize(
+    ("unit", "given", "macs"),
+    [("block_dot", {}, 8), ("matmul", {"rows": 2, "columns": 3}, 2 * 3 * 8)],
+)
+def test_json_reports_cycles_and_macs(
+    cli: Cli, unit: str, given: dict[str, int], macs: int, tmp_path: Path
+) -> None:
+    pairs(tmp_path, unit=unit, **given)
+    options = [f"--{name}={value}" for name, value in {"block": 8, **given}.items()]
+    done = cli("simulate", unit, "-i", "in.npz", "--json", "-", "--threads", "2", *options)
     figures = json.loads(done.succeeded())
     assert figures["unit"] == unit
     assert figures["engine"] == "batch"
@@ -113,7 +120,7 @@ def test_json_reports_cycles_and_macs(cli: Cli, unit: str, macs: int, tmp_path: 
 
 def test_a_waveform_of_a_window(cli: Cli, tmp_path: Path) -> None:
     pairs(tmp_path)
-    options = ("--vcd", "wave.vcd", "--window", "10:12", "--stages", "1")
+    options = ("--block", "8", "--vcd", "wave.vcd", "--window", "10:12", "--stages", "1")
     printed = cli("simulate", "block_dot", "-i", "in.npz", *options).succeeded()
     assert "cxxrtl" in printed
     assert "wrote wave.vcd" in printed
@@ -145,7 +152,7 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "value=x.npy"], "there is no input 'value'; the inputs are values"),
         (["encoder", "-i", "values=in.npz"], "give it without 'values'"),
         (["encoder", "-i", "in.npz"], "there is no input 'a.exponent'; the inputs are values"),
-        (["dot", "-i", "in.npz"], "input 'last' is missing"),
+        (["dot", "-i", "in.npz", "--block", "8"], "input 'last' is missing"),
         (["dot", "-i", "x.npy"], "the inputs are a.exponent, a.codes, b.exponent, b.codes, last:"),
         (["encoder", "-i", "odd.npy"], "of a multiple of 32, the block, not shape (4, 50)"),
         (["encoder", "-i", "double.npy"], "must be float32, or its bit patterns in uint32, not f"),
@@ -183,8 +190,11 @@ def files_in(folder: Path) -> list[str]:
             "window must be FIRST:END, two rising cycle numbers, not '9'",
         ),
         (
-            ["block_dot", "-i", "in.npz", "-o", "o.npz", "--vcd", "y.vcd", "--window", "100:200"],
-            "window (100, 200) begins after the run's 100 cycles",
+            [
+                *("block_dot", "--block", "8", "--stages", "1", "-i", "in.npz", "-o", "o.npz"),
+                *("--vcd", "y.vcd", "--window", "101:200"),
+            ],
+            "window (101, 200) begins after the run's 101 cycles",
         ),
     ],
 )
@@ -212,7 +222,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 @pytest.mark.parametrize("engine", ["batch", "cxxrtl"])
 def test_a_missing_compiler_is_named(cli: Cli, engine: str, tmp_path: Path) -> None:
     pairs(tmp_path)
-    files = ("-i", "in.npz", "-o", "out.npz", "--engine", engine)
+    files = ("--block", "8", "-i", "in.npz", "-o", "out.npz", "--engine", engine)
     needed_by = {"batch": "the batch simulator", "cxxrtl": "the CXXRTL simulator"}[engine]
     done = cli("simulate", "block_dot", *files, PATH=str(tmp_path))
     assert done.refused() == f"{needed_by} needs g++ on PATH"

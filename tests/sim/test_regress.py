@@ -15,7 +15,7 @@ from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
-WIDE = ("encoder", "decoder", "block_dot", "dot")
+WIDE = ("encoder", "dot")
 """Units that are tested with blocks of 32 in every run."""
 
 DEEP = ("feedback_encoder",)

@@ -14,7 +14,13 @@ AVAILABLE = [e for e in ENGINES if all(map(shutil.which, SIMULATORS.get(e, ("g++
 
 # Regressions run every unit in both Verilog simulators, and the two compiled ones are compared.
 @pytest.mark.parametrize("engine", AVAILABLE)
-@pytest.mark.parametrize("unit", ["encoder", "decoder", "lfsr", "dot"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "dot",
+        *(pytest.param(unit, marks=pytest.mark.slow) for unit in ("encoder", "decoder", "lfsr")),
+    ],
+)
 def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) -> None:
     small = {name: values[-1] for name, values in UNITS[unit].samples.items()}
     parameters = UNITS[unit].parameters({"block": 8, "stages": 2, **small})

@@ -211,7 +211,7 @@ def test_energy_on_a_library(tiny: Path) -> None:
     assert report.measured.parts["clock"] == 2 * 2.0 * 4 * flip_flops > 0
 
 
-@pytest.mark.parametrize("adder_cells", [False, True])
+@pytest.mark.parametrize("adder_cells", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_energy_on_sky130(adder_cells: bool) -> None:
     report = energy(
         "block_dot",

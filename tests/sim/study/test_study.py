@@ -11,8 +11,11 @@ import torch
 from matplotlib.image import imread
 from torch import Tensor, nn
 
-from axs6.sim.study import MODELS, Study, Workload, picture, study_accuracy
+from axs6.sim.study.accuracy import Study, study_accuracy
 from axs6.sim.study.data import digits
+from axs6.sim.study.figure import picture
+from axs6.sim.study.models import MODELS
+from axs6.sim.study.workload import Workload
 from axs6.sim.torch import convert
 from axs6.sim.torch.backends import Result, Rtl
 

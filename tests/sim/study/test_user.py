@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from axs6.sim.study import load
+from axs6.sim.study.user import load
 
 MODEL = """
 import torch
