@@ -41,7 +41,7 @@ def main() -> None:
     group(ax, 1.2, 3.2, 4.3, 2.1, "encoder")
     box(ax, 1.4, 3.5, 1.1, 1.2, "unpack\nlanes")
     box(ax, 2.7, 3.5, 1.3, 1.2, "largest\nexponent,\nshared E")
-    box(ax, 4.2, 3.5, 1.1, 1.2, "31·M,\nshift,\nround")
+    box(ax, 4.2, 3.5, 1.1, 1.2, "first 5 bits,\ncompare,\n-1, 0 or +1")
     arrow(ax, 0.1, 4.1, 1.4, 4.1, "B floats")
     arrow(ax, 2.5, 4.1, 2.7, 4.1)
     arrow(ax, 4.0, 4.1, 4.2, 4.1)
