@@ -3,12 +3,13 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.hw.fp32_add import addition_steps
 from axs6.hw.layouts import error_layout, fp32_layout, last_layout
 from axs6.hw.pipeline import NOTHING, Pipeline, past
+from axs6.hw.structures import StructLayout
 
 MOST_INTERLEAVED = len(addition_steps()) + 1
 
@@ -50,8 +51,8 @@ class Accumulator(wiring.Component):
         adder = past(addition_steps(), passing)
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
         self._adder = Pipeline(adder, interleave, carry=last_layout, registered=True)
-        value = data.StructLayout({**fp32_layout.members, **passing.members})
-        term = data.StructLayout({"data": value, "carry": last_layout})
+        value = StructLayout({**fp32_layout.members, **passing.members})
+        term = StructLayout({"data": value, "carry": last_layout})
         super().__init__({"i": In(stream.Signature(term)), "o": Out(stream.Signature(value))})
 
     @property

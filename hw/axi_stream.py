@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.golden.pack import packed_bytes
 from axs6.hw.layouts import packed_layout
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 
 class AxiStream(wiring.Signature):
@@ -31,7 +32,7 @@ class AxiStream(wiring.Signature):
         )
 
 
-marks_layout = data.StructLayout({"last": 1, "user": 1})
+marks_layout = StructLayout({"last": 1, "user": 1})
 """What a beat carries beside its data."""
 
 
@@ -42,5 +43,5 @@ def aligned_layout(block: int, align: int) -> data.StructLayout:
         ValueError: `align` is not a positive integer.
     """
     padding = packed_bytes(block, align) - packed_bytes(block)
-    more = {"padding": data.ArrayLayout(unsigned(8), padding)} if padding else {}
-    return data.StructLayout({**packed_layout(block).members, **more})
+    more = {"padding": ArrayLayout(unsigned(8), padding)} if padding else {}
+    return StructLayout({**packed_layout(block).members, **more})

@@ -14,6 +14,7 @@ from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
 from axs6.hw.layouts import fp32_layout
 from axs6.hw.pipeline import Pipeline, Wrapper
+from axs6.hw.structures import StructLayout
 from axs6.hw.trees import any_of
 
 
@@ -108,7 +109,7 @@ class AxisDecoder(AxisPipeline):
         self, block: int = 32, format: str = "fp32", align: int = 1, stages: int = 0
     ) -> None:
         decoder = Decoder(block, format, "packed", stages)
-        values = data.StructLayout({"values": decoder.o.payload.shape()["values"].shape})
+        values = StructLayout({"values": decoder.o.payload.shape()["values"].shape})
         super().__init__(decoder, aligned_layout(block, align), values)
 
     def elaborate(self, platform: Any) -> Module:

@@ -20,6 +20,7 @@ from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
 from axs6.hw.pipeline import Pipeline, Step
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 LEVELS_A_STEP = 3
 """Levels of the tree between two places for registers."""
@@ -45,7 +46,7 @@ class Multiplier:
 
 
 multiplier = Multiplier()
-partial_layout = data.StructLayout({"bits": len(multiplier.halfway), "sign": 1})
+partial_layout = StructLayout({"bits": len(multiplier.halfway), "sign": 1})
 """A product halfway through the multiplier, and its sign."""
 
 
@@ -53,7 +54,7 @@ class PartialLane(Step):
     """Partial products of two codes, and the first half of their compression."""
 
     def __init__(self) -> None:
-        i = data.StructLayout({"a": code_layout, "b": code_layout})
+        i = StructLayout({"a": code_layout, "b": code_layout})
         super().__init__(i, partial_layout, levels=1 + 2 * multiplier.half)
 
     def elaborate(self, platform: Any) -> Module:
@@ -152,13 +153,13 @@ def _signed_digits(number: int) -> Iterator[tuple[int, bool]]:
 def tree_layout(plan: SumPlan, level: int) -> data.StructLayout:
     """The nodes of a plan that are alive at a level, and the exponent of the sum."""
     bits = len(plan.alive(level))
-    return data.StructLayout({"bits": bits, "exponent": EXPONENT_SUM_BITS})
+    return StructLayout({"bits": bits, "exponent": EXPONENT_SUM_BITS})
 
 
 def products_layout(block: int) -> data.StructLayout:
     """Products halfway, and the exponent of the sum."""
-    products = data.ArrayLayout(partial_layout, block)
-    return data.StructLayout({"products": products, "exponent": EXPONENT_SUM_BITS})
+    products = ArrayLayout(partial_layout, block)
+    return StructLayout({"products": products, "exponent": EXPONENT_SUM_BITS})
 
 
 class TreeStep(Step):
@@ -205,7 +206,7 @@ class Products(TreeStep):
         m = Module()
         m.d.comb += self.o.exponent.eq(self.i.exponent)
         products = self.i.products
-        inverted = Signal(data.ArrayLayout(len(multiplier.bits), len(products)))
+        inverted = Signal(ArrayLayout(len(multiplier.bits), len(products)))
         lanes = ({"i": i, "bits": bits} for i, bits in zip(products, inverted, strict=True))
         add_lanes(m, platform, [ProductLane], lanes)
         bits = [

@@ -37,6 +37,7 @@ from axs6.hw.layouts import (
 from axs6.hw.parameters import BLOCK_FORMS, float_format, one_of
 from axs6.hw.pipeline import Pipeline, Step, past
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import StructLayout
 
 
 class Scale(Step):
@@ -50,12 +51,12 @@ class Scale(Step):
         self._places = places_of(kinds)
         self._every_mode = len(kinds) > 1
         mode = {"high_precision": 1} if self._every_mode else {}
-        i = data.StructLayout({**block_layout(block).members, **mode})
+        i = StructLayout({**block_layout(block).members, **mode})
         o = {
             "scale": scale_layout(self._places),
             "lanes": lanes_layout([kind.layout for kind in kinds], block),
         }
-        held = data.StructLayout(o | mode)
+        held = StructLayout(o | mode)
         super().__init__(i, held, levels=9, held=held.size - repeated_bits(self._places))
 
     def elaborate(self, platform: Any) -> Module:
@@ -101,7 +102,7 @@ class Turn(Step):
         block = len(i["lanes"].shape.members)
         lanes = lanes_layout([kind.turned_layout for kind in kinds], block)
         rest = {name: i[name].shape for name in i.members if name not in ("scale", "lanes")}
-        o = data.StructLayout({"ends": ends_layout, "lanes": lanes, **rest})
+        o = StructLayout({"ends": ends_layout, "lanes": lanes, **rest})
         super().__init__(i, o, levels=12)
 
     def elaborate(self, platform: Any) -> Module:

@@ -18,6 +18,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import DENSE_CODE, EXPONENT_BITS, CodeFormat, FloatFormat, Mode, code_formats
 from axs6.hw.layouts import code_layout_of
+from axs6.hw.structures import ArrayLayout, StructLayout
 from axs6.hw.trees import any_of, chosen
 
 LOW_BITS = 3
@@ -53,9 +54,7 @@ class LaneKind:
         The first places of the fraction, the first one lowest; the exponent field; the sign; and
         whether m is the largest, a power of two.
         """
-        return data.StructLayout(
-            {"places": self.width, "field": EXPONENT_BITS, "sign": 1, "power": 1}
-        )
+        return StructLayout({"places": self.width, "field": EXPONENT_BITS, "sign": 1, "power": 1})
 
 
 DENSE_KIND = LaneKind(DENSE_CODE)
@@ -75,7 +74,7 @@ def places_of(kinds: Sequence[LaneKind]) -> int:
     return max(kind.width for kind in kinds) + 1
 
 
-ends_layout = data.StructLayout({"lowest": 1, "highest": 1})
+ends_layout = StructLayout({"lowest": 1, "highest": 1})
 """Whether E is 0, and whether it is 255."""
 
 
@@ -85,9 +84,9 @@ def scale_layout(places: int) -> data.StructLayout:
     A fraction from place k on has the exponent field E - k where `reaches[k - 1]`, E > k: `low[k]`
     and `high`, or `high_less_one` where `borrow[k - 1]`.
     """
-    return data.StructLayout(
+    return StructLayout(
         {
-            "low": data.ArrayLayout(LOW_BITS, places),
+            "low": ArrayLayout(LOW_BITS, places),
             "borrow": places - 1,
             "high": EXPONENT_BITS - LOW_BITS,
             "high_less_one": EXPONENT_BITS - LOW_BITS,

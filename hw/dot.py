@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module
-from amaranth.lib import data
 
 from axs6.hw.layouts import last_layout, pair_layout
 from axs6.hw.parameters import BLOCK_FORMS, one_of
 from axs6.hw.reduction import Reduction, ReductionUnit
+from axs6.hw.structures import StructLayout
 
 
 class Dot(ReductionUnit):
@@ -34,7 +34,7 @@ class Dot(ReductionUnit):
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
         make = partial(Reduction, block, stages, interleave, packed)
         pairs = pair_layout(block, packed=packed).members
-        items = data.StructLayout({**pairs, **last_layout.members})
+        items = StructLayout({**pairs, **last_layout.members})
         super().__init__(make, 1, items, make().o.payload.shape())
 
     def elaborate(self, platform: Any) -> Module:

@@ -35,6 +35,7 @@ from axs6.hw.layouts import lanes_layout, lanes_of, words_layout
 from axs6.hw.parameters import float_format
 from axs6.hw.pipeline import Pipeline, Step, past
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import StructLayout
 
 
 class SharedExponent(Step):
@@ -44,12 +45,12 @@ class SharedExponent(Step):
         self._fmt = fmt
         rest = passing_layout(block, fmt, kinds)
         lanes = [
-            data.StructLayout(
+            StructLayout(
                 {"kept": kind.layout, "sign": 1, "infinite": 1, "chosen": positions(fmt, kind.code)}
             )
             for kind in kinds
         ]
-        o = data.StructLayout(
+        o = StructLayout(
             {"exponent": EXPONENT_BITS, "lanes": lanes_layout(lanes, block), "invalid": 1}
         )
         i = distances_layout(block, fmt.exponent_bits, rest)
@@ -88,10 +89,10 @@ class Choose(Step):
         self._kinds = kinds
         block = len(i["lanes"].shape.members)
         lanes = [
-            data.StructLayout({"choice": choice_layout(kind.code), "sign": 1, "infinite": 1})
+            StructLayout({"choice": choice_layout(kind.code), "sign": 1, "infinite": 1})
             for kind in kinds
         ]
-        o = data.StructLayout({**i.members, "lanes": lanes_layout(lanes, block)})
+        o = StructLayout({**i.members, "lanes": lanes_layout(lanes, block)})
         super().__init__(i, o, levels=6, held=o.size - unused_exponent_bits(fmt))
 
     def elaborate(self, platform: Any) -> Module:

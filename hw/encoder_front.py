@@ -19,6 +19,7 @@ from axs6.hw.largest import search_layout
 from axs6.hw.layouts import float_layout, lanes_layout, lanes_of, values_layout
 from axs6.hw.pipeline import Step
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import ArrayLayout, StructLayout
 from axs6.hw.trees import any_of, chosen
 
 
@@ -39,8 +40,8 @@ def passing_layout(block: int, fmt: FloatFormat, kinds: Sequence[Kept]) -> data.
     A lane's `sign` is that of its code. `normal` says that a value of the block is normal, and
     `fractions` are the deciding fraction bits of those that are not, or-ed.
     """
-    lanes = [data.StructLayout({"kept": kind.layout, "sign": 1, "infinite": 1}) for kind in kinds]
-    return data.StructLayout(
+    lanes = [StructLayout({"kept": kind.layout, "sign": 1, "infinite": 1}) for kind in kinds]
+    return StructLayout(
         {
             "lanes": lanes_layout(lanes, block),
             "normal": 1,
@@ -106,8 +107,8 @@ class Unpack(Step):
         m = Module()
         rest = self.o.rest
         count = len(self.i.values)
-        normal, nan = (Signal(data.ArrayLayout(1, count), name=n) for n in ("normal", "nan"))
-        fractions = Signal(data.ArrayLayout(deciding_bits(self._fmt), count))
+        normal, nan = (Signal(ArrayLayout(1, count), name=n) for n in ("normal", "nan"))
+        fractions = Signal(ArrayLayout(deciding_bits(self._fmt), count))
         passing = lanes_of(rest.lanes)
         lanes = (
             {

@@ -24,6 +24,7 @@ from amaranth.lib.wiring import In, Out
 from axs6.golden.spec import CodeFormat, FloatFormat, Rounding
 from axs6.hw.encoder_fields import deepest_subnormal, positions
 from axs6.hw.layouts import code_layout_of
+from axs6.hw.structures import StructLayout
 
 
 def candidates_layout(fmt: FloatFormat, code: CodeFormat) -> data.StructLayout:
@@ -35,7 +36,7 @@ def candidates_layout(fmt: FloatFormat, code: CodeFormat) -> data.StructLayout:
     """
     leading = min(code.magnitude_bits + deepest_subnormal(fmt), fmt.fraction_bits + 1)
     least = positions(fmt, code) - last_bit_leads(fmt)
-    return data.StructLayout({"leading": leading, "least": least})
+    return StructLayout({"leading": leading, "least": least})
 
 
 def last_bit_leads(fmt: FloatFormat) -> bool:
@@ -45,7 +46,7 @@ def last_bit_leads(fmt: FloatFormat) -> bool:
 
 def choice_layout(code: CodeFormat) -> data.StructLayout:
     """The first bits of a value over the scale, and whether rounding changes them by one."""
-    return data.StructLayout({"bits": code.magnitude_bits, "change": 1})
+    return StructLayout({"bits": code.magnitude_bits, "change": 1})
 
 
 def majority(a: Value, b: Value, c: Value) -> Value:

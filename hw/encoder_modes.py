@@ -20,6 +20,7 @@ from axs6.hw.layouts import code_layout, encoded_layout, lanes_of
 from axs6.hw.parameters import one_of
 from axs6.hw.pipeline import Step
 from axs6.hw.sparse import before_layout, compared, count_before
+from axs6.hw.structures import StructLayout
 from axs6.hw.trees import chosen
 
 MODES = {mode.label: mode for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION)}
@@ -75,7 +76,7 @@ class CountZeros(Step):
         self._block = block
         i = rounded_layout(block, Mode.SPARSE)
         more = {"before": before_layout(block), "zero": block, "sparse": 1}
-        o = data.StructLayout({**i.members, **more})
+        o = StructLayout({**i.members, **more})
         # Whether a zero lies in front of lane 1 is whether lane 0 is one.
         super().__init__(i, o, levels=35, held=held_bits(o, fmt) - 1)
 

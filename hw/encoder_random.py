@@ -28,6 +28,7 @@ from axs6.hw.largest import distances_layout, search_steps
 from axs6.hw.layouts import code_layout_of, lanes_layout, lanes_of, words_layout
 from axs6.hw.pipeline import Step
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import StructLayout
 from axs6.hw.trees import chosen
 
 
@@ -42,7 +43,7 @@ class Significand:
     @property
     def layout(self) -> data.StructLayout:
         """The significand, the hidden bit highest."""
-        return data.StructLayout({"significand": self.fmt.fraction_bits + 1})
+        return StructLayout({"significand": self.fmt.fraction_bits + 1})
 
     def build(self, m: Module, significand: Value) -> Value:
         """Add nothing."""
@@ -71,8 +72,8 @@ class NormaliseBlock(Step):
         self._fmt = fmt
         bits = distance_bits(kinds)
         fields = {**kinds[0].layout.members, "distance": bits, "sign": 1, "infinite": 1}
-        lanes = lanes_layout([data.StructLayout(fields)], block)
-        o = data.StructLayout({"exponent": EXPONENT_BITS, "lanes": lanes, "invalid": 1})
+        lanes = lanes_layout([StructLayout(fields)], block)
+        o = StructLayout({"exponent": EXPONENT_BITS, "lanes": lanes, "invalid": 1})
         rest = passing_layout(block, fmt, kinds)
         i = distances_layout(block, fmt.exponent_bits, rest, bits)
         super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
@@ -174,10 +175,9 @@ def magnitudes_layout(
     """A block whose lanes have a field of the bits of a magnitude that is not yet rounded."""
     more = {"distance": distance_bits(kinds)} if distances else {}
     lanes = [
-        data.StructLayout({name: kind.scaled_bits, **more, "sign": 1, "infinite": 1})
-        for kind in kinds
+        StructLayout({name: kind.scaled_bits, **more, "sign": 1, "infinite": 1}) for kind in kinds
     ]
-    return data.StructLayout(
+    return StructLayout(
         {"exponent": EXPONENT_BITS, "lanes": lanes_layout(lanes, block), "invalid": 1}
     )
 
@@ -242,7 +242,7 @@ class RoundRandomly(Step):
         self._mode = mode
         words = words_layout(block, kinds[0].random_bits)
         super().__init__(
-            data.StructLayout({**i.members, **words.members}),
+            StructLayout({**i.members, **words.members}),
             rounded_layout(block, mode),
             levels=18,
             held=rounded_bits(block, mode, fmt),

@@ -26,19 +26,20 @@ from axs6.hw.layouts import (
 from axs6.hw.pipeline import Pipeline, Step
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.sparse import before_layout, compared, count_before
+from axs6.hw.structures import ArrayLayout, StructLayout
 from axs6.hw.trees import any_of, chosen
 
 
 def header_layout(block: int, high_precision: bool) -> data.StructLayout:
     """A block whose header was read, and how many values before each are not stored."""
-    codes = data.ArrayLayout(CODE_BITS, block)
+    codes = ArrayLayout(CODE_BITS, block)
     fields = {"exponent": EXPONENT_BITS, "payload": codes, "before": before_layout(block)}
-    return data.StructLayout({**fields, "sparse": 1, **_flags(high_precision)})
+    return StructLayout({**fields, "sparse": 1, **_flags(high_precision)})
 
 
 def expanded_layout(block: int, high_precision: bool) -> data.StructLayout:
     """A block with a code for each value, or the payload of a high-precision one; and `error`."""
-    return data.StructLayout({**block_layout(block).members, **_flags(high_precision)})
+    return StructLayout({**block_layout(block).members, **_flags(high_precision)})
 
 
 def _flags(high_precision: bool) -> dict[str, int]:
@@ -162,7 +163,7 @@ class BothSides(Step):
     def __init__(self, make: Callable[[], Step]) -> None:
         self._make = make
         core = make()
-        i, o = (data.StructLayout(dict.fromkeys("ab", each.shape())) for each in (core.i, core.o))
+        i, o = (StructLayout(dict.fromkeys("ab", each.shape())) for each in (core.i, core.o))
         super().__init__(i, o, levels=core.levels, held=2 * core.held)
 
     def elaborate(self, platform: Any) -> Module:
@@ -179,8 +180,8 @@ class JoinErrors(Step):
     def __init__(self, block: int) -> None:
         blocks = pair_layout(block).members
         side = expanded_layout(block, high_precision=False)
-        o = data.StructLayout({**blocks, **error_layout.members})
-        super().__init__(data.StructLayout(dict.fromkeys(blocks, side)), o, levels=1)
+        o = StructLayout({**blocks, **error_layout.members})
+        super().__init__(StructLayout(dict.fromkeys(blocks, side)), o, levels=1)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the or."""

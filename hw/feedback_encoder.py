@@ -26,16 +26,17 @@ from axs6.hw.layouts import (
     values_layout,
 )
 from axs6.hw.pipeline import Chain, Past, Pipeline, Step, in_lanes, past
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 
 def corrected_layout(block: int) -> data.StructLayout:
     """Values with the errors of the last encoding added."""
-    return data.StructLayout({"corrected": values_layout(block, FP32)["values"].shape})
+    return StructLayout({"corrected": values_layout(block, FP32)["values"].shape})
 
 
 def errors_layout(block: int) -> data.StructLayout:
     """What an encoding leaves of each value."""
-    return data.StructLayout({"errors": values_layout(block, FP32)["values"].shape})
+    return StructLayout({"errors": values_layout(block, FP32)["values"].shape})
 
 
 class PairOperands(Step):
@@ -43,8 +44,8 @@ class PairOperands(Step):
 
     def __init__(self, block: int) -> None:
         values, errors = values_layout(block, FP32), errors_layout(block)
-        i = data.StructLayout({**values.members, **errors.members})
-        super().__init__(i, data.ArrayLayout(operands_layout, block), levels=0)
+        i = StructLayout({**values.members, **errors.members})
+        super().__init__(i, ArrayLayout(operands_layout, block), levels=0)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect them."""
@@ -60,8 +61,8 @@ class KeepCorrected(Step):
     def __init__(self, block: int) -> None:
         o = {**values_layout(block, FP32).members, **corrected_layout(block).members}
         super().__init__(
-            data.ArrayLayout(fp32_layout, block),
-            data.StructLayout(o),
+            ArrayLayout(fp32_layout, block),
+            StructLayout(o),
             levels=0,
             held=block * FP32.width,
         )
@@ -80,9 +81,7 @@ class KeepBlock(Step):
     def __init__(self, block: int) -> None:
         encoded, corrected = encoded_layout(block).members, corrected_layout(block).members
         o = {**encoded["block"].members, **corrected, **encoded}
-        super().__init__(
-            data.StructLayout({**encoded, **corrected}), data.StructLayout(o), levels=0
-        )
+        super().__init__(StructLayout({**encoded, **corrected}), StructLayout(o), levels=0)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect them."""
@@ -92,7 +91,7 @@ class KeepBlock(Step):
         return m
 
 
-difference_layout = data.StructLayout({**operands_layout.members, "finite": 1})
+difference_layout = StructLayout({**operands_layout.members, "finite": 1})
 """Operands of a subtraction, and whether the first is finite."""
 
 
@@ -101,9 +100,9 @@ class PairDecoded(Step):
 
     def __init__(self, block: int) -> None:
         values, corrected = values_layout(block, FP32), corrected_layout(block)
-        i = data.StructLayout({**values.members, **corrected.members})
-        lanes = data.ArrayLayout(difference_layout, block)
-        super().__init__(i, data.StructLayout({"lanes": lanes}), levels=3)
+        i = StructLayout({**values.members, **corrected.members})
+        lanes = ArrayLayout(difference_layout, block)
+        super().__init__(i, StructLayout({"lanes": lanes}), levels=3)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the changes of sign and the tests for infinities and NaN."""
@@ -122,7 +121,7 @@ class ClearLane(Step):
     """The difference, +0 where the corrected value was not finite."""
 
     def __init__(self) -> None:
-        i = data.StructLayout({**fp32_layout.members, "finite": 1})
+        i = StructLayout({**fp32_layout.members, "finite": 1})
         super().__init__(i, fp32_layout, levels=1)
 
     def elaborate(self, platform: Any) -> Module:
@@ -137,7 +136,7 @@ class OfLanes(Step):
 
     def __init__(self, step: Step) -> None:
         self._step = step
-        i, o = (data.StructLayout({"lanes": port.shape()}) for port in (step.i, step.o))
+        i, o = (StructLayout({"lanes": port.shape()}) for port in (step.i, step.o))
         super().__init__(i, o, levels=step.levels, held=step.held)
 
     def elaborate(self, platform: Any) -> Module:
@@ -153,8 +152,8 @@ class Deliver(Step):
 
     def __init__(self, block: int) -> None:
         encoded = encoded_layout(block).members
-        lanes = data.StructLayout({"lanes": data.ArrayLayout(fp32_layout, block), **encoded})
-        o = data.StructLayout({**encoded, **errors_layout(block).members})
+        lanes = StructLayout({"lanes": ArrayLayout(fp32_layout, block), **encoded})
+        o = StructLayout({**encoded, **errors_layout(block).members})
         super().__init__(lanes, o, levels=0)
 
     def elaborate(self, platform: Any) -> Module:
@@ -167,7 +166,7 @@ class Deliver(Step):
 
 def subtraction_steps() -> list[Step]:
     """Steps of one lane from `difference_layout` to `fp32_layout`."""
-    finite = data.StructLayout({"finite": 1})
+    finite = StructLayout({"finite": 1})
     *steps, last = past(addition_steps(), finite)
     return [*steps, Chain([last, ClearLane()])]
 
@@ -183,7 +182,7 @@ def feedback_steps(block: int, rounding: Rounding) -> list[Step]:
     # Codes are in the lanes too, and the bits of the exponent in its tables.
     in_tables = EXPONENT_BITS - LOW_BITS + 2
     shared = (block * CODE_BITS + in_tables, block, block)
-    passing = data.StructLayout({**corrected.members, **encoded.members})
+    passing = StructLayout({**corrected.members, **encoded.members})
     scale, *rest = (
         Past(step, passing, count)
         for step, count in zip(decode_steps(block, FP32, every_mode=False), shared, strict=True)

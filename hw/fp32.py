@@ -13,6 +13,7 @@ from amaranth.lib import data
 from axs6.golden.spec import FP32
 from axs6.hw.layouts import float_layout, fp32_layout
 from axs6.hw.pipeline import Step
+from axs6.hw.structures import StructLayout
 
 FIELD = FP32.exponent_bits
 FRACTION = FP32.fraction_bits
@@ -21,7 +22,7 @@ MAGNITUDE = FP32.width - 1
 
 layout = float_layout(FP32)
 
-rounding_layout = data.StructLayout(
+rounding_layout = StructLayout(
     {
         "fraction": FRACTION,
         "field": FIELD,
@@ -33,7 +34,7 @@ rounding_layout = data.StructLayout(
 )
 """A result before it is rounded up, and what replaces it."""
 
-packing_layout = data.StructLayout({"magnitude": MAGNITUDE + 1, "sign": 1, "infinite": 1, "nan": 1})
+packing_layout = StructLayout({"magnitude": MAGNITUDE + 1, "sign": 1, "infinite": 1, "nan": 1})
 """A rounded result, one bit wider for a carry, and what replaces it."""
 
 

@@ -21,6 +21,7 @@ from axs6.hw.fp32 import (
     shift_right_sticky,
 )
 from axs6.hw.pipeline import Step
+from axs6.hw.structures import ArrayLayout, StructLayout
 from axs6.hw.trees import leading_zeros_of, zero_groups
 
 GUARD = 3
@@ -37,12 +38,12 @@ _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
 """What the result needs beside the sum: the larger exponent field, at least 1; the sign of the
 larger operand and that of a sum of zero; and whether it is special."""
 
-operands_layout = data.StructLayout({"a": FP32.width, "b": FP32.width})
-compared_layout = data.StructLayout(
+operands_layout = StructLayout({"a": FP32.width, "b": FP32.width})
+compared_layout = StructLayout(
     {"a": FP32.width, "b": FP32.width, "a_normal": 1, "b_normal": 1, "swap": 1}
 )
 """Operands, whether they have their hidden bit, and whether `b` has the larger magnitude."""
-ordered_layout = data.StructLayout(
+ordered_layout = StructLayout(
     {"large": layout, "small": layout, "large_normal": 1, "small_normal": 1}
 )
 """Operands with their hidden bits."""
@@ -50,30 +51,30 @@ ordered_layout = data.StructLayout(
 
 def shifting_layout(distance: int) -> data.StructLayout:
     """Operands whose smaller one has still to move by so many bits of a distance."""
-    return data.StructLayout(
+    return StructLayout(
         {"large": SIGNIFICAND, "small": WIDE, "distance": distance, "subtract": 1, **_NOTES}
     )
 
 
-unaligned_layout = data.StructLayout(
+unaligned_layout = StructLayout(
     {"large": SIGNIFICAND, "small": SIGNIFICAND, "distance": FIELD, "subtract": 1, **_NOTES}
 )
-aligned_layout = data.StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
-total_layout = data.StructLayout({"total": WIDE + 1, **_NOTES})
-grouped_layout = data.StructLayout(
+aligned_layout = StructLayout({"large": SIGNIFICAND, "small": WIDE, "subtract": 1, **_NOTES})
+total_layout = StructLayout({"total": WIDE + 1, **_NOTES})
+grouped_layout = StructLayout(
     {
         "total": WIDE + 1,
-        "groups": data.ArrayLayout(
-            data.StructLayout({"zeros": BYTE.bit_length() - 1, "some": 1}),
+        "groups": ArrayLayout(
+            StructLayout({"zeros": BYTE.bit_length() - 1, "some": 1}),
             (1 << DISTANCE) // BYTE,
         ),
         **_NOTES,
     }
 )
 """A sum, and of each of its bytes the leading zeros and whether a bit is set, from the top."""
-counted_layout = data.StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
-limited_layout = data.StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
-normal_layout = data.StructLayout({"total": WIDE, "odd": 1, "zero": 1, **_NOTES})
+counted_layout = StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
+limited_layout = StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
+normal_layout = StructLayout({"total": WIDE, "odd": 1, "zero": 1, **_NOTES})
 """A sum that has still to move up by one place where its distance is odd."""
 
 

@@ -27,6 +27,7 @@ from axs6.hw.fp32 import (
 )
 from axs6.hw.layouts import fp32_layout, sum_layout
 from axs6.hw.pipeline import Step
+from axs6.hw.structures import StructLayout
 from axs6.hw.trees import leading_zeros
 
 LEAST_EXPONENT = FP32.bias - 1 + FRACTION
@@ -46,14 +47,12 @@ FINE = (2, 1, 0)
 
 ZEROS = (SUM_BITS - 1).bit_length()
 
-magnitude_layout = data.StructLayout(
-    {"sign": 1, "magnitude": SUM_BITS, "exponent": EXPONENT_SUM_BITS}
-)
-counted_layout = data.StructLayout(
+magnitude_layout = StructLayout({"sign": 1, "magnitude": SUM_BITS, "exponent": EXPONENT_SUM_BITS})
+counted_layout = StructLayout(
     {"zeros": ZEROS, "sign": 1, "magnitude": SUM_BITS, "top": signed(EXPONENT_SUM_BITS + 1)}
 )
 """Leading zeros, and the exponent field less one of a magnitude that has none."""
-placed_layout = data.StructLayout(
+placed_layout = StructLayout(
     {
         "sign": 1,
         "magnitude": SUM_BITS,
@@ -63,7 +62,7 @@ placed_layout = data.StructLayout(
 )
 """The magnitude at the top of the significand, the exponent field less one, and its negation
 without the lowest bit, which is that of the field."""
-limited_layout = data.StructLayout(
+limited_layout = StructLayout(
     {"sign": 1, "magnitude": SUM_BITS, "down": DOWN, "base": EXPONENT_SUM_BITS}
 )
 """The magnitude at the top, by how many bits it comes down, and the exponent field less one."""
@@ -71,12 +70,10 @@ limited_layout = data.StructLayout(
 
 def shifting_layout(down: int) -> data.StructLayout:
     """A significand that has still to come down by so many bits of a distance."""
-    return data.StructLayout(
-        {"sign": 1, "significand": WIDE, "down": down, "base": EXPONENT_SUM_BITS}
-    )
+    return StructLayout({"sign": 1, "significand": WIDE, "down": down, "base": EXPONENT_SUM_BITS})
 
 
-shifted_layout = data.StructLayout(
+shifted_layout = StructLayout(
     {"sign": 1, "significand": WIDE, "base": EXPONENT_BITS, "infinite": 1}
 )
 

@@ -17,6 +17,7 @@ from axs6.hw.fp32 import (
 )
 from axs6.hw.layouts import fp32_layout
 from axs6.hw.pipeline import Step
+from axs6.hw.structures import StructLayout
 
 FRACTION = 11
 """Bits kept below the units."""
@@ -33,7 +34,7 @@ _NOTES = {"field": FIELD, "sign": 1, "infinite": 1, "nan": 1}
 
 def quotient_layout(bits: int) -> data.StructLayout:
     """The bits of a quotient that are not known beforehand, and what else its result needs."""
-    return data.StructLayout({"quotient": bits, **_NOTES})
+    return StructLayout({"quotient": bits, **_NOTES})
 
 
 class Unpack(Step):

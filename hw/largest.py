@@ -12,6 +12,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 
 from axs6.hw.pipeline import Step
+from axs6.hw.structures import ArrayLayout, StructLayout
 from axs6.hw.trees import any_of
 
 DISTANCE_BITS = 3
@@ -27,9 +28,9 @@ def search_layout(block: int, width: int, left: int, rest: data.StructLayout) ->
     At its begin, `equal` says which lanes take part in it.
     """
     lane = {"field": left, "equal": 1} | ({} if left == width else {"behind": 1})
-    lanes = data.ArrayLayout(data.StructLayout(lane), block)
+    lanes = ArrayLayout(StructLayout(lane), block)
     found = {} if left == width else {"found": width - left}
-    return data.StructLayout({"lanes": lanes, **found, "rest": rest})
+    return StructLayout({"lanes": lanes, **found, "rest": rest})
 
 
 def distances_layout(
@@ -39,10 +40,8 @@ def distances_layout(
 
     A lane that takes no part is never `close`.
     """
-    lane = data.StructLayout({"distance": bits, "close": 1})
-    return data.StructLayout(
-        {"largest": width, "lanes": data.ArrayLayout(lane, block), "rest": rest}
-    )
+    lane = StructLayout({"distance": bits, "close": 1})
+    return StructLayout({"largest": width, "lanes": ArrayLayout(lane, block), "rest": rest})
 
 
 def search(m: Module, bits: Sequence[Value], equal: Sequence[Value]) -> tuple[Value, list[Value]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from axs6.golden.lfsr import LFSR_BITS, lane_seeds, leap
@@ -11,6 +11,7 @@ from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block_size, check_r
 from axs6.hw.layouts import words_layout
 from axs6.hw.pipeline import Pipeline, Step, Wrapper
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 
 class LeapLane(wiring.Component):
@@ -33,7 +34,7 @@ class TakeWords(Step):
     """The low bits of states."""
 
     def __init__(self, block: int, random_bits: int) -> None:
-        states = data.ArrayLayout(LFSR_BITS, block)
+        states = ArrayLayout(LFSR_BITS, block)
         super().__init__(states, words_layout(block, random_bits), levels=0)
 
     def elaborate(self, platform: Any) -> Module:
@@ -68,7 +69,7 @@ class Lfsr(Wrapper):
     ) -> None:
         self._bits = check_random_bits(random_bits)
         self._seeds = [int(each) for each in lane_seeds(check_block_size(block), lfsr_seed)]
-        requests = data.StructLayout({"restart": 1})
+        requests = StructLayout({"restart": 1})
         words = words_layout(block, random_bits)
         ports = {"i": In(stream.Signature(requests)), "o": Out(stream.Signature(words))}
         super().__init__(Pipeline([TakeWords(block, random_bits)], stages), ports)

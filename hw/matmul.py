@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module, unsigned
-from amaranth.lib import data
 
 from axs6.golden.spec import FP32
 from axs6.hw.layouts import blocks_layout, last_layout
 from axs6.hw.reduction import Reduction, ReductionUnit
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 
 class Matmul(ReductionUnit):
@@ -48,12 +48,12 @@ class Matmul(ReductionUnit):
                 raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
         self._rows, self._columns = rows, columns
         make = partial(Reduction, block, stages, interleave)
-        items = data.StructLayout(
+        items = StructLayout(
             {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
             | dict(last_layout.members)
         )
-        row = data.ArrayLayout(unsigned(FP32.width), columns)
-        values = data.StructLayout({"values": data.ArrayLayout(row, rows)})
+        row = ArrayLayout(unsigned(FP32.width), columns)
+        values = StructLayout({"values": ArrayLayout(row, rows)})
         super().__init__(make, rows * columns, items, values)
 
     def elaborate(self, platform: Any) -> Module:

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.hw.placement import Ranks, check_stages, place_registers, spare_ranks
 from axs6.hw.rtlil import add_lanes, snake_case
+from axs6.hw.structures import ArrayLayout, StructLayout
 
 
 class Step(wiring.Component):
@@ -79,8 +80,7 @@ class Past(Step):
         self._step = step
         self._passing = passing
         i, o = (
-            data.StructLayout({**port.shape().members, **passing.members})
-            for port in (step.i, step.o)
+            StructLayout({**port.shape().members, **passing.members}) for port in (step.i, step.o)
         )
         super().__init__(i, o, levels=step.levels, held=step.held + passing.size - shared)
 
@@ -94,7 +94,7 @@ class Past(Step):
         return m
 
 
-NOTHING = data.StructLayout({})
+NOTHING = StructLayout({})
 """No fields."""
 
 
@@ -109,7 +109,7 @@ class Lanes(Step):
     def __init__(self, make: Callable[[], Step], lanes: int) -> None:
         self._make = make
         core = make()
-        i, o = (data.ArrayLayout(port.shape(), lanes) for port in (core.i, core.o))
+        i, o = (ArrayLayout(port.shape(), lanes) for port in (core.i, core.o))
         super().__init__(i, o, levels=core.levels, held=lanes * core.held)
 
     def elaborate(self, platform: Any) -> Module:
@@ -212,7 +212,7 @@ class Pipeline(wiring.Component):
     def _payload(self, layout: data.Layout) -> data.Layout:
         if self._carry is None:
             return layout
-        return data.StructLayout({"data": layout, "carry": self._carry})
+        return StructLayout({"data": layout, "carry": self._carry})
 
     def carrying(self, carry: data.StructLayout) -> "Pipeline":
         """The same steps and ranks, with data that travels with each item past the steps."""

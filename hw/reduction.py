@@ -16,6 +16,7 @@ from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import error_layout, last_layout
 from axs6.hw.pipeline import NOTHING, Pipeline, Series, Wrapper, past, split_stages
 from axs6.hw.rtlil import add_lanes
+from axs6.hw.structures import ArrayLayout
 
 
 class Reduction(Series):
@@ -98,8 +99,8 @@ class ReductionUnit(Wrapper):
     def add_reductions(self, m: Module, platform: Any) -> tuple[data.View, data.View]:
         """Add the lanes and connect `valid`, `ready` and `last`; return their pairs and results."""
         one = self.inner
-        items = Signal(data.ArrayLayout(one.i.payload.shape(), self._lanes))
-        results = Signal(data.ArrayLayout(one.o.payload.shape(), self._lanes))
+        items = Signal(ArrayLayout(one.i.payload.shape(), self._lanes))
+        results = Signal(ArrayLayout(one.o.payload.shape(), self._lanes))
         ready, valid = Signal(self._lanes), Signal(self._lanes)
         lanes = (
             {

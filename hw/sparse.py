@@ -7,6 +7,7 @@ from amaranth.lib import data
 
 from axs6.golden.spec import dropped_values
 from axs6.hw.layouts import lanes_of
+from axs6.hw.structures import StructLayout
 from axs6.hw.trees import running
 
 
@@ -16,7 +17,7 @@ def _most_before(block: int, lane: int) -> int:
 
 def before_layout(block: int) -> data.StructLayout:
     """How many values in front of each, but the first, are not stored: B/4 at most."""
-    return data.StructLayout(
+    return StructLayout(
         {f"lane{lane}": _most_before(block, lane).bit_length() for lane in range(1, block)}
     )
 

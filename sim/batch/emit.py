@@ -1,6 +1,7 @@
 """C++ for a netlist: one vector expression for each cell, a function call for each call."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from axs6.sim.batch.cells import HANDLERS
@@ -32,6 +33,7 @@ class Emitter(Words):
     def __init__(self, values: Mapping[Word, Value], functions: Mapping[Netlist, Function]) -> None:
         super().__init__(values)
         self._functions = functions
+        self._bits: dict[str, str] = {}
 
     def add(self, cell: Cell | Call) -> None:
         """Add the statements of a cell or a call.
@@ -50,13 +52,28 @@ class Emitter(Words):
 
     def _call(self, call: Call) -> None:
         callee = self._functions[call.function]
-        arguments = [self.word(operand).text for operand in call.operands]
+        arguments = [self._argument(self.word(operand)) for operand in call.operands]
         for word, result in zip(call.driven, callee.results, strict=True):
             name = f"w{len(self.lines)}"
             self.lines.append(f"V<{result.bits}> {name};")
             self.define(word, Value(name, result.bits, result.low, result.high))
             arguments.append(name)
         self.lines.append(f"{callee.name}({', '.join(arguments)});")
+
+    def _argument(self, value: Value) -> str:
+        """The text of an argument; the lanes of a tile share variables for the bits of a word."""
+        if not value.text.startswith("test("):
+            return value.text
+        if value.text not in self._bits:
+            self._bits[value.text] = self.named(value).text
+        return self._bits[value.text]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A context whose statements stand between braces: what they declare ends with it."""
+        before = dict(self._bits)
+        yield
+        self._bits = before
 
     def _cell(self, cell: Cell) -> None:
         handler = HANDLERS.get(cell.kind)

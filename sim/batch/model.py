@@ -102,7 +102,8 @@ def _step(emitter: Emitter, netlist: Netlist, outputs: Sequence[Field]) -> list[
             for register in group.registers
         ]
         emitter.lines.append(f"if (g{index}) {{")
-        inner = _group(emitter, group, number, netlist, outputs)
+        with emitter.scope():
+            inner = _group(emitter, group, number, netlist, outputs)
         emitter.lines.append("}")
         commits += [f"if (g{index}) {{", *inner, "}"] if inner else []
     return emitter.lines + commits
