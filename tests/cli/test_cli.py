@@ -213,11 +213,21 @@ v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b)
 """
 
 
+SMALL = (
+    "encoder",
+    "--block=8",
+    "--stages=1",
+    "--format=fp32",
+    "--rounding=nearest",
+    "--mode=dense",
+)
+
+
 @pytest.mark.parametrize(
     ("script", "arguments", "said"),
     [
-        (TRUNCATING, ["regress", "encoder", "--items", "50"], "the golden model gives"),
-        (WITHOUT_TESTS, ["regress", "encoder"], "the simulator left no results file"),
+        (TRUNCATING, ["regress", *SMALL, "--items", "50"], "the golden model gives"),
+        (WITHOUT_TESTS, ["regress", *SMALL], "the simulator left no results file"),
         (WRONG_ADDITION, ["validate", "--blocks", "1"], "fp32 addition of"),
     ],
     ids=["wrong unit", "no tests", "wrong model"],

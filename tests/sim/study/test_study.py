@@ -24,7 +24,7 @@ trained = cache(lambda name: MODELS[name]())
 
 @cache
 def studied(name: str) -> Study:
-    return study_accuracy(name, trained(name), samples=16)
+    return study_accuracy(name, trained(name), samples=16, tile={"rows": 2, "columns": 2})
 
 
 def test_the_parts_of_the_digits_share_no_image() -> None:
@@ -76,6 +76,7 @@ def test_the_rtl_has_the_emulated_bits(name: str) -> None:
     assert study.bits_different == 0
 
 
+@pytest.mark.slow  # g++ takes half a minute over the default tile
 def test_the_perceptron_takes_less_than_a_second_on_the_rtl() -> None:
     # The best of some: other workers may hold the machine.
     seconds = [

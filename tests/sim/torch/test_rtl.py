@@ -23,7 +23,7 @@ def test_the_hardware_gives_the_emulated_bits(name: str, block_size: int, same: 
     model = make()
     x = torch.randn(shape)
     emulated = convert(model, block_size=block_size)
-    simulated = convert(model, "rtl", block_size=block_size)
+    simulated = convert(model, "rtl", block_size=block_size, tile={"rows": 2, "columns": 2})
     with profile(compare="emulated") as report:
         y = simulated(x)
     assert same(y, emulated(x))
