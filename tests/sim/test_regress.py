@@ -43,7 +43,7 @@ ITEMS = 3_000
 TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
 
 
-@pytest.mark.parametrize(("unit", "parameters"), cases())
+@pytest.mark.parametrize(("unit", "parameters"), list(cases()))
 def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[str, Any]) -> None:
     items = ITEMS if unit != "matmul" else ITEMS // 10
     outcome = regress(unit, parameters, items=items, seed=1)
