@@ -111,8 +111,8 @@ SESSIONS = ("generate", "area", "validate")
 """Commands whose output in the docs is compared with what they print; the others take longer."""
 
 
-LONG = ("--energy", "--sweep")
-"""Options of commands that take most of a minute."""
+LONG = ("--energy", "--sweep", "validate")
+"""What commands have that take most of a minute."""
 
 
 def sessions() -> list[Any]:
@@ -127,7 +127,7 @@ def sessions() -> list[Any]:
     return [
         pytest.param(command, outputs, id=command, marks=[pytest.mark.slow] * long)
         for command, outputs in found.items()
-        for long in [any(option in command for option in LONG)]
+        for long in [any(part in command for part in LONG)]
     ]
 
 

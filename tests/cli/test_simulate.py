@@ -21,7 +21,10 @@ Cli = Callable[..., Any]
 @pytest.mark.parametrize(
     ("unit", "engine"),
     [
-        *((unit, "batch") for unit in UNITS),
+        *(
+            pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit == "feedback_encoder"))
+            for unit in UNITS
+        ),
         *((unit, "cxxrtl") for unit in ("decoder", "dot")),
     ],
 )

@@ -85,7 +85,6 @@ def add_without_sticky_bit(a, b):
     return fp32.add(large, np.where(exponents[0] == 255, small, kept))
 
 
-@pytest.mark.slow  # `axs6 validate` in the docs is run by every run of the tests
 def test_the_model_passes():
     checks = validate(seed=3, blocks=40)
     assert [check.name for check in checks] == list(CHECKS)

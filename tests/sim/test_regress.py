@@ -16,7 +16,7 @@ from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
-WIDE = ("encoder", "dot")
+WIDE = ("dot",)
 """Units that are tested with blocks of 32 in every run."""
 
 DEEP = ("feedback_encoder",)
