@@ -6,13 +6,23 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-COMMANDS = (
-    *("list", "generate", "validate", "regress", "simulate", "area"),
-    *("encode", "decode", "info", "study", "demo"),
-)
-"""In the order in which --help shows them; each is a module `axs6.commands.NAME_command`,
-whose `run` is the command, or whose `app` holds its sub-commands."""
+COMMANDS = {
+    "list": "hw",
+    "generate": "hw",
+    "validate": "hw",
+    "regress": "sim",
+    "simulate": "hw",
+    "area": "synth",
+    "encode": "files",
+    "decode": "files",
+    "info": "files",
+    "study": "study",
+    "demo": "demo",
+}
+"""The extra that holds the packages of each command, in the order in which --help shows them.
 
+Each is a module `axs6.commands.NAME_command`, whose `run` is the command, or whose `app` holds its
+sub-commands."""
 
 TRACEBACK = "AXS6_TRACEBACK"
 """Environment variable that shows the traceback of an error instead of one line."""
@@ -56,7 +66,9 @@ def main() -> None:
         if os.environ.get(TRACEBACK):
             raise
         if isinstance(error, ModuleNotFoundError):
-            _fail(f'the package {error.name} is missing: pip install "axs6[demo]"')
+            extra = next((COMMANDS[name] for name in sys.argv if name in COMMANDS), "cli")
+            package = str(error.name).partition(".")[0]
+            _fail(f'the package {package} is missing: pip install "axs6[{extra}]"')
         _fail(str(error))
 
 

@@ -41,7 +41,8 @@ def decode_file(
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the container is damaged; the message names the tensor and the block.
+        ValueError: the container is damaged; the message names the tensor and the block. Or
+            `target` is neither kind of file, or a .npy file for several tensors.
     """
     if target.suffix not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy")
@@ -51,6 +52,8 @@ def decode_file(
         if target.suffix == ".npy":
             if len(tensors) != 1:
                 raise ValueError(f"{len(tensors)} tensors must be written as .safetensors")
+            if progress:
+                progress(tensors[0].name)
             _write_npy(target, entries[0], pieces[0])
             return [tensors[0].name]
         with writing(target, entries) as writer:

@@ -13,6 +13,7 @@ from axs6.golden.spec import (
     EXPONENT_BIAS,
     EXPONENT_MAX,
     FP32,
+    FP64,
     CodeFormat,
     FloatFormat,
     Mode,
@@ -20,7 +21,6 @@ from axs6.golden.spec import (
 )
 
 CHUNK_VALUES = 1 << 15
-FLOAT64 = FloatFormat("fp64", 11, 52)
 
 
 def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
@@ -37,7 +37,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
         finite value, except in float64, which holds it.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: another dtype, or `blocks` is not Blocks.
 
     Source: AXS-6 specification, section 6; docs/format.md.
     """
@@ -77,7 +77,7 @@ def _output(dtype: Any) -> tuple[FloatFormat, Any]:
     if resolved == np.float32:
         return FP32, np.float32
     if resolved == np.float64:
-        return FLOAT64, np.float64
+        return FP64, np.float64
     if resolved.name == "bfloat16":
         return BF16, resolved
     raise TypeError(f"dtype must be float32, float64 or bfloat16, not {resolved}")

@@ -1,5 +1,7 @@
 """Dot products of blocks and of vectors of blocks, as the hardware defines them."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +33,11 @@ MAX_SUM = max(BLOCK_SIZES) * PRODUCT_MAX
 """Largest magnitude of a block dot product."""
 
 MATMUL_VALUES = 1 << 22
-"""Outputs of `matmul` worked on at a time, to bound its memory."""
+"""Outputs of `matmul` worked on at a time, to bound its memory; fewer where each has limbs."""
+
+
+Product = tuple[NDArray[np.integer], NDArray[np.integer]]
+"""Sums and exponents of block dot products."""
 
 
 def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[np.int16], NDArray[np.uint16]]:
@@ -45,17 +51,11 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[np.int16], NDArray[np.uint1
         the two exponents. The dot product is P / 961 * 2^(exponents - 254), exactly.
 
     Raises:
+        TypeError: an operand is not Blocks.
         ValueError: the block sizes differ, the shapes do not broadcast, or a block is
             high-precision, which is for storage; the message names it.
     """
-    check_same_block_size(a, b)
-    for name, blocks in (("a", a), ("b", b)):
-        precise = np.flatnonzero(blocks.modes == Mode.HIGH_PRECISION)
-        if precise.size:
-            raise ValueError(
-                f"block {int(precise[0])} of {name} is high-precision, which has no dot product: "
-                "decode it, or encode it dense"
-            )
+    check_operands(a, b)
     try:
         np.broadcast_shapes(a.exponents.shape, b.exponents.shape)
     except ValueError:
@@ -95,16 +95,8 @@ def accumulate(
         raise ValueError(
             f"sums and exponents must have one shape (..., n), not {sums.shape}, {exponents.shape}"
         )
-    n = sums.shape[-1]
-    if method is Accumulate.EXACT:
-        accumulator = kulisch.Accumulator(sums.shape[:-1])
-        for k in range(n):
-            accumulator.add(sums[..., k], exponents[..., k])
-        return accumulator.result().view(np.float32)
-    total = np.zeros(sums.shape[:-1], np.uint32)
-    for k in range(n):
-        total = add_block(total, sums[..., k], exponents[..., k])
-    return fp32.divide_by_scale(total).view(np.float32)
+    products = ((sums[..., k], exponents[..., k]) for k in range(sums.shape[-1]))
+    return _combined(products, sums.shape[:-1], method)
 
 
 def matmul(a: Blocks, b: Blocks, accumulate: str = "fp32") -> NDArray[np.float32]:
@@ -119,35 +111,45 @@ def matmul(a: Blocks, b: Blocks, accumulate: str = "fp32") -> NDArray[np.float32
         float32 of shape (M, N); K = 0 gives +0.
 
     Raises:
-        ValueError: shapes or block sizes do not fit, or `accumulate` is unknown.
+        TypeError: an operand is not Blocks.
+        ValueError: shapes or block sizes do not fit, a block is high-precision, or `accumulate` is
+            unknown.
     """
     method = check_accumulate(accumulate)
     check_product(a, b)
     y = np.empty((a.shape[0], b.shape[0]), np.float32)
-    rows = max(1, MATMUL_VALUES // max(1, b.shape[0]))
+    values = MATMUL_VALUES // (kulisch.LIMBS if method is Accumulate.EXACT else 1)
+    rows = max(1, values // max(1, b.shape[0]))
     for start in range(0, a.shape[0], rows):
         part = slice(start, start + rows)
-        y[part] = _matmul_rows(a.codes[part], a.exponents[part], b, method)
+        products = _products(a.codes[part], a.exponents[part], b)
+        y[part] = _combined(products, y[part].shape, method)
     return y
 
 
-def _matmul_rows(
-    codes: NDArray[np.uint8], exponents: NDArray[np.uint8], b: Blocks, method: Accumulate
-) -> NDArray[np.float32]:
-    shape = (len(codes), b.shape[0])
+def _products(
+    codes: NDArray[np.uint8], exponents: NDArray[np.uint8], b: Blocks
+) -> Iterator[Product]:
+    """Sums and exponents, (M, N), of each block along K."""
     left = SIGNED_MAGNITUDES[codes].astype(np.int32)
     right = SIGNED_MAGNITUDES[b.codes].astype(np.int32)
-    wide = kulisch.Accumulator(shape)
-    total = np.zeros(shape, np.uint32)
     for k in range(codes.shape[1]):
-        sums = left[:, k] @ right[:, k].T
         e = exponents[:, k, None].astype(np.int64) + b.exponents[:, k]
-        if method is Accumulate.EXACT:
-            wide.add(sums, e)
-        else:
-            total = add_block(total, sums, e)
+        yield left[:, k] @ right[:, k].T, e
+
+
+def _combined(
+    products: Iterable[Product], shape: tuple[int, ...], method: Accumulate
+) -> NDArray[np.float32]:
+    """FP32 results of sums and exponents that come one block after the other."""
     if method is Accumulate.EXACT:
+        wide = kulisch.Accumulator(shape)
+        for sums, exponents in products:
+            wide.add(sums, exponents)
         return wide.result().view(np.float32)
+    total = np.zeros(shape, np.uint32)
+    for sums, exponents in products:
+        total = add_block(total, sums, exponents)
     return fp32.divide_by_scale(total).view(np.float32)
 
 
@@ -156,8 +158,10 @@ def _check_integers(name: str, values: NDArray[np.integer], low: int, high: int)
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"{name} must be an array of integers, not {kind}")
-    if values.size and (int(values.min()) < low or int(values.max()) > high):
-        raise ValueError(f"{name} must be in {low} to {high}")
+    wrong = np.argwhere((values < low) | (values > high))
+    if wrong.size:
+        index = tuple(int(i) for i in wrong[0])
+        raise ValueError(f"{name} must be in {low} to {high}: element {index} is {values[index]}")
 
 
 def add_block(
@@ -168,10 +172,16 @@ def add_block(
     return fp32.add(total, fp32.from_integer(sums, exponents.astype(np.int64) - scale))
 
 
-def check_same_block_size(a: Blocks, b: Blocks) -> None:
-    """Raise TypeError unless both are Blocks, ValueError unless of one block size."""
-    check_blocks("a", a)
-    check_blocks("b", b)
+def check_operands(a: Blocks, b: Blocks) -> None:
+    """Raise TypeError unless both are Blocks, ValueError unless of one block size with products."""
+    for name, blocks in (("a", a), ("b", b)):
+        check_blocks(name, blocks)
+        precise = np.flatnonzero(blocks.modes == Mode.HIGH_PRECISION)
+        if precise.size:
+            raise ValueError(
+                f"block {int(precise[0])} of {name} is high-precision, which has no dot product: "
+                "decode it, or encode it dense"
+            )
     if a.block_size != b.block_size:
         raise ValueError(
             f"a and b must have the same block_size, not {a.block_size} and {b.block_size}"
@@ -180,7 +190,7 @@ def check_same_block_size(a: Blocks, b: Blocks) -> None:
 
 def check_product(a: Blocks, b: Blocks) -> None:
     """Raise TypeError or ValueError unless a and b are matrices in blocks along one K."""
-    check_same_block_size(a, b)
+    check_operands(a, b)
     if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"a and b must have shapes (M, K) and (N, K), not {a.shape} and {b.shape}")
 

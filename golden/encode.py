@@ -1,7 +1,5 @@
 """Encoding arrays into AXS-6 blocks: parameters, block modes, and what is not finite."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,9 +11,11 @@ from axs6.golden.spec import (
     FP32,
     RANDOM_BITS,
     Mode,
+    NonFinite,
     Rounding,
     check_block_size,
     check_mode,
+    check_nonfinite,
     check_random_bits,
     check_rounding,
 )
@@ -25,8 +25,6 @@ CHUNK_VALUES = 1 << 15
 
 SATURATED = 2.0 ** (FP32.bias + 1)
 """Magnitude from which values have no code."""
-
-NonFinite = Literal["error", "saturate"]
 
 
 def encode(
@@ -75,8 +73,7 @@ def encode(
     size, how = check_block_size(block_size), check_rounding(rounding)
     wanted = check_mode(mode)
     check_random_bits(random_bits)
-    if nonfinite not in ("error", "saturate"):
-        raise ValueError(f"nonfinite must be one of error, saturate, not {nonfinite!r}")
+    check_nonfinite(nonfinite)
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import FP32
+from axs6.golden.spec import FP32, FP64
 
-FLOAT64_BIAS = 1075
-FLOAT64_FRACTION_BITS = 52
+TOP = 63 - FP64.fraction_bits
+"""Bits that a binary64 significand lies below the top of its word."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ def wide(x: NDArray[np.generic]) -> Wide:
 
 
 def _from_float64(bits: NDArray[np.uint64]) -> Wide:
-    field = ((bits >> np.uint64(52)) & np.uint64(0x7FF)).astype(np.int64)
-    fraction = bits & np.uint64((1 << FLOAT64_FRACTION_BITS) - 1)
-    hidden = (field > 0).astype(np.uint64) << np.uint64(FLOAT64_FRACTION_BITS)
-    special = field == 0x7FF
-    nan = special & (fraction != 0)
-    overflow = field >= FLOAT64_BIAS - FLOAT64_FRACTION_BITS + FP32.bias + 1
-    significand = np.where(overflow, np.uint64(0), (fraction | hidden) << np.uint64(11))
+    magnitude = bits & np.uint64(FP64.sign_bit - 1)
+    field = (magnitude >> np.uint64(FP64.fraction_bits)).astype(np.int64)
+    fraction = bits & np.uint64((1 << FP64.fraction_bits) - 1)
+    hidden = (field > 0).astype(np.uint64) << np.uint64(FP64.fraction_bits)
+    nan = magnitude > np.uint64(FP64.infinity)
+    overflow = field > FP64.bias + FP32.bias
+    significand = np.where(overflow, np.uint64(0), (fraction | hidden) << np.uint64(TOP))
     return Wide(
-        negative=(bits >> np.uint64(63)).astype(bool),
+        negative=bits >= np.uint64(FP64.sign_bit),
         significand=significand,
-        exponent=np.maximum(field, 1) - FLOAT64_BIAS - 11,
+        exponent=np.maximum(field, 1) - FP64.bias - FP64.fraction_bits - TOP,
         infinite=overflow & ~nan,
         nan=nan,
     )

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_random_bits
+from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_integer, check_random_bits
 
 LFSR_BITS: Final = 32
 LFSR_TAPS: Final = (31, 21, 1, 0)
@@ -31,9 +31,7 @@ def leap(steps: int) -> Map:
 
 def check_seed(seed: int) -> int:
     """Return `seed`, or raise ValueError unless it is from 1 to 2^32 - 1: a state 0 would stay."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 1 <= seed <= PERIOD:
-        raise ValueError(f"seed must be an integer from 1 to 2^{LFSR_BITS} - 1, not {seed!r}")
-    return seed
+    return check_integer("seed", seed, 1, PERIOD)
 
 
 def lane_seeds(lanes: int, seed: int = RANDOM_SEED) -> NDArray[np.uint32]:

@@ -14,6 +14,7 @@ from axs6.golden.spec import (
     MODE_BITS,
     Mode,
     check_block_size,
+    check_integer,
     check_shape,
     code_formats,
     dropped_values,
@@ -42,8 +43,7 @@ def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> in
     Raises:
         ValueError: an unknown block size, or an alignment that is not an integer from 1 to 4096.
     """
-    if isinstance(align, bool) or not isinstance(align, int) or not 1 <= align <= ALIGN_MAX:
-        raise ValueError(f"align must be a number of bytes from 1 to {ALIGN_MAX}, not {align!r}")
+    check_integer("align", align, 1, ALIGN_MAX)
     used = HEADER_BYTES + -(-payload_bits(check_block_size(block_size), mode) // 8)
     return -(-used // align) * align
 
@@ -56,6 +56,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
         align: pads each block with zeros to a multiple of this many bytes.
 
     Raises:
+        TypeError: `blocks` is not Blocks.
         ValueError: `align` is not an integer from 1 to 4096.
 
     Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.

@@ -129,9 +129,7 @@ class Quantiser:
         """
         x = wide(values)
         saturated = x.infinite.any(axis=1)
-        top = np.where(x.significand != 0, x.exponent + 63, -EXPONENT_BIAS - 1).max(
-            axis=1, initial=-200
-        )
+        top = np.where(x.significand != 0, x.exponent + 63, -EXPONENT_BIAS - 1).max(axis=1)
         exponent = np.clip(top + EXPONENT_BIAS + 1, 0, EXPONENT_MAX)
         exponent[saturated] = EXPONENT_MAX
         exponents[:] = exponent

@@ -5,25 +5,14 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from math import prod
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
-MAGNITUDE_BITS: Final = 5
-MAGNITUDE_MAX: Final = (1 << MAGNITUDE_BITS) - 1
-CODE_BITS: Final = MAGNITUDE_BITS + 1
-SIGN_BIT: Final = 1 << MAGNITUDE_BITS
 EXPONENT_BITS: Final = 8
 EXPONENT_MAX: Final = (1 << EXPONENT_BITS) - 1
 EXPONENT_BIAS: Final = 127
 MODE_BITS: Final = 2
 HEADER_BITS: Final = 16
 BLOCK_SIZES: Final = (8, 16, 32)
-
-PRODUCT_MAX: Final = MAGNITUDE_MAX**2
-PRODUCT_BITS: Final = PRODUCT_MAX.bit_length()
-SUM_BITS: Final = 16
-EXPONENT_SUM_BITS: Final = EXPONENT_BITS + 1
-ACCUMULATOR_SCALE: Final = 10
-"""The accumulator holds sums times 2^-10, which the division by 961/1024 at the end takes out."""
 
 
 class Mode(IntEnum):
@@ -70,10 +59,22 @@ class CodeFormat:
         return 1 << self.magnitude_bits
 
 
-DENSE_CODE: Final = CodeFormat(MAGNITUDE_BITS)
+DENSE_CODE: Final = CodeFormat(5)
 HIGH_CODE: Final = CodeFormat(6)
 LOW_CODE: Final = CodeFormat(4)
 """Codes of a high-precision block at even indices, and at odd ones."""
+
+MAGNITUDE_BITS: Final = DENSE_CODE.magnitude_bits
+MAGNITUDE_MAX: Final = DENSE_CODE.largest
+CODE_BITS: Final = DENSE_CODE.width
+SIGN_BIT: Final = DENSE_CODE.sign_bit
+
+PRODUCT_MAX: Final = MAGNITUDE_MAX**2
+PRODUCT_BITS: Final = PRODUCT_MAX.bit_length()
+SUM_BITS: Final = 16
+EXPONENT_SUM_BITS: Final = EXPONENT_BITS + 1
+ACCUMULATOR_SCALE: Final = PRODUCT_BITS
+"""The accumulator holds sums times 2^-10, which the division by 961/1024 at the end takes out."""
 
 
 def code_formats(mode: Mode) -> tuple[CodeFormat, CodeFormat]:
@@ -127,6 +128,10 @@ class Accumulate(StrEnum):
     EXACT = "exact"
 
 
+NonFinite = Literal["error", "saturate"]
+"""What encoding does with NaN and infinities: refuse them, or give +0 and the largest code."""
+
+
 @dataclass(frozen=True)
 class FloatFormat:
     """A binary IEEE 754 style format with subnormals, infinities and NaN.
@@ -177,6 +182,7 @@ class FloatFormat:
         return 1 << (self.width - 1)
 
 
+FP64: Final = FloatFormat("fp64", 11, 52)
 FP32: Final = FloatFormat("fp32", 8, 23)
 BF16: Final = FloatFormat("bf16", 8, 7)
 FP16: Final = FloatFormat("fp16", 5, 10)
@@ -184,10 +190,24 @@ INPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16, FP16)}
 OUTPUT_FORMATS: Final = {f.name: f for f in (FP32, BF16)}
 
 
+def check_integer(name: str, value: int, low: int, high: int | None = None) -> int:
+    """Return `value`, or raise ValueError unless it is an integer from `low` to `high`, if any."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < low
+        or (high is not None and value > high)
+    ):
+        reach = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {reach}, not {value!r}")
+    return value
+
+
 def check_block_size(block_size: int) -> int:
     """Return `block_size`, or raise ValueError unless it is the integer 8, 16 or 32."""
     if not isinstance(block_size, Integral) or block_size not in BLOCK_SIZES:
-        raise ValueError(f"block_size must be one of 8, 16, 32, not {block_size!r}")
+        known = ", ".join(map(str, BLOCK_SIZES))
+        raise ValueError(f"block_size must be one of {known}, not {block_size!r}")
     return int(block_size)
 
 
@@ -211,6 +231,13 @@ def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -
     return Rounding(rounding)
 
 
+def check_nonfinite(nonfinite: str) -> None:
+    """Raise ValueError unless `nonfinite` is one of `NonFinite`."""
+    known = get_args(NonFinite)
+    if nonfinite not in known:
+        raise ValueError(f"nonfinite must be one of {', '.join(known)}, not {nonfinite!r}")
+
+
 def check_mode(mode: str) -> Mode | None:
     """Return the mode of a name, None for "auto", or raise ValueError naming the known ones."""
     if mode == AUTO:
@@ -223,8 +250,4 @@ def check_mode(mode: str) -> Mode | None:
 
 def check_random_bits(bits: int) -> int:
     """Return `bits`, or raise ValueError unless it is an integer from 1 to 32."""
-    if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= RANDOM_BITS_MAX:
-        raise ValueError(
-            f"random_bits must be an integer from 1 to {RANDOM_BITS_MAX}, not {bits!r}"
-        )
-    return bits
+    return check_integer("random_bits", bits, 1, RANDOM_BITS_MAX)

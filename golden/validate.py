@@ -13,6 +13,7 @@ import numpy as np
 
 from axs6.golden import checks_decode, checks_encode, checks_sums
 from axs6.golden.comparison import GOLDEN, Comparison, Model
+from axs6.golden.spec import check_integer
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,8 @@ def validate(
     Raises:
         ValueError: `seed` is negative, `blocks` is not positive, or a name is unknown.
     """
-    if seed < 0:
-        raise ValueError(f"seed must be 0 or more, not {seed!r}")
-    if blocks < 1:
-        raise ValueError(f"blocks must be at least 1, not {blocks!r}")
+    check_integer("seed", seed, 0)
+    check_integer("blocks", blocks, 1)
     chosen = CHECKS.keys() if names is None else names
     for name in chosen:
         if name not in CHECKS:

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from axs6.golden.spec import check_integer
 from axs6.hw.fp32_add import addition_steps
 from axs6.hw.layouts import error_layout, fp32_layout, last_layout
 from axs6.hw.pipeline import NOTHING, Pipeline, past
@@ -37,15 +38,7 @@ class Accumulator(wiring.Component):
     interval = 1
 
     def __init__(self, interleave: int, errors: bool = False) -> None:
-        if (
-            isinstance(interleave, bool)
-            or not isinstance(interleave, int)
-            or not 1 <= interleave <= MOST_INTERLEAVED
-        ):
-            raise ValueError(
-                f"interleave must be an integer from 1 to {MOST_INTERLEAVED}, not {interleave!r}"
-            )
-        self._interleave = interleave
+        self._interleave = check_integer("interleave", interleave, 1, MOST_INTERLEAVED)
         self._errors = errors
         passing = error_layout if errors else NOTHING
         adder = past(addition_steps(), passing)

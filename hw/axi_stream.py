@@ -40,7 +40,7 @@ def aligned_layout(block: int, align: int) -> data.StructLayout:
     """A packed block, and zeros that make its length a multiple of `align` bytes.
 
     Raises:
-        ValueError: `align` is not a positive integer.
+        ValueError: `align` is not an integer from 1 to 4096, or the block size is unknown.
     """
     padding = packed_bytes(block, align) - packed_bytes(block)
     more = {"padding": ArrayLayout(unsigned(8), padding)} if padding else {}

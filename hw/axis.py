@@ -58,6 +58,9 @@ class AxisEncoder(AxisPipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(
@@ -103,6 +106,9 @@ class AxisDecoder(AxisPipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(
@@ -137,6 +143,9 @@ class AxisDot(Wrapper):
 
     Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.
     Source: docs/axis.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(

@@ -280,6 +280,9 @@ class BlockDot(Pipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: docs/format.md, "Block dot product".
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(self, block: int = 32, stages: int = 0) -> None:

@@ -192,6 +192,9 @@ class Decoder(Pipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: specification sections 4 and 6, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(

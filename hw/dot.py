@@ -26,6 +26,9 @@ class Dot(ReductionUnit):
         interleave: vectors that take turns, 1 to 14.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(

@@ -168,6 +168,9 @@ class Encoder(Pipeline):
 
     Latency is `stages` cycles, interval 1. Source: specification sections 4, 5 and 7,
     docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(

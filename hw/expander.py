@@ -210,6 +210,9 @@ class Expander(Pipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: specification section 4, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(self, block: int = 32, stages: int = 0) -> None:

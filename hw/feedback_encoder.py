@@ -207,6 +207,9 @@ class FeedbackEncoder(Pipeline):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: specification section 8, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(self, block: int = 32, rounding: str = "nearest", stages: int = 0) -> None:

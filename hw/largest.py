@@ -25,7 +25,7 @@ BITS_A_STEP = 2
 def search_layout(block: int, width: int, left: int, rest: data.StructLayout) -> data.StructLayout:
     """State of the search with `left` bits of each field to go, and what passes by.
 
-    At its begin, `equal` says which lanes take part in it.
+    At the start, `equal` says which lanes take part in it.
     """
     lane = {"field": left, "equal": 1} | ({} if left == width else {"behind": 1})
     lanes = ArrayLayout(StructLayout(lane), block)

@@ -142,6 +142,11 @@ class Field:
         return prod(self.shape)
 
 
+def port_fields(component: Any) -> tuple[list[Field], list[Field]]:
+    """The fields of the payloads of a component's streams `i` and `o`."""
+    return fields(component.i.payload.shape()), fields(component.o.payload.shape())
+
+
 def fields(layout: data.StructLayout) -> list[Field]:
     """The numbers in a payload, in bit order."""
     found: list[Field] = []

@@ -58,6 +58,9 @@ class Lfsr(Wrapper):
 
     Latency is `stages` cycles, interval 1. The words are those of `axs6.golden.lfsr.Lfsr`.
     Source: specification section 7, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(

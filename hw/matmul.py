@@ -5,7 +5,7 @@ from typing import Any
 
 from amaranth.hdl import Module, unsigned
 
-from axs6.golden.spec import FP32
+from axs6.golden.spec import FP32, check_integer
 from axs6.hw.layouts import blocks_layout, last_layout
 from axs6.hw.reduction import Reduction, ReductionUnit
 from axs6.hw.structures import ArrayLayout, StructLayout
@@ -43,10 +43,8 @@ class Matmul(ReductionUnit):
         stages: int = 0,
         interleave: int = 4,
     ) -> None:
-        for name, value in (("rows", rows), ("columns", columns)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
-        self._rows, self._columns = rows, columns
+        self._rows = check_integer("rows", rows, 1)
+        self._columns = check_integer("columns", columns, 1)
         make = partial(Reduction, block, stages, interleave)
         items = StructLayout(
             {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}

@@ -8,7 +8,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.placement import Ranks, check_stages, place_registers, spare_ranks
+from axs6.golden.spec import check_integer
+from axs6.hw.placement import Ranks, place_registers, spare_ranks
 from axs6.hw.rtlil import add_lanes, snake_case
 from axs6.hw.structures import ArrayLayout, StructLayout
 
@@ -148,12 +149,17 @@ def place(steps: Sequence[Step], stages: int) -> Ranks:
     return place_registers([step.levels for step in steps], rank_widths(steps), stages)
 
 
+def most_split_stages(front: Sequence[Step], back: Sequence[Step]) -> int:
+    """The most ranks that two pipelines have room for: one for each step, and one more in each."""
+    return len(front) + len(back) + 2
+
+
 def split_stages(front: Sequence[Step], back: Sequence[Step], stages: int) -> tuple[int, int]:
     """How many of `stages` ranks go among the steps of the first of two pipelines, and the second.
 
     The split whose deepest stretch is least, and of equal ones that which holds the fewest bits.
     """
-    check_stages(stages, len(front) + len(back) + 2)
+    check_integer("stages", stages, 0, most_split_stages(front, back))
 
     def cost(before: int) -> tuple[int, int]:
         ranks = place(front, before), place(back, stages - before)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 
+from axs6.golden.spec import check_integer
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -40,7 +42,7 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
     Raises:
         ValueError: there are fewer places than ranks.
     """
-    check_stages(stages, len(levels) + 1)
+    check_integer("stages", stages, 0, len(levels) + 1)
     sums = list(accumulate(levels, initial=0))
     if not stages:
         return Ranks((), (sums[-1],), 0)
@@ -129,9 +131,3 @@ def _fewest_bits(
         (state for border, state in reached.items() if sums[end] - sums[border] <= depth),
         default=None,
     )
-
-
-def check_stages(stages: int, most: int) -> None:
-    """Raise ValueError unless `stages` is an integer from 0 to `most`."""
-    if isinstance(stages, bool) or not isinstance(stages, int) or not 0 <= stages <= most:
-        raise ValueError(f"stages must be an integer from 0 to {most}, not {stages!r}")

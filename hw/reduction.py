@@ -14,7 +14,15 @@ from axs6.hw.expander import expand_pair_steps
 from axs6.hw.fp32_convert import conversion_steps
 from axs6.hw.fp32_divide import division_steps
 from axs6.hw.layouts import error_layout, last_layout
-from axs6.hw.pipeline import NOTHING, Pipeline, Series, Wrapper, past, split_stages
+from axs6.hw.pipeline import (
+    NOTHING,
+    Pipeline,
+    Series,
+    Wrapper,
+    most_split_stages,
+    past,
+    split_stages,
+)
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.structures import ArrayLayout
 
@@ -44,7 +52,7 @@ class Reduction(Series):
         expand = expand_pair_steps(block) if packed else []
         front = [*expand, *past([*block_dot_steps(block), *conversion_steps()], passing)]
         back = past(division_steps(), passing)
-        self.most_stages = len(front) + len(back) + 2
+        self.most_stages = most_split_stages(front, back)
         before, after = split_stages(front, back, stages)
         self._term = Pipeline(front, before, carry=last_layout)
         self._accumulator = Accumulator(interleave, errors=packed)

@@ -11,12 +11,15 @@ from typing import Any
 
 from amaranth.lib import wiring
 
+from axs6.golden.lfsr import PERIOD
 from axs6.golden.spec import (
+    ALIGN_MAX,
     BLOCK_SIZES,
     DETERMINISTIC,
     INPUT_FORMATS,
     OUTPUT_FORMATS,
     RANDOM_BITS,
+    RANDOM_BITS_MAX,
     RANDOM_SEED,
     Rounding,
 )
@@ -35,6 +38,14 @@ from axs6.hw.lfsr import Lfsr
 from axs6.hw.matmul import Matmul
 from axs6.hw.parameters import BLOCK_FORMS
 from axs6.hw.stochastic_encoder import StochasticEncoder
+
+LARGEST = {
+    "interleave": MOST_INTERLEAVED,
+    "random_bits": RANDOM_BITS_MAX,
+    "lfsr_seed": PERIOD,
+    "align": ALIGN_MAX,
+}
+"""Largest values of parameters that are integers from 1 on; rows and columns have none."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,9 @@ class Unit:
         """The values that a parameter may take, in a few characters."""
         if name in self.choices:
             return "|".join(map(str, self.choices[name]))
-        return f"0..{most_stages}" if name == "stages" else "1.."
+        if name == "stages":
+            return f"0..{most_stages}"
+        return f"1..{LARGEST.get(name, '')}"
 
     def inputs(self, given: Mapping[str, Any]) -> list[str]:
         """Names of the fields of an input item."""

@@ -16,7 +16,7 @@ from axs6.hw.encoder_modes import encoder_mode, packing_steps
 from axs6.hw.encoder_random import random_steps
 from axs6.hw.lfsr import Lfsr
 from axs6.hw.parameters import float_format
-from axs6.hw.pipeline import Pipeline, Series, split_stages
+from axs6.hw.pipeline import Pipeline, Series, most_split_stages, split_stages
 
 
 class StochasticEncoder(Series):
@@ -35,6 +35,9 @@ class StochasticEncoder(Series):
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class StochasticEncoder(Series):
         fmt, kind = float_format(format, INPUT_FORMATS), encoder_mode(mode)
         front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
         back = [last, *packing_steps(block, kind, fmt)]
-        self.most_stages = len(front) + len(back) + 2
+        self.most_stages = most_split_stages(front, back)
         before, after = split_stages(front, back, stages)
         self._scale, self._round = Pipeline(front, before), Pipeline(back, after)
         self._words = Lfsr(block, random_bits, lfsr_seed)

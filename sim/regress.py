@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from axs6.golden.spec import check_integer
 from axs6.hw.registry import BUS_UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
@@ -135,10 +136,8 @@ def regress(
     """
     settings = find(unit).parameters(parameters or {})
     check_simulator(simulator)
-    if items < 1:
-        raise ValueError(f"items must be at least 1, not {items}")
-    if seed < 0:
-        raise ValueError(f"seed must be 0 or more, not {seed}")
+    check_integer("items", items, 1)
+    check_integer("seed", seed, 0)
     if waves is not None:
         make_folder(waves)
     made = generated or generate(unit, **settings)

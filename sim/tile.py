@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.dot import check_same_block_size
+from axs6.golden.dot import check_operands
 from axs6.hw.registry import find
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.words import Items, Rows
@@ -63,10 +63,11 @@ class Tile:
             once. It equals the formula in the unit's docstring, with the tiles of all G products.
 
         Raises:
-            ValueError: shapes or block sizes do not fit.
+            TypeError: an operand is not Blocks.
+            ValueError: shapes or block sizes do not fit, or a block is high-precision.
             ToolError: the simulation fails.
         """
-        check_same_block_size(a, b)
+        check_operands(a, b)
         block = self.parameters["block"]
         if a.block_size != block:
             raise ValueError(f"a and b must have block_size {block}, not {a.block_size}")

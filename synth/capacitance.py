@@ -6,9 +6,7 @@ from pathlib import Path
 
 from axs6.synth import sky130
 from axs6.synth.errors import SynthesisError
-from axs6.synth.liberty import Group, parse
-
-_FEMTOFARADS = {"pf": 1e3, "ff": 1.0}
+from axs6.synth.liberty import FEMTOFARADS, Group, parse, read_library, scale
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,7 @@ def capacitances(target: str, liberty: Path | None) -> Capacitances:
             a library without a voltage or a unit of capacitance.
     """
     if liberty is not None:
-        try:
-            text = liberty.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise SynthesisError(f"cannot read the library {liberty}: {error.strerror}") from None
-        return of_library(text, f"library {liberty}")
+        return of_library(*read_library(liberty))
     if target == "sky130":
         return of_library(sky130.liberty(), "target sky130")
     if target == "generic":
@@ -88,13 +82,7 @@ def of_library(text: str, source: str) -> Capacitances:
     voltage = library.number("nom_voltage")
     if voltage <= 0:
         raise SynthesisError(f"{source} must give nom_voltage, in volts, and does not")
-    number, _, unit = ",".join(library.attributes.get("capacitive_load_unit", ())).partition(",")
-    try:
-        load = float(number) * _FEMTOFARADS[unit.strip().lower()]
-    except (ValueError, KeyError):
-        raise SynthesisError(
-            f"{source} must give capacitive_load_unit in pf or ff, not {number} {unit}".rstrip()
-        ) from None
+    load = scale(library, "capacitive_load_unit", FEMTOFARADS, source)
     pins = {
         cell.arguments[0]: {
             name: _pin(pin, library, load) for pin in cell.all("pin") for name in pin.arguments

@@ -14,11 +14,10 @@ import numpy as np
 
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
-from axs6.synth.liberty import Group, parse
+from axs6.synth.liberty import FEMTOFARADS, Group, parse, read_library, scale
 
 EDGES = ("rise", "fall")
-_TIME = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
-_CAPACITANCE = {"pf": 1e3, "ff": 1.0, "nf": 1e6}
+_PICOSECONDS = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
 _LOADS = ("total_output_net_capacitance",)
 _SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_transition")
 
@@ -140,11 +139,7 @@ def read_cells(path: Path) -> CellLibrary:
     Raises:
         SynthesisError: the file cannot be read or is no Liberty file.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SynthesisError(f"cannot read the library {path}: {error.strerror}") from None
-    return cell_library(text, f"library {path}")
+    return cell_library(*read_library(path))
 
 
 def cell_library(text: str, source: str) -> CellLibrary:
@@ -164,9 +159,8 @@ class _Reader:
 
     def __init__(self, library: Group, source: str) -> None:
         self._source = source
-        self._time = _unit(library.attributes.get("time_unit", ("1ns",)), _TIME, source)
-        load = library.attributes.get("capacitive_load_unit", ("1", "pf"))
-        self._load = _unit(load, _CAPACITANCE, source)
+        self._time = scale(library, "time_unit", _PICOSECONDS, source, "1ns")
+        self._load = scale(library, "capacitive_load_unit", FEMTOFARADS, source, "1pf")
         self._templates = {
             group.arguments[0]: group for group in library.groups if "template" in group.kind
         }
@@ -249,15 +243,3 @@ class _Reader:
             return [float(word) for word in text.replace(",", " ").split()]
         except ValueError:
             raise SynthesisError(f"{self._source} has a table with {text!r} in it") from None
-
-
-def _unit(attribute: Sequence[str], scales: Mapping[str, float], source: str) -> float:
-    """Read `1ns` or `(1, pf)` as a factor."""
-    text = "".join(attribute).lower().replace(" ", "")
-    scale = scales.get(text[-2:])
-    try:
-        return float(text[:-2]) * scale if scale else float("nan") / 0
-    except (ValueError, ZeroDivisionError):
-        raise SynthesisError(
-            f"{source} has the unit {text!r}, which must be a number and one of {', '.join(scales)}"
-        ) from None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import fields
+from axs6.hw.layouts import port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.hw.verilog import convert, generate
 from axs6.sim.batch.activity import Activity, ActivityModel
@@ -99,7 +99,7 @@ def energy(
         library,
         unit_items(unit, settings, work),
         lambda items: entry.golden(items, settings),
-        _operations(unit, settings),
+        _operations(settings),
     )
     reference = _reference(settings["block"], mapping, stimulus)
     return EnergyReport(
@@ -107,7 +107,7 @@ def energy(
     )
 
 
-def _operations(unit: str, settings: Mapping[str, Any]) -> int:
+def _operations(settings: Mapping[str, Any]) -> int:
     """Return the operations of an item: MACs, or values."""
     lanes = settings.get("rows", 1) * settings.get("columns", 1)
     return int(settings["block"] * lanes)
@@ -159,7 +159,7 @@ def measure(
         SynthesisError: a capacitance is not known, or the netlist's outputs differ from `golden`.
     """
     nets = find_nets(netlist, library)
-    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    inputs, outputs = port_fields(component)
     model = ActivityModel(netlist, nets.bits, inputs, outputs, type(component).__name__)
     activity = model.run(items, settle=component.latency)
     _check_outputs(activity, items, golden, component.latency)

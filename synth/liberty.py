@@ -5,10 +5,14 @@ The syntax is that of the Liberty user guide: `group (arguments) { ... }`, `name
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from axs6.synth.errors import SynthesisError
+
+FEMTOFARADS = {"pf": 1e3, "ff": 1.0, "nf": 1e6}
+"""Units of capacitance."""
 
 _TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"((?:[^"\\]|\\.)*)"|([{}();:,])|([^\s{}();:,"\\]+)', re.S)
 
@@ -47,6 +51,43 @@ class Group:
             raise SynthesisError(
                 f"{name} of {self.kind} {' '.join(self.arguments)} must be a number, not {text!r}"
             ) from None
+
+
+def scale(
+    library: Group, name: str, units: Mapping[str, float], source: str, default: str = ""
+) -> float:
+    """Return what a unit such as `1ns` or `(1, pf)` stands for, in the unit whose factor is 1.
+
+    Args:
+        library: group that has it as attribute `name`, or else it is `default`.
+        name: of the attribute.
+        units: factors of the units that are known, by names of two letters.
+        source: the library, for messages.
+        default: a unit, or nothing where the attribute is needed.
+
+    Raises:
+        SynthesisError: the attribute is not a number and one of `units`.
+    """
+    text = "".join(library.attributes.get(name, (default,))).lower().replace(" ", "")
+    try:
+        return float(text[:-2]) * units[text[-2:]]
+    except (ValueError, KeyError):
+        raise SynthesisError(
+            f"{source} must give {name} as a number and one of {', '.join(units)}, "
+            f"not {text or 'nothing'}"
+        ) from None
+
+
+def read_library(path: Path) -> tuple[str, str]:
+    """Return the text of a Liberty file, and what messages call it.
+
+    Raises:
+        SynthesisError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace"), f"library {path}"
+    except OSError as error:
+        raise SynthesisError(f"cannot read the library {path}: {error.strerror}") from None
 
 
 def parse(text: str, source: str) -> Group:

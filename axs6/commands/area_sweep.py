@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from axs6.commands.output import (
     write_files,
     write_json,
 )
+from axs6.commands.packages import need
 from axs6.synth import energy_tables
 from axs6.synth.energy import energy
 from axs6.synth.errors import SynthesisError
@@ -61,7 +61,7 @@ def measure(
     if stimulus and expression:
         raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
     if html or markdown:
-        _need("matplotlib", "jinja2")
+        need("matplotlib", "jinja2")
     check_writable(html, markdown, json_path(json))
     out = console(json)
     done = _run(units, expression, arguments, out)
@@ -150,10 +150,3 @@ def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Con
         files = pages.markdown(page, markdown.name)
         write_files(markdown.parent, files)
         out.print(f"wrote {markdown} and {len(files) - 1} pictures beside it")
-
-
-def _need(*packages: str) -> None:
-    """Raise RuntimeError for the first package that is not installed."""
-    for package in packages:
-        if find_spec(package) is None:
-            raise RuntimeError(f'pages need the package {package}: pip install "axs6[synth]"')

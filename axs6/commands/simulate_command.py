@@ -63,7 +63,8 @@ def run(
     """
     from axs6.commands.arrays import file_contents, output_files, read_items
     from axs6.commands.output import check_writable, console, json_path, write_file, write_json
-    from axs6.hw.layouts import fields
+    from axs6.golden.spec import check_integer
+    from axs6.hw.layouts import port_fields
     from axs6.hw.registry import find_with_streams
     from axs6.sim.words import check_items
 
@@ -71,7 +72,9 @@ def run(
     cycles = _window(window or WINDOW)
     parameters = find_with_streams(unit).parameters(parameters)
     component: Any = find_with_streams(unit).build(**parameters)
-    taken, given_back = (fields(port.payload.shape()) for port in (component.i, component.o))
+    if threads is not None:
+        check_integer("threads", threads, 1)
+    taken, given_back = port_fields(component)
     items = read_items(inputs, taken, parameters)
     count = check_items(items, taken)
     files = output_files(outputs or [], given_back)
@@ -124,8 +127,6 @@ def _engine(engine: str | None, threads: int | None, vcd: Path | None, window: s
         raise ValueError("--window needs --vcd")
     if threads is not None and chosen != "batch":
         raise ValueError(f"--threads needs --engine batch, not {chosen}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, not {threads}")
     return chosen
 
 

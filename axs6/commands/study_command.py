@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from axs6.commands.options import Columns, Json, Rows, given
+from axs6.commands.packages import need
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,7 +68,7 @@ def accuracy(
 
     Example: axs6 study accuracy mlp -o study
     """
-    _need("torch", "matplotlib")
+    need("torch", "matplotlib")
     from axs6.commands.output import check_writable, console, json_path, write_files, write_json
     from axs6.golden.spec import BLOCK_SIZES
     from axs6.hw.registry import find
@@ -153,20 +153,13 @@ def rounding(
     write_json(json, [asdict(row) for row in rows])
 
 
-def _need(*packages: str) -> None:
-    """Raise RuntimeError for the first package that is not installed."""
-    for package in packages:
-        if find_spec(package) is None:
-            raise RuntimeError(f'the package {package} is missing: pip install "axs6[study]"')
-
-
 def _maker(model: str) -> tuple[Callable[[], "Workload"], Path | None]:
     """What makes the workload, and the user's file that it is from."""
     from axs6.sim.study.models import MODELS
     from axs6.sim.study.user import load
 
     if model in MODELS:
-        _need("sklearn")
+        need("sklearn")
         return MODELS[model], None
     file, colon, function = model.rpartition(":")
     if not (colon and file and function):

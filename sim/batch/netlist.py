@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from amaranth._toolchain.yosys import find_yosys
+from amaranth._toolchain.yosys import YosysError
 from amaranth.lib import wiring
 
 from axs6.hw.rtlil import convert, without_fields
 from axs6.sim.batch.modules import with_functions
-
-MIN_YOSYS = (0, 40)
-"""Amaranth's own bound for its back ends."""
+from axs6.sim.tools import ToolError, yosys
 
 PASSES = ("proc", "flatten", "memory_collect", "opt -full", "wreduce", "opt -full", "clean")
 SCRIPT = "\n".join([*PASSES, "write_json -noscopeinfo", ""])
@@ -126,7 +124,13 @@ class NetlistError(ValueError):
 
 
 def yosys_json(component: wiring.Component) -> str:
-    """A component as word-level Yosys JSON: module `top`, and those that become functions."""
+    """A component as word-level Yosys JSON: module `top`, and those that become functions.
+
+    Raises:
+        ToolError: Yosys is missing or fails.
+    """
     text = with_functions(without_fields(convert(component, TOP)), TOP)
-    yosys = find_yosys(lambda version: version >= MIN_YOSYS)
-    return str(yosys.run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))
+    try:
+        return str(yosys().run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))
+    except YosysError as error:
+        raise ToolError(f"Yosys could not flatten the design: {error}") from error

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from axs6.sim.batch.netlist import (
     Register,
     Word,
 )
+from axs6.sim.batch.operands import operand_width
 
 WIDEST = 64
 """Bits of the widest word."""
@@ -114,10 +116,10 @@ class _Reader:
             if kind in self._functions:
                 for port, operands in self._functions[kind].outputs.items():
                     self._drive(f"{name}.{port}", cell["connections"][port])
-                    self._cuts[f"{name}.{port}"] = set(_starts(map(_width_of, operands)))
+                    self._cuts[f"{name}.{port}"] = set(_starts(map(operand_width, operands)))
                 continue
             if cell["port_directions"].get("CLK") and kind not in REGISTERS:
-                raise NetlistError(f"cell {name} is a {kind}, which has no vector form yet")
+                raise NetlistError(f"cell {name} is a {kind}, which has no vector form")
             output = "Q" if kind in REGISTERS else "Y"
             self._drive(name, cell["connections"][output])
             self._cuts[name] = set()
@@ -309,18 +311,15 @@ class _Reader:
             value |= self._initial_bits.get(bit, 0) << offset
         return value
 
-    @property
+    @cached_property
     def _initial_bits(self) -> Mapping[Bit, int]:
-        if not hasattr(self, "_initials"):
-            self._initials: dict[Bit, int] = {}
-            for bit, value in self._memory.items():
-                self._initials[bit] = value
-            for net in self._module["netnames"].values():
-                digits = net["attributes"].get("init", "")
-                for bit, digit in zip(net["bits"], reversed(digits), strict=False):
-                    if digit == "1":
-                        self._initials[bit] = 1
-        return self._initials
+        initials = dict(self._memory)
+        for net in self._module["netnames"].values():
+            digits = net["attributes"].get("init", "")
+            for bit, digit in zip(net["bits"], reversed(digits), strict=False):
+                if digit == "1":
+                    initials[bit] = 1
+        return initials
 
 
 def _as_register(cell: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -349,10 +348,6 @@ def _as_register(cell: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _width(cell: Mapping[str, Any]) -> int:
     return len(cell["connections"]["Q" if cell["type"] in REGISTERS else "Y"])
-
-
-def _width_of(operand: Operand) -> int:
-    return sum(piece.width for piece in operand)
 
 
 def _starts(widths: Iterable[int]) -> list[int]:

@@ -4,6 +4,8 @@
 #pragma once
 #include "stalls.hpp"
 
+enum Outcome : int64_t { STUCK = -1, TOO_MANY = -2, BEYOND = -4 };
+
 // One copy's items lie at rows first, first + stride, ...; so do its outputs.
 struct Share {
   int64_t input_first[LANES], input_count[LANES];
@@ -91,9 +93,9 @@ struct Place {
   }
 };
 
-// Runs every copy until it has given its last output. Returns the number of cycles, or -1 when
-// nothing has moved for `patience` cycles, -2 when a copy has given more than it should, -3 when an
-// item has a value beyond its field. busy[l] counts the cycles until copy l had finished.
+// Runs every copy until it has given its last output. Returns the number of cycles, or STUCK when
+// nothing has moved for `patience` cycles, TOO_MANY when a copy has given more than it should,
+// BEYOND when an item has a value beyond its field. busy[l] counts the cycles until copy l had finished.
 template <bool STALLING>
 static int64_t run_copies(const Share& share, const void* const* inputs,
                           const int32_t* const* index, void* const* outputs,
@@ -147,10 +149,10 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
     }
     if (cycle - moved > patience) break;
   }
-  if (in.beyond) return -3;
-  if (unfinished) return -1;
+  if (in.beyond) return BEYOND;
+  if (unfinished) return STUCK;
   for (int l = 0; l < LANES; l++)
-    if (output.left[l] < 0) return -2;
+    if (output.left[l] < 0) return TOO_MANY;
   return cycle;
 }
 

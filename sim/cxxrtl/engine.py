@@ -17,8 +17,8 @@ from axs6.replacing import replacing
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
+from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall
-from axs6.sim.tools import ToolError
 from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import Items, Rows, check_items, completing
 
@@ -30,14 +30,8 @@ OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize", *UNTANGLED)
 WAVE_OPTIONS = (*COMMON_OPTIONS, "-O0")
 """What waveforms need takes minutes to optimise, for windows that take seconds to simulate."""
 
-PATIENCE = 10_000
-"""Cycles without any movement after which a unit counts as stuck."""
-
 WINDOW = (0, 1000)
 """Cycles that a waveform shows unless others are chosen."""
-
-STUCK, TOO_MANY, UNWRITABLE = -1, -2, -3
-"""What the model returns in place of cycles, as in `stream.hpp`."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +136,8 @@ class ComponentModel:
         return CxxrtlRun(results, int(cycles), recorder.trace(cycles))
 
     def _check(self, cycles: int) -> None:
-        if cycles == STUCK:
-            raise ToolError(f"{self._name} stopped: nothing moved for {PATIENCE} cycles")
-        if cycles == TOO_MANY:
-            raise ToolError(f"{self._name} gave more outputs than its items complete")
-        if cycles == UNWRITABLE:
+        check_outcome(self._name, cycles)
+        if cycles == Outcome.UNWRITABLE:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 

@@ -6,18 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from amaranth._toolchain import ToolNotFound
-from amaranth._toolchain.yosys import YosysError, find_yosys
+from amaranth._toolchain.yosys import YosysError
 
-from axs6.hw.layouts import Field, fields
+from axs6.hw.layouts import Field, port_fields
 from axs6.hw.rtlil import convert, without_fields
 from axs6.sim.arrays import element_type
 from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.stall import stall_header
-from axs6.sim.tools import ToolError
-
-MIN_YOSYS = (0, 40)
-"""Since this version CXXRTL's headers lie where they are looked for here."""
+from axs6.sim.tools import ToolError, yosys
 
 HEADERS = ("fields.hpp", "stream.hpp")
 
@@ -37,8 +33,8 @@ class Design:
 
 def design(component: Any, name: str) -> Design:
     """RTLIL of a component with streams `i` and `o`."""
-    inputs, outputs = (tuple(fields(port.payload.shape())) for port in (component.i, component.o))
-    return Design(name, convert(component, "top"), inputs, outputs)
+    inputs, outputs = port_fields(component)
+    return Design(name, convert(component, "top"), tuple(inputs), tuple(outputs))
 
 
 @cache
@@ -57,7 +53,7 @@ def model_source(design: Design, waves: bool) -> str:
     rtlil = design.rtlil if waves else without_fields(design.rtlil)
     script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{write}\n"
     try:
-        module = balanced(_yosys().run(["-q", "-"], script, ignore_warnings=True))
+        module = balanced(yosys().run(["-q", "-"], script, ignore_warnings=True))
     except YosysError as error:
         raise ToolError(f"Yosys could not write the C++ of {design.name}: {error}") from error
     parts = [
@@ -81,16 +77,9 @@ def runtime() -> Mapping[str, str]:
     Raises:
         ToolError: Yosys is missing.
     """
-    root = Path(_yosys().data_dir()) / "include" / "backends" / "cxxrtl" / "runtime"
+    root = Path(yosys().data_dir()) / "include" / "backends" / "cxxrtl" / "runtime"
     own = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.h")}
     return own | {n: Path(__file__).with_name(n).read_text() for n in HEADERS} | stall_header()
-
-
-def _yosys() -> Any:
-    try:
-        return find_yosys(lambda version: version >= MIN_YOSYS)
-    except (YosysError, ToolNotFound) as error:
-        raise ToolError(f"the CXXRTL simulator needs Yosys: {error}") from error
 
 
 def _moves(verb: str, arguments: str, port: str, fields: Sequence[Field]) -> str:

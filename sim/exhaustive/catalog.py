@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS
+from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS, check_integer
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
     high_precision_spaces,
@@ -20,8 +20,7 @@ def all_spaces(seed: int = 0) -> list[Space]:
     Raises:
         ValueError: `seed` is negative.
     """
-    if seed < 0:
-        raise ValueError(f"seed must be 0 or more, not {seed!r}")
+    check_integer("seed", seed, 0)
     return [
         *(decoder_space(fmt) for fmt in OUTPUT_FORMATS),
         *(precise_space(fmt) for fmt in OUTPUT_FORMATS),

@@ -3,14 +3,10 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import axs6.golden
-import axs6.hw.registry
-import axs6.sim.batch
 from axs6.replacing import make_folder, replacing
-from axs6.sim.cache import cache_folder
+from axs6.sim.cache import cache_folder, sources
 from axs6.sim.exhaustive.space import Space
 
 KIND = "axs6 enumeration 1"
@@ -21,19 +17,14 @@ def default_state() -> Path:
     return cache_folder() / "exhaustive.json"
 
 
-@cache
-def _program() -> str:
-    """Digest of the code that decides what is compared with what."""
-    folders = [Path(str(m.__file__)).parent for m in (axs6.golden, axs6.sim.batch)]
-    files = [file for folder in (*folders, Path(__file__).parent) for file in folder.iterdir()]
-    files.append(Path(str(axs6.hw.registry.__file__)))
-    texts = [file.read_bytes() for file in sorted(files) if file.suffix in (".py", ".hpp")]
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+PROGRAM = ("axs6.golden", "axs6.hw", "axs6.sim.batch", "axs6.sim.exhaustive")
+"""Packages that decide what is compared with what."""
 
 
 def space_key(space: Space) -> str:
     """Digest of the design of a space, what it is compared with, and the items."""
-    parts = (space.name, space.formula, str(space.chunks), space.design.source.text, _program())
+    program = sources(*PROGRAM)
+    parts = (space.name, space.formula, str(space.chunks), space.design.source.text, program)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from axs6.golden.spec import check_block_size
+from axs6.golden.spec import check_block_size, check_integer
 
 BACKENDS = ("emulated", "rtl")
 BATCH = 256
@@ -18,5 +18,5 @@ def check_request(
         if backend not in BACKENDS:
             raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     for name, count in (("samples", samples), ("batch", batch)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, not {count}")
+        if count is not None:
+            check_integer(name, count, 1)

@@ -15,6 +15,7 @@ from axs6.golden.spec import (
     RANDOM_SEED,
     Rounding,
     check_block_size,
+    check_integer,
     check_random_bits,
 )
 
@@ -88,8 +89,7 @@ def study_rounding(
     """
     widths = [check_random_bits(bits) for bits in widths]
     size = check_block_size(block_size)
-    if values < 1:
-        raise ValueError(f"values must be at least 1, not {values}")
+    check_integer("values", values, 1)
     x = np.random.default_rng(seed).standard_normal((-(-values // size), size)).astype(np.float32)
     return [_row(x, bits, seed) for bits in (None, *widths)]
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.spec import check_block_size
+from axs6.golden.spec import NonFinite, check_block_size, check_nonfinite
 from axs6.sim.torch import emulated
-from axs6.sim.torch.quantise import NonFinite, check_nonfinite, encode
+from axs6.sim.torch.quantise import encode
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
+from axs6.golden.spec import NonFinite
 from axs6.sim.torch import functional, layers
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import Options, backend_of
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope, derived, underived
-from axs6.sim.torch.quantise import NonFinite
 from axs6.sim.torch.site import Site
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {

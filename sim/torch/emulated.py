@@ -25,9 +25,10 @@ from axs6.golden.spec import (
     EXPONENT_MAX,
     FP32,
     PRODUCT_MAX,
+    NonFinite,
 )
 from axs6.sim.torch.ieee import narrow, round_to_fp32
-from axs6.sim.torch.quantise import NonFinite, check_input, encode, power_table, round_blocks
+from axs6.sim.torch.quantise import check_input, encode, power_table, round_blocks
 
 OFFSET = -(2 * EXPONENT_BIAS + ACCUMULATOR_SCALE) // 2
 """An operand is m * 2^(E + OFFSET)."""

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from axs6.golden.spec import RANDOM_BITS
+from axs6.golden.spec import RANDOM_BITS, NonFinite
 from axs6.sim.torch import quantise
 from axs6.sim.torch.ieee import narrow, widen
-from axs6.sim.torch.quantise import NonFinite
 from axs6.sim.torch.rounding import check_random
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from axs6.golden.spec import NonFinite
 from axs6.sim.torch.backends import Options
 from axs6.sim.torch.ops import product
-from axs6.sim.torch.quantise import NonFinite
 from axs6.sim.torch.site import Site
 
 

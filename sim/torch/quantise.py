@@ -9,7 +9,7 @@ Maxima come from bit patterns. Blocks so small that FP32's subnormals count take
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,17 +17,23 @@ from torch import Tensor
 
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
-from axs6.golden.decode import FLOAT64, decode_table
+from axs6.golden.decode import decode_table
 from axs6.golden.spec import (
     BF16,
-    CODE_BITS,
+    DENSE_CODE,
     EXPONENT_BIAS,
     EXPONENT_MAX,
     FP32,
+    FP64,
     MAGNITUDE_BITS,
     MAGNITUDE_MAX,
     RANDOM_BITS,
+    CodeFormat,
+    Mode,
+    NonFinite,
     check_block_size,
+    check_nonfinite,
+    code_formats,
 )
 from axs6.sim.torch.ieee import SIGN, narrow, widen
 from axs6.sim.torch.rounding import NEAREST, Rounder, as_rows, rounder
@@ -35,10 +41,8 @@ from axs6.sim.torch.rounding import NEAREST, Rounder, as_rows, rounder
 CHUNK_VALUES = 1 << 17
 """Values worked on at a time: their temporaries stay within a core's cache."""
 
-NonFinite = Literal["error", "saturate"]
-NONFINITE = ("error", "saturate")
 INPUTS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-OUTPUTS = {torch.float32: FP32, torch.bfloat16: BF16, torch.float64: FLOAT64}
+OUTPUTS = {torch.float32: FP32, torch.bfloat16: BF16, torch.float64: FP64}
 
 
 class Chunk(NamedTuple):
@@ -138,17 +142,28 @@ def decode(
         Values of shape `blocks.shape`; special values as in `axs6.decode`.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: another dtype, or `blocks` is not Blocks.
     """
     check_blocks("blocks", blocks)
     if dtype not in OUTPUTS:
         raise TypeError(f"dtype must be float32, bfloat16 or float64, not {dtype}")
-    signed = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float64: torch.int64}
-    patterns = torch.from_numpy(decode_table(OUTPUTS[dtype]).view(f"i{dtype.itemsize}").copy())
-    table = patterns.to(device, signed[dtype])
-    index = torch.from_numpy(blocks.exponents).to(device, torch.int64).unsqueeze(-1) << CODE_BITS
-    values = table[index | torch.from_numpy(blocks.codes).to(device)].view(dtype)
+    exponents = torch.from_numpy(blocks.exponents).to(device, torch.int64).unsqueeze(-1)
+    codes = torch.from_numpy(blocks.codes).to(device)
+    precise = torch.from_numpy(blocks.modes == Mode.HIGH_PRECISION).to(device)
+    dense = codes.masked_fill(precise.unsqueeze(-1), 0) if precise.any() else codes
+    values = _look_up(exponents, dense, dtype, DENSE_CODE)
+    if dense is not codes:
+        for start, code in enumerate(code_formats(Mode.HIGH_PRECISION)):
+            some = codes[..., start::2][precise]
+            values[..., start::2][precise] = _look_up(exponents[precise], some, dtype, code)
     return values.flatten(-2)[..., : blocks.shape[-1]]
+
+
+def _look_up(exponents: Tensor, codes: Tensor, dtype: torch.dtype, code: CodeFormat) -> Tensor:
+    """Values of codes (..., n) under exponents (..., 1)."""
+    patterns = decode_table(OUTPUTS[dtype], code).view(f"i{dtype.itemsize}").copy()
+    table = torch.from_numpy(patterns).to(codes.device).view(dtype)
+    return table[exponents << code.width | codes]
 
 
 def fake_quantise(
@@ -249,12 +264,6 @@ def check_input(x: Any, name: str) -> None:
         raise TypeError(f"{name} must be float32, bfloat16, float16 or float64, not {x.dtype}")
     if x.ndim == 0:
         raise ValueError(f"{name} must have at least one axis, not shape ()")
-
-
-def check_nonfinite(nonfinite: str) -> None:
-    """Raise ValueError unless `nonfinite` is "error" or "saturate"."""
-    if nonfinite not in NONFINITE:
-        raise ValueError(f"nonfinite must be one of {', '.join(NONFINITE)}, not {nonfinite!r}")
 
 
 def _encode_float64(

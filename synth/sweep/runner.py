@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from axs6.golden.spec import check_integer
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
@@ -57,8 +58,7 @@ def sweep(
         RuntimeError: the cluster cannot be reached, or a worker is of another version.
         OSError: the cache cannot be written.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs must be at least 1, not {jobs}")
+    check_integer("jobs", jobs, 1)
     if scheduler is not None:
         check_address(scheduler)
     axes = {} if expression is None else parse(expression, units)

@@ -63,29 +63,32 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["generate", "dot", "--stages", "two", "-o", "x"], "Invalid value for '--stages'"),
         (["generate", "dot"], "Missing option '-o' / '--output'"),
         (["multiply"], "No such command 'multiply'"),
-        (["regress", "dot", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (["regress", "dot", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
         (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 4"),
         (["regress", "dot", "--junit", "/proc/x/report.xml"], "cannot write to /proc/x/report.xml"),
-        (["validate", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (["validate", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
         (["area", "dot", "--timeout", "nan"], "timeout must be more than 0 seconds, not nan"),
         (["regress", "divider"], "unit must be one of encoder, "),
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
-        (["regress", "dot", "--items", "0"], "items must be at least 1, not 0"),
-        (["validate", "--blocks", "0"], "blocks must be at least 1, not 0"),
+        (["regress", "dot", "--items", "0"], "items must be an integer of at least 1, not 0"),
+        (["validate", "--blocks", "0"], "blocks must be an integer of at least 1, not 0"),
         (["validate", "--share", "1/64"], "--share needs --exhaustive"),
         (["validate", "--only", "division"], "--only needs --exhaustive"),
         (["validate", "--state", "state.json"], "--state needs --exhaustive"),
         (["validate", "--exhaustive", "--blocks", "9"], "--blocks does not go with --exhaustive"),
         (["validate", "--exhaustive", "--share", "3/2"], "share must be N/M with 1 <= N <= M"),
         (["validate", "--exhaustive", "--only", "sqrt"], "only must be part of one of decoder"),
-        (["validate", "--exhaustive", "--seed", "-1"], "seed must be 0 or more, not -1"),
+        (
+            ["validate", "--exhaustive", "--seed", "-1"],
+            "seed must be an integer of at least 0, not -1",
+        ),
         (["validate", "--exhaustive", "--state", "/proc/x/state"], "cannot write to /proc/x/state"),
         (["area", "dot", "--target", "asic"], "target must be one of"),
         (["area", "dot", "--liberty", "no.lib"], "no.lib"),
         (["area", "dot", "--sweep", "stages=0.4"], "sweep: stages must be integers and ranges"),
         (["area", "dot", "--sweep", "speed=1"], "sweep: dot has no parameter 'speed'"),
         (["area", "dot", "--sweep", "block=8", "--block", "8"], "block is swept and also given"),
-        (["area", "dot", "--jobs", "0"], "jobs must be at least 1, not 0"),
+        (["area", "dot", "--jobs", "0"], "jobs must be an integer of at least 1, not 0"),
         (["area", "dot", "--scheduler", "host"], "scheduler must be an address such as"),
         (["area", "dot", "--html", "/proc/x/page.html"], "cannot write to /proc/x/page.html"),
         (["area", "dot", "--markdown", "/proc/x/page.md"], "cannot write to /proc/x/page.md"),
@@ -121,6 +124,21 @@ def test_a_missing_tool_is_named(cli: Cli, tool: str, tmp_path: Path) -> None:
         (programs / each).symlink_to(found)
     done = cli("regress", "block_dot", "--block", "8", PATH=str(programs))
     assert done.refused() == f"verilator needs {tool} on PATH"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package", "extra"),
+    [
+        (["list"], "amaranth", "hw"),
+        (["area", "lfsr", "--html", "page.html"], "jinja2", "synth"),
+        (["info", "x.safetensors"], "safetensors", "files"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    cli: Cli, arguments: list[str], package: str, extra: str
+) -> None:
+    done = cli(*arguments, before=f"import sys; sys.modules['{package}'] = None")
+    assert done.refused() == f'the package {package} is missing: pip install "axs6[{extra}]"'
 
 
 def test_icarus_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -174,7 +174,10 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "x.npy", "--engine", "vcs"], "engine must be one of batch, cxxrtl"),
         (["encoder", "-i", "x.npy", "--block", "9"], "block_size must be one of 8, 16, 32"),
         (["encoder", "-i", "x.npy", "--rows", "2"], "encoder has no parameter 'rows'"),
-        (["encoder", "-i", "x.npy", "--threads", "0"], "threads must be at least 1, not 0"),
+        (
+            ["encoder", "-i", "x.npy", "--threads", "0"],
+            "threads must be an integer of at least 1, not 0",
+        ),
         (["encoder", "-i", "x.npy", "--window", "0:9"], "--window needs --vcd"),
         (
             ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--engine", "batch"],

@@ -139,6 +139,27 @@ def test_block_sizes_differ():
         matmul(a, b)
 
 
+@pytest.mark.parametrize("product", [block_dot, matmul])
+def test_high_precision_blocks_are_refused(product):
+    dense, precise = encode(np.ones((2, 16)), 8), encode(np.ones((2, 16)), 8, mode="high_precision")
+    for name, operands in (("a", (precise, dense)), ("b", (dense, precise))):
+        message = f"^block 0 of {name} is high-precision, which has no dot product"
+        with pytest.raises(ValueError, match=message):
+            product(*operands)
+
+
+@pytest.mark.parametrize(
+    ("sums", "exponents", "message"),
+    [
+        ([0, 30753], [0, 0], r"^sums must be in -30752 to 30752: element \(1,\) is 30753$"),
+        ([0, 0], [511, -1], r"^exponents must be in 0 to 510: element \(0,\) is 511$"),
+    ],
+)
+def test_what_no_block_dot_product_gives_is_refused(sums, exponents, message):
+    with pytest.raises(ValueError, match=message):
+        accumulate(np.array(sums), np.array(exponents))
+
+
 def test_block_shapes_do_not_broadcast():
     message = r"^a and b must have block shapes that broadcast, not \(2, 1\) and \(3, 1\)$"
     with pytest.raises(ValueError, match=message):

@@ -104,7 +104,7 @@ def test_shape_is_kept_and_buffers_are_accepted():
 
 @pytest.mark.parametrize("align", [0, -1, 2.0, "32", True, 4097, 10**30])
 def test_align(align):
-    message = f"^align must be a number of bytes from 1 to 4096, not {align!r}$"
+    message = f"^align must be an integer from 1 to 4096, not {align!r}$"
     with pytest.raises(ValueError, match=message):
         packed_bytes(32, align)
     with pytest.raises(ValueError, match=message):

@@ -237,7 +237,9 @@ def test_wrong_matmul_is_caught():
 
 @pytest.mark.parametrize("blocks", [0, -1])
 def test_blocks(blocks):
-    with pytest.raises(ValueError, match=f"^blocks must be at least 1, not {blocks}$"):
+    with pytest.raises(
+        ValueError, match=f"^blocks must be an integer of at least 1, not {blocks}$"
+    ):
         validate(blocks=blocks)
 
 

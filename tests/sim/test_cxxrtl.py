@@ -312,5 +312,5 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_yosys_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMARANTH_USE_YOSYS", "javascript")
-    with pytest.raises(ToolError, match="the CXXRTL simulator needs Yosys: Could not find"):
+    with pytest.raises(ToolError, match="the simulator needs Yosys: Could not find"):
         CxxrtlModel("block_dot", block=16).build()

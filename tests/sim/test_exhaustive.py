@@ -204,7 +204,7 @@ def test_spaces_are_chosen_by_parts_of_their_names() -> None:
 
 
 def test_a_seed_is_not_negative() -> None:
-    with pytest.raises(ValueError, match="seed must be 0 or more, not -1"):
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, not -1"):
         all_spaces(-1)
 
 

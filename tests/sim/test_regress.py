@@ -264,7 +264,7 @@ def test_waveforms_are_kept(tmp_path: Path) -> None:
 
 
 def test_nothing_to_do_is_refused() -> None:
-    with pytest.raises(ValueError, match="items must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="items must be an integer of at least 1, not 0"):
         regress("block_dot", items=0)
     with pytest.raises(ValueError, match="simulator must be one of verilator, icarus, not 'vcs'"):
         regress("block_dot", simulator="vcs")

@@ -79,6 +79,9 @@ def test_operands_that_do_not_fit_are_refused() -> None:
         tile.matmul(a, wide)
     with pytest.raises(ValueError, match="must have the same block_size"):
         tile.matmul(a, other)
+    precise = axs6.encode(np.zeros((2, 16), np.float32), 8, mode="high_precision")
+    with pytest.raises(ValueError, match="block 0 of b is high-precision"):
+        tile.matmul(a, precise)
     with pytest.raises(ValueError, match="must have block_size 8, not 16"):
         tile.matmul(other, other)
     with pytest.raises(ValueError, match="matmul has no parameter 'lanes'"):

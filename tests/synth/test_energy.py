@@ -259,10 +259,14 @@ def test_capacitances_in_other_words(tiny: Path) -> None:
             "capacitive_load_unit (1, pf);",
             "library l must give nom_voltage, in volts, and does not",
         ),
-        ("nom_voltage : 1;", "library l must give capacitive_load_unit in pf or ff, not"),
         (
-            "nom_voltage : 1; capacitive_load_unit (1, nf);",
-            "library l must give capacitive_load_unit in pf or ff, not 1 nf",
+            "nom_voltage : 1;",
+            "library l must give capacitive_load_unit as a number and one of pf, ff, nf, "
+            "not nothing",
+        ),
+        (
+            "nom_voltage : 1; capacitive_load_unit (1, mf);",
+            "library l must give capacitive_load_unit as a number and one of pf, ff, nf, not 1mf",
         ),
     ],
 )

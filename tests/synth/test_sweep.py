@@ -156,7 +156,7 @@ def test_processes_give_the_same_results() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jobs": 0}, "jobs must be at least 1, not 0"),
+        ({"jobs": 0}, "jobs must be an integer of at least 1, not 0"),
         ({"timeout": 0}, "timeout must be more than 0 seconds"),
         ({"liberty": Path("no.lib")}, "cannot read the library no.lib"),
     ],

@@ -61,7 +61,7 @@ def test_a_fixed_seed_gives_fixed_figures() -> None:
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^random_bits must be an integer from 1 to 32, not 0$"):
         study_rounding([0])
-    with pytest.raises(ValueError, match=r"^values must be at least 1, not 0$"):
+    with pytest.raises(ValueError, match=r"^values must be an integer of at least 1, not 0$"):
         study_rounding(values=0)
     with pytest.raises(ValueError, match=r"^block_size must be one of 8, 16, 32, not 12$"):
         study_rounding(block_size=12)

@@ -189,8 +189,8 @@ def test_bad_outputs_are_refused(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 0}, "samples must be at least 1, not 0"),
-        ({"batch": 0}, "batch must be at least 1, not 0"),
+        ({"samples": 0}, "samples must be an integer of at least 1, not 0"),
+        ({"batch": 0}, "batch must be an integer of at least 1, not 0"),
         ({"blocks": [9]}, "block_size must be one of 8, 16, 32, not 9"),
         ({"backends": ["golden"]}, "backend must be one of emulated, rtl, not 'golden'"),
     ],

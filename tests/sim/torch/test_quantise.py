@@ -127,15 +127,15 @@ def test_the_cases_catch_a_product_by_31_in_float32(rng: np.random.Generator) ->
     assert (rounded.numpy() != (exact.codes[..., 0, :] & 31)).any()
 
 
+DTYPES = [
+    (torch.float32, np.float32),
+    (torch.float64, np.float64),
+    (torch.bfloat16, ml_dtypes.bfloat16),
+]
+
+
 @pytest.mark.parametrize("size", BLOCK_SIZES)
-@pytest.mark.parametrize(
-    ("dtype", "numpy_dtype"),
-    [
-        (torch.float32, np.float32),
-        (torch.float64, np.float64),
-        (torch.bfloat16, ml_dtypes.bfloat16),
-    ],
-)
+@pytest.mark.parametrize(("dtype", "numpy_dtype"), DTYPES)
 def test_every_code_decodes_as_in_the_golden_model(
     size: int, dtype: torch.dtype, numpy_dtype: type
 ) -> None:
@@ -149,6 +149,23 @@ def test_every_code_decodes_as_in_the_golden_model(
     kind = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
     expected = axs6.decode(blocks, numpy_dtype).view(f"i{dtype.itemsize}")
     assert np.array_equal(got.contiguous().view(kind).numpy(), expected)
+
+
+@pytest.mark.parametrize(("dtype", "numpy_dtype"), DTYPES)
+def test_blocks_of_every_mode_decode_as_in_the_golden_model(
+    dtype: torch.dtype, numpy_dtype: type, rng: np.random.Generator
+) -> None:
+    x = rng.standard_normal((60, 31)) * np.exp2(rng.integers(-160, 127, (60, 1)))
+    x[::3, :12] = 0
+    found = [axs6.encode(x, 16, mode=mode) for mode in ("dense", "sparse", "high_precision")]
+    exponents = np.stack([blocks.exponents for blocks in found])
+    modes = np.stack([blocks.modes for blocks in found])
+    codes = np.stack([blocks.codes for blocks in found])
+    assert set(modes.ravel()) == {0, 1, 2}
+    exponents[:, :2] = [0], [255]
+    blocks = axs6.Blocks(exponents, modes, codes, (3, 60, 31))
+    got = decode(blocks, dtype).contiguous().view(torch.uint8).numpy()
+    assert got.tobytes() == axs6.decode(blocks, numpy_dtype).tobytes()
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0,), (2, 3, 33), (1,), (2, 0, 4)])
