@@ -11,6 +11,7 @@ from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
     HEADER_BITS,
+    HEADER_USED,
     MODE_BITS,
     Mode,
     check_block_size,
@@ -254,7 +255,8 @@ def _unpack(
     numbers = np.arange(first, first + count)
     low = raw[starts]
     header = low | raw[starts + 1].astype(np.uint16) << 8
-    _check_rows(header >> (HEADER_BITS - 6), "header bits 10 to 15 must be zero", numbers)
+    rule = f"header bits {HEADER_USED} to {HEADER_BITS - 1} must be zero"
+    _check_rows(header >> HEADER_USED, rule, numbers)
     modes = low & np.uint8(MODE_MASK)
     reserved = np.flatnonzero(modes == Mode.RESERVED)
     if reserved.size:

@@ -4,8 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, sparse_codes, unpack
-from axs6.golden.spec import EXPONENT_BITS, MODE_BITS, Mode, payload_bits
+from axs6.golden.pack import (
+    HEADER_BYTES,
+    MODE_MASK,
+    pack,
+    packed_bytes,
+    sparse_codes,
+    unpack,
+)
+from axs6.golden.spec import HEADER_USED, Mode, payload_bits
 
 
 def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
@@ -27,7 +34,7 @@ def read_rows(rows: NDArray[np.uint8], block_size: int) -> tuple[Blocks, NDArray
 
 def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
     mode = rows[:, 0] & MODE_MASK
-    reserved = rows[:, 1] >> (EXPONENT_BITS + MODE_BITS - 8) != 0
+    reserved = rows[:, 1] >> (HEADER_USED - 8) != 0
     return reserved | (mode == Mode.RESERVED) | (mode == Mode.SPARSE) & ~_sparse(rows, size)
 
 

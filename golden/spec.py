@@ -12,6 +12,8 @@ EXPONENT_MAX: Final = (1 << EXPONENT_BITS) - 1
 EXPONENT_BIAS: Final = 127
 MODE_BITS: Final = 2
 HEADER_BITS: Final = 16
+HEADER_USED: Final = EXPONENT_BITS + MODE_BITS
+"""Bits of the header that say something; those above are 0."""
 BLOCK_SIZES: Final = (8, 16, 32)
 
 

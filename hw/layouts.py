@@ -15,6 +15,7 @@ from axs6.golden.spec import (
     EXPONENT_SUM_BITS,
     FP32,
     HEADER_BITS,
+    HEADER_USED,
     MODE_BITS,
     SUM_BITS,
     CodeFormat,
@@ -76,7 +77,7 @@ def packed_layout(block: int) -> data.StructLayout:
         {
             "mode": unsigned(MODE_BITS),
             "exponent": unsigned(EXPONENT_BITS),
-            "reserved": unsigned(HEADER_BITS - EXPONENT_BITS - MODE_BITS),
+            "reserved": unsigned(HEADER_BITS - HEADER_USED),
             "payload": data.ArrayLayout(unsigned(8), payload_bits(block, Mode.DENSE) // 8),
         }
     )
