@@ -17,6 +17,8 @@ from axs6.synth.functions import truth_table
 from axs6.synth.liberty import FEMTOFARADS, Group, parse, read_library, scale
 
 EDGES = ("rise", "fall")
+_NO_LOGIC = ("dont_use", "is_isolation_cell", "is_level_shifter", "always_on")
+"""Attributes of cells that no logic is mapped to; the latter three stand between power domains."""
 _PICOSECONDS = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
 _LOADS = ("total_output_net_capacitance",)
 _SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_transition")
@@ -70,8 +72,9 @@ class Arc:
 class Cell:
     """A cell: `inputs` maps pins to capacitances, `functions` outputs to expressions.
 
-    `arcs` are those through a gate, or from a register's clock to its outputs; `setups` the setup
-    times of a register's inputs, by the edge of the input.
+    `dont_use` says that no logic is mapped to it: the library says so, or it is for the borders of
+    power domains. `arcs` are those through a gate, or from a register's clock to its outputs;
+    `setups` the setup times of a register's inputs, by the edge of the input.
     """
 
     name: str
@@ -96,6 +99,11 @@ class CellLibrary:
 
     name: str
     cells: Mapping[str, Cell]
+
+    @property
+    def dont_use(self) -> list[str]:
+        """Names of the cells that no logic is mapped to."""
+        return [name for name, cell in self.cells.items() if cell.dont_use]
 
     @cached_property
     def inverter(self) -> Cell | None:
@@ -183,7 +191,7 @@ class _Reader:
             {name: self._load * pin.number("capacitance") for name, pin in inputs.items()},
             {name: pin.text("function") for name, pin in outputs.items()},
             register,
-            group.text("dont_use") == "true",
+            any(group.text(mark) == "true" for mark in _NO_LOGIC),
             tuple(arcs),
             {name: setup for name, setup in setups.items() if setup},
         )

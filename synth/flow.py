@@ -68,7 +68,14 @@ class Flow:
         """
         job.mkdir()
         adders = self.adders.commands() if self.adders else []
-        registers, rest = commands(self.kind, top, flatten=flatten, adders=adders, timed=self.timed)
+        registers, rest = commands(
+            self.kind,
+            top,
+            flatten=flatten,
+            adders=adders,
+            timed=self.timed,
+            dont_use=self.cells.dont_use if self.cells else [],
+        )
         plan = buffering(self.cells) if self.cells else None
         content = {
             "top": top,

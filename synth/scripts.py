@@ -16,7 +16,10 @@ one `dch -f` and area recovery in `amap` (`-F 4 -A 10 -C 1000`), for a block dot
 That recovery loses 1 % in sum over four units, on the library and on the generic gates alike,
 though it gains up to 1 % on the coders."""
 
-_SPEED: Final = (*_SWEEP, "dc2", "strash", "dch", "map -B 0.9")
+_SPEED: Final = (*_SWEEP, "dch", "map -B 0.9", "strash", "dch", "map -B 0.9")
+"""Mapped again from what the first mapping made, and without `dc2`, which saves gates and makes
+paths longer: with it and mapped once, a block dot product on sky130 has 18 % less area and 14 %
+more delay."""
 
 
 def abc_script(goal: str, *, timed: bool) -> str:

@@ -77,7 +77,13 @@ class Costs:
 
 
 def commands(
-    target: str, top: str, *, flatten: bool, adders: Sequence[str], timed: bool
+    target: str,
+    top: str,
+    *,
+    flatten: bool,
+    adders: Sequence[str],
+    timed: bool,
+    dont_use: Sequence[str],
 ) -> tuple[list[str], list[str]]:
     """Return the Yosys commands for a target: those up to the registers, and those after.
 
@@ -90,6 +96,7 @@ def commands(
         flatten: whether the hierarchy goes.
         adders: commands that map adders to cells.
         timed: whether the library has delays.
+        dont_use: cells of the library that are left alone.
     """
     if target in _FPGA_COMMANDS:
         command, flat, nested = _FPGA_COMMANDS[target]
@@ -99,7 +106,8 @@ def commands(
     if target == "generic":
         registers, library = gates.LEGALIZE, f"-genlib {GENLIB}"
     else:
-        registers, library = f"dfflibmap -liberty {LIBRARY}", f"-liberty {LIBRARY}"
+        library = " ".join([f"-liberty {LIBRARY}", *(f"-dont_use {name}" for name in dont_use)])
+        registers = f"dfflibmap {library}"
     if timed:
         library += f" -constr {CONSTRAINTS}"
     abc = f"abc {library} -script {MAP_SCRIPT}"

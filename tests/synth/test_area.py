@@ -151,6 +151,18 @@ def test_library_without_flip_flop_maps_gates(without_flip_flop: Path) -> None:
     assert (figures["area"], figures["flip_flops"], figures["sequential_share"]) == (2.0, 0, 0.0)
 
 
+@pytest.mark.parametrize("mark", ["dont_use", "is_isolation_cell", "is_level_shifter", "always_on"])
+def test_cells_that_are_not_for_logic_are_left_alone(tiny: Path, mark: str) -> None:
+    pins = "pin (A) { direction : input; } pin (B) { direction : input; }"
+    gate = f'{pins} pin (Y) {{ direction : output; function : "!(A*B)"; }}'
+    more = f"cell (SPECIAL) {{ area : 0.1; {mark} : true; {gate} }}"
+    text = tiny.read_text()
+    tiny.write_text(text.replace("library (tiny) {", f"library (tiny) {{ {more}", 1))
+    assert area(NAND, "gate", liberty=tiny).total.cells == {"TINY_NAND2": 1}
+    tiny.write_text(tiny.read_text().replace(f"{mark} : true;", ""))
+    assert area(NAND, "gate", liberty=tiny).total.cells == {"SPECIAL": 1}
+
+
 def test_library_maps_constants_without_tie_cells(tiny: Path) -> None:
     source = "module t(input a, b, output y); assign y = (a ^ b) | (a ~^ b); endmodule"
     assert area(source, "t", liberty=tiny).total.figures["area"] == 0
