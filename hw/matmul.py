@@ -10,6 +10,9 @@ from axs6.hw.layouts import blocks_layout, last_layout
 from axs6.hw.reduction import Reduction, ReductionUnit
 from axs6.hw.structures import ArrayLayout, StructLayout
 
+MOST_SIDE = 64
+"""Rows and columns that a tile may have: more lanes than 64 x 64 take hours to generate."""
+
 
 class Matmul(ReductionUnit):
     """An output-stationary tile: each cycle takes a block of R rows of A and of C columns of B.
@@ -21,8 +24,8 @@ class Matmul(ReductionUnit):
 
     Args:
         block: values in a block: 8, 16 or 32.
-        rows: rows of A in a tile, R.
-        columns: columns of B in a tile, C.
+        rows: rows of A in a tile, R, 1 to 64.
+        columns: columns of B in a tile, C, 1 to 64.
         stages: ranks of registers beside the accumulators, from 0.
         interleave: tiles that take turns, 1 to 14.
 
@@ -43,8 +46,8 @@ class Matmul(ReductionUnit):
         stages: int = 0,
         interleave: int = 4,
     ) -> None:
-        self._rows = check_integer("rows", rows, 1)
-        self._columns = check_integer("columns", columns, 1)
+        self._rows = check_integer("rows", rows, 1, MOST_SIDE)
+        self._columns = check_integer("columns", columns, 1, MOST_SIDE)
         make = partial(Reduction, block, stages, interleave)
         items = StructLayout(
             {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}

@@ -35,7 +35,7 @@ from axs6.hw.expander import Expander
 from axs6.hw.feedback_encoder import FeedbackEncoder
 from axs6.hw.layouts import fields
 from axs6.hw.lfsr import Lfsr
-from axs6.hw.matmul import Matmul
+from axs6.hw.matmul import MOST_SIDE, Matmul
 from axs6.hw.parameters import BLOCK_FORMS
 from axs6.hw.stochastic_encoder import StochasticEncoder
 
@@ -44,8 +44,10 @@ LARGEST = {
     "random_bits": RANDOM_BITS_MAX,
     "lfsr_seed": PERIOD,
     "align": ALIGN_MAX,
+    "rows": MOST_SIDE,
+    "columns": MOST_SIDE,
 }
-"""Largest values of parameters that are integers from 1 on; rows and columns have none."""
+"""Largest values of parameters that are integers from 1 on."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Unit:
             return "|".join(map(str, self.choices[name]))
         if name == "stages":
             return f"0..{most_stages}"
-        return f"1..{LARGEST.get(name, '')}"
+        return f"1..{LARGEST[name]}"
 
     def inputs(self, given: Mapping[str, Any]) -> list[str]:
         """Names of the fields of an input item."""

@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 from axs6.synth.flow import Flow, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
-from axs6.synth.place import check_place, place
-from axs6.synth.process import run_jobs
+from axs6.synth.place import check_place, place, placer
+from axs6.synth.process import Limit, run_jobs
 from axs6.synth.report import AreaReport, Part, Resources, Timing
 from axs6.synth.targets import FPGAS, NETLIST, Costs, figures
 from axs6.synth.timing import level_timing, library_timing
@@ -60,17 +59,16 @@ def area(
     plan = flow(target, liberty, optimise, adder_cells)
     if fmax:
         check_place(plan.kind)
-    deadline = time.monotonic() + timeout
+    limit = Limit(timeout)
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
         jobs = [Path(folder, name) for name in ("flat", "nested")[: 1 + breakdown]]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
-        flat, *nested = run_jobs(jobs, timeout=timeout, source=plan.source)
+        flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
         timing, placement = _timing(plan, module), None
         if fmax:
-            left = max(deadline - time.monotonic(), 0.001)
-            timing, placement = place(verilog, top, module["ports"], target, Path(folder), left)
+            timing, placement = place(verilog, top, module["ports"], target, Path(folder), limit)
     total = _Measured(plan, flat)
     parted = _Measured(plan, nested[0] if any(nested) else flat)
     return AreaReport(
@@ -80,7 +78,11 @@ def area(
         total=total.resources(top),
         unflattened=parted.resources(top),
         parts=parted.parts(top),
-        tools={"pyosys": metadata.version("pyosys"), "yosys": flat["yosys"]},
+        tools={
+            "pyosys": metadata.version("pyosys"),
+            "yosys": flat["yosys"],
+            **(placer(target) if fmax else {}),
+        },
         optimise=plan.optimise,
         adder_cells=adder_cells,
         timing=timing,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
-from axs6.synth.process import run_jobs
+from axs6.synth.process import Limit, run_jobs
 from axs6.synth.targets import expansion
 
 
@@ -42,7 +42,7 @@ def mapped_netlist(
     with tempfile.TemporaryDirectory(prefix="axs6-mapped-") as folder:
         job = Path(folder, "flat")
         plan.write(job, verilog, top, flatten=True, expand=commands)
-        (netlist,) = run_jobs([job], timeout=timeout, source=plan.source)
+        (netlist,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
     cells = netlist["modules"]["top"]["cells"].values()
     if bare := sorted({cell["type"] for cell in cells if not cell["type"].startswith("$")}):
         raise SynthesisError(f"{plan.source} has no model of the cell {bare[0]} to simulate it by")

@@ -11,9 +11,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ from typing import Any, Final
 from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import flow
-from axs6.synth.process import run_jobs
+from axs6.synth.process import Limit, run_jobs
 from axs6.synth.report import Placement, Timing
 from axs6.synth.targets import FPGAS, NETLIST
 
@@ -74,8 +74,19 @@ def check_place(target: str) -> None:
         )
 
 
+def placer(target: str) -> dict[str, str]:
+    """Return the package that places and routes for a target and its version, if it is there."""
+    if target not in _DEVICES:
+        return {}
+    package = f"yowasp-{_DEVICES[target].tool}".replace("_", "-")
+    try:
+        return {package: version(package)}
+    except PackageNotFoundError:
+        return {}
+
+
 def place(
-    verilog: str, top: str, ports: Mapping[str, Any], target: str, folder: Path, timeout: float
+    verilog: str, top: str, ports: Mapping[str, Any], target: str, folder: Path, limit: Limit
 ) -> tuple[Timing, Placement]:
     """Place and route a design between registers and return its clock and what it takes.
 
@@ -85,19 +96,17 @@ def place(
         ports: of the module, as in a Yosys JSON netlist.
         target: `ice40` (HX8K) or `ecp5` (85F, speed grade 6).
         folder: where the files of the run go.
-        timeout: limit in seconds.
+        limit: when it must have ended.
 
     Raises:
         SynthesisError: the design has no clock, does not fit, or the time ran out.
     """
     device = _DEVICES[target]
-    start = time.monotonic()
     job = folder / "place"
     text = f"{verilog}\n{wrapper(top, ports)}"
     flow(target).write(job, text, "registered", flatten=True, expand=[])
-    run_jobs([job], timeout=timeout, source=f"target {target}")
-    left = timeout - (time.monotonic() - start)
-    report = _nextpnr(device, job, target, timeout, left)
+    run_jobs([job], limit=limit, source=f"target {target}")
+    report = _nextpnr(device, job, target, limit)
     ((_, clock),) = report["fmax"].items()
     path = next(p["path"] for p in report["critical_paths"] if p["from"] == p["to"])
     fmax = round(clock["achieved"], 3)
@@ -159,9 +168,7 @@ endmodule
 """
 
 
-def _nextpnr(
-    device: _Device, job: Path, target: str, timeout: float, left: float
-) -> dict[str, Any]:
+def _nextpnr(device: _Device, job: Path, target: str, limit: Limit) -> dict[str, Any]:
     log, report = job / "place.log", job / "report.json"
     command = [
         sys.executable, "-c", _START.format(device.tool), *device.options,
@@ -170,10 +177,11 @@ def _nextpnr(
     ]  # fmt: skip
     with child_process(command, log, os.environ, job) as child:
         try:
-            code = child.wait(max(0.0, left))
+            code = child.wait(limit.left)
         except subprocess.TimeoutExpired:
             raise SynthesisError(
-                f"target {target}: place and route must finish within {timeout:g} s and has not"
+                f"target {target}: place and route must finish within {limit.seconds:g} s "
+                "and has not"
             ) from None
     if code:
         raise _failure(log.read_text(errors="replace"), device, target)

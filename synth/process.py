@@ -18,14 +18,27 @@ from axs6.synth.errors import SynthesisError, from_log
 _LOG = "log.txt"
 
 
-def run_jobs(folders: Sequence[Path], *, timeout: float, source: str) -> list[Any]:
+class Limit:
+    """A limit in seconds from now on, for runs one after the other; `left` is what remains."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that remain, not below 0."""
+        return max(0.0, self._deadline - time.monotonic())
+
+
+def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]:
     """Run the job in each folder at the same time and return their results in order.
 
     No process is left when this returns or raises.
 
     Args:
         folders: a folder for each job, with the files that `axs6.synth.worker` reads.
-        timeout: limit in seconds for all jobs together.
+        limit: when all of them must have ended.
         source: target or library, for messages.
 
     Raises:
@@ -33,15 +46,14 @@ def run_jobs(folders: Sequence[Path], *, timeout: float, source: str) -> list[An
     """
     if find_spec("pyosys") is None:
         raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
-    deadline = time.monotonic() + timeout
     with contextlib.ExitStack() as stack:
         children = [_start(folder, stack) for folder in folders]
         for folder, child in zip(folders, children, strict=True):
             try:
-                child.wait(max(0.0, deadline - time.monotonic()))
+                child.wait(limit.left)
             except subprocess.TimeoutExpired:
                 raise SynthesisError(
-                    f"{source}: Yosys must finish within {timeout:g} s and has not"
+                    f"{source}: Yosys must finish within {limit.seconds:g} s and has not"
                 ) from None
             if child.returncode < 0:
                 name = signal.Signals(-child.returncode).name

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from axs6.hw.registry import find
+from axs6.hw.registry import find_with_streams
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel
 from axs6.sim.stimulus import STIMULI
@@ -44,9 +44,10 @@ def read_back(
 
     Raises:
         SynthesisError: as `axs6.synth.area.area`.
-        ValueError: an unknown unit or parameter.
+        ValueError: an unknown unit or parameter, or a unit without streams.
         ToolError: the netlist gives no output, or g++ is missing or fails.
     """
+    find_with_streams(unit)
     made = generate(unit, **parameters)
     netlist = mapped_netlist(
         made.verilog, made.module, target=target, liberty=liberty, timeout=timeout
@@ -67,7 +68,7 @@ def measured(netlist: str, unit: str, **parameters: Any) -> Pipeline:
     """
     cells = json.loads(netlist)["modules"]["top"]["cells"].values()
     flip_flops = sum(bool(_FLIP_FLOP.fullmatch(cell["type"])) for cell in cells)
-    settings = find(unit).parameters(parameters)
+    settings = find_with_streams(unit).parameters(parameters)
     turns = settings.get("interleave", 1)
     items = {name: array[:turns] for name, array in STIMULI[unit].corners(settings).items()}
     if "last" in items:

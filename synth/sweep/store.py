@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.cache import cached, entry, sources
 from axs6.synth.area import area
+from axs6.synth.place import placer
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.points import Measured, Point
 
@@ -73,6 +74,8 @@ def _area_key(point: Point, design: Generated) -> list[str]:
 def _tools(point: Point) -> list[str]:
     options = {name: value for name, value in point.options.items() if name != "liberty"}
     key = [sources("axs6.synth"), version("pyosys"), json.dumps(options, sort_keys=True)]
+    if point.options.get("fmax"):
+        key.append(json.dumps(placer(point.options["target"])))
     if liberty := point.options.get("liberty"):
         key += [str(liberty), hashlib.sha256(liberty.read_bytes()).hexdigest()]
     return key

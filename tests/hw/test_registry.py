@@ -67,7 +67,8 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         ("dot", {"stages": 27}, "stages must be an integer from 0 to 26, not 27"),
         ("dot", {"interleave": 15}, "interleave must be an integer from 1 to 14, not 15"),
         ("dot", {"interleave": True}, "interleave must be an integer from 1 to 14, not True"),
-        ("matmul", {"rows": 0}, "rows must be an integer of at least 1, not 0"),
+        ("matmul", {"rows": 0}, "rows must be an integer from 1 to 64, not 0"),
+        ("matmul", {"columns": 65}, "columns must be an integer from 1 to 64, not 65"),
         ("matmul", {"columns": 2.0}, "columns must be an integer of at least 1, not 2.0"),
     ],
 )

@@ -90,7 +90,8 @@ def test_missing_tool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_START", "import time; time.sleep(60)")
-    assert "place and route must finish within" in fails(ADDER, "add", target="ice40", timeout=8)
+    message = fails(ADDER, "add", target="ice40", timeout=8)
+    assert message == "target ice40: place and route must finish within 8 s and has not"
 
 
 def test_a_tool_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,11 @@ def test_promises_are_kept_everywhere(target: str, unit: str) -> None:
     check(target, unit)
 
 
+def test_a_unit_on_a_bus_is_refused() -> None:
+    with pytest.raises(ValueError, match="axis_dot is on AXI4-Stream; unit must be one of encoder"):
+        read_back("axis_dot", block=8)
+
+
 def test_a_missing_rank_is_found() -> None:
     """A unit whose pipeline has two ranks where three are promised."""
     made = generate("block_dot", block=8, stages=2)

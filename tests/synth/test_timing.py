@@ -9,7 +9,7 @@ from axs6.hw.verilog import generate
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import flow
-from axs6.synth.process import run_jobs
+from axs6.synth.process import Limit, run_jobs
 
 CHAIN = """
 module chain(input a, output y); assign y = ~a; endmodule
@@ -84,7 +84,7 @@ def test_abc_agrees(goal: str, tmp_path: Path) -> None:
     made = generate("block_dot", block=8)
     plan = flow("sky130", None, goal)
     plan.write(tmp_path / "job", made.verilog, made.module, flatten=True)
-    run_jobs([tmp_path / "job"], timeout=300, source="sky130")
+    run_jobs([tmp_path / "job"], limit=Limit(300), source="sky130")
     said = re.findall(r"Delay = *([\d.]+) ps", (tmp_path / "job" / "log.txt").read_text())
     timing = area(made.verilog, made.module, target="sky130", optimise=goal).timing
     assert timing is not None
