@@ -69,7 +69,7 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         ("dot", {"interleave": True}, "interleave must be an integer from 1 to 14, not True"),
         ("matmul", {"rows": 0}, "rows must be an integer from 1 to 64, not 0"),
         ("matmul", {"columns": 65}, "columns must be an integer from 1 to 64, not 65"),
-        ("matmul", {"columns": 2.0}, "columns must be an integer of at least 1, not 2.0"),
+        ("matmul", {"columns": 2.0}, "columns must be an integer from 1 to 64, not 2.0"),
     ],
 )
 def test_a_wrong_parameter_is_refused(name: str, parameters: dict[str, Any], message: str) -> None:

