@@ -8,15 +8,21 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
-from axs6.synth.liberty import FEMTOFARADS, Group, parse, read_library, scale
+from axs6.synth.liberty import FEMTOFARADS, Group, finite, parse, read_library, scale
 
 EDGES = ("rise", "fall")
+_SENSES = ("positive_unate", "negative_unate", "non_unate")
+_DIRECTIONS = ("input", "output", "inout", "internal")
+_THROUGH = ("combinational", "combinational_rise", "combinational_fall")
+_FROM_CLOCK = ("rising_edge", "falling_edge")
+"""Types of timing through a gate, and from a register's clock."""
 _NO_LOGIC = ("dont_use", "is_isolation_cell", "is_level_shifter", "always_on")
 """Attributes of cells that no logic is mapped to; the latter three stand between power domains."""
 _PICOSECONDS = {"ns": 1e3, "ps": 1.0, "us": 1e6, "fs": 1e-3}
@@ -145,7 +151,7 @@ def read_cells(path: Path) -> CellLibrary:
     """Read the cells of a Liberty file.
 
     Raises:
-        SynthesisError: the file cannot be read or is no Liberty file.
+        SynthesisError: the file cannot be read, is no Liberty file or has a fault in a cell.
     """
     return cell_library(*read_library(path))
 
@@ -154,29 +160,29 @@ def cell_library(text: str, source: str) -> CellLibrary:
     """Read the cells from the text of a Liberty file; `source` is for messages.
 
     Raises:
-        SynthesisError: the text is no Liberty file.
+        SynthesisError: the text is no Liberty file or has a fault in a cell.
     """
     library = parse(text, source)
     reader = _Reader(library, source)
     name = library.arguments[0] if library.arguments else source
-    return CellLibrary(name, {c.arguments[0]: reader.cell(c) for c in library.all("cell")})
+    return CellLibrary(name, {c.name: reader.cell(c) for c in library.all("cell")})
 
 
 class _Reader:
     """Turns groups into cells, in the units of this module."""
 
     def __init__(self, library: Group, source: str) -> None:
-        self._source = source
         self._time = scale(library, "time_unit", _PICOSECONDS, source, "1ns")
         self._load = scale(library, "capacitive_load_unit", FEMTOFARADS, source, "1pf")
         self._templates = {
-            group.arguments[0]: group for group in library.groups if "template" in group.kind
+            group.name: group for group in library.groups if "template" in group.kind
         }
 
     def cell(self, group: Group) -> Cell:
-        pins = {pin.arguments[0]: pin for pin in group.all("pin")}
-        inputs = {n: pin for n, pin in pins.items() if pin.text("direction") == "input"}
-        outputs = {n: pin for n, pin in pins.items() if pin.text("direction") == "output"}
+        pins = {pin.name: pin for pin in group.all("pin")}
+        directions = {n: pin.one_of("direction", _DIRECTIONS) for n, pin in pins.items()}
+        inputs = {n: pin for n, pin in pins.items() if directions[n] == "input"}
+        outputs = {n: pin for n, pin in pins.items() if directions[n] == "output"}
         register = any(g.kind in ("ff", "latch", "statetable") for g in group.groups)
         arcs = [
             arc
@@ -186,7 +192,7 @@ class _Reader:
         ]
         setups = {name: self._setups(pin) for name, pin in inputs.items()}
         return Cell(
-            group.arguments[0],
+            group.name,
             group.number("area"),
             {name: self._load * pin.number("capacitance") for name, pin in inputs.items()},
             {name: pin.text("function") for name, pin in outputs.items()},
@@ -198,11 +204,11 @@ class _Reader:
 
     def _arcs(self, output: str, timing: Group, register: bool) -> list[Arc]:
         kind = timing.text("timing_type", "combinational")
-        if kind not in (("rising_edge", "falling_edge") if register else ("combinational",)):
+        if kind not in (_FROM_CLOCK if register else _THROUGH):
             return []
         delay = {e: self._table(t) for e in EDGES for t in timing.all(f"cell_{e}")}
         slew = {e: self._table(t) for e in EDGES for t in timing.all(f"{e}_transition")}
-        sense = timing.text("timing_sense", "non_unate")
+        sense = timing.one_of("timing_sense", _SENSES, "non_unate")
         sources = timing.text("related_pin").split()
         return [Arc(pin, output, sense, delay, slew) for pin in sources]
 
@@ -217,20 +223,14 @@ class _Reader:
 
     def _table(self, group: Group) -> Table:
         """Read a table; one of a setup time loses the axis of the clock's slew to its start."""
-        template = self._templates.get(group.arguments[0] if group.arguments else "")
-        axes: list[tuple[str, list[float]]] = []
-        for k in (1, 2):
-            variable = template.text(f"variable_{k}") if template else ""
-            points = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
-            if variable:
-                axes.append((variable, self._numbers(points)))
+        axes = self._axes(group)
         rows = group.attributes.get("values", ("0",))
-        values = [value for row in rows for value in self._numbers(row)]
+        values = [value for row in rows for value in _numbers(group, row)]
         shape = [len(index) for _, index in axes]
         if len(values) != math.prod(shape):
             raise SynthesisError(
-                f"{self._source} has a table of {len(values)} values where its axes need "
-                f"{math.prod(shape)}"
+                f"{group.place}: a table of these axes must have {math.prod(shape)} values, "
+                f"not {len(values)}"
             )
         slews, loads = [0.0], [0.0]
         grid = np.array(values).reshape(shape)
@@ -246,8 +246,25 @@ class _Reader:
         table = self._time * grid.reshape(len(slews), len(loads))
         return Table(tuple(slews), tuple(loads), tuple(map(tuple, table.tolist())))
 
-    def _numbers(self, text: str) -> list[float]:
-        try:
-            return [float(word) for word in text.replace(",", " ").split()]
-        except ValueError:
-            raise SynthesisError(f"{self._source} has a table with {text!r} in it") from None
+    def _axes(self, group: Group) -> list[tuple[str, list[float]]]:
+        """Return the variable and the points of each axis of a table."""
+        template = self._templates.get(group.arguments[0] if group.arguments else "")
+        axes = []
+        for k in (1, 2):
+            variable = template.text(f"variable_{k}") if template else ""
+            points = group.text(f"index_{k}") or (template.text(f"index_{k}") if template else "")
+            if variable:
+                index = _numbers(group, points)
+                if any(a >= b for a, b in pairwise(index)) or not index:
+                    raise SynthesisError(
+                        f"{group.place}: index_{k} must be numbers that rise, not {points!r}"
+                    )
+                axes.append((variable, index))
+        return axes
+
+
+def _numbers(group: Group, text: str) -> list[float]:
+    try:
+        return [finite(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        raise SynthesisError(f"{group.place}: a table must be of numbers, not {text!r}") from None

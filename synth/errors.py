@@ -2,6 +2,9 @@
 
 import re
 
+TOO_FEW = "must have gates of three functions or more"
+"""What ABC asks of a library."""
+
 _TOO_FEW_GATES = "Library with only"
 _NO_FLIP_FLOP = re.compile(r"\(type (\$_\w+_)\) cannot be legalized")
 _MODULE = re.compile(r"Generating RTLIL representation for module `\\(.+)'\.")
@@ -20,10 +23,7 @@ def from_log(log: str, source: str) -> SynthesisError:
         source: target or library that it was run for.
     """
     if _TOO_FEW_GATES in log:
-        return SynthesisError(
-            f"{source} must have an inverter and a two-input NAND, NOR, AND or OR; ABC found "
-            "too few usable gates in it"
-        )
+        return SynthesisError(f"{source} {TOO_FEW}; ABC found too few that it can use")
     if missing := _NO_FLIP_FLOP.search(log):
         return SynthesisError(
             f"{source} has no flip-flop or latch that can do {missing[1]}, which the design needs"

@@ -10,6 +10,7 @@ from axs6.synth.adders import AdderCells, adder_cells
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
 from axs6.synth.fanout import buffering
+from axs6.synth.needs import check_library
 from axs6.synth.scripts import abc_script, constraints
 from axs6.synth.surroundings import Surroundings, surroundings
 from axs6.synth.targets import (
@@ -116,8 +117,9 @@ def flow(
     """Check what is asked for and read the library.
 
     Raises:
-        SynthesisError: an unknown target or goal, a library that cannot be read, is none or has no
-            full adder where `adders` are asked for, or things that do not go together.
+        SynthesisError: an unknown target or goal, a library that cannot be read, is none, has a
+            fault, lacks gates, or has no full adder where `adders` are asked for, or things that
+            do not go together.
     """
     abc_script(optimise, timed=False)
     kind, source = target, f"target {target}"
@@ -136,6 +138,8 @@ def flow(
         cells = read_cells(liberty)
     elif kind == "sky130":
         cells = cell_library(sky130.liberty(), source)
+    if cells is not None:
+        check_library(cells, source)
     return Flow(
         kind,
         source,

@@ -4,8 +4,9 @@ The syntax is that of the Liberty user guide: `group (arguments) { ... }`, `name
 `name (values) ;`. What the attributes mean is for `axs6.synth.cells` to say.
 """
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +23,34 @@ class Group:
     """A group: its kind (`cell`, `pin`, `timing`), its arguments and what it holds.
 
     `attributes` maps a name to its values, as texts without quotes; of several with the same name
-    the last counts.
+    the last counts. `within` says for messages what it lies in: the file and the groups around it.
     """
 
     kind: str
     arguments: tuple[str, ...]
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: list["Group"] = field(default_factory=list)
+    within: str = ""
+
+    @property
+    def place(self) -> str:
+        """The group for messages: the file, the groups around it and itself."""
+        if self.kind == "library":
+            return self.within
+        return " ".join([f"{self.within}, {self.kind}", *self.arguments])
+
+    @property
+    def name(self) -> str:
+        """The first argument.
+
+        Raises:
+            SynthesisError: there is none.
+        """
+        if not self.arguments:
+            raise SynthesisError(
+                f"{self.within}: each {self.kind} must have a name and one has none"
+            )
+        return self.arguments[0]
 
     def all(self, kind: str) -> Iterator["Group"]:
         """Yield the groups of one kind, in the order of the file."""
@@ -42,15 +64,39 @@ class Group:
         """Return an attribute as a number, or `default` where there is none.
 
         Raises:
-            SynthesisError: it is there and is no number.
+            SynthesisError: it is there and is no finite number.
         """
         text = self.text(name, str(default))
         try:
-            return float(text)
+            return finite(text)
         except ValueError:
+            raise SynthesisError(f"{self.place}: {name} must be a number, not {text!r}") from None
+
+    def one_of(self, name: str, choices: Sequence[str], default: str = "") -> str:
+        """Return an attribute that is one of `choices`, or `default` where there is none.
+
+        Raises:
+            SynthesisError: it is none of them.
+        """
+        text = self.text(name, default)
+        if text not in choices:
             raise SynthesisError(
-                f"{name} of {self.kind} {' '.join(self.arguments)} must be a number, not {text!r}"
-            ) from None
+                f"{self.place}: {name} must be one of {', '.join(choices)}, "
+                f"not {repr(text) if text else 'nothing'}"
+            )
+        return text
+
+
+def finite(text: str) -> float:
+    """Return the number that a text is.
+
+    Raises:
+        ValueError: it is none, or is not finite.
+    """
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def scale(
@@ -107,7 +153,7 @@ def parse(text: str, source: str) -> Group:
             break
         if not token[0]:
             arguments.append(token[1])
-    library = Group(kind[1], tuple(arguments))
+    library = Group(kind[1], tuple(arguments), within=source)
     if library.kind != "library" or not _fill(library, tokens):
         raise SynthesisError(f"{source} must be a Liberty file and is not, or ends early")
     return library
@@ -135,7 +181,7 @@ def _fill(top: Group, tokens: Iterator[tuple[str, str]]) -> bool:
         elif mark == ":":
             colon = True
         elif mark == "{" and words:
-            inner = Group(words[0], tuple(words[1:]))
+            inner = Group(words[0], tuple(words[1:]), within=group.place)
             group.groups.append(inner)
             open_groups.append(inner)
             words = []

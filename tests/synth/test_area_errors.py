@@ -1,4 +1,5 @@
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -106,8 +107,8 @@ def test_library_without_flip_flop(without_flip_flop: Path) -> None:
 
 
 def test_library_without_gates(without_gates: Path) -> None:
-    assert fails(NAND, "gate", liberty=without_gates).startswith(
-        f"library {without_gates} must have an inverter and a two-input NAND, NOR, AND or OR"
+    assert fails(NAND, "gate", liberty=without_gates) == (
+        f"library {without_gates} must have an inverter and has none"
     )
 
 
@@ -115,6 +116,126 @@ def test_library_without_area(without_area: Path) -> None:
     source = "module t(input a, b, output y); assign y = ~(a | b); endmodule"
     assert fails(source, "t", liberty=without_area) == (
         f"library {without_area} must give an area for TINY_NOR2 and does not"
+    )
+
+
+INV_TIMING = ", cell TINY_INV, pin Y: timing from A must have"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r"cell \(TINY_INV\)", "cell ()", ": each cell must have a name and one has none"),
+        (
+            r"pin \(A\)",
+            "pin ()",
+            ", cell TINY_INV: each pin must have a name and one has none",
+        ),
+        (
+            r"lu_table_template \(grid\)",
+            "lu_table_template ()",
+            ": each lu_table_template must have a name and one has none",
+        ),
+        (
+            "direction : input;",
+            "",
+            ", cell TINY_INV, pin A: direction must be one of input, output, inout, internal, "
+            "not nothing",
+        ),
+        (
+            "timing_sense : negative_unate",
+            "timing_sense : weird",
+            ", cell TINY_INV, pin Y, timing: timing_sense must be one of positive_unate, "
+            "negative_unate, non_unate, not 'weird'",
+        ),
+        ("area : 1.0", "area : foo", ", cell TINY_INV: area must be a number, not 'foo'"),
+        ("area : 1.0", "area : nan", ", cell TINY_INV: area must be a number, not 'nan'"),
+        (
+            "capacitance : 1",
+            "capacitance : x",
+            ", cell TINY_INV, pin A: capacitance must be a number, not 'x'",
+        ),
+        (
+            r'values \("30,',
+            'values ("x,',
+            ", cell TINY_INV, pin Y, timing, cell_rise grid: a table must be of numbers, "
+            "not 'x, 1030'",
+        ),
+        (
+            r'index_1 \("0, 1000"',
+            'index_1 ("1000, 1000"',
+            ", cell TINY_INV, pin Y, timing, cell_rise grid: index_1 must be numbers that rise, "
+            "not '1000, 1000'",
+        ),
+        (
+            r'function : "!A"',
+            'function : "!(A"',
+            ", cell TINY_INV, pin Y: function must be an expression of A, not '!(A'",
+        ),
+        (
+            "cell_(rise|fall) .*? }",
+            "",
+            f"{INV_TIMING} cell_rise and cell_fall and has not",
+        ),
+        ("cell_rise .*? }", "", f"{INV_TIMING} cell_rise and has not"),
+        (
+            "(rise|fall)_transition .*? }",
+            "",
+            f"{INV_TIMING} rise_transition and fall_transition and has not",
+        ),
+        ("fall_transition .*? }", "", f"{INV_TIMING} fall_transition and has not"),
+        (
+            'related_pin : "B"',
+            'related_pin : "C"',
+            ", cell TINY_NAND2, pin Y must have timing from B, since other gates have delays, "
+            "and has none",
+        ),
+        (r'function : "!A"', 'function : "A"', " must have an inverter and has none"),
+        (
+            r'function : "!\(A.B\)"',
+            'function : "A^B"',
+            " must have a gate of two inputs, NAND, NOR, AND or OR, and has none",
+        ),
+    ],
+)
+def test_library_with_a_fault(timed: Path, old: str, new: str, message: str) -> None:
+    """Faults in all places that match, so that the first cell is named."""
+    timed.write_text(re.sub(old, new, timed.read_text()))
+    assert fails(NAND, "gate", liberty=timed) == f"library {timed}{message}"
+
+
+@pytest.mark.parametrize("delays", [True, False])
+def test_library_of_two_gates(timed: Path, tiny: Path, delays: bool) -> None:
+    """ABC needs a third function, whatever it is."""
+    path = timed if delays else tiny
+    marked = re.sub(r"cell \((TINY_NOR2|TINY_BUF)\) {", r"\g<0> dont_use : true;", path.read_text())
+    path.write_text(marked)
+    assert fails(NAND, "gate", liberty=path) == (
+        f"library {path} must have gates of three functions or more and has only those of "
+        "TINY_INV and TINY_NAND2"
+    )
+    path.write_text(marked.replace("cell (TINY_NOR2) { dont_use : true;", "cell (TINY_NOR2) {"))
+    assert area(NAND, "gate", liberty=path).total.cells == {"TINY_NAND2": 1}
+
+
+def test_faults_of_cells_that_are_not_used_do_not_count(timed: Path) -> None:
+    special = (
+        "cell (SPECIAL) { area : 1; dont_use : true; pin (A) { direction : input; } pin (Y) { "
+        'direction : output; function : "(A"; timing () { related_pin : "A"; } } }'
+    )
+    timed.write_text(timed.read_text().replace("cell (TINY_INV)", f"{special} cell (TINY_INV)"))
+    assert area(NAND, "gate", liberty=timed).total.cells == {"TINY_NAND2": 1}
+
+
+def test_gates_that_abc_does_not_use(tiny: Path) -> None:
+    """Three-state gates do not count."""
+    text = tiny.read_text()
+    at = text.index("cell (TINY_NOR2)")
+    old = 'function : "!(A+B)";'
+    tiny.write_text(text[:at] + text[at:].replace(old, f'{old} three_state : "B";'))
+    assert fails(NAND, "gate", liberty=tiny) == (
+        f"library {tiny} must have gates of three functions or more; ABC found too few that it "
+        "can use"
     )
 
 

@@ -92,10 +92,15 @@ def test_setup_times_are_those_of_a_sharp_clock() -> None:
 def test_bad_numbers_units_and_tables() -> None:
     slews = {"first": "related_pin_transition", "second": "constrained_pin_transition"}
     text = SETUP.format(**slews, values="1, 2, 3, 4, 5, 6")
+    table = "x, cell R, pin D, timing, rise_constraint t"
     for old, new, message in [
-        ("area : 1", "area : big", "area of cell R must be a number, not 'big'"),
-        ("1, 2, 3, 4", "1, x, 3, 4", "x has a table with '1, x, 3, 4, 5, 6' in it"),
-        ("1, 2, 3, 4", "1, 3, 4", "x has a table of 5 values where its axes need"),
+        ("area : 1", "area : big", "x, cell R: area must be a number, not 'big'"),
+        (
+            "1, 2, 3, 4",
+            "1, x, 3, 4",
+            f"{table}: a table must be of numbers, not '1, x, 3, 4, 5, 6'",
+        ),
+        ("1, 2, 3, 4", "1, 3, 4", f"{table}: a table of these axes must have 6 values, not 5"),
         ("1ps", "1 hour", "x must give time_unit as a number and one of ns, ps, us, fs, not 1hour"),
     ]:
         with pytest.raises(SynthesisError, match=message):
