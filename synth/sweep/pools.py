@@ -1,6 +1,7 @@
 """Where points are measured: in this process, in child processes or on a Dask cluster."""
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -8,19 +9,35 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+)
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from types import FrameType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from axs6.synth.sweep.points import Measured, Point
 from axs6.synth.sweep.store import environment, measure
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 CONNECT_SECONDS = 5
 """How long a scheduler has to answer, and then its first worker to be there."""
+
+WITHOUT_WORKERS_SECONDS = 30
+"""How long a cluster may be without workers before a sweep on it ends."""
+
+_LOOK_SECONDS = 1
+"""How long between two looks at a cluster's workers."""
 
 _CLEAN_UP_SECONDS = 10
 """How long a worker may take to end what it has started before it ends all the same."""
@@ -42,7 +59,7 @@ class Task:
 
 
 class OtherEnvironmentError(Exception):
-    """A worker has other sources, tools or libraries than the process that asks it."""
+    """A worker has other sources, tools or files than the process that asks it."""
 
 
 def outcome(task: Task) -> Measured | str:
@@ -50,11 +67,12 @@ def outcome(task: Task) -> Measured | str:
 
     Raises:
         OtherEnvironmentError: the result would not be that of the process that asks.
+        OSError: the library cannot be read, or the cache not be written.
     """
     try:
         if environment(task.point) != task.environment:
             raise OtherEnvironmentError(
-                f"the worker {socket.gethostname()} must have the same axs6, amaranth, pyosys and "
+                f"the worker {_this_worker()} must have the same axs6, amaranth, pyosys and "
                 "library as this machine and does not"
             )
         return measure(task.point, task.timeout)
@@ -76,22 +94,47 @@ def outcomes(
         scheduler: address of a Dask scheduler on whose workers to do them instead.
 
     Raises:
-        RuntimeError: the cluster cannot be reached, a worker is of another version, or a child
-            process was killed from outside.
+        RuntimeError: the cluster cannot be reached, goes away or loses its workers, a worker is of
+            another version or cannot read the library, or a child process was killed from outside.
     """
-    if not tasks or (scheduler is None and min(jobs, len(tasks)) == 1):
+    if not tasks:
+        return
+    if scheduler:
+        yield from _on_cluster(tasks, scheduler)
+    elif min(jobs, len(tasks)) == 1:
         for task in tasks:
             yield task, outcome(task)
-        return
-    with _cluster(scheduler) if scheduler else _processes(min(jobs, len(tasks))) as pool:
-        work = outcome if scheduler else _outcome_in_child
-        futures: dict[Future[Measured | str], Task] = {pool.submit(work, t): t for t in tasks}
+    else:
+        with _processes(min(jobs, len(tasks))) as pool:
+            futures = {pool.submit(_outcome_in_child, task): task for task in tasks}
+            yield from _results(futures)
+
+
+def _results(
+    futures: dict[Future[Measured | str], Task], watch: Callable[[], None] | None = None
+) -> Generator[tuple[Task, Measured | str], None, None]:
+    """The tasks with their outcomes as they come; `watch` as for `_as_completed`."""
+    try:
+        for future in _as_completed(futures, watch):
+            yield futures[future], _result(future)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _as_completed(
+    futures: Collection[Future[Measured | str]], watch: Callable[[], None] | None
+) -> Iterator[Future[Measured | str]]:
+    """Futures as they are done; `watch` is called now and then, and ends the wait by raising."""
+    left = set(futures)
+    while left:
         try:
-            for future in as_completed(futures):
-                yield futures[future], _result(future)
-        finally:
-            for future in futures:
-                future.cancel()
+            for future in as_completed(left, _LOOK_SECONDS if watch else None):
+                left.discard(future)
+                yield future
+        except TimeoutError:
+            if watch:
+                watch()
 
 
 def _result(future: "Future[Measured | str]") -> Measured | str:
@@ -180,9 +223,25 @@ def check_address(address: str) -> None:
         raise ValueError(f"scheduler must be an address such as tcp://host:8786, not {address!r}")
 
 
+def _on_cluster(
+    tasks: Sequence[Task], address: str
+) -> Generator[tuple[Task, Measured | str], None, None]:
+    """As `outcomes`, on the workers of a Dask cluster."""
+    with _cluster(address) as client:
+        try:
+            pool = client.get_executor()
+            futures = {pool.submit(_outcome_on_worker, _sent(task)): task for task in tasks}
+            for task, found in _results(futures, _Workers(client, address).check):
+                yield task, _received(task, found)
+        except Exception as error:
+            if isinstance(error, CancelledError) or client.status != "running":
+                raise _gone(address) from None
+            raise
+
+
 @contextlib.contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
-    """The workers of a Dask cluster as an executor."""
+def _cluster(address: str) -> Iterator["Client"]:
+    """A client of a Dask cluster that has workers."""
     try:
         from distributed import Client
     except ModuleNotFoundError:
@@ -193,9 +252,111 @@ def _cluster(address: str) -> Iterator[Executor]:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError as error:
         raise RuntimeError(f"cannot reach a Dask scheduler at {address}: {error}") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError:
-            raise RuntimeError(f"the Dask scheduler at {address} has no workers") from None
-        yield client.get_executor()
+    try:
+        _wait_for_worker(client, address)
+        yield client
+    finally:
+        with _without_logs():
+            client.close()
+
+
+def _wait_for_worker(client: "Client", address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError:
+        raise RuntimeError(f"the Dask scheduler at {address} has no workers") from None
+    except OSError:
+        raise _gone(address) from None
+
+
+def _gone(address: str) -> RuntimeError:
+    return RuntimeError(
+        f"the Dask scheduler at {address} went away or was restarted; the points that were "
+        "finished are kept: run it again when it is back"
+    )
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Without what distributed logs, such as tracebacks when it closes a lost connection."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.disabled = False
+
+
+class _Workers:
+    """The workers of a cluster, whose absence is noticed."""
+
+    def __init__(self, client: "Client", address: str) -> None:
+        self._client = client
+        self._address = address
+        self._seen = time.monotonic()
+
+    def check(self) -> None:
+        """Raise RuntimeError when there have been none for too long."""
+        now = time.monotonic()
+        if _count_workers(self._client):
+            self._seen = now
+        elif now - self._seen > WITHOUT_WORKERS_SECONDS:
+            raise RuntimeError(
+                f"the Dask scheduler at {self._address} has had no workers for "
+                f"{WITHOUT_WORKERS_SECONDS:g} s; the points that were finished are kept: run it "
+                "again when there are some"
+            )
+
+
+def _count_workers(client: "Client") -> int:
+    """How many workers a cluster has; 0 where its scheduler does not say."""
+    try:
+        return len(client.sync(client.scheduler.ncores, callback_timeout=CONNECT_SECONDS))
+    except (OSError, AttributeError):  # a client that has closed has no scheduler
+        return 0
+
+
+def _sent(task: Task) -> Task:
+    """A task as workers in other folders can do it: with the whole path of its library."""
+    library = task.point.options.get("liberty")
+    if library is None:
+        return task
+    options = {**task.point.options, "liberty": library.absolute()}
+    return replace(task, point=replace(task.point, options=options))
+
+
+def _received(task: Task, found: Measured | str) -> Measured | str:
+    """What a worker says of a task that was sent, with the library as the task has it."""
+    library = task.point.options.get("liberty")
+    if library is None:
+        return found
+    if isinstance(found, str):
+        return found.replace(str(library.absolute()), str(library))
+    return replace(found, report=replace(found.report, library=str(library)))
+
+
+def _outcome_on_worker(task: Task) -> Measured | str:
+    """As `outcome`, of a worker of a cluster, which says by name what it cannot use."""
+    try:
+        return outcome(task)
+    except OSError as error:
+        worker = f"the worker {_this_worker()}"
+        library = task.point.options.get("liberty")
+        if library and error.filename == str(library):
+            message = f"{worker} cannot read the library {library}: {error.strerror}"
+        else:
+            message = f"{worker} fails: {error}"
+        raise OtherEnvironmentError(message) from None
+
+
+def _this_worker() -> str:
+    """The name of this machine and, on a cluster, the address of the worker."""
+    host = socket.gethostname()
+    with contextlib.suppress(ImportError, ValueError):
+        from distributed import get_worker
+
+        return f"{get_worker().address} on {host}"
+    return host

@@ -58,7 +58,13 @@ def remember(point: Point, measured: Measured) -> None:
 
 
 def environment(point: Point) -> str:
-    """Digest of all that decides a point's figures: sources, tools, parameters and library."""
+    """Digest of all that decides a point's figures: sources, tools, parameters and library.
+
+    Where the library is makes no difference.
+
+    Raises:
+        OSError: the library cannot be read.
+    """
     return hashlib.sha256("\0".join([*_verilog_key(point), *_tools(point)]).encode()).hexdigest()
 
 
@@ -68,7 +74,7 @@ def _verilog_key(point: Point) -> list[str]:
 
 
 def _area_key(point: Point, design: Generated) -> list[str]:
-    return [*_tools(point), design.module, design.verilog]
+    return [*_tools(point), str(point.options.get("liberty")), design.module, design.verilog]
 
 
 def _tools(point: Point) -> list[str]:
@@ -77,7 +83,7 @@ def _tools(point: Point) -> list[str]:
     if point.options.get("fmax"):
         key.append(json.dumps(placer(point.options["target"])))
     if liberty := point.options.get("liberty"):
-        key += [str(liberty), hashlib.sha256(liberty.read_bytes()).hexdigest()]
+        key.append(hashlib.sha256(liberty.read_bytes()).hexdigest())
     return key
 
 
