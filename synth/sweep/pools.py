@@ -296,16 +296,18 @@ class _Workers:
     def __init__(self, client: "Client", address: str) -> None:
         self._client = client
         self._address = address
-        self._seen = time.monotonic()
+        self._gone_since: float | None = None
 
     def check(self) -> None:
-        """Raise RuntimeError when there have been none for too long."""
+        """Raise RuntimeError when all looks have found none for too long."""
         now = time.monotonic()
         if _count_workers(self._client):
-            self._seen = now
-        elif now - self._seen > WITHOUT_WORKERS_SECONDS:
+            self._gone_since = None
+        elif self._gone_since is None:
+            self._gone_since = now
+        elif now - self._gone_since >= WITHOUT_WORKERS_SECONDS:
             raise RuntimeError(
-                f"the Dask scheduler at {self._address} has had no workers for "
+                f"the Dask scheduler at {self._address} has shown no workers for "
                 f"{WITHOUT_WORKERS_SECONDS:g} s; the points that were finished are kept: run it "
                 "again when there are some"
             )
@@ -313,9 +315,12 @@ class _Workers:
 
 def _count_workers(client: "Client") -> int:
     """How many workers a cluster has; 0 where its scheduler does not say."""
+    scheduler = client.scheduler
+    if scheduler is None:
+        return 0
     try:
-        return len(client.sync(client.scheduler.ncores, callback_timeout=CONNECT_SECONDS))
-    except (OSError, AttributeError):  # a client that has closed has no scheduler
+        return len(client.sync(scheduler.ncores, callback_timeout=CONNECT_SECONDS))
+    except OSError:
         return 0
 
 

@@ -47,7 +47,7 @@ def sweep(
         jobs: points measured at a time on this machine, each in a process of its own; one takes
             up to two cores.
         scheduler: address of a Dask scheduler, such as `tcp://host:8786`, on whose workers to
-            measure instead; they need the same axs6 and tools.
+            measure instead; they need the same axs6, tools and library, at the same path.
         progress: called with each result as it comes.
         options: the other arguments of `axs6.synth.area.area`, such as `target` and `liberty`.
 
@@ -55,7 +55,8 @@ def sweep(
         ValueError: a malformed expression or address, an unknown unit or parameter, or fewer than
             1 job.
         SynthesisError: pyosys is missing, or an option that no point can be measured with.
-        RuntimeError: the cluster cannot be reached, or a worker is of another version.
+        RuntimeError: the cluster cannot be reached, goes away or loses its workers, or a worker
+            is of another version or cannot read the library.
         OSError: the cache cannot be written.
     """
     check_integer("jobs", jobs, 1)

@@ -1,15 +1,18 @@
 """Sweeps on Dask clusters of this machine, started and ended here."""
 
+import os
+import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from axs6.synth.sweep import runner, sweep
+from axs6.synth.sweep import Point, Result, Sweep, pools, runner, store, sweep
 
 START = """
 import sys
@@ -19,52 +22,81 @@ if __name__ == "__main__":
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(processes=True, **options) as cluster:
         print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
+        for line in sys.stdin:
+            cluster.scale(int(line))
 """
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], str]]:
-    """Starts a cluster of some workers, with a cache of their own, and gives its address."""
-    monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "workers"))
-    script = tmp_path / "cluster.py"
-    script.write_text(START)
-    started: list[subprocess.Popen[str]] = []
+class Clusters:
+    """Clusters in processes of their own, whose workers have a cache of theirs."""
 
-    def start(workers: int) -> str:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+        self._started: list[subprocess.Popen[str]] = []
+        (folder / "cluster.py").write_text(START)
+
+    def __call__(self, workers: int) -> str:
+        """Start one and return its address."""
         child = subprocess.Popen(
-            [sys.executable, str(script), str(workers)],
+            [sys.executable, str(self._folder / "cluster.py"), str(workers)],
+            env={**os.environ, "AXS6_CACHE": str(self._folder / "workers")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        started.append(child)
+        self._started.append(child)
         assert child.stdout is not None
-        monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "own"))
+        self._monkeypatch.setenv("AXS6_CACHE", str(self._folder / "own"))
         return child.stdout.readline().strip()
 
-    yield start
-    for child in started:
-        child.communicate(timeout=60)
+    def scale(self, workers: int) -> None:
+        """Give the last one as many workers, some time later."""
+        pipe = self._started[-1].stdin
+        assert pipe is not None
+        pipe.write(f"{workers}\n")
+        pipe.flush()
+
+    def kill(self) -> None:
+        """Kill the last one's scheduler, which its workers do not outlive."""
+        self._started[-1].kill()
+        self._started[-1].wait()
+
+    def end(self) -> None:
+        """End all."""
+        for child in self._started:
+            child.communicate(timeout=60)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clusters]:
+    clusters = Clusters(tmp_path, monkeypatch)
+    yield clusters
+    clusters.end()
+
+
+def dots(expression: str, **options: Any) -> Sweep:
+    """Small units, measured without their parts."""
+    size = {"block": 8}
+    return sweep(["block_dot"], expression, parameters=size, breakdown=False, **options)
 
 
 def test_a_cluster_gives_the_results_of_this_machine(
-    cluster: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    design = (["block_dot"], "stages=0,1,99")
-    found = sweep(*design, parameters={"block": 8}, scheduler=cluster(1))
+    found = dots("stages=0,1,99", scheduler=cluster(1))
     assert len(found.missing) == 1
     assert len(list((tmp_path / "workers").glob("area-*"))) == 2
-    again = sweep(*design, parameters={"block": 8})
+    again = dots("stages=0,1,99")
     assert [result.cached for result in again.results] == [True, True, False]
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "other"))
-    local = sweep(*design, parameters={"block": 8})
+    local = dots("stages=0,1,99")
     assert found.to_dict() == again.to_dict() == local.to_dict()
 
 
 def test_a_worker_with_other_tools_is_refused(
-    cluster: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+    cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = cluster(1)
     monkeypatch.setattr(runner, "environment", lambda point: "another version")
@@ -73,11 +105,107 @@ def test_a_worker_with_other_tools_is_refused(
 
 
 def test_a_cluster_without_workers_is_an_error(
-    cluster: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+    cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("axs6.synth.sweep.pools.CONNECT_SECONDS", 1)
     with pytest.raises(RuntimeError, match="has no workers"):
         sweep(["block_dot"], scheduler=cluster(0))
+
+
+def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) -> None:
+    address = cluster(1)
+    command = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,2,3")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "axs6", *command, "--scheduler", address],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while child.poll() is None and not any((tmp_path / "own").glob("area-*")):
+        time.sleep(0.02)
+    cluster.kill()
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 2
+    assert errors.startswith(f"axs6: the Dask scheduler at {address} went away")
+    assert "the points that were finished are kept" in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_cluster_that_loses_its_workers_ends_the_sweep(
+    cluster: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "WITHOUT_WORKERS_SECONDS", 1)
+    address = cluster(1)
+    measured: list[Result] = []
+
+    def take_the_worker(result: Result, done: int, total: int) -> None:
+        measured.append(result)
+        cluster.scale(0)
+
+    with pytest.raises(RuntimeError) as refusal:
+        dots("stages=0,1,2,3", scheduler=address, progress=take_the_worker)
+    assert str(refusal.value) == (
+        f"the Dask scheduler at {address} has shown no workers for 1 s; the points that were "
+        "finished are kept: run it again when there are some"
+    )
+    assert measured
+    assert all(store.recall(result.point) for result in measured)
+
+
+def test_workers_that_come_back_go_on(cluster: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    count = pools._count_workers
+
+    def count_workers(client: Any) -> int:
+        counts.append(count(client))
+        if counts.count(0) == 1 and counts[-1] == 0:
+            cluster.scale(1)
+        return counts[-1]
+
+    monkeypatch.setattr(pools, "_count_workers", count_workers)
+    monkeypatch.setattr(pools, "_LOOK_SECONDS", 0.1)
+    found = dots(
+        "stages=0,1,2",
+        scheduler=cluster(1),
+        progress=lambda result, done, total: cluster.scale(0) if done == 1 else None,
+    )
+    assert not found.missing
+    assert 0 in counts
+
+
+def test_a_library_in_this_folder_is_found_from_others(
+    cluster: Clusters, without_flip_flop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = cluster(1)
+    monkeypatch.chdir(without_flip_flop.parent)
+    library = Path(without_flip_flop.name)
+    found = dots("stages=0,1", liberty=library, scheduler=address)
+    assert dots("stages=0", liberty=library).results[0].cached
+    assert found.results[0].measured is not None
+    assert found.results[0].measured.report.library == library.name
+    assert f"library {library.name} has no" in str(found.results[1].reason)
+    monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "other"))
+    assert found.to_dict() == dots("stages=0,1", liberty=library).to_dict()
+
+
+def test_a_library_that_a_worker_cannot_read_is_named_with_the_worker(
+    cluster: Clusters, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = cluster(1)
+
+    def remove_it(point: Point) -> str:
+        digest = store.environment(point)
+        tiny.unlink()
+        return digest
+
+    monkeypatch.setattr(runner, "environment", remove_it)
+    with pytest.raises(RuntimeError) as refusal:
+        sweep(["block_dot"], parameters={"block": 8}, liberty=tiny, scheduler=address)
+    assert re.fullmatch(
+        rf"the worker tcp://127\.0\.0\.1:\d+ on {re.escape(socket.gethostname())} cannot read the "
+        rf"library {re.escape(str(tiny))}: No such file or directory",
+        str(refusal.value),
+    )
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
