@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.layouts import port_fields
-from axs6.hw.registry import find_with_streams
+from axs6.hw.registry import find, find_with_streams
 from axs6.hw.verilog import convert, generate
 from axs6.sim.batch.activity import Activity, ActivityModel
+from axs6.sim.compiler import check_compiler
 from axs6.sim.words import completing
 from axs6.synth.capacitance import Capacitances, capacitances
 from axs6.synth.energy_nets import KINDS, Nets, find_nets
@@ -21,6 +22,7 @@ from axs6.synth.energy_stimulus import (
     SEQUENCES,
     Items,
     Product,
+    check_stimulus,
     products,
     reference_items,
     unit_items,
@@ -82,13 +84,9 @@ def energy(
             a package that it needs is missing.
         ToolError: g++ is missing or fails.
     """
-    entry = find_with_streams(unit)
+    check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
+    entry = find(unit)
     settings = entry.parameters(parameters or {})
-    if entry.remembers:
-        raise SynthesisError(
-            f"energy is measured over streams that start anew, but every item of {unit} depends "
-            "on those before"
-        )
     made = generate(unit, **settings)
     library = _library(target, liberty)
     work = _work(stimulus, settings["block"])
@@ -105,6 +103,25 @@ def energy(
     return EnergyReport(
         library.unit, entry.operation, stimulus, SEQUENCES, measured, reference, settings["block"]
     )
+
+
+def check_energy(unit: str, *, target: str, liberty: Path | None, stimulus: str) -> None:
+    """Check what `energy` is asked for, as far as that shows before any synthesis.
+
+    Raises:
+        ValueError: an unknown unit, or one without streams.
+        SynthesisError: energy is not measured of this unit or target, the library lacks what all
+            energies need, or the stimulus is unknown or needs a package that is missing.
+        ToolError: g++ is missing.
+    """
+    if find_with_streams(unit).remembers:
+        raise SynthesisError(
+            f"energy is measured over streams that start anew, but every item of {unit} depends "
+            "on those before"
+        )
+    _library(target, liberty)
+    check_stimulus(stimulus)
+    check_compiler("the batch simulator")
 
 
 def _operations(settings: Mapping[str, Any]) -> int:

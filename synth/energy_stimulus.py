@@ -50,6 +50,21 @@ class Product:
     b: Operand
 
 
+def check_stimulus(stimulus: str) -> None:
+    """Check that a stimulus is one of `STIMULI`, and that the packages that it needs are there.
+
+    Raises:
+        SynthesisError: it is not, or they are not.
+    """
+    if stimulus not in STIMULI:
+        raise SynthesisError(f"stimulus must be one of {', '.join(STIMULI)}, not {stimulus!r}")
+    missing = [name for name in ("torch", "sklearn") if find_spec(name) is None]
+    if stimulus == "digits" and missing:
+        raise SynthesisError(
+            f"the stimulus digits needs {' and '.join(missing)}: pip install 'axs6[study]'"
+        )
+
+
 def products(stimulus: str, block: int) -> list[Product]:
     """Return the matrix products of a stimulus.
 
@@ -62,25 +77,17 @@ def products(stimulus: str, block: int) -> list[Product]:
         block: values in a block.
 
     Raises:
-        SynthesisError: an unknown stimulus, or packages that it needs are missing.
+        SynthesisError: as `check_stimulus`.
     """
-    if stimulus == "digits":
-        return [
-            Product(_operand(x, block), _operand(weights, block)) for x, weights in _digit_layers()
-        ]
+    check_stimulus(stimulus)
     if stimulus == "random":
         rng = np.random.default_rng(SEED)
         return [Product(_random_operand(rng, block), _random_operand(rng, block))]
-    raise SynthesisError(f"stimulus must be one of {', '.join(STIMULI)}, not {stimulus!r}")
+    return [Product(_operand(x, block), _operand(weights, block)) for x, weights in _digit_layers()]
 
 
 def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
     """Yield the inputs (M, K) and weights (N, K) of each layer of the trained perceptron."""
-    missing = [name for name in ("torch", "sklearn") if find_spec(name) is None]
-    if missing:
-        raise SynthesisError(
-            f"the stimulus digits needs {' and '.join(missing)}: pip install 'axs6[study]'"
-        )
     import torch
     from torch import nn
 

@@ -1,7 +1,11 @@
 """What an area report holds."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import PurePath
+from typing import Any, Final
+
+_AREA_UNITS: Final[Mapping[str, str]] = {"generic": "gate equivalents", "sky130": "um^2"}
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,8 @@ class Resources:
     - ice40, ecp5, xc7: `luts`, `flip_flops`, `carries` (an ECP5 CCU2C holds two LUTs that `luts`
       does not count), `dsps`, `block_rams`; an xc7 inverter counts as a LUT, and a
       shift register that xc7 puts into an SRL is only among `cells`;
-    - a library: `area` and `sequential_area` in the library's units (usually square micrometres),
-      `sequential_share` (0 to 1), `flip_flops` (latches included).
+    - sky130 or a library: `area` and `sequential_area` in `AreaReport.area_unit` (a library's are
+      usually square micrometres), `sequential_share` (0 to 1), `flip_flops` (latches included).
 
     `cells` are counts by cell type, sorted by name.
     """
@@ -121,12 +125,20 @@ class AreaReport:
     timing: Timing | None = None
     placement: Placement | None = None
 
+    @property
+    def area_unit(self) -> str | None:
+        """What areas are measured in, None on FPGAs; a library does not say what its unit is."""
+        if self.library:
+            return f"units of {PurePath(self.library).name}"
+        return _AREA_UNITS.get(self.target)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries for JSON, keys in a fixed order."""
         return {
             "top": self.top,
             "target": self.target,
             "library": self.library,
+            "area_unit": self.area_unit,
             "optimise": self.optimise,
             "adder_cells": self.adder_cells,
             "timing": self.timing.to_dict() if self.timing else None,

@@ -1,31 +1,44 @@
 """Area reports as tables for a terminal."""
 
+from collections.abc import Iterable
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from axs6.synth.pages import document
+from axs6.synth.pages.conditions import conditions, mapped_for
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import cells_table, parts_table, totals_table
 from axs6.synth.report import AreaReport
 
 
-def render(report: AreaReport) -> Group:
-    """Return the totals, the cells by type and, where there are submodules, the breakdown."""
-    head = Text(f"{report.top} on {report.library or report.target}, flattened", style="bold")
-    if report.optimise:
-        adders = ", adder cells" if report.adder_cells else ""
-        head.append(f", for {report.optimise}{adders}")
+def render(report: AreaReport, latency: int | None = None) -> Group:
+    """Return the totals, the cells by type and, where there are submodules, the breakdown.
+
+    Args:
+        report: of a unit.
+        latency: cycles from an input of the unit to its output, if they are to be shown.
+    """
+    source = report.library or report.target
+    head = Text(f"{report.top} on {source}, flattened{mapped_for([report])}", style="bold")
     tools = Text(f"Yosys {report.tools['yosys']}, pyosys {report.tools['pyosys']}", style="dim")
     shown: list[RenderableType] = [head, tools]
-    shown += [rich_table(totals_table(report)), *_timing(report), rich_table(cells_table(report))]
+    shown += [rich_table(totals_table(report)), *_timing(report)]
+    shown += notes([*conditions([report]), *_placed(report), *_latency(latency)])
+    shown.append(rich_table(cells_table(report)))
     if report.parts:
         main = label(next(iter(report.unflattened.figures))).short
         note = "Each row is one instance; the share is that of all instances in the {}."
         head = Text("By submodule, hierarchy kept: differs from the flattened total", style="bold")
         shown += [head, Text(note.format(main), style="dim"), rich_table(parts_table(report))]
     return Group(*shown)
+
+
+def notes(lines: Iterable[str]) -> list[RenderableType]:
+    """Return lines that belong to a table."""
+    return [Text(line, style="dim") for line in lines]
 
 
 def rich_table(cells: document.Table) -> Table:
@@ -40,7 +53,7 @@ def rich_table(cells: document.Table) -> Table:
 
 
 def _timing(report: AreaReport) -> list[RenderableType]:
-    """Return the longest path, what gave it and, after place and route, what the device holds."""
+    """Return the longest path."""
     timing = report.timing
     if timing is None:
         return []
@@ -56,11 +69,17 @@ def _timing(report: AreaReport) -> list[RenderableType]:
     table.add_column("longest path from")
     table.add_column("to")
     table.add_row(*shown.values(), Text(timing.start or "-"), Text(timing.end or "-"))
-    lines: list[RenderableType] = [table, Text(f"timing: {timing.model}", style="dim")]
-    if report.placement:
-        placed = report.placement
-        parts = ", ".join(
-            f"{used:,d} of {placed.available[name]:,d} {name}" for name, used in placed.used.items()
-        )
-        lines.append(Text(f"placed, with the registers at the ports: {parts}", style="dim"))
-    return lines
+    return [table]
+
+
+def _placed(report: AreaReport) -> list[str]:
+    """Return what the device holds after place and route."""
+    placed = report.placement
+    if placed is None:
+        return []
+    parts = (f"{n:,d} of {placed.available[name]:,d} {name}" for name, n in placed.used.items())
+    return [f"placed, with the registers at the ports: {', '.join(parts)}"]
+
+
+def _latency(cycles: int | None) -> list[str]:
+    return [] if cycles is None else [f"latency: {cycles} {'cycle' if cycles == 1 else 'cycles'}"]

@@ -54,7 +54,7 @@ def run(
     they are.
 
     Results are kept: what was measured before is not measured again, and a sweep that was
-    interrupted goes on where it was. Exit status 1 if points of a sweep are missing.
+    interrupted goes on where it was. Exit status 1 if points of a sweep are missing, 2 if all are.
 
     Example: axs6 area block_dot --block 32 --target ecp5
 

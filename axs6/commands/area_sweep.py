@@ -19,15 +19,15 @@ from axs6.commands.output import (
 )
 from axs6.commands.packages import need
 from axs6.synth import energy_tables
-from axs6.synth.energy import energy
+from axs6.synth.energy import check_energy, energy
+from axs6.synth.energy_report import EnergyReport
 from axs6.synth.errors import SynthesisError
+from axs6.synth.pages.conditions import conditions, mapped_for, reports, telling_growth
 from axs6.synth.pages.document import Table
-from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import growth_table, point_tables
-from axs6.synth.report import AreaReport
-from axs6.synth.sweep import Point, Result, Sweep, sweep
+from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
-from axs6.synth.tables import render, rich_table
+from axs6.synth.tables import notes, render, rich_table
 
 _WIDEST = 250
 """Columns that a table may take: a number is never cut, whatever the terminal's width."""
@@ -57,26 +57,31 @@ def measure(
 
     Raises:
         ValueError: energies are asked for of a sweep.
+        SynthesisError: nothing could be measured, or an energy that is not measured is asked for.
     """
     if stimulus and expression:
         raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
+    if stimulus:
+        target, liberty = arguments["target"], arguments["liberty"]
+        for unit in units:
+            check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
     if html or markdown:
         need("matplotlib", "jinja2")
     check_writable(html, markdown, json_path(json))
     out = console(json)
     done = _run(units, expression, arguments, out)
     out.width = max(out.width, _WIDEST)
+    energies: dict[str, EnergyReport] = {}
+    figures: Any
     if expression is None:
-        figures: Any = [
-            _report(result.point, result.measured.report, stimulus, arguments, out)
-            for result in done.results
-            if result.measured
-        ]
+        figures, energies = _units(done, stimulus, arguments, out)
     else:
         _show(done, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
     write_json(json, figures)
-    _write_pages(done, html, markdown, out)
+    _write_pages(done, energies, html, markdown, out)
+    if len(done.missing) == len(done.results):
+        raise SynthesisError("nothing could be measured: every point of the sweep is missing")
     return not done.missing
 
 
@@ -98,29 +103,39 @@ def _run(
         return sweep(units, expression, progress=advance, **arguments)
 
 
-def _report(
-    point: Point,
-    report: AreaReport,
-    stimulus: str | None,
-    arguments: Mapping[str, Any],
-    out: Console,
-) -> dict[str, Any]:
-    """Show the report of a unit, and its energy where there is a stimulus; return both."""
-    out.print(render(report))
-    figures = {"parameters": point.parameters, **report.to_dict()}
-    if stimulus:
-        names = ("target", "liberty", "optimise", "adder_cells", "timeout")
-        options = {name: arguments[name] for name in names}
-        used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
-        out.print(energy_tables.render(point.unit, used))
-        figures["energy"] = used.to_dict()
-    return figures
+def _units(
+    done: Sweep, stimulus: str | None, arguments: Mapping[str, Any], out: Console
+) -> tuple[list[dict[str, Any]], dict[str, EnergyReport]]:
+    """Show the report of each unit, and its energy where there is a stimulus.
+
+    Returns:
+        All that is known of each unit, and the energies by `Point.subject`.
+    """
+    names = ("target", "liberty", "optimise", "adder_cells", "timeout")
+    options = {name: arguments[name] for name in names}
+    figures: list[dict[str, Any]] = []
+    energies = {}
+    for point, measured in ((result.point, result.measured) for result in done.results):
+        if measured is None:
+            continue
+        out.print(render(measured.report, measured.latency))
+        found = {"parameters": point.parameters, "latency": measured.latency}
+        found |= measured.report.to_dict()
+        if stimulus:
+            used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
+            out.print(energy_tables.render(point.unit, used))
+            energies[point.subject] = used
+            found["energy"] = used.to_dict()
+        figures.append(found)
+    return figures, energies
 
 
 def _show(done: Sweep, out: Console) -> None:
     for subject, cells in point_tables(done).items():
-        _print(out, f"{subject}, flattened", cells)
-    grown = [each for each in growth(done) if not label(each.figure).derived]
+        known = reports(done.subjects[subject])
+        _print(out, f"{subject}, flattened{mapped_for(known)}", cells)
+        out.print(*notes([*conditions(known), ""]), sep="\n")
+    grown = telling_growth(done)
     for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
         own = [each for each in grown if (each.subject, each.axis) == (subject, axis)]
         _print(out, f"Growth of {subject} with {axis}", growth_table(own))
@@ -137,12 +152,18 @@ def _print(out: Console, title: str, cells: Table) -> None:
     out.print(rich_table(cells))
 
 
-def _write_pages(done: Sweep, html: Path | None, markdown: Path | None, out: Console) -> None:
+def _write_pages(
+    done: Sweep,
+    energies: Mapping[str, EnergyReport],
+    html: Path | None,
+    markdown: Path | None,
+    out: Console,
+) -> None:
     if not (html or markdown):
         return
     from axs6.synth import pages
 
-    page = pages.page(done, ["axs6", *sys.argv[1:]])
+    page = pages.page(done, ["axs6", *sys.argv[1:]], energies)
     if html:
         write_file(html, pages.html(page))
         out.print(f"wrote {html}")

@@ -1,12 +1,22 @@
 """What a report page says about a sweep: its sections, from the results."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 
+from axs6.synth.energy_report import EnergyReport
 from axs6.synth.pages import pictures
+from axs6.synth.pages.conditions import (
+    area_unit,
+    conditions,
+    mapped_for,
+    reports,
+    telling,
+    telling_growth,
+)
 from axs6.synth.pages.document import Block, Page, Picture, Section, Table
+from axs6.synth.pages.energy import LEFT_OUT, energy_table, energy_title
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import (
     cells_table,
@@ -17,7 +27,7 @@ from axs6.synth.pages.tables import (
     point_tables,
 )
 from axs6.synth.report import AreaReport
-from axs6.synth.sweep.growth import Growth, growth, numeric, series, varying
+from axs6.synth.sweep.growth import Growth, numeric, series
 from axs6.synth.sweep.points import Measured, Point, Result, Sweep
 
 Pair = tuple[Point, Measured]
@@ -26,21 +36,28 @@ _LEAST_SHARE = 0.01
 _FEWEST_BARS = 2
 
 
-def page(sweep: Sweep, command: Sequence[str] = ()) -> Page:
+def page(
+    sweep: Sweep,
+    command: Sequence[str] = (),
+    energies: Mapping[str, EnergyReport] | None = None,
+) -> Page:
     """Put together the report page of a sweep.
 
     Args:
         sweep: the results; one without axes gives the totals and submodules of each unit.
         command: the words of the command that made it, for the page to show.
+        energies: those of units of a sweep without axes, by `Point.subject`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
     sections = [Section("Missing", 1, [missing_table(sweep)])] if sweep.missing else []
-    grown = growth(sweep)
+    grown = telling_growth(sweep)
     for name, results in sweep.subjects.items():
-        own = [each for each in grown if each.subject == name and not label(each.figure).derived]
+        own = [each for each in grown if each.subject == name]
         sections += _subject(name, results, sweep, own)
+        if used := (energies or {}).get(name):
+            sections.append(_energy(name, results[0].point.unit, used))
     rows = [["made by", shlex.join(command)]] if command else []
     rows += [["axs6", version("axs6")], *([name, tool] for name, tool in sweep.tools.items())]
     title = f"What {_listed(sweep.units)} takes"
@@ -59,13 +76,11 @@ def _subject(
         return
     constant = {k: v for k, v in found[0][0].parameters.items() if k not in sweep.axes}
     fixed = ", ".join(f"{key} = {value}" for key, value in constant.items())
-    intro = "Figures of the flattened designs; the latency is in cycles."
-    yield Section(
-        name,
-        1,
-        [*([f"All points have {fixed}."] if fixed else []), intro, point_tables(sweep)[name]],
-    )
-    figures = [figure for figure in varying(results) if not label(figure).derived]
+    known = reports(results)
+    intro = f"Figures of the flattened designs{mapped_for(known)}; the latency is in cycles."
+    texts = [*([f"All points have {fixed}."] if fixed else []), intro]
+    yield Section(name, 1, [*texts, point_tables(sweep)[name], *conditions(known)])
+    figures = telling(results)
     axes = numeric(sweep.axes)
     if figures and not axes:
         yield Section(f"{name}, compared", 2, [*_comparison(name, found, sweep, figures)])
@@ -90,8 +105,9 @@ def _comparison(
             for point, measured in found
             if figure in measured.figures
         }
-        svg = pictures.bars(list(values), list(values.values()), figure)
-        yield Picture(f"{label(figure).long} of {name}", svg)
+        unit = area_unit(sweep.subjects[name])
+        svg = pictures.bars(list(values), list(values.values()), figure, unit=unit)
+        yield Picture(f"{label(figure, unit).long} of {name}", svg)
 
 
 def _growth(name: str, axis: str, grown: Sequence[Growth]) -> Section:
@@ -106,6 +122,11 @@ def _growth(name: str, axis: str, grown: Sequence[Growth]) -> Section:
     )
     picture = Picture(title, pictures.growth(main), caption)
     return Section(title, 2, [picture, explained, growth_table(grown)])
+
+
+def _energy(name: str, unit: str, used: EnergyReport) -> Section:
+    blocks: list[Block] = [f"{energy_title(used)}.", energy_table(unit, used), LEFT_OUT]
+    return Section(f"Energy of {name}", 2, blocks)
 
 
 def _breakdown(name: str, found: Sequence[Pair], sweep: Sweep) -> Iterator[Section]:
@@ -126,7 +147,7 @@ def _submodules(title: str, report: AreaReport) -> Iterator[Block]:
     shown = [(part, size) for part, size in sizes if size >= _LEAST_SHARE * whole]
     if len(shown) >= _FEWEST_BARS:
         names, values = zip(*shown, strict=True)
-        svg = pictures.bars(names, values, main, whole)
+        svg = pictures.bars(names, values, main, whole, report.area_unit)
         caption = f"All instances alike together, those that take {_LEAST_SHARE:.0%} or more."
         yield Picture(title, svg, caption)
     yield (

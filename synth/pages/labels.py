@@ -1,6 +1,6 @@
 """What the figures of a report are called, their units and how they are written."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
@@ -8,43 +8,60 @@ class Label(NamedTuple):
     """The names of a figure.
 
     Args:
-        short: column of a table, without the unit.
+        short: column of a table.
         long: axis of a picture, with the unit.
         form: format of the value.
-        derived: whether another figure tells the same, so that pictures leave it out.
+        told_by: another figure that tells the same, so that pictures leave this one out where
+            there is that one.
     """
 
     short: str
     long: str
     form: str
-    derived: bool = False
+    told_by: str = ""
 
 
 _LABELS: Mapping[str, Label] = {
     "gate_equivalents": Label("GE", "area (gate equivalents)", ",.1f"),
-    "transistors": Label("transistors", "transistors", ",d", derived=True),
-    "gates": Label("gates", "gates", ",d", derived=True),
+    "transistors": Label("transistors", "transistors", ",d", "gate_equivalents"),
+    "gates": Label("gates", "gates", ",d", "gate_equivalents"),
     "luts": Label("LUTs", "LUTs", ",d"),
     "flip_flops": Label("FFs", "flip-flops", ",d"),
     "carries": Label("carry", "carry cells", ",d"),
     "dsps": Label("DSPs", "DSP blocks", ",d"),
     "block_rams": Label("BRAMs", "block RAMs", ",d"),
-    "area": Label("area", "area (units of the library)", ",.1f"),
-    "sequential_area": Label("seq. area", "area of registers", ",.1f", derived=True),
-    "sequential_share": Label("seq.", "share of registers", ".1%", derived=True),
+    "area": Label("area", "area", ",.1f"),
+    "sequential_area": Label("seq. area", "area of registers", ",.1f", "area"),
+    "sequential_share": Label("seq.", "share of registers", ".1%", "area"),
     "delay_ps": Label("delay ps", "delay (ps)", ",.0f"),
     "fmax_mhz": Label("MHz", "Fmax (MHz)", ",.1f"),
-    "levels": Label("levels", "cells in the longest path", ",d", derived=True),
+    "levels": Label("levels", "cells in the longest path", ",d", "delay_ps"),
 }
 
+_AREAS = ("area", "sequential_area")
 
-def label(figure: str) -> Label:
-    """The names of a figure; one that is not known here is called after its name."""
+
+def label(figure: str, unit: str | None = None) -> Label:
+    """The names of a figure; one that is not known here is called after its name.
+
+    Args:
+        figure: its name in a report.
+        unit: `AreaReport.area_unit` for the names of an area to have it; a column has it if it is
+            one word.
+    """
     known = _LABELS.get(figure)
+    if known and unit and figure in _AREAS:
+        column = known.short if " " in unit else f"{known.short} {unit}"
+        return known._replace(short=column, long=f"{known.long} ({unit})")
     if known:
         return known
     words = figure.replace("_", " ")
     return Label(words, words, ",.4g")
+
+
+def derived(figure: str, figures: Collection[str]) -> bool:
+    """Whether another one of the figures tells the same, so that pictures leave this one out."""
+    return label(figure).told_by in figures
 
 
 def text(figure: str, value: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from axs6.synth.pages.conditions import area_unit
 from axs6.synth.pages.labels import label, text
 from axs6.synth.sweep.growth import Growth, Series
 
@@ -45,6 +46,8 @@ def curves(axis: str, lines: Sequence[Series], figures: Sequence[str]) -> str:
         figures: what to draw.
     """
 
+    unit = area_unit(result for line in lines for result in line.results)
+
     def draw(figure: Any) -> None:
         columns = min(2, len(figures))
         rows = -(-len(figures) // columns)
@@ -53,7 +56,7 @@ def curves(axis: str, lines: Sequence[Series], figures: Sequence[str]) -> str:
         for axes, name in zip(panels, figures, strict=False):
             for line, style in zip(lines, _styles(), strict=False):
                 axes.plot(line.xs, line.values(name), label=line.name, clip_on=False, **style)
-            _axes(axes, axis, lines, label(name).long)
+            _axes(axes, axis, lines, _label(name, unit))
             axes.set_ylim(bottom=0)
         for axes in panels[len(figures) :]:
             axes.set_visible(False)
@@ -69,6 +72,7 @@ def growth(grown: Sequence[Growth]) -> str:
         grown: the series and their fits, all of the same axis and figure.
     """
     axis, name = grown[0].axis, grown[0].figure
+    unit = area_unit(result for each in grown for result in each.line.results)
 
     def draw(figure: Any) -> None:
         figure.set_size_inches(_WIDTH, _PANEL + 0.7)
@@ -86,7 +90,7 @@ def growth(grown: Sequence[Growth]) -> str:
                 off = np.where(ys != 0, 100 * (ys - on_line) / ys, np.nan)
             residuals.plot(line.xs, off, **points)
         series = [each.line for each in grown]
-        _axes(values, axis, series, label(name).long)
+        _axes(values, axis, series, _label(name, unit))
         _axes(residuals, axis, series, "off the straight line (%)")
         values.set_xlim(left=min(0.0, *values.get_xlim()))
         values.set_ylim(bottom=0)
@@ -97,7 +101,13 @@ def growth(grown: Sequence[Growth]) -> str:
     return _svg(draw)
 
 
-def bars(names: Sequence[str], values: Sequence[float], figure_name: str, whole: float = 0) -> str:
+def bars(
+    names: Sequence[str],
+    values: Sequence[float],
+    figure_name: str,
+    whole: float = 0,
+    unit: str | None = None,
+) -> str:
     """Draw a horizontal bar for each name, from the top, with its value and share of a whole.
 
     Args:
@@ -105,6 +115,7 @@ def bars(names: Sequence[str], values: Sequence[float], figure_name: str, whole:
         values: lengths of the bars.
         figure_name: what they are.
         whole: what the shares are of; 0 for no shares.
+        unit: that of areas.
     """
 
     def draw(figure: Any) -> None:
@@ -127,7 +138,7 @@ def bars(names: Sequence[str], values: Sequence[float], figure_name: str, whole:
             tick.label1.set_horizontalalignment("left")
         axes.tick_params(axis="y", length=0, pad=5.2 * longest)
         axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.set_xlabel(label(figure_name).long)
+        axes.set_xlabel(_label(figure_name, unit))
         axes.set_xlim(0, 1.3 * max(values) or 1)
         axes.xaxis.set_major_formatter(_thousands)
 
@@ -151,6 +162,11 @@ def inline(svg: str, name: str) -> str:
     svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg.replace(INK, "currentColor"))
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)
+
+
+def _label(figure: str, unit: str | None) -> str:
+    """A figure at an axis."""
+    return label(figure, unit).long.replace("um^2", "µm²")
 
 
 def _indented(names: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """The tables of a report: points of a sweep, growth, submodules."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from axs6.synth.pages.conditions import area_unit
 from axs6.synth.pages.document import Table
 from axs6.synth.pages.labels import label, text
 from axs6.synth.report import AreaReport, Part
@@ -24,7 +25,7 @@ def point_tables(sweep: Sweep) -> dict[str, Table]:
             ]
             for point, measured in found
         ]
-        columns = [*axes, "latency", *(label(name).short for name in names)]
+        columns = [*axes, "latency", *_columns(names, area_unit(results))]
         if rows:
             tables[subject] = Table(columns, rows, left=len(axes))
     return tables
@@ -39,7 +40,10 @@ def missing_table(sweep: Sweep) -> Table:
 
 def growth_table(found: Sequence[Growth]) -> Table:
     """The fits of several figures and series: exponent, straight line and distance from it."""
-    rows = [[label(each.figure).long, each.line.name, *_fit(each)] for each in found]
+    rows = [
+        [label(each.figure, area_unit(each.line.results)).long, each.line.name, *_fit(each)]
+        for each in found
+    ]
     return Table(["figure", "at", "points", "exponent", "at 0", "slope", "off"], rows, left=2)
 
 
@@ -57,7 +61,7 @@ def _fit(found: Growth) -> list[str]:
 def totals_table(report: AreaReport) -> Table:
     """The figures of a flattened design, in one row."""
     figures = all_figures(report)
-    return Table([label(name).short for name in figures], [_texts(figures)], left=0)
+    return Table(_columns(figures, report.area_unit), [_texts(figures)], left=0)
 
 
 def cells_table(report: AreaReport) -> Table:
@@ -75,13 +79,17 @@ def parts_table(report: AreaReport) -> Table:
         share = part.instances * part.each.figures[main] / whole if whole else 0.0
         name = "  " + indented(part)
         rows.append([name, f"{part.instances:,d}", *_texts(part.each.figures), f"{share:.1%}"])
-    return Table(["part", "count", *(label(name).short for name in figures), "share"], rows)
+    return Table(["part", "count", *_columns(figures, report.area_unit), "share"], rows)
 
 
 def indented(part: Part) -> str:
     """The last name of a part's path, two spaces in for each level above."""
     *above, name = part.path.split("/")
     return "  " * len(above) + name
+
+
+def _columns(figures: Iterable[str], unit: str | None) -> list[str]:
+    return [label(name, unit).short for name in figures]
 
 
 def _texts(figures: dict[str, float]) -> list[str]:

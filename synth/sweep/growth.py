@@ -14,6 +14,9 @@ PRODUCT = "rows x columns"
 
 _FEWEST = 3
 
+_ROUNDING = 1e-12
+"""Share of the largest value within which a fit cannot tell a number from 0."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -35,6 +38,7 @@ class Series:
 class Fit:
     """The least-squares line y = intercept + slope x through a series, and its power law.
 
+    Numbers within the rounding of double precision, 1e-12 of the points' values, are 0.
     `deviation` is the largest |y - line| / |y|, None where a y is zero. `exponent` is k of the
     least-squares y = c x^k, a line in logarithms; None where a point is not above zero. `points`
     counts those fitted.
@@ -125,11 +129,19 @@ def fit(xs: Sequence[float], ys: Sequence[float]) -> Fit | None:
     x, y = x[known], y[known]
     if len(set(x)) < _FEWEST or len(set(y)) == 1:
         return None
+    highest = np.abs(y).max()
     slope, intercept = np.polyfit(x, y, 1)
+    slope = _rounded(slope, highest / np.abs(x).max())
+    intercept = _rounded(intercept, highest)
     deviation = None
     if y.all():
-        deviation = float((np.abs(y - intercept - slope * x) / np.abs(y)).max())
+        deviation = _rounded((np.abs(y - intercept - slope * x) / np.abs(y)).max(), 1)
     exponent = None
     if (x > 0).all() and (y > 0).all():
-        exponent = float(np.polyfit(np.log(x), np.log(y), 1)[0])
-    return Fit(len(x), float(intercept), float(slope), deviation, exponent)
+        exponent = _rounded(np.polyfit(np.log(x), np.log(y), 1)[0], 1)
+    return Fit(len(x), intercept, slope, deviation, exponent)
+
+
+def _rounded(value: float, scale: float) -> float:
+    """A number, 0 where it is nothing but rounding beside the scale."""
+    return 0.0 if abs(value) <= _ROUNDING * scale else float(value)

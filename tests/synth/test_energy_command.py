@@ -1,6 +1,7 @@
 """`axs6 area --energy`, as a user meets it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,24 @@ def test_energy_is_shown_and_in_the_json(cli: Cli, tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines()[-14:-2])) <= 80
 
 
+def test_pages_have_the_energy_as_the_terminal_shows_it(cli: Cli, tmp_path: Path) -> None:
+    files = ("--html", "page.html", "--markdown", "page.md")
+    done = cli(*AREA, "--energy", "--stimulus", "random", *files)
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("Energy in NAND2 inputs, "))
+    end = next(i for i, line in enumerate(lines) if line.startswith("Not counted: glitches"))
+    rows = [re.split(r" {2,}", line) for line in lines[start + 2 : end] if line and line[0] != "─"]
+    assert [row[0] for row in rows][:4] == ["block_dot", "an item", "a MAC", "relative"]
+    text = (tmp_path / "page.md").read_text()
+    shown = text[text.index("### Energy of block\\_dot on generic\n") :]
+    assert f"\n{lines[start]}.\n" in shown
+    assert f"\n{lines[end]}\n" in shown
+    for row in rows[1:]:
+        assert f"\n| {' | '.join(row)} |\n" in shown
+        assert all(f">{cell}</td>" in (tmp_path / "page.html").read_text() for cell in row)
+
+
 def test_without_energy_there_is_none(cli: Cli) -> None:
     done = cli(*AREA, "--json", "-")
     assert "energy" not in json.loads(done.stdout)[0]
@@ -41,3 +60,36 @@ def test_without_energy_there_is_none(cli: Cli) -> None:
 )
 def test_bad_input_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     assert message in cli(*AREA, *arguments).refused()
+
+
+@pytest.mark.parametrize(
+    ("unit", "arguments", "message"),
+    [
+        ("block_dot", ("--stimulus", "x"), "stimulus must be one of digits, random, not 'x'"),
+        (
+            "block_dot",
+            ("--target", "ecp5"),
+            "energy is that of gates, generic, sky130 or a library, not of ecp5",
+        ),
+        (
+            "lfsr",
+            (),
+            "energy is measured over streams that start anew, but every item of lfsr depends on "
+            "those before",
+        ),
+        ("axis_dot", (), "axis_dot is on AXI4-Stream; unit must be one of encoder, "),
+    ],
+)
+def test_what_has_no_energy_is_refused_before_any_synthesis(
+    cli: Cli, unit: str, arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    # A synthesis would exceed this limit, and say so.
+    done = cli("area", unit, "--energy", "--timeout", "0.001", "--html", "page.html", *arguments)
+    assert done.refused().startswith(message)
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_compiler_is_named_before_any_synthesis(cli: Cli) -> None:
+    arguments = ("--energy", "--stimulus", "random", "--timeout", "0.001")
+    assert cli(*AREA, *arguments, PATH="/none").refused() == "the batch simulator needs g++ on PATH"
