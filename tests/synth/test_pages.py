@@ -2,6 +2,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from axs6.hw.verilog import Generated
 from axs6.synth.pages import html, markdown, page, pictures
-from axs6.synth.report import AreaReport, Part, Resources
+from axs6.synth.pages.conditions import telling, telling_growth
+from axs6.synth.report import AreaReport, Part, Resources, Timing
 from axs6.synth.sweep import Measured, Point, Result, Sweep
 from axs6.synth.sweep.axes import Axes
 from axs6.synth.sweep.growth import fit, growth, series
@@ -195,6 +197,78 @@ def test_a_sweep_without_any_result_has_a_page() -> None:
     assert "svg" not in read.tags
 
 
+def mapped(
+    target: str, axes: Axes, figures: Callable[[int], dict[str, float]], **options: Any
+) -> Sweep:
+    """A sweep over block whose points have these figures, and a timing that says what it is."""
+    library: Path | None = options.get("liberty")
+    results = []
+    for point in all_points(["dot"], axes, {}, {"target": target, **options}):
+        total = Resources(figures(point.parameters["block"]), {"NAND2": 1})
+        report = AreaReport(
+            *("top", target, str(library) if library else None, total, total, (), {"yosys": "1"}),
+            optimise=point.options.get("optimise"),
+            adder_cells=point.options.get("adder_cells", False),
+            timing=Timing(f"model of {target}", levels=point.parameters["block"] + 1),
+        )
+        results.append(Result(point, Measured(Generated("top", "", {"latency": 0}), report)))
+    return Sweep(("dot",), axes, tuple(results))
+
+
+BLOCKS: Axes = {"block": (8, 16, 32)}
+
+
+def areas(block: int) -> dict[str, float]:
+    return {"area": 2.5 * block + 1, "sequential_area": 0.0}
+
+
+def test_pages_say_what_holds_for_all_points_of_a_design() -> None:
+    found = mapped("sky130", BLOCKS, areas, optimise="speed", adder_cells=True)
+    intro = "Figures of the flattened designs, for speed, adder cells; the latency is in cycles."
+    text = str(markdown(page(found), "a.md")["a.md"])
+    assert text.count(f"\n{intro}\n") == text.count("\ntiming: model of sky130\n") == 1
+    read = Reader(html(page(found))).text
+    assert read.count(intro) == read.count("timing: model of sky130") == 1
+
+
+def test_a_goal_that_is_swept_is_said_by_its_axis_alone() -> None:
+    found = mapped("sky130", {**BLOCKS, "optimise": ("area", "speed")}, areas)
+    text = str(markdown(page(found), "a.md")["a.md"])
+    assert "\nFigures of the flattened designs; the latency is in cycles.\n" in text
+    assert "| block | optimise | latency | area um^2 | seq. area um^2 | levels |" in text
+
+
+def test_areas_have_the_unit_of_their_target() -> None:
+    files = markdown(page(mapped("sky130", BLOCKS, areas)), "a.md")
+    text = str(files["a.md"])
+    assert "\n| block | latency | area um^2 | seq. area um^2 | levels |\n" in text
+    assert "\n| area (um^2) |  | 3 | 0.974 | 1 | 2.5 | 0.00% |\n" in text
+    drawn = [str(svg) for name, svg in files.items() if name != "a.md"]
+    assert len(drawn) == 2
+    assert all(">area (µm²)</text>" in svg for svg in drawn)
+
+
+def test_areas_of_a_library_are_in_units_of_it() -> None:
+    files = markdown(page(mapped("generic", BLOCKS, areas, liberty=Path("lib/a.lib"))), "a.md")
+    text = str(files["a.md"])
+    assert "\n| block | latency | area | seq. area | levels |\n" in text
+    assert "\narea: units of a.lib\n" in text
+    assert "\n| area (units of a.lib) |  | 3 |" in text
+    drawn = [str(svg) for name, svg in files.items() if name != "a.md"]
+    assert all(">area (units of a.lib)</text>" in svg for svg in drawn)
+
+
+def test_levels_are_drawn_where_they_are_the_only_timing() -> None:
+    only = mapped("generic", BLOCKS, lambda block: {"gate_equivalents": block, "gates": block})
+    assert telling(only.results) == ["gate_equivalents", "levels"]
+    assert [each.figure for each in telling_growth(only)] == ["gate_equivalents", "levels"]
+    read = Reader(html(page(only)))
+    assert read.text.count("cells in the longest path") == 2
+    timed = mapped("sky130", BLOCKS, lambda block: {"area": block, "delay_ps": 9.0 * block})
+    assert telling(timed.results) == ["area", "delay_ps"]
+    assert "cells in the longest path" not in html(page(timed))
+
+
 def test_fit_of_a_line_and_a_power() -> None:
     line = fit([1, 2, 4, 8], [3 + 5 * x for x in (1, 2, 4, 8)])
     assert line is not None
@@ -222,6 +296,26 @@ def test_fit_with_zeros() -> None:
     assert at_zero is not None
     assert at_zero.exponent is None
     assert at_zero.deviation == pytest.approx(0)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1 / 3, 7.7, 3e5])
+def test_rounding_beside_a_fit_is_0(scale: float) -> None:
+    xs = [1, 3, 7, 14]
+    proportional = fit(xs, [scale * x for x in xs])
+    assert proportional is not None
+    assert (proportional.intercept, proportional.deviation) == (0, 0)
+    level = fit([1, 2, 3], [scale, 2 * scale, scale])
+    assert level is not None
+    assert level.slope == 0
+    power = fit([1, 2, 4], [scale, 2 * scale, scale])
+    assert power is not None
+    assert power.exponent == 0
+
+
+def test_a_small_value_of_a_fit_is_no_rounding() -> None:
+    found = fit([1, 2, 3], [1e6 * x + 1e-3 for x in (1, 2, 3)])
+    assert found is not None
+    assert found.intercept == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_growth_with_the_size_of_a_tile() -> None:

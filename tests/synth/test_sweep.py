@@ -4,7 +4,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,6 +182,31 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     os.environ["AXS6_CACHE"] = str(tmp_path / "file" / "cache")
     with pytest.raises(OSError, match="cannot write to the cache"):
         dots("stages=0")
+
+
+def test_area_sweep_without_any_point_is_an_error(cli: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=98,99")
+    done = cli(*arguments, "--json", "figures.json")
+    assert done.refused() == "nothing could be measured: every point of the sweep is missing"
+    reasons = [line for line in done.stdout.splitlines() if line.startswith("missing block_dot ")]
+    assert len(reasons) == 2
+    assert json.loads((tmp_path / "figures.json").read_text())["missing"] == 2
+
+
+def test_area_sweep_says_how_each_design_was_measured(cli: Callable[..., Any]) -> None:
+    swept = ("area", "block_dot", "--block", "8", "--sweep", "target=generic,sky130,ice40")
+    lines = [line.strip() for line in cli(*swept).succeeded().splitlines()]
+    sky130 = (
+        "timing: linear model of the compact sky130 library; inputs driven by "
+        "sky130_fd_sc_hd__buf_1, outputs loaded with 33.4 fF"
+    )
+    assert [line for line in lines if "block_dot on" in line or line.startswith("timing")] == [
+        "block_dot on generic, flattened, for area",
+        "timing: levels of gates",
+        "block_dot on sky130, flattened, for area",
+        sky130,
+        "block_dot on ice40, flattened",
+    ]
 
 
 def descendants(pid: int) -> list[int]:

@@ -48,7 +48,7 @@ def test_areas_have_the_unit_of_the_target() -> None:
     assert report.to_dict()["area_unit"] == "um^2"
     lines = [" ".join(line.split()) for line in shown(report).splitlines()]
     assert lines[0] == "top on sky130, flattened, for area"
-    assert "area um^2 seq. area um^2 FFs" in lines
+    assert "area um^2 seq. area um^2 FFs delay ps levels" in lines
     assert "part count area um^2 seq. area um^2 FFs share" in lines
     assert "Each row is one instance; the share is that of all instances in the area." in lines
     assert not any(line.startswith("area: ") for line in lines)
@@ -59,7 +59,7 @@ def test_areas_of_a_library_name_it() -> None:
     assert report.to_dict()["area_unit"] == "units of fast.lib"
     lines = [" ".join(line.split()) for line in shown(report, 3).splitlines()]
     assert lines[0] == "top on cells/fast.lib, flattened, for area"
-    assert "area seq. area FFs" in lines
+    assert "area seq. area FFs delay ps levels" in lines
     first = lines.index("timing: tables of delays")
     assert lines[first : first + 3] == [
         "timing: tables of delays",
