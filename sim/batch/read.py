@@ -313,7 +313,7 @@ class _Reader:
 
     @cached_property
     def _initial_bits(self) -> Mapping[Bit, int]:
-        initials: dict[Bit, int] = {**self._memory}
+        initials = dict[Bit, int](self._memory.items())
         for net in self._module["netnames"].values():
             digits = net["attributes"].get("init", "")
             for bit, digit in zip(net["bits"], reversed(digits), strict=False):
