@@ -134,7 +134,8 @@ def _show(done: Sweep, out: Console) -> None:
     for subject, cells in point_tables(done).items():
         known = reports(done.subjects[subject])
         _print(out, f"{subject}, flattened{mapped_for(known)}", cells)
-        out.print(*notes([*conditions(known), ""]), sep="\n")
+        if said := conditions(known):
+            out.print(*notes(said), "", sep="\n")
     grown = telling_growth(done)
     for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
         own = [each for each in grown if (each.subject, each.axis) == (subject, axis)]
