@@ -226,6 +226,7 @@ def test_to_dict_names_the_tools() -> None:
         "top",
         "target",
         "library",
+        "area_unit",
         "optimise",
         "adder_cells",
         "timing",
