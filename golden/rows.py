@@ -4,14 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.pack import (
-    HEADER_BYTES,
-    MODE_MASK,
-    pack,
-    packed_bytes,
-    sparse_codes,
-    unpack,
-)
+from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, sparse_codes, unpack
 from axs6.golden.spec import HEADER_USED, Mode, payload_bits
 
 

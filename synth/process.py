@@ -31,6 +31,12 @@ class Limit:
         return max(0.0, self._deadline - time.monotonic())
 
 
+def check_pyosys() -> None:
+    """Raise SynthesisError where pyosys is missing."""
+    if find_spec("pyosys") is None:
+        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+
+
 def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]:
     """Run the job in each folder at the same time and return their results in order.
 
@@ -44,8 +50,7 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
     Raises:
         SynthesisError: pyosys is missing, a job failed or the time ran out.
     """
-    if find_spec("pyosys") is None:
-        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+    check_pyosys()
     with contextlib.ExitStack() as stack:
         children = [_start(folder, stack) for folder in folders]
         for folder, child in zip(folders, children, strict=True):

@@ -115,7 +115,8 @@ def _units(
     options = {name: arguments[name] for name in names}
     figures: list[dict[str, Any]] = []
     energies = {}
-    for point, measured in ((result.point, result.measured) for result in done.results):
+    for result in done.results:
+        point, measured = result.point, result.measured
         if measured is None:
             continue
         out.print(render(measured.report, measured.latency))

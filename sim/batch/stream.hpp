@@ -95,7 +95,8 @@ struct Place {
 
 // Runs every copy until it has given its last output. Returns the number of cycles, or STUCK when
 // nothing has moved for `patience` cycles, TOO_MANY when a copy has given more than it should,
-// BEYOND when an item has a value beyond its field. busy[l] counts the cycles until copy l had finished.
+// BEYOND when an item has a value beyond its field. busy[l] counts the cycles until copy l had
+// finished.
 template <bool STALLING>
 static int64_t run_copies(const Share& share, const void* const* inputs,
                           const int32_t* const* index, void* const* outputs,

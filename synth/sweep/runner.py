@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from axs6.golden.spec import check_integer
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
+from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.axes import parse
 from axs6.synth.sweep.points import Point, Result, Sweep, all_points
 from axs6.synth.sweep.pools import Task, check_address, outcomes
@@ -105,8 +105,7 @@ def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], 
     Raises:
         SynthesisError: there is no point with others, or pyosys is missing.
     """
-    if find_spec("pyosys") is None:
-        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+    check_pyosys()
     check_run("top", timeout)
     flows = {_flow(point) for point in points}
     reasons = {}

@@ -11,7 +11,7 @@ import pytest
 
 import axs6
 from axs6.commands.arrays import FLOAT_FIELDS
-from axs6.hw.layouts import fields
+from axs6.hw.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.sim.stimulus import STIMULI
 
@@ -51,8 +51,8 @@ def test_floats_alone_are_called_values() -> None:
     """The command takes fields of these names for floats of the unit's format."""
     for unit in UNITS.values():
         component: Any = unit.build()
-        for port in (component.i, component.o):
-            for field in fields(port.payload.shape()):
+        for port in port_fields(component):
+            for field in port:
                 if field.name.rpartition(".")[2] in FLOAT_FIELDS:
                     assert field.width == 32
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import fields
+from axs6.hw.layouts import fields, port_fields
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.activity import ActivityModel
@@ -86,8 +86,7 @@ def counted(netlist: str) -> tuple[NDArray[Any], NDArray[Any]]:
     flat = STIMULI["block_dot"].random(PARAMETERS, rng, SEQUENCES * CYCLES)
     items = {name: v.reshape(SEQUENCES, CYCLES, *v.shape[1:]) for name, v in flat.items()}
     nets = find_nets(netlist, generic())
-    i, o = (fields(port.payload.shape()) for port in (component.i, component.o))
-    model = ActivityModel(netlist, nets.bits, i, o, "block_dot")
+    model = ActivityModel(netlist, nets.bits, *port_fields(component), "block_dot")
     changes = model.run(items, settle=component.latency).changes
     return changes, evaluated(netlist, bits(items, component))
 
