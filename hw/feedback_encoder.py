@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Shape
 from amaranth.lib import data
 
 from axs6.golden.spec import (
@@ -96,13 +96,18 @@ difference_layout = StructLayout({**operands_layout.members, "finite": 1})
 
 
 class PairDecoded(Step):
-    """Each corrected value, and the negative of what its code is worth."""
+    """Each corrected value, and the negative of what its code is worth.
 
-    def __init__(self, block: int) -> None:
+    Args:
+        block: values in a block.
+        repeated: bits of the decoded values that always equal others.
+    """
+
+    def __init__(self, block: int, repeated: int) -> None:
         values, corrected = values_layout(block, FP32), corrected_layout(block)
         i = StructLayout({**values.members, **corrected.members})
-        lanes = ArrayLayout(difference_layout, block)
-        super().__init__(i, StructLayout({"lanes": lanes}), levels=3)
+        o = StructLayout({"lanes": ArrayLayout(difference_layout, block)})
+        super().__init__(i, o, levels=3, held=o.size - repeated)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the changes of sign and the tests for infinities and NaN."""
@@ -132,12 +137,17 @@ class ClearLane(Step):
 
 
 class OfLanes(Step):
-    """A core of arrays, as the one field `lanes` of structures."""
+    """A core of arrays, as the one field `lanes` of structures.
 
-    def __init__(self, step: Step) -> None:
+    Args:
+        step: the core.
+        repeated: bits of its output that always equal others, beside those that it knows of.
+    """
+
+    def __init__(self, step: Step, repeated: int = 0) -> None:
         self._step = step
         i, o = (StructLayout({"lanes": port.shape()}) for port in (step.i, step.o))
-        super().__init__(i, o, levels=step.levels, held=step.held)
+        super().__init__(i, o, levels=step.levels, held=step.held - repeated)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the core."""
@@ -164,6 +174,21 @@ class Deliver(Step):
         return m
 
 
+def bits_of_values(state: data.Layout) -> int:
+    """How many bits of what an encoder's step gives are bits of the values that came in.
+
+    Those of exponent fields, but for the lowest, and those that lead a significand, of which the
+    lowest is the hidden one.
+    """
+
+    def bits(name: str | int, shape: Any) -> int:
+        if isinstance(shape, data.Layout):
+            return sum(bits(key, field.shape) for key, field in shape)
+        return Shape.cast(shape).width - 1 if name in ("field", "leading") else 0
+
+    return bits("", state)
+
+
 def subtraction_steps() -> list[Step]:
     """Steps of one lane from `difference_layout` to `fp32_layout`."""
     finite = StructLayout({"finite": 1})
@@ -177,19 +202,24 @@ def feedback_steps(block: int, rounding: Rounding) -> list[Step]:
     add = [Chain([PairOperands(block), first]), *middle, Chain([last, KeepCorrected(block)])]
 
     corrected, encoded = corrected_layout(block), encoded_layout(block)
-    encode = past(deterministic_steps(block, FP32, rounding, Mode.DENSE), corrected)
+    encode = [
+        Past(step, corrected, bits_of_values(step.o.shape()))
+        for step in deterministic_steps(block, FP32, rounding, Mode.DENSE)
+    ]
 
     # Codes are in the lanes too, and the bits of the exponent in its tables.
     in_tables = EXPONENT_BITS - LOW_BITS + 2
     shared = (block * CODE_BITS + in_tables, block, block)
     passing = StructLayout({**corrected.members, **encoded.members})
+    decoding = decode_steps(block, FP32, every_mode=False)
     scale, *rest = (
-        Past(step, passing, count)
-        for step, count in zip(decode_steps(block, FP32, every_mode=False), shared, strict=True)
+        Past(step, passing, count) for step, count in zip(decoding, shared, strict=True)
     )
     decode = [Chain([KeepBlock(block), scale]), *rest]
 
-    lanes = [PairDecoded(block), *map(OfLanes, in_lanes(subtraction_steps, block))]
+    repeated = decoding[-1].o.shape().size - decoding[-1].held
+    compare, *others = in_lanes(subtraction_steps, block)
+    lanes = [PairDecoded(block, repeated), OfLanes(compare, repeated), *map(OfLanes, others)]
     *subtract, last = past(lanes, encoded)
     return [*add, *encode, *decode, *subtract, Chain([last, Deliver(block)])]
 

@@ -207,7 +207,8 @@ class CountGroups(Step):
     """Leading zeros of each byte of the sum."""
 
     def __init__(self) -> None:
-        super().__init__(total_layout, grouped_layout, levels=6)
+        # The lowest byte is half zeros, so that two of its bits are each other's inverse.
+        super().__init__(total_layout, grouped_layout, levels=6, held=grouped_layout.size - 1)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the trees."""
