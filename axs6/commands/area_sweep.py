@@ -172,4 +172,4 @@ def _write_pages(
     if markdown:
         files = pages.markdown(page, markdown.name)
         write_files(markdown.parent, files)
-        out.print(f"wrote {markdown} and {len(files) - 1} pictures beside it")
+        out.print(f"wrote {markdown} with {len(files) - 1} SVG beside it")

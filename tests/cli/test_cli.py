@@ -330,7 +330,7 @@ def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> No
     assert "<svg" in (tmp_path / "page.html").read_text()
     assert "new/page.md" in (tmp_path / "page.html").read_text()
     pictures = [path for path in (tmp_path / "new").iterdir() if path.suffix == ".svg"]
-    assert f"wrote new/page.md and {len(pictures)} pictures beside it" in lines
+    assert f"wrote new/page.md with {len(pictures)} SVG beside it" in lines
     assert pictures
 
 

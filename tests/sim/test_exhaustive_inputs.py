@@ -1,0 +1,88 @@
+"""Enumerations: the inputs of every space are all that its name promises."""
+
+import numpy as np
+
+from axs6.golden.spec import INPUT_FORMATS, Rounding
+from axs6.sim.exhaustive.catalog import choose
+from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
+from axs6.sim.exhaustive.fp32_spaces import conversion_space, division_space
+from axs6.sim.exhaustive.space import Space
+from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
+
+
+def encoder_space(name: str) -> Space:
+    (space,) = choose(encoder_spaces(Rounding.NEAREST), [name])
+    return space
+
+
+def test_gaps_hold_every_significand_at_every_gap_with_both_signs() -> None:
+    """Chunks are runs of patterns below a maximum of the largest field, without a hole."""
+    space = encoder_space("fp32-nearest-gaps")
+    firsts = []
+    for chunk in range(space.chunks):
+        blocks = space.inputs(chunk)["values"]
+        lane = chunk % 32
+        assert (blocks[:, lane] == 254 << 23).all()
+        patterns = np.delete(blocks, lane, axis=1).ravel()[: space.chunk_cases]
+        assert (np.diff(patterns) == 1).all()
+        firsts.append(int(patterns[0]))
+    ranges = [range(start, start + (32 << 23), 1 << 22) for start in (223 << 23, 479 << 23)]
+    assert sorted(firsts) == [*ranges[0], *ranges[1]]
+
+
+def test_every_16_bit_pattern_meets_every_class_of_maximum() -> None:
+    space = encoder_space("bf16-nearest-patterns")
+    for chunk, maximum in enumerate(maximum_classes(INPUT_FORMATS["bf16"])):
+        blocks = space.inputs(chunk)["values"]
+        assert (blocks[:, chunk % 16] == maximum).all()
+        others = np.delete(blocks, chunk % 16, axis=1)
+        assert len(np.unique(others)) == 1 << 16
+        assert len(np.unique(others >> 7)) == 512
+        assert (others >> 7 == others[:, :1] >> 7).all()
+
+
+def test_blocks_hold_one_run_each() -> None:
+    runs = np.arange(1, 11, dtype=np.uint16).reshape(2, 5)
+    assert lay_out(runs, 99, 4, 1).tolist() == [
+        [1, 99, 2, 3],
+        [4, 99, 5, 5],
+        [6, 99, 7, 8],
+        [9, 99, 10, 10],
+    ]
+
+
+def test_the_decoder_meets_every_code_at_every_exponent_in_every_lane() -> None:
+    space = decoder_space("fp32")
+    items = space.inputs(0)
+    places = items["exponent"][:, None].astype(int) << 6 | items["codes"]
+    assert len(np.unique(places * 8 + np.arange(8))) == space.cases
+
+
+def test_products_meet_every_pair_of_codes_in_every_lane() -> None:
+    space = product_space()
+    items = space.inputs(0)
+    pairs = items["a.codes"].astype(int) << 6 | items["b.codes"]
+    for lane in range(32):
+        alone = np.delete(pairs, lane, axis=1) == 0
+        assert len(np.unique(pairs[alone.all(axis=1), lane])) == 64 * 64
+    exponents = items["a.exponent"].astype(int) << 8 | items["b.exponent"]
+    assert len(np.unique(exponents)) == 1 << 16
+
+
+def test_conversion_meets_every_sum_at_every_exponent() -> None:
+    space = conversion_space()
+    seen = np.zeros((1 << 16, 511), bool)
+    for chunk in range(space.chunks):
+        items = space.inputs(chunk)
+        seen[items["sum"].view(np.uint16), items["exponent"]] = True
+    assert seen.all()
+
+
+def test_division_meets_every_pattern() -> None:
+    space = division_space()
+    chunks = [space.inputs(chunk)["value"] for chunk in (0, 1, space.chunks - 1)]
+    assert [(int(x[0]), int(x[-1])) for x in chunks] == [
+        (0, 2**22 - 1),
+        (2**22, 2**23 - 1),
+        (2**32 - 2**22, 2**32 - 1),
+    ]
