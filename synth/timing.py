@@ -13,6 +13,7 @@ from typing import Any
 
 from axs6.synth import gates
 from axs6.synth.cells import EDGES, Arc, Cell, CellLibrary
+from axs6.synth.errors import SynthesisError
 from axs6.synth.graph import Instance, Net, Netlist
 from axs6.synth.report import Timing
 from axs6.synth.surroundings import Surroundings
@@ -50,9 +51,12 @@ def library_timing(
         model: what the report is to say of the library.
 
     Raises:
-        SynthesisError: a cell is not in the library, or gates drive each other in a loop.
+        SynthesisError: a cell is not in the library, a register has no delay from its clock or no
+            setup time, or gates drive each other in a loop.
     """
     netlist = Netlist(module, lambda cell, pin: _direction(library[cell], pin))
+    for instance in netlist.instances:
+        _check_register(library, library[instance.cell], instance)
     arrivals = _arrivals(netlist, library, around)
     ends = [
         (*_latest(arrivals[net]), name)
@@ -84,6 +88,23 @@ def library_timing(
 
 def _direction(cell: Cell, pin: str) -> str:
     return "input" if pin in cell.inputs else "output" if pin in cell.functions else "other"
+
+
+def _check_register(library: CellLibrary, cell: Cell, instance: Instance) -> None:
+    """Check that no path from or to a register would be left out."""
+    if not cell.is_register:
+        return
+    place = f"library {library.name}, cell {cell.name}"
+    for pin in instance.outputs:
+        if all(arc.output != pin for arc in cell.arcs):
+            raise SynthesisError(
+                f"{place}, pin {pin} must have timing from its clock, since gates have delays, "
+                "and has none"
+            )
+    if not cell.setups:
+        raise SynthesisError(
+            f"{place} must have a setup time, since gates have delays, and has none"
+        )
 
 
 def _arrivals(netlist: Netlist, library: CellLibrary, around: Surroundings) -> dict[Net, _Edges]:

@@ -46,6 +46,30 @@ def test_registers_add_clock_to_output_and_setup(timed: Path) -> None:
     assert timing.fmax_mhz == pytest.approx(1e6 / 220, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "timing_type : rising_edge",
+            "timing_type : clear",
+            ", pin Q must have timing from its clock",
+        ),
+        ("timing_type : setup_rising", "timing_type : hold_rising", " must have a setup time"),
+    ],
+)
+def test_a_register_without_timing_is_an_error(
+    timed: Path, old: str, new: str, message: str
+) -> None:
+    """Where paths through it would be left out; a design without it needs none."""
+    timed.write_text(timed.read_text().replace(old, new))
+    with pytest.raises(SynthesisError) as caught:
+        area(REGISTERED, "registered", liberty=timed)
+    assert str(caught.value) == (
+        f"library timed, cell TINY_DFF{message}, since gates have delays, and has none"
+    )
+    assert area(CHAIN, "chain", liberty=timed).timing is not None
+
+
 def test_library_without_delays_has_levels(tiny: Path) -> None:
     timing = area(CHAIN, "chain", liberty=tiny).timing
     assert timing is not None
