@@ -49,6 +49,7 @@ DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     ("dot", {"block": 32, "interleave": 4}),
     ("dot", {"block": 8, "blocks": "packed"}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
+    *((unit, {"block": 8}) for unit in ("axis_encoder", "axis_decoder", "axis_dot")),
 )
 """The units that are measured, with their parameters."""
 
