@@ -10,9 +10,11 @@ from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
 from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.axes import parse
+from axs6.synth.sweep.cluster import check_address
 from axs6.synth.sweep.points import Point, Result, Sweep, all_points
-from axs6.synth.sweep.pools import Task, check_address, outcomes
+from axs6.synth.sweep.pools import outcomes
 from axs6.synth.sweep.store import environment, recall, remember
+from axs6.synth.sweep.tasks import Task
 
 Progress = Callable[[Result, int, int], None]
 """Called with each result as it comes, how many there are by then, and how many there will be."""

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from axs6.synth.sweep import Point, Result, Sweep, pools, runner, store, sweep
+from axs6.synth.sweep import Point, Result, Sweep, runner, store, sweep, tasks
+from axs6.synth.sweep import cluster as on_dask
 
 START = """
 import sys
@@ -107,7 +108,7 @@ def test_a_worker_with_other_tools_is_refused(
 def test_a_cluster_without_workers_is_an_error(
     cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("axs6.synth.sweep.pools.CONNECT_SECONDS", 1)
+    monkeypatch.setattr(on_dask, "CONNECT_SECONDS", 1)
     with pytest.raises(RuntimeError, match="has no workers"):
         sweep(["block_dot"], scheduler=cluster(0))
 
@@ -134,7 +135,7 @@ def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) ->
 def test_a_cluster_that_loses_its_workers_ends_the_sweep(
     cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "WITHOUT_WORKERS_SECONDS", 1)
+    monkeypatch.setattr(on_dask, "WITHOUT_WORKERS_SECONDS", 1)
     address = cluster(1)
     measured: list[Result] = []
 
@@ -154,7 +155,7 @@ def test_a_cluster_that_loses_its_workers_ends_the_sweep(
 
 def test_workers_that_come_back_go_on(cluster: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
-    count = pools._count_workers
+    count = on_dask._count_workers
 
     def count_workers(client: Any) -> int:
         counts.append(count(client))
@@ -162,8 +163,8 @@ def test_workers_that_come_back_go_on(cluster: Clusters, monkeypatch: pytest.Mon
             cluster.scale(1)
         return counts[-1]
 
-    monkeypatch.setattr(pools, "_count_workers", count_workers)
-    monkeypatch.setattr(pools, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(on_dask, "_count_workers", count_workers)
+    monkeypatch.setattr(tasks, "_LOOK_SECONDS", 0.1)
     found = dots(
         "stages=0,1,2",
         scheduler=cluster(1),

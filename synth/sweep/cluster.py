@@ -1,0 +1,169 @@
+"""Points measured on the workers of a Dask cluster."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from axs6.synth.sweep.points import Measured
+from axs6.synth.sweep.tasks import OtherEnvironmentError, Task, outcome, results, this_worker
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_SECONDS = 5
+"""How long a scheduler has to answer, and then its first worker to be there."""
+
+WITHOUT_WORKERS_SECONDS = 30
+"""How long a cluster may be without workers before a sweep on it ends."""
+
+_PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
+
+
+def check_address(address: str) -> None:
+    """Raise ValueError for what cannot be the address of a Dask scheduler."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        complete = parts.scheme in _PROTOCOLS and parts.hostname and parts.port
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ValueError(f"scheduler must be an address such as tcp://host:8786, not {address!r}")
+
+
+def on_cluster(
+    tasks: Sequence[Task], address: str
+) -> Generator[tuple[Task, Measured | str], None, None]:
+    """As `axs6.synth.sweep.pools.outcomes`, on the workers of a Dask cluster."""
+    with _cluster(address) as client:
+        try:
+            pool = client.get_executor()
+            futures = {pool.submit(_outcome_on_worker, _sent(task)): task for task in tasks}
+            for task, found in results(futures, _Workers(client, address).check):
+                yield task, _received(task, found)
+        except Exception as error:
+            if isinstance(error, CancelledError) or client.status != "running":
+                raise _gone(address) from None
+            raise
+
+
+@contextlib.contextmanager
+def _cluster(address: str) -> Iterator["Client"]:
+    """A client of a Dask cluster that has workers."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            'a scheduler needs the package distributed: pip install "axs6[cluster]"'
+        ) from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except OSError as error:
+        raise RuntimeError(f"cannot reach a Dask scheduler at {address}: {error}") from None
+    try:
+        _wait_for_worker(client, address)
+        yield client
+    finally:
+        with _without_logs():
+            client.close()
+
+
+def _wait_for_worker(client: "Client", address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError:
+        raise RuntimeError(f"the Dask scheduler at {address} has no workers") from None
+    except OSError:
+        raise _gone(address) from None
+
+
+def _gone(address: str) -> RuntimeError:
+    return RuntimeError(
+        f"the Dask scheduler at {address} went away or was restarted; the points that were "
+        "finished are kept: run it again when it is back"
+    )
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Without what distributed logs, such as tracebacks when it closes a lost connection."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.disabled = False
+
+
+class _Workers:
+    """The workers of a cluster, whose absence is noticed."""
+
+    def __init__(self, client: "Client", address: str) -> None:
+        self._client = client
+        self._address = address
+        self._gone_since: float | None = None
+
+    def check(self) -> None:
+        """Raise RuntimeError when all looks have found none for too long."""
+        now = time.monotonic()
+        if _count_workers(self._client):
+            self._gone_since = None
+        elif self._gone_since is None:
+            self._gone_since = now
+        elif now - self._gone_since >= WITHOUT_WORKERS_SECONDS:
+            raise RuntimeError(
+                f"the Dask scheduler at {self._address} has shown no workers for "
+                f"{WITHOUT_WORKERS_SECONDS:g} s; the points that were finished are kept: run it "
+                "again when there are some"
+            )
+
+
+def _count_workers(client: "Client") -> int:
+    """How many workers a cluster has; 0 where its scheduler does not say."""
+    scheduler = client.scheduler
+    if scheduler is None:
+        return 0
+    try:
+        return len(client.sync(scheduler.ncores, callback_timeout=CONNECT_SECONDS))
+    except OSError:
+        return 0
+
+
+def _sent(task: Task) -> Task:
+    """A task as workers in other folders can do it: with the whole path of its library."""
+    library = task.point.options.get("liberty")
+    if library is None:
+        return task
+    options = {**task.point.options, "liberty": library.absolute()}
+    return replace(task, point=replace(task.point, options=options))
+
+
+def _received(task: Task, found: Measured | str) -> Measured | str:
+    """What a worker says of a task that was sent, with the library as the task has it."""
+    library = task.point.options.get("liberty")
+    if library is None:
+        return found
+    if isinstance(found, str):
+        return found.replace(str(library.absolute()), str(library))
+    return replace(found, report=replace(found.report, library=str(library)))
+
+
+def _outcome_on_worker(task: Task) -> Measured | str:
+    """As `outcome`, of a worker of a cluster, which says by name what it cannot use."""
+    try:
+        return outcome(task)
+    except OSError as error:
+        worker = f"the worker {this_worker()}"
+        library = task.point.options.get("liberty")
+        if library and error.filename == str(library):
+            message = f"{worker} cannot read the library {library}: {error.strerror}"
+        else:
+            message = f"{worker} fails: {error}"
+        raise OtherEnvironmentError(message) from None

@@ -1,0 +1,85 @@
+"""Points measured in child processes, which leave nothing behind."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from types import FrameType
+
+from axs6.synth.sweep.points import Measured
+from axs6.synth.sweep.tasks import Task, outcome, results
+
+_CLEAN_UP_SECONDS = 10
+"""How long a worker may take to end what it has started before it ends all the same."""
+
+
+def in_processes(
+    tasks: Sequence[Task], jobs: int
+) -> Generator[tuple[Task, Measured | str], None, None]:
+    """As `axs6.synth.sweep.pools.outcomes`, in child processes."""
+    with _processes(jobs) as pool:
+        futures = {pool.submit(_outcome_in_child, task): task for task in tasks}
+        yield from results(futures)
+
+
+@contextlib.contextmanager
+def _processes(jobs: int) -> Iterator[Executor]:
+    """A pool of processes that end, with what they have started, when this one does.
+
+    Each watches a pipe whose other end is here alone: it closes when this process ends, however
+    it does.
+    """
+    context = multiprocessing.get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, initializer=_prepare, initargs=(reader,))
+    try:
+        yield pool
+    except BaseException:
+        writer.close()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        writer.close()
+        reader.close()
+
+
+def _prepare(parent: Connection) -> None:
+    """Let a worker end as soon as the pipe closes, and leave Ctrl-C to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: Connection) -> None:
+    """Interrupt the work when the pipe closes, until the process has ended."""
+    with contextlib.suppress(EOFError, OSError):
+        parent.recv()
+    deadline = time.monotonic() + _CLEAN_UP_SECONDS
+    while time.monotonic() < deadline:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+    os._exit(1)
+
+
+def _outcome_in_child(task: Task) -> Measured | str:
+    """As `outcome`; `_end` ends the process, where the pool would go on with the next task."""
+    try:
+        return outcome(task)
+    except SystemExit:
+        os._exit(1)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Raise SystemExit, once, and never in a `__del__`: Python ignores exceptions there."""
+    while frame:
+        if frame.f_code.co_name == "__del__":
+            return
+        frame = frame.f_back
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
