@@ -52,7 +52,10 @@ def outcome(task: Task) -> Measured | str:
 def results(
     futures: dict[Future[Measured | str], Task], watch: Callable[[], None] | None = None
 ) -> Generator[tuple[Task, Measured | str], None, None]:
-    """The tasks with their outcomes as they come; `watch` as for `_as_completed`."""
+    """The tasks with their outcomes as they come.
+
+    `watch` is called now and then while none comes, and ends the wait by raising.
+    """
     try:
         for future in _as_completed(futures, watch):
             yield futures[future], _result(future)
@@ -64,7 +67,7 @@ def results(
 def _as_completed(
     futures: Collection[Future[Measured | str]], watch: Callable[[], None] | None
 ) -> Iterator[Future[Measured | str]]:
-    """Futures as they are done; `watch` is called now and then, and ends the wait by raising."""
+    """Futures as they are done; `watch` as for `results`."""
     left = set(futures)
     while left:
         try:
