@@ -1,7 +1,6 @@
 """Building simulations and running them, in child processes with a time limit."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -109,8 +108,6 @@ def run(
         seed=seed,
         waves=waves,
     )
-    if waves and simulator == "icarus":
-        shutil.copy(folder / f"{generated.module}.fst", work)
     return results
 
 

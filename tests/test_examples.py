@@ -111,7 +111,7 @@ SESSIONS = ("generate", "area", "validate")
 """Commands whose output in the docs is compared with what they print; the others take longer."""
 
 
-LONG = ("--energy", "--sweep", "validate")
+LONG = ("--energy", "--fmax", "--sweep", "validate")
 """What commands have that take most of a minute."""
 
 

@@ -97,17 +97,18 @@ def _show(out: Any, figures: dict[str, Any]) -> None:
 
 
 def _hardware_files(folder: Path) -> dict[str, Any]:
-    """Write the Verilog of the units, and measure areas."""
+    """Write the Verilog of the units, and return reports of areas, which the cache keeps."""
     from axs6.commands.output import write_generated
     from axs6.hw.verilog import generate
-    from axs6.synth.area import area
+    from axs6.synth.sweep import sweep
 
     write_generated(folder, generate("matmul", block=BLOCK, **TILE))
     reports = {}
-    for unit in MEASURED:
-        made = generate(unit, block=BLOCK)
-        write_generated(folder, made)
-        reports[unit] = area(made.verilog, made.module, breakdown=False)
+    for result in sweep(MEASURED, parameters={"block": BLOCK}, breakdown=False).results:
+        if result.measured is None:
+            raise RuntimeError(result.reason)
+        write_generated(folder, result.measured.design)
+        reports[result.point.unit] = result.measured.report
     return reports
 
 

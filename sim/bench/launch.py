@@ -73,7 +73,11 @@ def test(
     seed: int,
     waves: bool,
 ) -> None:
-    """Run the cocotb tests of `test_module` on what `build` has left in `folder`."""
+    """Run the cocotb tests of `test_module` on what `build` has left in `folder`.
+
+    Waves go to `work`, which Verilator does by itself.
+    """
+    dump = waves and simulator == "icarus"
     get_runner(simulator).test(
         test_module=test_module,
         hdl_toplevel=module,
@@ -84,6 +88,7 @@ def test(
         extra_env=variables,
         seed=seed,
         waves=waves,
+        plusargs=[f"+dumpfile_path={work}/{module}.fst"] if dump else [],
         timescale=TIMESCALE,
     )
 

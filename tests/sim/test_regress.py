@@ -16,7 +16,7 @@ from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
-WIDE = ("dot",)
+WIDE = ("block_dot",)
 """Units that are tested with blocks of 32 in every run."""
 
 DEEP = ("feedback_encoder",)
@@ -40,6 +40,7 @@ def cases() -> Iterator[Any]:
 
 
 ITEMS = 3_000
+WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
 
 
@@ -52,7 +53,7 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
     assert outcome.items > items * 5 // 4
 
 
-@pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
+@WITH_ICARUS
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
     small = {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
@@ -256,11 +257,21 @@ def test_junit_counts_tests_and_failures() -> None:
     assert failure.get("message", "").startswith("the simulator left no results file")
 
 
-def test_waveforms_are_kept(tmp_path: Path) -> None:
-    regress("block_dot", {"block": 8}, items=5, waves=tmp_path / "waves")
+@pytest.mark.parametrize(
+    ("simulator", "suffix", "content"),
+    [
+        # The first block of an FST file is its header, of type 0 and 329 bytes.
+        pytest.param("icarus", "fst", bytes([0, 0, 0, 0, 0, 0, 0, 1, 73]), marks=WITH_ICARUS),
+        pytest.param("verilator", "vcd", b"o__payload", marks=pytest.mark.slow),
+    ],
+)
+def test_waveforms_are_kept(simulator: str, suffix: str, content: bytes, tmp_path: Path) -> None:
+    regress(
+        "lfsr", {"block": 8, "lfsr_seed": 1}, simulator=simulator, items=5, waves=tmp_path / "waves"
+    )
     (wave,) = (tmp_path / "waves").iterdir()
-    assert wave.name == "block_dot-block8-stages0.vcd"
-    assert "o__payload" in wave.read_text()
+    assert wave.name == f"lfsr-block8-random_bits16-lfsr_seed1-stages0.{suffix}"
+    assert content in wave.read_bytes()
 
 
 def test_nothing_to_do_is_refused() -> None:

@@ -21,7 +21,7 @@ PIPELINED = {
     "dot": {"block": 8, "stages": 3, "interleave": 2},
     "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 2, "interleave": 1},
 }
-FEW = [("generic", "decoder"), *((t, "block_dot") for t in ("generic", "sky130", "ice40", "xc7"))]
+FEW = [("generic", "decoder"), *((t, "block_dot") for t in ("generic", "sky130", "ice40"))]
 REST = [
     (target, unit)
     for target in ("generic", "sky130", "ice40", "ecp5", "xc7")
