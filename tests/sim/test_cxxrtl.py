@@ -107,7 +107,8 @@ def test_every_unit_is_the_same_in_every_cycle(
                 assert np.array_equal(outputs[name], values), (name, stall)
 
 
-@pytest.mark.parametrize("unit", ["block_dot", pytest.param("dot", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["block_dot", "dot"])
 def test_full_blocks_are_the_same_in_every_cycle(unit: str) -> None:
     parameters = UNITS[unit].parameters({"stages": 2})
     items = STIMULI[unit].random(parameters, np.random.default_rng(3), 2000)
