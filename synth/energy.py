@@ -110,15 +110,11 @@ def check_energy(unit: str, *, target: str, liberty: Path | None, stimulus: str)
 
     Raises:
         ValueError: an unknown unit, or one without streams.
-        SynthesisError: energy is not measured of this unit or target, the library lacks what all
-            energies need, or the stimulus is unknown or needs a package that is missing.
+        SynthesisError: energy is not measured of this target, the library lacks what all energies
+            need, or the stimulus is unknown or needs a package that is missing.
         ToolError: g++ is missing.
     """
-    if find_with_streams(unit).remembers:
-        raise SynthesisError(
-            f"energy is measured over streams that start anew, but every item of {unit} depends "
-            "on those before"
-        )
+    find_with_streams(unit)
     _library(target, liberty)
     check_stimulus(stimulus)
     check_compiler("the batch simulator")

@@ -214,7 +214,12 @@ def reference_items(work: Sequence[Product]) -> Items:
 def _value_items(
     parameters: Mapping[str, Any], work: Sequence[Product], fields: Collection[str]
 ) -> Items:
-    """Return the values of all matrices, or their blocks in the form that the unit takes."""
+    """Return the values of all matrices, or their blocks in the form that the unit takes.
+
+    A unit that takes neither runs freely.
+    """
+    if "restart" in fields:
+        return {"restart": np.zeros((SEQUENCES, LENGTH), np.uint8)}
     block = parameters["block"]
     operands = [operand for product in work for operand in (product.a, product.b)]
     if "values" in fields:

@@ -144,6 +144,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
         pytest.param("encoder", {"block": 8, "rounding": "stochastic"}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "blocks": "packed"}, marks=pytest.mark.slow),
         pytest.param("feedback_encoder", {"block": 8}, marks=pytest.mark.slow),
+        pytest.param("stochastic_encoder", {"block": 8, "format": "bf16"}, marks=pytest.mark.slow),
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:
@@ -151,7 +152,7 @@ def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> Non
     used = report.measured
     assert used.per_item == pytest.approx(sum(used.parts.values()))
     assert list(used.parts) == list(PARTS)
-    registers = parameters.get("stages", 0) + (unit in ("dot", "matmul"))
+    registers = parameters.get("stages", 0) + (unit in ("dot", "matmul", "stochastic_encoder"))
     assert (used.parts["clock"] > 0) == (used.parts["flip_flops"] > 0) == bool(registers)
     assert 0 < used.standard_error < 0.05 * used.per_item
     assert 0.05 < used.activity < 1
@@ -165,9 +166,12 @@ def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> Non
     assert shown["leaves_out"] == list(LEAVES_OUT)
 
 
-def test_a_unit_with_a_memory_is_refused() -> None:
-    with pytest.raises(SynthesisError, match="every item of lfsr depends on those before"):
-        energy("lfsr", {"block": 8})
+def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
+    used = energy("lfsr", {"block": 8}, stimulus="random").measured
+    assert used.standard_error < 1e-9 * used.per_item
+    assert used.parts["inputs"] == 0
+    assert min(used.parts[kind] for kind in ("gates", "flip_flops", "clock")) > 0
+    assert used.activity > 0.1
 
 
 def test_two_runs_are_equal_and_data_matters() -> None:

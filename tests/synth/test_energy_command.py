@@ -71,12 +71,6 @@ def test_bad_input_is_one_line(cli: Cli, arguments: tuple[str, ...], message: st
             ("--target", "ecp5"),
             "energy is that of gates, generic, sky130 or a library, not of ecp5",
         ),
-        (
-            "lfsr",
-            (),
-            "energy is measured over streams that start anew, but every item of lfsr depends on "
-            "those before",
-        ),
         ("axis_dot", (), "axis_dot is on AXI4-Stream; unit must be one of encoder, "),
     ],
 )
