@@ -300,7 +300,10 @@ def test_validate_reports_every_check(cli: Cli, tmp_path: Path) -> None:
     assert f"{total:,} cases compared, 0 differ" in done.stdout
 
 
-@pytest.mark.parametrize("target", ["generic", "sky130", "ice40", "ecp5", "xc7"])
+@pytest.mark.parametrize(
+    "target",
+    ["generic", "sky130", "ice40", "ecp5", pytest.param("xc7", marks=pytest.mark.slow)],
+)
 def test_area_reports_json(cli: Cli, target: str) -> None:
     done = cli(
         *("area", "block_dot", "--block", "8", "--stages", "1"),

@@ -20,7 +20,7 @@ WIDE = ("block_dot",)
 """Units that are tested with blocks of 32 in every run."""
 
 DEEP = ("feedback_encoder",)
-"""Units that take long to build with many stages."""
+"""Units that take long to build with many stages, and for Icarus."""
 
 MOST = 2
 """Configurations of a unit with blocks of 8 that are tested in every run."""
@@ -54,7 +54,10 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
 
 
 @WITH_ICARUS
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    "unit",
+    [pytest.param(unit, marks=[pytest.mark.slow] * (unit in DEEP)) for unit in UNITS],
+)
 def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
     small = {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
     # Between registers Icarus computes a signal anew for each path that leads to it.

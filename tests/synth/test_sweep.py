@@ -239,7 +239,7 @@ def finished(cache: Path) -> list[Path]:
     ("number", "jobs", "status"),
     [
         (signal.SIGINT, 1, 130),
-        (signal.SIGINT, 2, 130),
+        pytest.param(signal.SIGINT, 2, 130, marks=pytest.mark.slow),
         (signal.SIGTERM, 2, 143),
         (signal.SIGKILL, 2, -9),
     ],

@@ -47,7 +47,9 @@ def test_training_has_one_outcome(name: str) -> None:
     assert all(torch.equal(first[key], again[key]) for key in first)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["mlp", "cnn", pytest.param("transformer", marks=pytest.mark.slow)]
+)
 def test_the_whole_test_part_in_fp32_and_emulated(name: str) -> None:
     study = study_accuracy(name, trained(name), backends=["emulated"])
     assert study.samples == 899
