@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from axs6.hw.registry import BUS_UNITS
 from axs6.hw.verilog import generate
 from axs6.replacing import replacing
 from axs6.synth.area import area
@@ -49,7 +50,7 @@ DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     ("dot", {"block": 32, "interleave": 4}),
     ("dot", {"block": 8, "blocks": "packed"}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
-    *((unit, {"block": 8}) for unit in ("axis_encoder", "axis_decoder", "axis_dot")),
+    *((unit, {"block": 8}) for unit in BUS_UNITS),
 )
 """The units that are measured, with their parameters."""
 

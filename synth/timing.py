@@ -55,8 +55,6 @@ def library_timing(
             setup time, or gates drive each other in a loop.
     """
     netlist = Netlist(module, lambda cell, pin: _direction(library[cell], pin))
-    for instance in netlist.instances:
-        _check_register(library, library[instance.cell], instance)
     arrivals = _arrivals(netlist, library, around)
     ends = [
         (*_latest(arrivals[net]), name)
@@ -66,8 +64,9 @@ def library_timing(
     registers = False
     for instance in netlist.instances:
         cell = library[instance.cell]
-        registers |= cell.is_register
         if cell.is_register:
+            registers = True
+            _check_register(library, cell, instance)
             ends += _at_register(netlist, instance, cell, arrivals)
     model = (
         f"{model}; inputs driven by {around.driver.name}, outputs loaded with {around.load:g} fF"
@@ -91,9 +90,7 @@ def _direction(cell: Cell, pin: str) -> str:
 
 
 def _check_register(library: CellLibrary, cell: Cell, instance: Instance) -> None:
-    """Check that no path from or to a register would be left out."""
-    if not cell.is_register:
-        return
+    """Check that no path from or to a register was left out."""
     place = f"library {library.name}, cell {cell.name}"
     for pin in instance.outputs:
         if all(arc.output != pin for arc in cell.arcs):

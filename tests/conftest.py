@@ -53,3 +53,29 @@ def cli(tmp_path: Path) -> Callable[..., Done]:
         return Done(done.args, done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+PYOSYS = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for command in sys.argv[1:]:
+    libyosys.run_pass(command, design)
+"""
+
+
+@pytest.fixture
+def pyosys() -> Callable[..., Done]:
+    """Commands of pyosys's Yosys, in a process of their own."""
+
+    def run(*commands: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, "-c", PYOSYS, *commands],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Done(done.args, done.returncode, done.stdout, done.stderr)
+
+    return run

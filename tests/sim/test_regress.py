@@ -267,6 +267,7 @@ def test_junit_counts_tests_and_failures() -> None:
         pytest.param("icarus", "fst", bytes([0, 0, 0, 0, 0, 0, 0, 1, 73]), marks=WITH_ICARUS),
         pytest.param("verilator", "vcd", b"o__payload", marks=pytest.mark.slow),
     ],
+    ids=["icarus", "verilator"],
 )
 def test_waveforms_are_kept(simulator: str, suffix: str, content: bytes, tmp_path: Path) -> None:
     regress(

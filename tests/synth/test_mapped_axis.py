@@ -1,8 +1,8 @@
 """Synthesised units on AXI4-Stream equal the golden model in the bench of their RTL."""
 
 import json
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pytest
 from axs6.hw.registry import BUS_UNITS
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.regress import Regression, regress
-from axs6.sim.tools import ToolError, check_simulator
 from axs6.synth.mapped import mapped_netlist
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -22,43 +21,34 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 TARGETS = ("generic", "sky130", "ice40", "ecp5", "xc7")
 QUICK = ("ice40", "axis_decoder")
-WRITE = """
-import sys
-from pyosys import libyosys
-design = libyosys.Design()
-for command in sys.argv[1:]:
-    libyosys.run_pass(command, design)
-"""
+SIMULATOR = "icarus" if shutil.which("iverilog") else "verilator"
+"""Icarus builds in no time."""
 
 
-def simulator() -> str:
-    """Icarus, which builds in no time, where it is there."""
-    try:
-        check_simulator("icarus")
-    except ToolError:
-        return "verilator"
-    return "icarus"
+AsVerilog = Callable[[str, Generated], Generated]
 
 
-def as_verilog(netlist: str, made: Generated, folder: Path) -> Generated:
-    """A unit whose Verilog is a netlist, gates as expressions."""
-    read, written = folder / "netlist.json", folder / "netlist.v"
-    read.write_text(netlist)
-    commands = (f"read_json {read}", f"rename top {made.module}", f"write_verilog {written}")
-    subprocess.run(
-        [sys.executable, "-c", WRITE, *commands], check=True, capture_output=True, timeout=300
-    )
-    return replace(made, verilog=written.read_text())
-
-
-def regressed(unit: str, netlist: str, folder: Path) -> Regression:
-    made = as_verilog(netlist, generate(unit, **SMALL[unit]), folder)
-    return regress(unit, SMALL[unit], simulator=simulator(), items=40, seed=1, generated=made)
-
-
-def mapped(unit: str, target: str) -> str:
-    made = generate(unit, **SMALL[unit])
+def mapped(made: Generated, target: str) -> str:
     return mapped_netlist(made.verilog, made.module, target=target)
+
+
+@pytest.fixture
+def as_verilog(pyosys: Any, tmp_path: Path) -> AsVerilog:
+    """Gives a unit whose Verilog is a netlist, gates as expressions."""
+
+    def written(netlist: str, made: Generated) -> Generated:
+        source, file = tmp_path / "netlist.json", tmp_path / "netlist.v"
+        source.write_text(netlist)
+        pyosys(
+            f"read_json {source}", f"rename top {made.module}", f"write_verilog {file}"
+        ).succeeded()
+        return replace(made, verilog=file.read_text())
+
+    return written
+
+
+def regressed(unit: str, made: Generated) -> Regression:
+    return regress(unit, SMALL[unit], simulator=SIMULATOR, items=40, seed=1, generated=made)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +59,19 @@ def mapped(unit: str, target: str) -> str:
         for unit in BUS_UNITS
     ],
 )
-def test_mapped_units(target: str, unit: str, tmp_path: Path) -> None:
-    outcome = regressed(unit, mapped(unit, target), tmp_path)
+def test_mapped_units(target: str, unit: str, as_verilog: AsVerilog) -> None:
+    made = generate(unit, **SMALL[unit])
+    outcome = regressed(unit, as_verilog(mapped(made, target), made))
     assert outcome.failures == []
     assert outcome.tests
 
 
-def test_a_wrong_gate_is_caught(tmp_path: Path) -> None:
-    netlist = json.loads(mapped("axis_decoder", "generic"))
+def test_a_wrong_gate_is_caught(as_verilog: AsVerilog) -> None:
+    made = generate("axis_decoder", **SMALL["axis_decoder"])
+    netlist = json.loads(mapped(made, "generic"))
     cells = netlist["modules"]["top"]["cells"].values()
     gates = [cell for cell in cells if cell["type"] == "$_AND_"]
     gates[len(gates) // 2]["type"] = "$_OR_"
-    outcome = regressed("axis_decoder", json.dumps(netlist), tmp_path)
+    outcome = regressed("axis_decoder", as_verilog(json.dumps(netlist), made))
     assert not outcome.passed
     assert any("the golden model gives" in text for _, text in outcome.failures)
