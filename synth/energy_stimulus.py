@@ -13,6 +13,7 @@ from axs6.golden.encode import encode
 from axs6.golden.spec import CODE_BITS, FP32
 from axs6.hw.expected import packed_items
 from axs6.hw.registry import find
+from axs6.install import install_command
 from axs6.sim.stimulus_packed import packed_dense
 from axs6.synth.errors import SynthesisError
 from axs6.synth.reference import LARGEST, quantise
@@ -61,7 +62,7 @@ def check_stimulus(stimulus: str) -> None:
     missing = [name for name in ("torch", "sklearn") if find_spec(name) is None]
     if stimulus == "digits" and missing:
         raise SynthesisError(
-            f"the stimulus digits needs {' and '.join(missing)}: pip install 'axs6[study]'"
+            f"the stimulus digits needs {' and '.join(missing)}: {install_command('study')}"
         )
 
 

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from axs6.install import install_command
 from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import flow
@@ -70,7 +71,7 @@ def check_place(target: str) -> None:
     package = f"yowasp_{_DEVICES[target].tool}"
     if find_spec(package) is None:
         raise SynthesisError(
-            f"Fmax on {target} needs {package.replace('_', '-')}: pip install 'axs6[fpga]'"
+            f"Fmax on {target} needs {package.replace('_', '-')}: {install_command('fpga')}"
         )
 
 

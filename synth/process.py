@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from axs6.install import install_command
 from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError, from_log
 
@@ -34,7 +35,7 @@ class Limit:
 def check_pyosys() -> None:
     """Raise SynthesisError where pyosys is missing."""
     if find_spec("pyosys") is None:
-        raise SynthesisError("area reports need pyosys: pip install 'axs6[synth]'")
+        raise SynthesisError(f"area reports need pyosys: {install_command('synth')}")
 
 
 def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from axs6.cli import COMMANDS
+from axs6.install import install_command
+
 ROOT = Path(__file__).parent.parent
 SOURCES = {"axs6": "axs6", **{f"axs6/{n}": n for n in ("files", "golden", "hw", "sim", "synth")}}
 
@@ -56,11 +59,20 @@ def test_the_wheel_has_every_module_and_each_imports(wheel: Path, tmp_path: Path
         f"for name in {names!r}:\n"
         "    module = importlib.import_module(name)\n"
         f"    assert pathlib.Path(module.__file__).is_relative_to({str(tmp_path)!r}), name\n"
+        "from axs6.install import install_command\n"
+        "assert install_command('sim') == 'pip install \"axs6[sim]\"'\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_install_command_is_that_of_this_checkout() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for extra in project["optional-dependencies"]:
+        assert install_command(extra) == f'pip install -e "{ROOT}[{extra}]"'
+    assert set(COMMANDS.values()) <= set(project["optional-dependencies"])
 
 
 def run_script(script: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from axs6.install import install_command
 from axs6.synth.sweep.points import Measured
 from axs6.synth.sweep.tasks import OtherEnvironmentError, Task, outcome, results, this_worker
 
@@ -58,7 +59,7 @@ def _cluster(address: str) -> Iterator["Client"]:
         from distributed import Client
     except ModuleNotFoundError:
         raise RuntimeError(
-            'a scheduler needs the package distributed: pip install "axs6[cluster]"'
+            f"a scheduler needs the package distributed: {install_command('cluster')}"
         ) from None
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

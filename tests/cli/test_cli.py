@@ -17,6 +17,7 @@ import pytest
 from axs6.cli import COMMANDS
 from axs6.golden.validate import CHECKS
 from axs6.hw.registry import ALL_UNITS
+from axs6.install import install_command
 
 Cli = Callable[..., Any]
 
@@ -138,7 +139,7 @@ def test_a_missing_package_is_named_with_its_extra(
     cli: Cli, arguments: list[str], package: str, extra: str
 ) -> None:
     done = cli(*arguments, before=f"import sys; sys.modules['{package}'] = None")
-    assert done.refused() == f'the package {package} is missing: pip install "axs6[{extra}]"'
+    assert done.refused() == f"the package {package} is missing: {install_command(extra)}"
 
 
 def test_icarus_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from axs6.install import install_command
+
 Cli = Callable[..., Any]
 
 MODEL = """
@@ -85,7 +87,7 @@ def test_bad_input_is_one_line(cli: Cli, arguments: list[str], message: str, fol
 
 def test_a_missing_package_is_named_with_its_extra(cli: Cli, folder: Path) -> None:
     done = cli("study", "accuracy", "mlp", before=WITHOUT_TORCH)
-    assert done.refused() == 'the package torch is missing: pip install "axs6[study]"'
+    assert done.refused() == f"the package torch is missing: {install_command('study')}"
 
 
 def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from axs6.install import install_command
 from axs6.synth import process
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
@@ -281,7 +282,7 @@ def test_nothing_is_left_after_success_and_failure(folder: Path) -> None:
 
 def test_pyosys_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "find_spec", lambda name: None)
-    assert fails(NAND, "gate") == "area reports need pyosys: pip install 'axs6[synth]'"
+    assert fails(NAND, "gate") == f"area reports need pyosys: {install_command('synth')}"
 
 
 def _processes_in(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import convert, generate
+from axs6.install import install_command
 from axs6.sim.batch.activity import Activity
 from axs6.synth import capacitance, energy_stimulus, gates
 from axs6.synth.capacitance import Capacitances, Pin, generic
@@ -303,9 +304,8 @@ def test_bad_options_are_one_line(options: dict[str, Any], message: str) -> None
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(energy_stimulus, "find_spec", lambda name: None)
-    with pytest.raises(
-        SynthesisError, match=r"needs torch and sklearn: pip install 'axs6\[study\]'"
-    ):
+    said = f"needs torch and sklearn: {install_command('study')}"
+    with pytest.raises(SynthesisError, match=re.escape(said)):
         products("digits", 16)
 
 

