@@ -3,14 +3,13 @@
 import hashlib
 import json
 import pickle
-import shutil
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from axs6.hw.verilog import Generated, generate
-from axs6.sim.cache import cached, entry, sources
+from axs6.sim.cache import cached, entry, intact, sources
 from axs6.synth.area import area
 from axs6.synth.place import placer
 from axs6.synth.report import AreaReport
@@ -96,8 +95,7 @@ def _kept(kind: str, key: Sequence[str], make: Callable[[], T]) -> T:
 
     def build(folder: Path) -> None:
         made.append(make())
-        content = pickle.dumps(made[0])
-        (folder / _FILE).write_bytes(hashlib.sha256(content).digest() + content)
+        (folder / _FILE).write_bytes(pickle.dumps(made[0]))
 
     folder = cached(kind, key, build)
     value: T | None = made[0] if made else _read(folder)
@@ -105,15 +103,5 @@ def _kept(kind: str, key: Sequence[str], make: Callable[[], T]) -> T:
 
 
 def _read(folder: Path) -> Any:
-    """The value in a folder of the cache; None if there is none. A damaged one is removed."""
-    if not folder.exists():
-        return None
-    try:
-        content = (folder / _FILE).read_bytes()
-    except OSError:
-        content = b""
-    digest, content = content[:32], content[32:]
-    if hashlib.sha256(content).digest() != digest:
-        shutil.rmtree(folder, ignore_errors=True)
-        return None
-    return pickle.loads(content)
+    """The value in a folder of the cache; None if there is none, or it is damaged."""
+    return pickle.loads((folder / _FILE).read_bytes()) if intact(folder) else None

@@ -86,7 +86,7 @@ def test_a_damaged_entry_is_made_again(
 ) -> None:
     first = dots("stages=1")
     (entry,) = cache.glob(f"{kind}-*")
-    (file,) = entry.iterdir()
+    file = entry / "value.pickle"
     content = file.read_bytes()
     if damage == "removed":
         file.unlink()
