@@ -88,7 +88,7 @@ class Bench:
                 seen, since = len(checker.cycles), cycle()
         await ClockCycles(self.dut.clk, DRAIN_CYCLES)
         receiving.cancel()
-        assert not checker.missing, f"{checker.missing} beats never came, or without tlast"
+        checker.check(never="never came, or without tlast")
         assert self.sink.idle(), "a packet has begun that was not expected"
         count = len(next(iter(items.values())))
         self.configuration.report(test=test, items=count, outputs=len(checker.cycles))

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
 import pytest
 
 from axs6.hw.registry import UNITS
@@ -110,6 +111,23 @@ def test_a_unit_that_is_not_what_it_promises_fails(
     assert not outcome.passed
     assert {name for name, _ in outcome.failures} == failing
     assert all(reason in text for _, text in outcome.failures)
+
+
+def test_a_failure_says_how_many_outputs_differ() -> None:
+    promised, made = ({"block": 8, "rounding": each} for each in ("nearest", "toward_zero"))
+    generated = wrong("encoder", promised, made)
+    outcome = regress("encoder", promised, items=500, generated=generated)
+    items = STIMULI["encoder"].random(
+        UNITS["encoder"].parameters(promised), np.random.default_rng(0), 500
+    )
+    right, came = (
+        UNITS["encoder"].golden(items, UNITS["encoder"].parameters(each))
+        for each in (promised, made)
+    )
+    differ = sum((right[name] != came[name]).reshape(500, -1).any(1) for name in right) > 0
+    (reason,) = (reason for name, reason in outcome.failures if name == "full_rate")
+    assert f"({differ.sum()} of 500 outputs differ)" in reason
+    assert f"output {differ.argmax()}: " in reason
 
 
 CORRECT = {

@@ -1,0 +1,35 @@
+"""The comparison of outputs says what differs first, and how many do."""
+
+import pytest
+
+from axs6.hw.layouts import Field
+from axs6.sim.bench.checker import Checker
+
+FIELDS = [Field("sum", 0, 5, False, ())]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([1, 2, 3], None),
+        (
+            [1, 7, 3],
+            "output 1: sum is 0x07, the golden model gives 0x2 \\(1 of 3 outputs differ\\)",
+        ),
+        ([1, 3], "output 1: sum is .* \\(1 of 2 outputs differ, 1 outputs never came\\)"),
+        ([1, 1, 2, 3], "output 1: sum is .* \\(3 of 4 outputs differ\\)"),
+        ([1, 2, 3, 4], "output 3 was not expected: 0x4 \\(1 of 4 outputs differ\\)"),
+        ([1, 2, 1 << 6 | 3], "output 2: padding bits are set \\(1 of 3 outputs differ\\)"),
+        ([1], "2 outputs never came"),
+    ],
+)
+def test_the_first_difference_and_their_number(words: list[int], message: str | None) -> None:
+    checker = Checker([1, 2, 3], FIELDS)
+    for cycle, word in enumerate(words):
+        checker.take(word, cycle)
+    assert checker.cycles == list(range(len(words)))
+    if message is None:
+        checker.check()
+        return
+    with pytest.raises(AssertionError, match=f"^{message}$"):
+        checker.check()
