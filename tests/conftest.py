@@ -1,7 +1,8 @@
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,31 @@ def cli(tmp_path: Path) -> Callable[..., Done]:
         return Done(done.args, done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def main(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., Done]]:
+    """As `cli`, in this process, which has the heavy imports behind it.
+
+    For commands that are refused or short; what a process does by itself is for `cli`.
+    """
+    from axs6 import cli
+
+    def run(*arguments: str, columns: int = 120) -> Done:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "argv", ["axs6", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return Done(arguments, end.value.code or 0, printed.out, printed.err)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 PYOSYS = """

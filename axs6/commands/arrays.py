@@ -120,10 +120,10 @@ def _only(fields: Sequence[Field], what: str, text: str) -> str:
 
 def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, NDArray[Any]]:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {name or _only(fields, "input", str(path)): loaded}
-        with loaded:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {name or _only(fields, "input", str(path)): loaded}
             arrays = dict(loaded)
     except OSError as error:
         raise OSError(f"cannot read {path}: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,35 @@ Cli = Callable[..., Any]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
-    done = cli(command, "--help")
+def test_every_command_has_help_with_an_example(main: Cli, command: str) -> None:
+    done = main(command, "--help")
     assert done.returncode == 0
     assert f"Example: axs6 {command}" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_flags_have_no_type_in_help(main: Cli, command: str) -> None:
+    printed = main(*command.split(), "--help").succeeded()
+    assert "--help" in printed
+    assert "<bool>" not in printed
+
+
+def test_the_version_is_that_of_the_package(main: Cli) -> None:
+    assert main("--version").succeeded() == f"axs6 {version('axs6')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["study"]])
+def test_without_a_command_there_is_help_and_no_stray_line(main: Cli, arguments: list[str]) -> None:
+    done = main(*arguments)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "Commands" in done.stdout
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_tables_are_not_cut_on_a_narrow_terminal(main: Cli, columns: int) -> None:
+    printed = main("list", columns=columns).succeeded()
+    assert "rounding=nearest (nearest|toward_zero|stochastic)" in printed
+    assert all(unit.summary in printed for unit in ALL_UNITS.values())
 
 
 def test_list_shows_every_unit(cli: Cli) -> None:
@@ -63,6 +89,13 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["generate", "dot", "--blocksize", "8", "-o", "x"], "No such option: --blocksize"),
         (["generate", "dot", "--stages", "two", "-o", "x"], "Invalid value for '--stages'"),
         (["generate", "dot"], "Missing option '-o' / '--output'"),
+        (["generate", "dott"], "unit must be one of encoder, "),
+        (["simulate", "dott"], "unit must be one of encoder, "),
+        (
+            ["area", "dot", "--target", "ice40,ecp5"],
+            "target must be one target, not 'ice40,ecp5'; for several: "
+            '--sweep "target=ice40,ecp5"',
+        ),
         (["multiply"], "No such command 'multiply'"),
         (["regress", "dot", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
         (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 4"),
@@ -102,9 +135,9 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
-    cli: Cli, arguments: list[str], message: str, tmp_path: Path
+    main: Cli, arguments: list[str], message: str, tmp_path: Path
 ) -> None:
-    assert message in cli(*arguments).refused()
+    assert message in main(*arguments).refused()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -74,7 +74,7 @@ def test_names_are_no_markup(cli: Cli, folder: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(
-    cli: Cli, folder: Path, arguments: tuple[str, ...], message: str
+    main: Cli, folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert message in cli(*arguments).refused()
+    assert message in main(*arguments).refused()
     assert not (folder / "y.safetensors").exists()

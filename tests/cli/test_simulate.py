@@ -11,6 +11,7 @@ import pytest
 
 import axs6
 from axs6.commands.arrays import FLOAT_FIELDS
+from axs6.commands.simulate_command import rate
 from axs6.hw.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.sim.stimulus import STIMULI
@@ -133,6 +134,18 @@ def test_a_waveform_of_a_window(cli: Cli, tmp_path: Path) -> None:
     assert times == ["#100", "#105", "#110", "#115", "#120"]
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (2.5e9, ("2,500.00", "M cycles/s")),
+        (12_345.0, ("12.35", "k cycles/s")),
+        (42.0, ("42.00", "cycles/s")),
+    ],
+)
+def test_speeds_have_a_unit_that_fits(value: float, shown: tuple[str, str]) -> None:
+    assert rate(value, "cycles/s", 2) == shown
+
+
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -205,7 +218,7 @@ def files_in(folder: Path) -> list[str]:
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
-    cli: Cli, arguments: list[str], message: str, tmp_path: Path
+    main: Cli, arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "x.npy", np.ones((4, 64), np.float32))
     np.save(tmp_path / "odd.npy", np.ones((4, 50), np.float32))
@@ -221,7 +234,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     for name, whole in (("cut.npy", "x.npy"), ("cut.npz", "in.npz")):
         (tmp_path / name).write_bytes((tmp_path / whole).read_bytes()[:-99])
     before = files_in(tmp_path)
-    assert message in cli("simulate", *arguments).refused()
+    assert message in main("simulate", *arguments).refused()
     assert files_in(tmp_path) == before
 
 
