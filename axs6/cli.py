@@ -4,8 +4,9 @@ import os
 import signal
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
+from axs6 import __version__
 from axs6.install import install_command
 
 COMMANDS = {
@@ -43,27 +44,17 @@ def main() -> None:
         import typer
     except ModuleNotFoundError:
         _fail(f"the command line needs more packages: {install_command('cli')}")
-    app = typer.Typer(
-        name="axs6",
-        help="Hardware, golden model and verification of the AXS-6 number format.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-    )
-    for name in COMMANDS:
-        module = import_module(f"axs6.commands.{name}_command")
-        if hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
-        else:
-            app.command(name)(module.run)
+    command = _command()
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(command(standalone_mode=False))
     except typer.Abort:
         sys.exit(130)
     except usage_error as error:
-        _fail(error.format_message())
+        # Without a message where the help was printed instead.
+        if message := error.format_message():
+            _fail(message)
+        sys.exit(2)
     except (ValueError, TypeError, OSError, RuntimeError, ModuleNotFoundError) as error:
         if os.environ.get(TRACEBACK):
             raise
@@ -72,6 +63,60 @@ def main() -> None:
             package = str(error.name).partition(".")[0]
             _fail(f"the package {package} is missing: {install_command(extra)}")
         _fail(str(error))
+
+
+def _command() -> Any:
+    """The command line with its sub-commands."""
+    import typer
+    from typer.main import get_command
+
+    app = typer.Typer(
+        name="axs6",
+        help="Hardware, golden model and verification of the AXS-6 number format.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+
+    @app.callback()
+    def options(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", help="Show the version.", is_eager=True, callback=_show_version
+            ),
+        ] = False,
+    ) -> None:
+        pass
+
+    for name in COMMANDS:
+        module = import_module(f"axs6.commands.{name}_command")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(module.run)
+    command = get_command(app)
+    _hide_types_of_flags(command, typer.Context(command))
+    return command
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"axs6 {__version__}")
+        sys.exit()
+
+
+def _hide_types_of_flags(command: Any, context: Any) -> None:
+    """Have the help of a command, and of those below it, show no type beside options without value.
+
+    Typer shows <bool> there.
+    """
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _hide_types_of_flags(each, context)
 
 
 def _fail(message: str) -> NoReturn:

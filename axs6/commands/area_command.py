@@ -62,6 +62,10 @@ def run(
     """
     from axs6.commands.area_sweep import measure
 
+    if "," in target:
+        raise ValueError(
+            f'target must be one target, not {target!r}; for several: --sweep "target={target}"'
+        )
     if stimulus is not None and not energy:
         raise ValueError("--stimulus is the data for --energy and needs it")
     complete = measure(

@@ -13,6 +13,7 @@ from axs6.commands.output import (
     check_writable,
     console,
     json_path,
+    print_table,
     write_file,
     write_files,
     write_json,
@@ -28,9 +29,6 @@ from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
 from axs6.synth.tables import notes, render, rich_table
-
-_WIDEST = 250
-"""Columns that a table may take: a number is never cut, whatever the terminal's width."""
 
 
 def measure(
@@ -70,7 +68,6 @@ def measure(
     check_writable(html, markdown, json_path(json))
     out = console(json)
     done = _run(units, expression, arguments, out)
-    out.width = max(out.width, _WIDEST)
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
@@ -119,12 +116,12 @@ def _units(
         point, measured = result.point, result.measured
         if measured is None:
             continue
-        out.print(render(measured.report, measured.latency))
+        print_table(out, render(measured.report, measured.latency))
         found = {"parameters": point.parameters, "latency": measured.latency}
         found |= measured.report.to_dict()
         if stimulus:
             used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
-            out.print(energy_tables.render(point.unit, used))
+            print_table(out, energy_tables.render(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
         figures.append(found)
@@ -151,7 +148,7 @@ def _show(done: Sweep, out: Console) -> None:
 def _print(out: Console, title: str, cells: Table) -> None:
     """Print a table under its title."""
     out.print(Text(title, style="bold"))
-    out.print(rich_table(cells))
+    print_table(out, rich_table(cells))
 
 
 def _write_pages(

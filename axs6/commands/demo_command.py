@@ -80,6 +80,8 @@ def run(
 def _show(out: Any, figures: dict[str, Any]) -> None:
     from rich.table import Table
 
+    from axs6.commands.output import print_table
+
     table = Table("unit", "cycles", "bits compared", "bits different", box=None, pad_edge=False)
     for unit in UNITS:
         table.add_row(
@@ -88,7 +90,7 @@ def _show(out: Any, figures: dict[str, Any]) -> None:
             f"{figures['bits_compared'][unit]:,}",
             f"{figures['bits_different'][unit]:,}",
         )
-    out.print(table)
+    print_table(out, table)
     accuracy = figures["accuracy"]
     out.print(
         f"accuracy: FP32 {accuracy['fp32']:.2%}, AXS-6 golden model "
@@ -115,9 +117,11 @@ def _hardware_files(folder: Path) -> dict[str, Any]:
 def _show_areas(out: Any, reports: dict[str, Any]) -> None:
     from rich.table import Table
 
+    from axs6.commands.output import print_table
+
     out.print("area of the Verilog (generic gates)")
     table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
     names = ("gate_equivalents", "transistors", "flip_flops")
     for unit, report in reports.items():
         table.add_row(unit, *(f"{report.total.figures[name]:,.0f}" for name in names))
-    out.print(table)
+    print_table(out, table)

@@ -48,7 +48,7 @@ def run(
     """
     from rich.text import Text
 
-    from axs6.commands.output import console, write_json
+    from axs6.commands.output import console, print_table, write_json
     from axs6.files import Options, encode_file
 
     options = Options(
@@ -69,7 +69,7 @@ def run(
         rows = encode_file(
             source, target, options, lambda name: status.update(Text(f"encoding {name}"))
         )
-    out.print(_table(rows))
+    print_table(out, _table(rows))
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
     out.print(f"{before:,} bytes became {after:,}: wrote {target}")
     write_json(json, [_figures(row) for row in rows])

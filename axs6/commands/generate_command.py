@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import with_unit_options
+from axs6.commands.options import Unit, with_unit_options
 
 
 @with_unit_options
 def run(
-    unit: Annotated[str, typer.Argument(help="Unit to generate; `axs6 list` shows them.")],
+    unit: Unit,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")],
     *,
     parameters: dict[str, Any],

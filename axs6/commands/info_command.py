@@ -19,7 +19,7 @@ def run(
     """
     from rich.table import Table
 
-    from axs6.commands.output import console, shape_text, write_json
+    from axs6.commands.output import console, print_table, shape_text, write_json
     from axs6.files import describe_file
 
     found = describe_file(source)
@@ -36,6 +36,6 @@ def run(
             f"{each.bytes:,}",
         )
     out = console(json)
-    out.print(table)
+    print_table(out, table)
     out.print(f"{sum(sum(each.modes.values()) for each in found):,} blocks, none of them wrong")
     write_json(json, [asdict(each) for each in found])

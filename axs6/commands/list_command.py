@@ -10,7 +10,7 @@ def run(json: Json = None) -> None:
     """
     from rich.table import Table
 
-    from axs6.commands.output import console, write_json
+    from axs6.commands.output import console, print_table, write_json
     from axs6.hw.registry import ALL_UNITS
 
     table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
@@ -20,7 +20,7 @@ def run(json: Json = None) -> None:
         for name, default in unit.defaults.items():
             settings.append(f"{name}={default} ({unit.allowed(name, most_stages[unit.name])})")
         table.add_row(unit.name, unit.summary, "\n".join(settings))
-    console(json).print(table)
+    print_table(console(json), table)
     write_json(
         json,
         [

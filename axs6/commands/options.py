@@ -7,6 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
+
+def _known(unit: str) -> str:
+    from axs6.hw.registry import find
+
+    return find(unit).name
+
+
+Unit = Annotated[
+    str, typer.Argument(help="The unit; `axs6 list` shows them.", callback=_known, metavar="UNIT")
+]
+"""A unit, checked before the options behind it, whether missing or not."""
+
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
 Json = Annotated[

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from axs6.replacing import make_folder, replacing
@@ -79,6 +79,18 @@ def write_json(target: str | None, figures: Any) -> None:
 def console(json_target: str | None = None) -> Console:
     """Where tables and messages go, as they are: stdout, unless JSON goes there."""
     return Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
+
+
+WIDEST = 10_000
+"""Columns that a table may take, whatever the terminal's width: more than any has."""
+
+
+def print_table(out: Console, table: RenderableType) -> None:
+    """Print a table whose values are not cut: its lines are longer than a narrow terminal's."""
+    width = out.width
+    out.width = max(width, WIDEST)
+    out.print(table)
+    out.width = width
 
 
 def verdict(passed: bool, text: str) -> Text:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, with_unit_options
+from axs6.commands.options import Json, Unit, with_unit_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,7 +20,7 @@ WINDOW = "0:1000"
 
 @with_unit_options
 def run(
-    unit: Annotated[str, typer.Argument(help="Unit to simulate; `axs6 list` shows them.")],
+    unit: Unit,
     inputs: Annotated[
         list[str],
         typer.Option(
@@ -62,7 +62,14 @@ def run(
     Example: axs6 simulate encoder --input x.npy --output blocks.npz
     """
     from axs6.commands.arrays import file_contents, output_files, read_items
-    from axs6.commands.output import check_writable, console, json_path, write_file, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        print_table,
+        write_file,
+        write_json,
+    )
     from axs6.golden.spec import check_integer
     from axs6.hw.layouts import port_fields
     from axs6.hw.registry import find_with_streams
@@ -99,7 +106,7 @@ def run(
     for path, content in file_contents(files, done.outputs, parameters).items():
         write_file(path, content)
     write_json(json, figures)
-    out.print(_table(figures))
+    print_table(out, _table(figures))
     for path in (*files, *([vcd] if vcd else [])):
         out.print(f"wrote {path}")
 
@@ -178,13 +185,20 @@ def _cxxrtl(
 def _table(figures: dict[str, Any]) -> "Table":
     from rich.table import Table
 
-    names = ("unit", "engine", "items", "outputs", "copies", "cycles", "M cycles/s")
-    table = Table(*names, box=None, pad_edge=False)
+    speeds = [rate(figures["cycles_per_second"], "cycles/s", 3)]
+    if figures["macs_per_second"] is not None:
+        speeds.append(rate(figures["macs_per_second"], "MAC/s", 1))
+    names = ("unit", "engine", "items", "outputs", "copies", "cycles")
+    table = Table(*names, *(unit for _, unit in speeds), box=None, pad_edge=False)
     row = [figures["unit"], figures["engine"]]
     row += [f"{figures[name]:,}" for name in ("items", "outputs", "copies", "cycles")]
-    row.append(f"{figures['cycles_per_second'] / 1e6:,.3f}")
-    if figures["macs_per_second"] is not None:
-        table.add_column("M MAC/s")
-        row.append(f"{figures['macs_per_second'] / 1e6:,.1f}")
-    table.add_row(*row)
+    table.add_row(*row, *(number for number, _ in speeds))
     return table
+
+
+def rate(value: float, unit: str, digits: int) -> tuple[str, str]:
+    """A speed, and its unit, with M, k or no prefix, whichever gives a number of 1 or more."""
+    factor, prefix = next(
+        (each for each in ((1e6, "M "), (1e3, "k ")) if value >= each[0]), (1, "")
+    )
+    return f"{value / factor:,.{digits}f}", f"{prefix}{unit}"

@@ -69,7 +69,14 @@ def accuracy(
     Example: axs6 study accuracy mlp -o study
     """
     need("torch", "matplotlib")
-    from axs6.commands.output import check_writable, console, json_path, write_files, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        print_table,
+        write_files,
+        write_json,
+    )
     from axs6.golden.spec import BLOCK_SIZES
     from axs6.hw.registry import find
     from axs6.sim.study.request import BACKENDS, check_request
@@ -101,7 +108,7 @@ def accuracy(
                 progress=status.update,
             )
     out.print(f"{model}: {study.samples:,} samples, {study.batch:,} at once")
-    out.print(_table(study))
+    print_table(out, _table(study))
     compared = sum(run.bits_compared or 0 for run in study.runs)
     if compared:
         out.print(f"{compared:,} bits compared, {study.bits_different:,} differ")
@@ -142,14 +149,14 @@ def rounding(
     """
     from dataclasses import asdict
 
-    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
     from axs6.sim.study.rounding import WIDTHS, study_rounding
 
     check_writable(json_path(json))
     rows = study_rounding(bits or WIDTHS, values, block)
     out = console(json)
     out.print(f"{values:,} values in blocks of {block}; steps and their squares")
-    out.print(_rounding_table(rows))
+    print_table(out, _rounding_table(rows))
     write_json(json, [asdict(row) for row in rows])
 
 
