@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 TYPED := build/typed
 
-.PHONY: demo test lint bench fuzz quality clean
+.PHONY: demo test lint bench figures fuzz quality clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
@@ -28,6 +28,10 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
 	$(BIN)/python benchmarks/straightforward.py
+
+# Measures the figures of README and docs that are out of date, or make figures ONLY=NAME.
+figures: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/figures.py $(addprefix --only ,$(ONLY))
 
 fuzz: $(VENV)/dev.stamp
 	$(PIP) -e ".[fuzz]"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalogue import FIGURES
 
 ROOT = Path(__file__).parent.parent
 
@@ -20,6 +21,10 @@ def test_examples_run(path: Path) -> None:
     done = subprocess.run([sys.executable, path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    for figure in FIGURES.values():
+        if figure.commands == (f"python examples/{path.name}",):
+            printed = [line.rstrip() for line in done.stdout.splitlines()]
+            assert [printed] == figure.stored()["output"], f"make figures ONLY={figure.name}"
 
 
 def test_the_design_on_axi4_stream(tmp_path: Path) -> None:
