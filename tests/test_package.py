@@ -113,6 +113,48 @@ def test_help_loads_no_heavy_module() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_what_is_refused_loads_no_heavy_module(tmp_path: Path) -> None:
+    """Arguments are checked before imports that take seconds."""
+    (tmp_path / "mine.py").write_text("")
+    refused = [
+        ["study", "accuracy", "resnet"],
+        ["study", "accuracy", "none.py:model"],
+        ["study", "accuracy", "mine.py"],
+        ["study", "accuracy", "mine.py:model", "--json", "mine.py"],
+        ["study", "accuracy", "mlp", "--block", "9"],
+        ["study", "accuracy", "mlp", "--backend", "gpu"],
+        ["study", "accuracy", "mlp", "--samples", "0"],
+        ["study", "accuracy", "mlp", "--batch", "0"],
+        ["study", "accuracy", "mlp", "--rows", "0"],
+        ["study", "accuracy", "mlp", "-o", "/proc/x"],
+        ["study", "rounding", "--bits", "33"],
+        ["demo", "-o", "/proc/x"],
+        ["regress", "dot", "--stages", "99"],
+        ["regress", "dot", "--simulator", "vcs"],
+        ["simulate", "dot", "--input", "none.npz"],
+        ["area", "dot", "--target", "asic"],
+        ["area", "dot", "--html", "/proc/x/page.html"],
+        ["area", "dot", "--energy", "--stimulus", "faces"],
+    ]
+    script = (
+        "import sys\n"
+        "from axs6.cli import main\n"
+        f"for arguments in {refused!r}:\n"
+        "    sys.argv = ['axs6', *arguments]\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit as end:\n"
+        "        assert end.code == 2, arguments\n"
+        "    heavy = {'cocotb', 'pyosys', 'torch', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "    assert not heavy, (arguments, heavy)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == len(refused)
+
+
 def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = [*project["dependencies"]]

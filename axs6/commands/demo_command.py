@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from axs6.commands.options import Json
+from axs6.commands.packages import need
 
 UNITS = ("encoder", "decoder", "matmul")
 MEASURED = ("encoder", "decoder", "dot")
@@ -30,14 +31,15 @@ def run(
 
     Example: axs6 demo -o axs6-demo
     """
-    import sklearn  # noqa: F401  said to be missing before anything is written
+    from axs6.commands.output import check_writable, console, json_path, write_json
+
+    need("sklearn")
+    check_writable(output / "demo.json", json_path(json))
 
     from axs6 import encode, matmul
-    from axs6.commands.output import check_writable, console, json_path, write_json
     from axs6.demo import Hardware, train
     from axs6.sim.tile import Tile
 
-    check_writable(output / "demo.json", json_path(json))
     out = console(json)
     out.print("training a 64-32-10 classifier on scikit-learn's handwritten digits")
     classifier = train()

@@ -1,6 +1,5 @@
 """`axs6 study`."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,11 @@ if TYPE_CHECKING:
 
     from axs6.sim.study.accuracy import Study
     from axs6.sim.study.rounding import RoundingRow
-    from axs6.sim.study.workload import Workload
+
+PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
+"""Kind of each picture by its file."""
+
+FILES = ("study.json", *PICTURES)
 
 app = typer.Typer(
     help="Measure what AXS-6 does to whole models, and rounding to the mean of values."
@@ -79,24 +82,28 @@ def accuracy(
     )
     from axs6.golden.spec import BLOCK_SIZES
     from axs6.hw.registry import find
-    from axs6.sim.study.request import BACKENDS, check_request
+    from axs6.sim.study.request import BACKENDS, check_request, user_model
 
     blocks, backends = block or BLOCK_SIZES, backend or BACKENDS
     check_request(blocks, backends, samples, batch)
+    users = user_model(model)
+    if users is None:
+        need("sklearn")
     tile = given(rows=rows, columns=columns)
     for size in blocks:
         find("matmul").build(block=size, **tile)
-    check_writable(output and output / "study.json", json_path(json))
+    files = [] if output is None else [output / name for name in FILES]
+    check_writable(*files, json_path(json), inputs=users[:1] if users else ())
 
     from axs6.sim.study.accuracy import study_accuracy
     from axs6.sim.study.figure import picture
-    from axs6.sim.study.user import blamed
+    from axs6.sim.study.models import MODELS
+    from axs6.sim.study.user import blamed, load
 
-    make, path = _maker(model)
     out = console(json)
     with out.status("preparing the model") as status:
-        workload = make()
-        with blamed(path) if path else nullcontext():
+        workload = load(*users) if users else MODELS[model]()
+        with blamed(users[0]) if users else nullcontext():
             study = study_accuracy(
                 model,
                 workload,
@@ -116,9 +123,9 @@ def accuracy(
     if output is not None:
         from json import dumps
 
-        pictures = {f"accuracy.{kind}": picture(study, kind) for kind in ("svg", "png")}
+        pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
         write_files(output, {"study.json": dumps(figures, indent=2) + "\n", **pictures})
-        out.print(f"wrote {', '.join(f'{output}/{name}' for name in ('study.json', *pictures))}")
+        out.print(f"wrote {', '.join(f'{output}/{name}' for name in FILES)}")
     write_json(json, figures)
     if study.bits_different:
         raise typer.Exit(1)
@@ -158,22 +165,6 @@ def rounding(
     out.print(f"{values:,} values in blocks of {block}; steps and their squares")
     print_table(out, _rounding_table(rows))
     write_json(json, [asdict(row) for row in rows])
-
-
-def _maker(model: str) -> tuple[Callable[[], "Workload"], Path | None]:
-    """What makes the workload, and the user's file that it is from."""
-    from axs6.sim.study.models import MODELS
-    from axs6.sim.study.user import load
-
-    if model in MODELS:
-        need("sklearn")
-        return MODELS[model], None
-    file, colon, function = model.rpartition(":")
-    if not (colon and file and function):
-        names = ", ".join(MODELS)
-        raise ValueError(f"MODEL must be one of {names} or FILE.py:FUNCTION, not {model!r}")
-    path = Path(file)
-    return lambda: load(path, function), path
 
 
 def _table(study: "Study") -> "Table":

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from axs6.sim.study.data import digits
+from axs6.sim.study.request import BUILT_IN
 from axs6.sim.study.workload import Workload
 
 SEED = 0
@@ -54,11 +55,9 @@ def transformer() -> Workload:
     return _trained(RowTransformer, epochs=25, rate=2e-3)
 
 
-MODELS: Mapping[str, Callable[[], Workload]] = {
-    "mlp": mlp,
-    "cnn": cnn,
-    "transformer": transformer,
-}
+MODELS: Mapping[str, Callable[[], Workload]] = dict(
+    zip(BUILT_IN, (mlp, cnn, transformer), strict=True)
+)
 """What trains each built-in model: on `axs6.sim.study.data.digits`, always with one outcome."""
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from axs6.sim.study.request import check_file
 from axs6.sim.study.workload import Workload
 from axs6.sim.tools import ToolError
 
@@ -24,8 +25,7 @@ def load(path: Path, function: str) -> Workload:
         ValueError: there is no such function, it returns something else, or what it runs raises;
             the message names the file, and the line where there is one.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
+    check_file(path)
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         with blamed(path):

@@ -81,8 +81,8 @@ def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
         (["mine.py:key"], "mine.py:10: KeyError: 'weights'"),
     ],
 )
-def test_bad_input_is_one_line(cli: Cli, arguments: list[str], message: str, folder: Path) -> None:
-    assert message in cli("study", "accuracy", *arguments).refused()
+def test_bad_input_is_one_line(main: Cli, arguments: list[str], message: str, folder: Path) -> None:
+    assert message in main("study", "accuracy", *arguments).refused()
 
 
 def test_a_missing_package_is_named_with_its_extra(cli: Cli, folder: Path) -> None:
@@ -99,6 +99,6 @@ def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:
     assert all(abs(row["bias"]["measured"]) < 0.04 for row in rows)
 
 
-def test_rounding_refuses_widths(cli: Cli) -> None:
-    line = cli("study", "rounding", "--bits", "33").refused()
+def test_rounding_refuses_widths(main: Cli) -> None:
+    line = main("study", "rounding", "--bits", "33").refused()
     assert line == "random_bits must be an integer from 1 to 32, not 33"
