@@ -1,10 +1,31 @@
 """Files that are written whole or not at all."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+
+def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
+    """Raise ValueError for an output that is an input, or another output, under whatever name.
+
+    Links are followed, and hard links are one file. A device or a pipe may be named twice.
+    """
+    taken = [("input", path) for path in inputs]
+    for output in outputs:
+        if output.exists() and not output.is_file():
+            continue
+        for what, other in taken:
+            if _same_file(output, other):
+                raise ValueError(f"output {output} must be another file than {what} {other}")
+        taken.append(("output", output))
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from axs6.files.container import (
 )
 from axs6.files.tensors import DTYPES, Tensor
 from axs6.golden.decode import decode
-from axs6.replacing import replacing
+from axs6.replacing import check_apart, replacing
 
 DECODED = {"F64": "F64", "F32": "F32", "F16": "F32", "BF16": "BF16"}
 """The dtype of decoded values by that which they had."""
@@ -42,10 +42,11 @@ def decode_file(
     Raises:
         OSError: a file cannot be read or written.
         ValueError: the container is damaged; the message names the tensor and the block. Or
-            `target` is neither kind of file, or a .npy file for several tensors.
+            `target` is `source`, neither kind of file, or a .npy file for several tensors.
     """
     if target.suffix not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy")
+    check_apart([target], [source])
     with open_container(source) as (tensors, encoded):
         entries = [_entry(tensor, encoded.get(tensor.name)) for tensor in tensors]
         pieces = [_pieces(tensor, encoded.get(tensor.name)) for tensor in tensors]

@@ -19,6 +19,7 @@ from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import pack
 from axs6.golden.spec import Rounding
+from axs6.replacing import check_apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +81,12 @@ def encode_file(
     Raises:
         OSError: a file cannot be read or written.
         ValueError: the file is damaged, holds Python objects, no tensor is chosen, or a value has
-            no code; the message names the tensor.
+            no code; the message names the tensor. Or `target` is `source`.
     """
     how = options or Options()
     if target.suffix != ".safetensors":
         raise ValueError(f"{target} must end in .safetensors")
+    check_apart([target], [source])
     with open_tensors(source) as (tensors, metadata):
         entries = [_entry(tensor, how) for tensor in tensors]
         if not any(entry.encoded for entry in entries):

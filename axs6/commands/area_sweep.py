@@ -59,13 +59,14 @@ def measure(
     """
     if stimulus and expression:
         raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
+    liberty = arguments["liberty"]
     if stimulus:
-        target, liberty = arguments["target"], arguments["liberty"]
+        target = arguments["target"]
         for unit in units:
             check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
     if html or markdown:
         need("matplotlib", "jinja2")
-    check_writable(html, markdown, json_path(json))
+    check_writable(html, markdown, json_path(json), inputs=[liberty] if liberty else [])
     out = console(json)
     done = _run(units, expression, arguments, out)
     energies: dict[str, EnergyReport] = {}

@@ -49,6 +49,11 @@ def read_items(
     }
 
 
+def input_files(texts: Sequence[str], fields: Sequence[Field]) -> list[Path]:
+    """The files that `--input` names, a text for each, as `read_items` takes them."""
+    return [_split(text, fields, "input")[1] for text in texts]
+
+
 def output_files(texts: Sequence[str], fields: Sequence[Field]) -> dict[Path, str | None]:
     """Where the outputs go, from what `--output` says: a field for each file, None for all.
 

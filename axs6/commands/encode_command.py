@@ -48,8 +48,9 @@ def run(
     """
     from rich.text import Text
 
-    from axs6.commands.output import console, print_table, write_json
+    from axs6.commands.output import console, json_path, print_table, write_json
     from axs6.files import Options, encode_file
+    from axs6.replacing import check_apart
 
     options = Options(
         **given(
@@ -64,6 +65,8 @@ def run(
             exclude=exclude,
         )
     )
+    figures_file = json_path(json)
+    check_apart([target, *([figures_file] if figures_file else [])], [source])
     out = console(json)
     with out.status(Text(f"encoding {source}")) as status:
         rows = encode_file(

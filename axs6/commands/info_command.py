@@ -19,9 +19,17 @@ def run(
     """
     from rich.table import Table
 
-    from axs6.commands.output import console, print_table, shape_text, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        print_table,
+        shape_text,
+        write_json,
+    )
     from axs6.files import describe_file
 
+    check_writable(json_path(json), inputs=[source])
     found = describe_file(source)
     table = Table("tensor", "dtype", "shape", "encoded", "blocks", box=None, pad_edge=False)
     table.add_column("bytes", justify="right")

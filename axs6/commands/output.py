@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from axs6.replacing import make_folder, replacing
+from axs6.replacing import check_apart, make_folder, replacing
 
 if TYPE_CHECKING:
     from axs6.hw.verilog import Generated
@@ -46,11 +46,16 @@ def write_file(path: Path, content: str | bytes) -> None:
         file.write(_encoded(content))
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Raise OSError for the first path whose folder cannot be written; None stands for no file."""
+def check_writable(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
+    """Raise an error for a file that is not to be written; None stands for no file.
+
+    Raises:
+        OSError: its folder cannot be written.
+        ValueError: it is an input, or another output, `axs6.replacing.check_apart`.
+    """
+    paths = [path for path in outputs if path is not None]
+    check_apart(paths, inputs)
     for path in paths:
-        if path is None:
-            continue
         folder = path.resolve().parent
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def run(
 
     Example: axs6 simulate encoder --input x.npy --output blocks.npz
     """
-    from axs6.commands.arrays import file_contents, output_files, read_items
+    from axs6.commands.arrays import file_contents, input_files, output_files, read_items
     from axs6.commands.output import (
         check_writable,
         console,
@@ -85,7 +85,7 @@ def run(
     items = read_items(inputs, taken, parameters)
     count = check_items(items, taken)
     files = output_files(outputs or [], given_back)
-    check_writable(*files, vcd, json_path(json))
+    check_writable(*files, vcd, json_path(json), inputs=input_files(inputs, taken))
     out = console(json)
     if chosen == "batch":
         done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)

@@ -59,6 +59,82 @@ def test_names_are_no_markup(cli: Cli, folder: Path) -> None:
     assert done.succeeded() == "wrote [z].safetensors: 2 tensors\n"
 
 
+def link(folder: Path, how: str) -> str:
+    """A name of the folder's input: its own, another, a symbolic link or a hard link."""
+    if how == "symlink":
+        (folder / "link.safetensors").symlink_to("in.safetensors")
+        return "link.safetensors"
+    if how == "hard link":
+        (folder / "link.safetensors").hardlink_to(folder / "in.safetensors")
+        return "link.safetensors"
+    return {"same": "in.safetensors", "roundabout": "../" + folder.name + "/in.safetensors"}[how]
+
+
+@pytest.mark.parametrize("how", ["same", "roundabout", "symlink", "hard link"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "encode in.safetensors OUT",
+        "encode in.safetensors y.safetensors --json OUT",
+        "decode in.safetensors OUT",
+        "info in.safetensors --json OUT",
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(
+    main: Cli, folder: Path, command: str, how: str
+) -> None:
+    main("encode", "x.npy", "in.safetensors").succeeded()
+    before = (folder / "in.safetensors").read_bytes()
+    name = link(folder, how)
+    line = main(*(name if word == "OUT" else word for word in command.split())).refused()
+    assert line == f"output {name} must be another file than input in.safetensors"
+    assert (folder / "in.safetensors").read_bytes() == before
+    assert not (folder / "y.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "simulate encoder -i x.npy -o block.codes=x.npy",
+        "simulate encoder -i values=x.npy --json x.npy",
+        "simulate encoder -i x.npy --vcd x.npy",
+        "area dot --liberty x.npy --html x.npy",
+        "area dot --liberty x.npy --markdown x.npy",
+        "area dot --liberty x.npy --json x.npy",
+        "study accuracy x.npy:model --json x.npy",
+    ],
+)
+def test_every_command_that_reads_and_writes_keeps_its_input(
+    main: Cli, folder: Path, command: str
+) -> None:
+    before = (folder / "x.npy").read_bytes()
+    line = main(*command.split()).refused()
+    assert line == "output x.npy must be another file than input x.npy"
+    assert (folder / "x.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "second"),
+    [
+        ("regress dot --junit new/y --json new/../new/y", "new/y", "new/../new/y"),
+        ("area dot --html y --json y", "y", "y"),
+        ("encode x.npy y.safetensors --json y.safetensors", "y.safetensors", "y.safetensors"),
+    ],
+)
+def test_two_outputs_are_two_files(
+    main: Cli, folder: Path, command: str, first: str, second: str
+) -> None:
+    before = sorted(folder.iterdir())
+    line = main(*command.split()).refused()
+    assert line == f"output {second} must be another file than output {first}"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
+    main("encode", "x.npy", "y.safetensors", "--json", "/dev/null").succeeded()
+    main("info", "y.safetensors", "--json", "/dev/null").succeeded()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

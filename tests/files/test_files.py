@@ -291,6 +291,14 @@ def test_data_that_end_in_a_block(tmp_path: Path) -> None:
         describe_file(damaged(tmp_path / "x.safetensors", longer))
 
 
+def test_a_file_is_not_written_over_itself(packed: Path) -> None:
+    before = packed.read_bytes()
+    for convert in (encode_file, decode_file):
+        with pytest.raises(ValueError, match="must be another file than input"):
+            convert(packed, packed)
+    assert packed.read_bytes() == before
+
+
 def test_two_tensors_are_no_npy(packed: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2 tensors must be written as \.safetensors$"):
         decode_file(packed, tmp_path / "y.npy")
