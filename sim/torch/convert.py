@@ -14,7 +14,8 @@ from axs6.golden.spec import NonFinite
 from axs6.sim.torch import functional, layers
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import Options, backend_of
-from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope, derived, underived
+from axs6.sim.torch.derive import derived, underived
+from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.sim.torch.site import Site
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {
@@ -39,8 +40,10 @@ def convert(
     """A copy of a model whose matrix products have the bits of the AXS-6 hardware.
 
     Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
-    in the `forward` of modules that are not torch's own: `@`, `torch.matmul`, `mm`, `bmm`,
-    `functional.linear` and `functional.scaled_dot_product_attention`. Weights and activations
+    in the `forward` of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
+    `mv`, `dot`, `vdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`, `conv1d`,
+    `conv2d`, `scaled_dot_product_attention` and an `einsum` that is one product, under all names
+    that torch has for them, those of `torch.ops.aten` included. Weights and activations
     are encoded in blocks along the reduction, K padded with zeros; each output is the FP32
     result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else,
     such as normalisation, softmax and embeddings, is as it was.
@@ -48,8 +51,8 @@ def convert(
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own
             and the same `state_dict` keys; weights are encoded again when they change, as in
-            training or by `load_state_dict` (but not when written through `.data`, which torch
-            does not count as a change).
+            training or by `load_state_dict` (but not when written through `.data` or a NumPy view,
+            which torch does not count as a change).
         backend: "emulated", the hardware's bits from torch's own matrix products; "rtl", the
             hardware simulated, on the CPU; or "golden", the NumPy model.
         block_size: values that share an exponent: 8, 16 or 32.
@@ -139,7 +142,9 @@ def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module
 
 def _is_users(module: nn.Module) -> bool:
     """Whether a module's `forward` is none of torch's own."""
-    return not getattr(type(module).forward, "__module__", "").startswith("torch.nn.")
+    # The compiled text of a graph has no module.
+    home = getattr(type(module).forward, "__module__", None) or ""
+    return not home.startswith("torch.nn.")
 
 
 def _replace(module: Any, name: str, options: Options) -> None:

@@ -1,19 +1,16 @@
 """Matrix products that a module's own `forward` computes, replaced while it runs."""
 
 import itertools
-from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
-from axs6.sim.torch.attention import scaled_dot_product_attention
 from axs6.sim.torch.backends import Options
-from axs6.sim.torch.functional import multiply
-from axs6.sim.torch.layers import linear
+from axs6.sim.torch.products import REPLACED, Replacement
 from axs6.sim.torch.site import Site
 
 _scopes: WeakValueDictionary[int, "Scope"] = WeakValueDictionary()
@@ -54,8 +51,7 @@ def _site_handle(scope: int, number: int, kind: str) -> int:
 class Interception(TorchFunctionMode):
     """Replaces the products of a scope, for one run of a `forward`.
 
-    Products of integers pass, and so does what is not in `REPLACED`: `einsum`, `addmm`,
-    `baddbmm`, convolutions that are not layers.
+    Products of integers pass.
     """
 
     def __init__(self, scope: int) -> None:
@@ -73,49 +69,40 @@ class Interception(TorchFunctionMode):
         if func is Tensor.unflatten:
             # torch's compiler cannot follow the method, which is Python, from within a mode.
             func = torch.unflatten
-        replacement = REPLACED.get(func)
-        operands = [x for x in (*args, *arguments.values()) if isinstance(x, Tensor)]
-        if replacement is None or not all(x.is_floating_point() for x in operands[:2]):
+        called = func.overloadpacket if isinstance(func, OpOverload) else func
+        if called not in REPLACED or not _are_floating(args, arguments):
             return func(*args, **arguments)
-        return replacement(self, *args, **arguments)
+        y = _replaced(self, REPLACED[called], args, arguments)
+        return func(*args, **arguments) if y is NotImplemented else y
 
 
-def _multiply(mode: Interception, input: Tensor, other: Tensor) -> Tensor:
-    return multiply(input, other, mode.site("matmul"))
+def _are_floating(args: Any, kwargs: Any) -> bool:
+    """Whether the first two tensors among some arguments hold floating point."""
+    operands = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+    return all(x.is_floating_point() for x in operands[:2])
 
 
-def _reflected(mode: Interception, input: Tensor, other: Tensor) -> Tensor:
-    return multiply(other, input, mode.site("matmul"))
-
-
-def _bmm(mode: Interception, input: Tensor, mat2: Tensor) -> Tensor:
-    return multiply(input, mat2, mode.site("matmul"))
-
-
-def _linear(
-    mode: Interception, input: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
-    return linear(input, weight, bias, mode.site("linear"))
-
-
-def _attention(mode: Interception, *args: Any, **kwargs: Any) -> Tensor:
-    sites = (mode.site("scores"), mode.site("values"))
-    return scaled_dot_product_attention(sites, *args, **kwargs)
-
-
-REPLACED: Mapping[Any, Callable[..., Tensor]] = {
-    torch.matmul: _multiply,
-    Tensor.matmul: _multiply,
-    Tensor.__matmul__: _multiply,
-    Tensor.__rmatmul__: _reflected,
-    torch.mm: _bmm,
-    Tensor.mm: _bmm,
-    torch.bmm: _bmm,
-    Tensor.bmm: _bmm,
-    functional.linear: _linear,
-    functional.scaled_dot_product_attention: _attention,
-}
-"""Functions that are replaced, by what."""
+def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: Any) -> Any:
+    """What a replacement gives, written where `out` says."""
+    # The operators call the first argument of torch's functions by another name.
+    named = {("input" if name == "self" else name): x for name, x in kwargs.items()}
+    out = named.pop("out", None)
+    y = replacement(mode, *args, **named)
+    if out is None or y is NotImplemented:
+        return y
+    if torch.is_grad_enabled() and (y.requires_grad or out.requires_grad):
+        raise RuntimeError("out must not be given where gradients are wanted")
+    if (out.dtype, out.device) != (y.dtype, y.device):
+        raise ValueError(
+            f"out must be {y.dtype} on {y.device}, as the result, not {out.dtype} on {out.device}"
+        )
+    if out.shape != y.shape:
+        if out.numel():
+            raise ValueError(
+                f"out must be empty or have shape {tuple(y.shape)}, not {tuple(out.shape)}"
+            )
+        out.resize_(y.shape)
+    return out.copy_(y)
 
 
 class Intercepted(nn.Module):
@@ -136,39 +123,3 @@ class LeftAlone(nn.Module):
         """As the module's own."""
         with torch._C.DisableTorchFunction():
             return super().forward(*args, **kwargs)
-
-
-_derived: dict[tuple[type[nn.Module], ...], type[nn.Module]] = {}
-_own: dict[type[nn.Module], type[nn.Module]] = {}
-
-
-def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
-    """A class with the name and text of `own`, and these bases; its objects copy and pickle.
-
-    A mixin stands before `own` in the bases. A replacement of torch's layer stands after it: that
-    is what `own` inherits its `forward` from, or reaches by `super()`.
-    """
-
-    def reduce(self: nn.Module, protocol: Any) -> tuple[Any, ...]:
-        return _new, (own, *bases), self.__getstate__()
-
-    if bases not in _derived:
-        members = {
-            "__module__": own.__module__,
-            "__qualname__": own.__qualname__,
-            "__doc__": own.__doc__,
-            "__reduce_ex__": reduce,
-        }
-        metaclass: Any = type(own)
-        _derived[bases] = metaclass(own.__name__, bases, members)
-        _own[_derived[bases]] = own
-    return _derived[bases]
-
-
-def underived(cls: type[nn.Module]) -> type[nn.Module]:
-    """The class that `derived` made one of, or the class itself."""
-    return _own.get(cls, cls)
-
-
-def _new(own: type[nn.Module], *bases: type[nn.Module]) -> nn.Module:
-    return object.__new__(derived(own, *bases))

@@ -6,7 +6,7 @@ from torch.nn import functional
 from axs6.sim.torch.functional import MatMul as PlainMatMul
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.ops import weight_product
-from axs6.sim.torch.site import Site
+from axs6.sim.torch.site import Site, site_of
 
 
 class Linear(nn.Linear):
@@ -26,9 +26,7 @@ class Conv1d(nn.Conv1d):
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, L) or (C, L) to as many axes."""
-        # A row of pixels: one row of taps, no padding above or below.
-        padded = _padded(self, input).unsqueeze(-2)
-        return _convolve(self, padded, self.axs6_site).squeeze(-2)
+        return _convolve(self, input)
 
 
 class Conv2d(nn.Conv2d):
@@ -38,7 +36,7 @@ class Conv2d(nn.Conv2d):
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) or (C, H, W) to as many axes."""
-        return _convolve(self, _padded(self, input), self.axs6_site)
+        return _convolve(self, input)
 
 
 class MatMul(PlainMatMul):
@@ -57,24 +55,55 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tenso
     return y.view(*x.shape[:-1], y.shape[-1])
 
 
-def _padded(layer: nn.Conv1d | nn.Conv2d, x: Tensor) -> Tensor:
-    """The input with the layer's padding around it."""
-    axes = len(layer.kernel_size)
-    if x.ndim not in (axes + 1, axes + 2) or x.shape[-axes - 1] != layer.in_channels:
-        raise ValueError(
-            f"{layer.axs6_site.name}: input must have {axes + 1} or {axes + 2} axes and "  # type: ignore[union-attr]
-            f"{layer.in_channels} channels, not shape {tuple(x.shape)}"
-        )
+def _convolve(layer: Conv1d | Conv2d, x: Tensor) -> Tensor:
+    """The convolution of a layer, by its own padding."""
+    weight, groups, site = layer.weight, layer.groups, layer.axs6_site
+    _check_pixels(x, weight, groups, site.handle)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    return functional.pad(x, layer._reversed_padding_repeated_twice, mode=mode)
+    padded = functional.pad(x, layer._reversed_padding_repeated_twice, mode=mode)
+    options = (layer.stride, layer.dilation, groups)
+    return convolve(padded, weight, layer.bias, *options, site.handle)
 
 
-def _convolve(layer: nn.Conv1d | nn.Conv2d, x: Tensor, site: Site) -> Tensor:
-    """A convolution of padded pixels (N, C, H, W) or (C, H, W) as a matrix product a group."""
-    images = x if x.ndim == 4 else x.unsqueeze(0)
+def _check_pixels(x: Tensor, weight: Tensor, groups: int, handle: int) -> None:
+    axes, channels = weight.ndim - 2, weight.shape[1] * groups
+    if x.ndim not in (axes + 1, axes + 2) or x.shape[-axes - 1] != channels:
+        raise ValueError(
+            f"{site_of(handle).name}: input must have {axes + 1} or {axes + 2} axes and "
+            f"{channels} channels, not shape {tuple(x.shape)}"
+        )
+
+
+def convolve(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    handle: int,
+) -> Tensor:
+    """A convolution of padded pixels as a matrix product for each group.
+
+    Args:
+        x: (N, C, L) or (C, L), or (N, C, H, W) or (C, H, W).
+        weight: (O, C / groups, taps) or (O, C / groups, rows of taps, taps).
+        bias: (O,) or None.
+        stride, dilation: of each axis of the kernel.
+        groups: how many parts of the channels are convolved by themselves.
+        handle: place of the products.
+
+    Raises:
+        ValueError: the input does not fit the weight, or is smaller than the kernel.
+    """
+    _check_pixels(x, weight, groups, handle)
+    axes = weight.ndim - 2
+    images = x if x.ndim == axes + 2 else x.unsqueeze(0)
+    if axes == 1:
+        # A row of pixels, and one row of taps.
+        images = images.unsqueeze(-2)
     taps, dilation, stride = (
-        (1,) * (2 - len(sizes)) + tuple(sizes)
-        for sizes in (layer.kernel_size, layer.dilation, layer.stride)
+        (1,) * (2 - axes) + tuple(sizes) for sizes in (weight.shape[2:], dilation, stride)
     )
     height, width = (
         (size - step * (count - 1) - 1) // jump + 1
@@ -82,15 +111,16 @@ def _convolve(layer: nn.Conv1d | nn.Conv2d, x: Tensor, site: Site) -> Tensor:
     )
     if min(height, width) < 1:
         raise ValueError(
-            f"{site.name}: padded input must be at least as large as the kernel, "
+            f"{site_of(handle).name}: padded input must be at least as large as the kernel, "
             f"not {tuple(images.shape[2:])} for taps {taps} and dilation {dilation}"
         )
-    count, groups = images.shape[0], layer.groups
+    count = images.shape[0]
     depth = images.shape[1] // groups * taps[0] * taps[1]
     columns = functional.unfold(images, taps, dilation, 0, stride)
     rows = columns.view(count, groups, depth, height * width).permute(1, 0, 3, 2)
     rows = rows.reshape(groups, count * height * width, depth)
-    y = weight_product(rows, layer.weight, layer.bias, site.handle)
+    y = weight_product(rows, weight, bias, handle)
     y = y.view(groups, count, height * width, y.shape[-1]).permute(1, 0, 3, 2)
-    y = y.reshape(count, layer.out_channels, height, width)
-    return y if x.ndim == 4 else y.squeeze(0)
+    y = y.reshape(count, weight.shape[0], height, width)
+    y = y.squeeze(-2) if axes == 1 else y
+    return y if x.ndim == axes + 2 else y.squeeze(0)

@@ -46,7 +46,7 @@ class Products(nn.Module):
             functional.scaled_dot_product_attention(a, a, a, is_causal=True),
             functional.scaled_dot_product_attention(a, a, a, attn_mask=a.mean(0) > 0, scale=0.3),
             a.long() @ vector.long(),
-            torch.einsum("gmk,gkn->gmn", a, b),
+            torch.einsum("gmk,gml->gl", a, b),
             a + 1,
         ]
 
