@@ -63,6 +63,8 @@ class Coding:
     Args:
         block_size, rounding, mode, random_bits: as in `axs6.encode`.
         axis: along which blocks are taken.
+        flatten: axes from this one on are flattened, in row-major order, and blocks are taken
+            along the result. Where neither is given it depends on the tensor, `reduction`.
         align: bytes to a multiple of which blocks are padded.
         seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
 
@@ -70,7 +72,8 @@ class Coding:
         ValueError: one of them is out of range.
     """
 
-    axis: int = -1
+    axis: int | None = None
+    flatten: int | None = None
     block_size: int = 32
     align: int = 1
     mode: str = Mode.DENSE.label
@@ -79,11 +82,28 @@ class Coding:
     seed: int = RANDOM_SEED
 
     def __post_init__(self) -> None:
+        if self.axis is not None and self.flatten is not None:
+            raise ValueError("axis and flatten must not be given both")
         packed_bytes(self.block_size, self.align)
         check_mode(self.mode)
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
         check_seed(self.seed)
+
+
+def reduction(axes: int) -> dict[str, int]:
+    """Where blocks of a tensor lie unless something else is asked for: as the hardware reduces.
+
+    A product sums over all axes of a weight but the first: the input features of a linear layer,
+    input channel and taps of a convolution. Vectors have one axis.
+
+    Args:
+        axes: how many the tensor has.
+
+    Returns:
+        `axis` or `flatten` of `Coding`.
+    """
+    return {"axis": -1} if axes < 3 else {"flatten": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +115,7 @@ class Encoded(Coding):
         dtype: of its values, as safetensors name it.
 
     Raises:
-        ValueError: as `Coding`, or the shape has no such axis.
+        ValueError: as `Coding`, there is neither axis nor flatten, or the shape has no such axis.
     """
 
     shape: tuple[int, ...]
@@ -106,8 +126,32 @@ class Encoded(Coding):
         axes = len(check_shape(self.shape))
         if self.dtype not in FLOATS:
             raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
-        if type(self.axis) is not int or not -axes <= self.axis < axes:
-            raise ValueError(f"axis must be one of {axes} axes, not {self.axis!r}")
+        name, first = ("axis", self.axis) if self.flatten is None else ("flatten", self.flatten)
+        if type(first) is not int or not -axes <= first < axes:
+            raise ValueError(f"{name} must be one of {axes} axes, not {first!r}")
+
+    @property
+    def blocked_shape(self) -> tuple[int, ...]:
+        """Shape of the values with those axes flattened that are; blocks lie along `along`."""
+        if self.flatten is None:
+            return self.shape
+        first = self.flatten % len(self.shape)
+        return (*self.shape[:first], math.prod(self.shape[first:]))
+
+    @property
+    def along(self) -> int:
+        """Axis of `blocked_shape` along which blocks lie, from 0."""
+        axes = len(self.blocked_shape)
+        return axes - 1 if self.axis is None else self.axis % axes
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the values of the blocks, one after the other, are the tensor's in its order."""
+        return self.along == len(self.blocked_shape) - 1
+
+    def __str__(self) -> str:
+        where = f"axis {self.axis}" if self.flatten is None else f"axes from {self.flatten} on"
+        return f"{self.mode}, {self.rounding}, B = {self.block_size}, {where}"
 
     @property
     def rows(self) -> int:
@@ -117,7 +161,7 @@ class Encoded(Coding):
     @property
     def length(self) -> int:
         """Values in a row."""
-        return self.shape[self.axis]
+        return self.blocked_shape[self.along]
 
     @property
     def blocks(self) -> int:

@@ -85,7 +85,7 @@ def _pieces(tensor: Tensor, how: Encoded | None) -> Iterator[bytes]:
     """The bytes of a decoded tensor in the order of its shape."""
     if how is None:
         yield from plain(tensor.array)
-    elif how.axis in (-1, len(how.shape) - 1):
+    elif how.in_order:
         yield from (values.tobytes() for values, _ in _decoded(tensor, how))
     else:
         yield from _turned(tensor, how)
@@ -104,7 +104,7 @@ def _turned(tensor: Tensor, how: Encoded) -> Iterator[bytes]:
         return
     with tempfile.TemporaryFile() as file:
         whole = np.memmap(file, dtype, "w+", 0, how.shape)
-        rows = np.moveaxis(whole, how.axis, -1)
+        rows = np.moveaxis(whole, how.along, -1)
         for values, piece in _decoded(tensor, how):
             numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
             where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.container import Coding, Encoded, Entry, Piece, container_metadata, plain, writing
+from axs6.files.container import (
+    Coding,
+    Encoded,
+    Entry,
+    Piece,
+    container_metadata,
+    plain,
+    reduction,
+    writing,
+)
 from axs6.files.errors import ErrorSums
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.golden.decode import decode
@@ -113,6 +122,8 @@ def _entry(tensor: Tensor, how: Options) -> Entry:
         return Entry(tensor.name, tensor.dtype, shape, tensor.array.nbytes)
     try:
         coding = {each.name: getattr(how, each.name) for each in fields(Coding)}
+        if how.axis is None and how.flatten is None:
+            coding |= reduction(len(shape))
         encoded = Encoded(shape=shape, dtype=tensor.dtype, **coding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
@@ -123,9 +134,8 @@ def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
     source = None
     if how.rounding == Rounding.STOCHASTIC:
         source = Lfsr(how.block_size, how.seed, how.random_bits)
-    rows = np.moveaxis(tensor.array, how.axis, -1)
     for piece in how.pieces():
-        values = taken(rows, piece)
+        values = taken(tensor.array, how, piece)
         random = None
         if source:
             words = source.draw(piece.blocks(how.block_size))
@@ -147,11 +157,16 @@ def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
         yield pack(encoded, how.align)
 
 
-def taken(rows: NDArray[Any], piece: Piece) -> NDArray[Any]:
-    """The values (rows, values) of a piece of an array whose last axis is that of the blocks."""
+def taken(array: NDArray[Any], how: Encoded, piece: Piece) -> NDArray[Any]:
+    """The values (rows, values) of a piece of an array."""
     columns = slice(piece.start, piece.start + piece.values)
+    numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
+    if how.flatten is not None and not array.flags.c_contiguous:
+        # A view with flat axes there is not, and a copy may be larger than memory.
+        flat = numbers[:, None] * how.length + np.arange(columns.start, columns.stop)
+        return array[np.unravel_index(flat, array.shape)]
+    rows = np.moveaxis(array.reshape(how.blocked_shape), how.along, -1)
     if rows.ndim == 1:
         return np.ascontiguousarray(rows[None, columns])
-    numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
     where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
     return np.ascontiguousarray(rows[(*where, columns)])

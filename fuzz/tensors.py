@@ -24,8 +24,8 @@ CUT = b"\xff\xfe"
 INNER = b"@@@"
 """Where the metadata of a container go in its header."""
 
-METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "block_size": 8}
-CHANGED = (*METADATA, "axis", "align", "mode", "rounding", "random_bits", "seed", "colour")
+METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "block_size": 8}
+CHANGED = (*METADATA, "flatten", "align", "mode", "rounding", "random_bits", "seed", "colour")
 TO = (
     *(0, 1, 2, 3, -1, 8, 16, 32, 33, 1 << 31, 1 << 63, 10**30, 0.0, 8.0, math.inf, True, None),
     *("", "dense", "sparse", "high_precision", "auto", "nearest", "stochastic"),

@@ -30,7 +30,16 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of stochastic rounding.")] = None,
     axis: Annotated[
-        int | None, typer.Option(help="Along which blocks are taken.", show_default="the last")
+        int | None,
+        typer.Option(
+            help="Along which blocks are taken.", metavar="N", show_default="as weights are reduced"
+        ),
+    ] = None,
+    flatten: Annotated[
+        int | None,
+        typer.Option(
+            help="Flatten axes from this one on, and take blocks along the result.", metavar="N"
+        ),
     ] = None,
     align: Annotated[
         int | None, typer.Option(help="Pad blocks to a multiple of bytes.", metavar="BYTES")
@@ -42,7 +51,9 @@ def run(
     """Encode the floating-point tensors of a file into packed blocks.
 
     They are handled in pieces, so files may be larger than memory. Tensors of other types, and
-    those whose names are not included, are kept as they are.
+    those whose names are not included, are kept as they are. Blocks lie as the hardware reduces:
+    along the last axis of vectors and matrices, and along all axes but the first, flattened, of
+    tensors with more, such as weights of convolutions.
 
     Example: axs6 encode weights.safetensors packed.safetensors --exclude "*.bias"
     """
@@ -60,6 +71,7 @@ def run(
             random_bits=random_bits,
             seed=seed,
             axis=axis,
+            flatten=flatten,
             align=align,
             include=include,
             exclude=exclude,

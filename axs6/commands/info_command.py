@@ -39,7 +39,7 @@ def run(
             each.name,
             each.dtype,
             shape_text(each.shape),
-            f"{how.mode}, {how.rounding}, B = {how.block_size}, axis {how.axis}" if how else "",
+            str(how) if how else "",
             ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items()),
             f"{each.bytes:,}",
         )

@@ -143,6 +143,11 @@ def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
         (("encode", "x.npy", "y.safetensors", "--block", "9"), "block_size must be one of"),
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
+        (("encode", "x.npy", "y.safetensors", "--flatten", "2"), "flatten must be one of 2 axes"),
+        (
+            ("encode", "x.npy", "y.safetensors", "--flatten", "0", "--axis", "0"),
+            "axis and flatten must not be given both",
+        ),
         (("encode", "x.npy", "y.safetensors", "--include", "z"), "no floating-point tensor"),
         (("encode", "x.npy", "no/y.safetensors"), "cannot write to no/y.safetensors"),
         (("decode", "x.npy", "y.npy"), "x.npy must end in .safetensors"),

@@ -63,14 +63,15 @@ def test_decoded_tensors_are_the_golden_models(
             assert np.array_equal(found, values)
             assert row.name in ("b.steps", "c.scale")
             continue
-        blocks = axs6.encode(values, **options)
+        flat = values.reshape(len(values), -1) if values.ndim > 2 else values
+        blocks = axs6.encode(flat, **options)
         assert packed[row.name].tobytes() == axs6.pack(blocks, align)
         assert row.bytes_after == len(axs6.pack(blocks, align))
         dtype = np.float32 if values.dtype == np.float16 else values.dtype
-        expected = axs6.decode(blocks, dtype)
+        expected = axs6.decode(blocks, dtype).reshape(values.shape)
         assert found.dtype == expected.dtype
         assert found.tobytes() == expected.tobytes()
-        errors = axs6.decode(blocks, np.float64) - values.astype(np.float64)
+        errors = axs6.decode(blocks, np.float64) - flat.astype(np.float64)
         assert row.errors.values == values.size
         assert row.errors.largest == np.abs(errors).max(initial=0)
 
@@ -87,6 +88,53 @@ def test_blocks_along_any_axis(
     decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
     turned = axs6.decode(axs6.encode(np.moveaxis(x, axis, -1)))
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.moveaxis(turned, -1, axis))
+
+
+KERNELS = np.random.default_rng(4).standard_normal((32, 16, 3, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("chunk", [container.CHUNK, 100])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    ("options", "rows", "axes"),
+    [
+        ({}, 32, "axes from 1 on"),
+        ({"flatten": 2}, 32 * 16, "axes from 2 on"),
+        ({"flatten": -4}, 1, "axes from -4 on"),
+        ({"axis": -1}, 32 * 16 * 3, "axis -1"),
+    ],
+)
+def test_weights_of_convolutions_are_flattened(
+    tmp_path: Path,
+    options: dict[str, int],
+    rows: int,
+    axes: str,
+    order: Any,
+    chunk: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(container, "CHUNK", chunk)
+    np.save(tmp_path / "x.npy", np.asarray(KERNELS, order=order))
+    (row,) = encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(**options))
+    blocks = axs6.encode(KERNELS.reshape(rows, -1))
+    assert load_file(tmp_path / "x.safetensors")["x"].tobytes() == axs6.pack(blocks)
+    (described,) = describe_file(tmp_path / "x.safetensors")
+    assert described.shape == KERNELS.shape
+    assert str(described.encoded) == f"dense, nearest, B = 32, {axes}"
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
+    expected = axs6.decode(blocks).reshape(KERNELS.shape)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+    assert row.bytes_after == len(axs6.pack(blocks))
+    # 144 values a filter are 4.5 blocks: 5 of 26 bytes.
+    assert options or row.bytes_after == 32 * 5 * 26
+
+
+def test_axes_that_are_not_there(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((4, 8), np.float32))
+    with pytest.raises(ValueError, match="axis and flatten must not be given both"):
+        Options(axis=0, flatten=1)
+    with pytest.raises(ValueError, match="tensor 'x': flatten must be one of 2 axes, not 2"):
+        encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(flatten=2))
 
 
 @pytest.mark.parametrize("chunk", [container.CHUNK, 64])
@@ -230,6 +278,9 @@ def poke(place: int, value: int) -> Any:
         (of_second(seed=0), "tensor 'second': its metadata are wrong: seed must be an integer"),
         (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(axis=True), "tensor 'second': its metadata are wrong: axis must be one of 2"),
+        (of_second(axis=None), "axis must be one of 2 axes, not None"),
+        (of_second(flatten=1), "wrong: axis and flatten must not be given both"),
+        (of_second(axis=None, flatten=2), "wrong: flatten must be one of 2 axes, not 2"),
         (of_second(align=0), "tensor 'second': its metadata are wrong: align must be"),
         (of_second(colour=1), "tensor 'second': its metadata are wrong"),
         (metadata(lambda d: d.update(version=2)), "its version must be 1, not 2"),
