@@ -28,8 +28,8 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
 
     Args:
         blocks: what `encode` or `unpack` returned.
-        dtype: np.float32, np.float64, or bfloat16: an `ml_dtypes.bfloat16` for an array of that
-            dtype, or the string "bfloat16" for bit patterns in uint16.
+        dtype: np.float32, np.float64, in either byte order, or bfloat16: an `ml_dtypes.bfloat16`
+            for an array of that dtype, or the string "bfloat16" for bit patterns in uint16.
 
     Returns:
         Values of shape `blocks.shape`. Subnormals are kept, a sign alone is -0.0, and the one
@@ -53,7 +53,8 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
                 exponents[precise], flat[precise, start::2], fmt, code
             )
     padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block_size)
-    return padded[..., : blocks.shape[-1]].view(result_dtype)
+    native = padded[..., : blocks.shape[-1]].view(result_dtype.newbyteorder("="))
+    return native.astype(result_dtype, copy=False)
 
 
 def _look_up(
@@ -70,14 +71,15 @@ def _look_up(
     return out
 
 
-def _output(dtype: Any) -> tuple[FloatFormat, Any]:
+def _output(dtype: Any) -> tuple[FloatFormat, np.dtype[Any]]:
     if isinstance(dtype, str) and dtype == "bfloat16":
-        return BF16, np.uint16
+        return BF16, np.dtype(np.uint16)
     resolved = np.dtype(dtype)
-    if resolved == np.float32:
-        return FP32, np.float32
-    if resolved == np.float64:
-        return FP64, np.float64
+    native = resolved.newbyteorder("=")
+    if native == np.float32:
+        return FP32, resolved
+    if native == np.float64:
+        return FP64, resolved
     if resolved.name == "bfloat16":
         return BF16, resolved
     raise TypeError(f"dtype must be float32, float64 or bfloat16, not {resolved}")

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32, kulisch
 from axs6.golden.blocks import Blocks, check_blocks
+from axs6.golden.floats import INTEGER
 from axs6.golden.spec import (
     ACCUMULATOR_SCALE,
     BLOCK_SIZES,
@@ -155,7 +156,7 @@ def _combined(
 
 def _check_integers(name: str, values: NDArray[np.integer], low: int, high: int) -> None:
     """Raise TypeError or ValueError unless an array holds integers from `low` to `high`."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in INTEGER:
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"{name} must be an array of integers, not {kind}")
     wrong = np.argwhere((values < low) | (values > high))

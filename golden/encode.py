@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.blocks import Blocks, chunks, sparse_values
 from axs6.golden.decode import decode
-from axs6.golden.floats import fp32_bits
+from axs6.golden.floats import INTEGER, fp32_bits
 from axs6.golden.quantise import Quantiser
 from axs6.golden.spec import (
     FP32,
@@ -98,7 +98,7 @@ def _random_words(
     if random is None:
         raise ValueError('rounding "stochastic" needs random, an integer for each value')
     words = np.asarray(random)
-    if not np.issubdtype(words.dtype, np.integer):
+    if words.dtype.kind not in INTEGER:
         raise TypeError(f"random must hold integers, not {words.dtype}")
     if words.shape != shape:
         raise ValueError(f"random must have the shape of the values {shape}, not {words.shape}")

@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from axs6.golden.spec import FP32, FP64
 
+INTEGER = "iu"
+"""Kinds of NumPy's dtypes of integers. Spans of time are none, though NumPy calls them so."""
+
 TOP = 63 - FP64.fraction_bits
 """Bits that a binary64 significand lies below the top of its word."""
 
@@ -59,7 +62,7 @@ def wide(x: NDArray[np.generic]) -> Wide:
     """
     if x.dtype == np.float64:
         return _from_float64(x.view(np.uint64))
-    if np.issubdtype(x.dtype, np.integer):
+    if x.dtype.kind in INTEGER:
         return _from_integer(x)
     raise TypeError(
         "values must be float32, float16, bfloat16 (ml_dtypes, or bit patterns in uint16), "

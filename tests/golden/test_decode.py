@@ -111,3 +111,13 @@ def test_dtype(dtype):
     message = f"^dtype must be float32, float64 or bfloat16, not {np.dtype(dtype)}$"
     with pytest.raises(TypeError, match=message):
         decode(all_codes(), dtype)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "<f4", ">f8", "<f8"])
+def test_values_come_in_the_byte_order_asked_for(dtype):
+    blocks = encode(np.linspace(-3, 3, 100, dtype=np.float32))
+    values = decode(blocks, dtype)
+    assert values.dtype == np.dtype(dtype)
+    assert np.array_equal(values, decode(blocks, f"f{values.itemsize}"))
+    again = encode(values)
+    assert np.array_equal(again.codes, encode(values.astype(f"f{values.itemsize}")).codes)

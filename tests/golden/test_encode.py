@@ -226,7 +226,9 @@ def test_scalar(x):
         encode(x)
 
 
-@pytest.mark.parametrize("dtype", [np.complex64, object, np.longdouble, np.bool_, "S4", "M8[s]"])
+@pytest.mark.parametrize(
+    "dtype", [np.complex64, object, np.longdouble, np.bool_, "S4", "M8[s]", "m8[s]"]
+)
 @pytest.mark.parametrize("n", [0, 3])
 def test_dtype(dtype, n):
     name = re.escape(str(np.dtype(dtype)))
@@ -278,6 +280,12 @@ def test_mode():
 def test_random(options, message):
     with pytest.raises(ValueError, match=message):
         encode(np.zeros(8, np.float32), 8, **options)
+
+
+def test_spans_of_time_are_no_random_words():
+    words = np.zeros(8, "m8[s]")
+    with pytest.raises(TypeError, match=r"^random must hold integers, not timedelta64\[s\]$"):
+        encode(np.zeros(8, np.float32), 8, "stochastic", random=words)
 
 
 def test_random_must_hold_integers():
