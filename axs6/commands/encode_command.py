@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, given
+from axs6.commands.options import Json, check_stochastic, given
+from axs6.golden.spec import Rounding
 
 if TYPE_CHECKING:
     from axs6.files.encode import Row
@@ -63,6 +64,7 @@ def run(
     from axs6.files import Options, encode_file
     from axs6.replacing import check_apart
 
+    check_stochastic(rounding or Rounding.NEAREST, random_bits=random_bits, seed=seed)
     options = Options(
         **given(
             block_size=block,

@@ -2,10 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
+
+from axs6.golden.spec import Rounding
 
 
 def _known(unit: str) -> str:
@@ -87,6 +89,21 @@ def with_unit_options(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
     return run
+
+
+def check_stochastic(rounding: str, **options: Any) -> None:
+    """Raise ValueError where options of stochastic rounding are given and another is chosen."""
+    for name in given(**options) if rounding != Rounding.STOCHASTIC else ():
+        flag = name.replace("_", "-")
+        raise ValueError(f"--{flag} is for --rounding stochastic, not {rounding}")
+
+
+def check_random_bits(unit: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError where random bits are given to a unit that rounds without them."""
+    from axs6.hw.registry import find
+
+    rounding = {**find(unit).defaults, **parameters}.get("rounding", Rounding.STOCHASTIC)
+    check_stochastic(rounding, random_bits=parameters.get("random_bits"))
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, Unit, with_unit_options
+from axs6.commands.options import Json, Unit, check_random_bits, with_unit_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -77,6 +77,7 @@ def run(
 
     chosen = _engine(engine, threads, vcd, window)
     cycles = _window(window or WINDOW)
+    check_random_bits(unit, parameters)
     parameters = find_with_streams(unit).parameters(parameters)
     component: Any = find_with_streams(unit).build(**parameters)
     if threads is not None:

@@ -96,6 +96,14 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
             "target must be one target, not 'ice40,ecp5'; for several: "
             '--sweep "target=ice40,ecp5"',
         ),
+        (
+            ["generate", "encoder", "--random-bits", "8", "-o", "x"],
+            "--random-bits is for --rounding stochastic, not nearest",
+        ),
+        (
+            ["area", "encoder", "--random-bits", "8", "--rounding", "toward_zero"],
+            "--random-bits is for --rounding stochastic, not toward_zero",
+        ),
         (["multiply"], "No such command 'multiply'"),
         (["regress", "dot", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
         (["regress", "dot", "decoder", "--stages", "5"], "stages must be an integer from 0 to 4"),

@@ -143,6 +143,14 @@ def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
         (("encode", "x.npy", "y.safetensors", "--block", "9"), "block_size must be one of"),
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
+        (
+            ("encode", "x.npy", "y.safetensors", "--random-bits", "8"),
+            "--random-bits is for --rounding stochastic, not nearest",
+        ),
+        (
+            ("encode", "x.npy", "y.safetensors", "--seed", "1", "--rounding", "toward_zero"),
+            "--seed is for --rounding stochastic, not toward_zero",
+        ),
         (("encode", "x.npy", "y.safetensors", "--flatten", "2"), "flatten must be one of 2 axes"),
         (
             ("encode", "x.npy", "y.safetensors", "--flatten", "0", "--axis", "0"),

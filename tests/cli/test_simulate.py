@@ -191,6 +191,10 @@ def files_in(folder: Path) -> list[str]:
             ["encoder", "-i", "x.npy", "--threads", "0"],
             "threads must be an integer of at least 1, not 0",
         ),
+        (
+            ["encoder", "-i", "x.npy", "--random-bits", "8"],
+            "--random-bits is for --rounding stochastic, not nearest",
+        ),
         (["encoder", "-i", "x.npy", "--window", "0:9"], "--window needs --vcd"),
         (
             ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--engine", "batch"],
