@@ -1,13 +1,13 @@
 """The command line: `axs6`, one sub-command for each file in `axs6/commands`."""
 
 import os
-import signal
 import sys
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 from axs6 import __version__
 from axs6.install import install_command
+from axs6.signals import check_ended, ending
 
 COMMANDS = {
     "list": "hw",
@@ -35,11 +35,14 @@ def main() -> None:
     """Run the command line.
 
     Exit status: 0 for success, 1 where a comparison or a test fails, 2 for bad input or a missing
-    tool, with one line that says what is wrong.
+    tool, with one line that says what is wrong; 128 + N where signal N ended it (130 for Ctrl-C),
+    at any moment and without a word.
     """
-    # A signal that ends the process must still end its children.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, frame: sys.exit(128 + received))
+    with ending():
+        _main()
+
+
+def _main() -> None:
     try:
         import typer
     except ModuleNotFoundError:
@@ -120,6 +123,7 @@ def _hide_types_of_flags(command: Any, context: Any) -> None:
 
 
 def _fail(message: str) -> NoReturn:
+    check_ended()
     line = " ".join(message.split())
     print(f"axs6: {line}", file=sys.stderr)
     sys.exit(2)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import FrameType
 
@@ -24,7 +25,8 @@ def in_processes(
 ) -> Generator[tuple[Task, Measured | str], None, None]:
     """As `axs6.synth.sweep.pools.outcomes`, in child processes."""
     with _processes(jobs) as pool:
-        futures = {pool.submit(_outcome_in_child, task): task for task in tasks}
+        with _interrupts_blocked():
+            futures = {pool.submit(_outcome_in_child, task): task for task in tasks}
         yield from results(futures)
 
 
@@ -49,9 +51,22 @@ def _processes(jobs: int) -> Iterator[Executor]:
         reader.close()
 
 
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """A context whose child processes leave Ctrl-C to this one from their first moment on.
+
+    It comes here after the context. Python's own helper process would unblock it when it starts.
+    """
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _prepare(parent: Connection) -> None:
-    """Let a worker end as soon as the pipe closes, and leave Ctrl-C to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Let a worker end as soon as the pipe closes."""
     signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
