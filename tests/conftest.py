@@ -65,6 +65,7 @@ def main(
     For commands that are refused or short; what a process does by itself is for `cli`.
     """
     from axs6 import cli
+    from axs6.signals import ENDING
 
     def run(*arguments: str, columns: int = 120) -> Done:
         monkeypatch.chdir(tmp_path)
@@ -75,7 +76,8 @@ def main(
         printed = capsys.readouterr()
         return Done(arguments, end.value.code or 0, printed.out, printed.err)
 
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    handlers = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
     yield run
     for number, handler in handlers.items():
         signal.signal(number, handler)
