@@ -13,6 +13,7 @@ from axs6.hw.decoder import Decoder
 from axs6.hw.dot import Dot
 from axs6.hw.encoder import Encoder
 from axs6.hw.layouts import fp32_layout
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.pipeline import Pipeline, Wrapper
 from axs6.hw.structures import StructLayout
 from axs6.hw.trees import any_of
@@ -140,6 +141,7 @@ class AxisDot(Wrapper):
         block, interleave: those of `Dot`.
         align: bytes that a beat of blocks is a multiple of; zeros follow a block.
         stages: ranks of registers beside the accumulator, from 0.
+        view: "structure" or "behaviour"; see `BlockDot`.
 
     Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.
     Source: docs/axis.md.
@@ -149,11 +151,16 @@ class AxisDot(Wrapper):
     """
 
     def __init__(
-        self, block: int = 32, align: int = 1, stages: int = 0, interleave: int = 1
+        self,
+        block: int = 32,
+        align: int = 1,
+        stages: int = 0,
+        interleave: int = 1,
+        view: str = STRUCTURE,
     ) -> None:
         blocks = In(AxiStream(aligned_layout(block, align)))
         ports = {"s_axis_a": blocks, "s_axis_b": blocks, "m_axis": Out(AxiStream(fp32_layout))}
-        super().__init__(Dot(block, "packed", stages, interleave), ports)
+        super().__init__(Dot(block, "packed", stages, interleave, view), ports)
 
     def elaborate(self, platform: Any) -> Module:
         """Join the two sides."""

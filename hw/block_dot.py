@@ -1,7 +1,7 @@
 """Block dot product: two dense blocks become one 16-bit sum and the sum of their exponents."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,9 +16,11 @@ from axs6.golden.spec import (
     SUM_BITS,
     check_block_size,
 )
+from axs6.hw.block_dot_words import block_dot_words
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.layouts import code_layout, pair_layout, sum_layout
-from axs6.hw.pipeline import Pipeline, Step
+from axs6.hw.parameters import BEHAVIOUR, STRUCTURE
+from axs6.hw.pipeline import Pipeline, Step, viewed
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.structures import ArrayLayout, StructLayout
 
@@ -261,8 +263,10 @@ class AddRows(Step):
         return m
 
 
-def block_dot_steps(block: int) -> list[Step]:
+def block_dot_steps(block: int, view: str = STRUCTURE) -> list[Step]:
     """The steps of a block dot product, from a pair of blocks to `sum_layout`."""
+    if view == BEHAVIOUR:
+        return block_dot_words(block)
     plan = sum_plan(block)
     cuts = [*range(plan.level, plan.deepest, LEVELS_A_STEP), plan.deepest]
     compress = [Compress(plan, after, to) for after, to in pairwise(cuts)]
@@ -273,11 +277,13 @@ class BlockDot(Pipeline):
     """Multiplies a pair of dense blocks in each cycle; the result is exact and cannot overflow.
 
     The products and their sum are one compressor tree, with the signs folded in as inversions and
-    one adder at its end.
+    one adder at its end; in the behaviour view they are `*` and a balanced tree of `+`.
 
     Args:
         block: values in a block: 8, 16 or 32.
         stages: ranks of registers, from 0.
+        view: "structure", the gates that synthesis is to map, or "behaviour", words; equal in
+            every cycle.
 
     Latency is `stages` cycles, interval 1. Source: docs/format.md, "Block dot product".
 
@@ -285,5 +291,6 @@ class BlockDot(Pipeline):
         ValueError: a parameter is not what it must be.
     """
 
-    def __init__(self, block: int = 32, stages: int = 0) -> None:
-        super().__init__(block_dot_steps(check_block_size(block)), stages)
+    def __init__(self, block: int = 32, stages: int = 0, view: str = STRUCTURE) -> None:
+        steps, like = viewed(partial(block_dot_steps, check_block_size(block)), view)
+        super().__init__(steps, stages, like=like)

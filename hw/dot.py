@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Module
 
 from axs6.hw.layouts import last_layout, pair_layout
-from axs6.hw.parameters import BLOCK_FORMS, one_of
+from axs6.hw.parameters import BLOCK_FORMS, STRUCTURE, one_of
 from axs6.hw.reduction import Reduction, ReductionUnit
 from axs6.hw.structures import StructLayout
 
@@ -24,6 +24,7 @@ class Dot(ReductionUnit):
         blocks: what comes in: "dense", exponents and codes, or "packed", the bytes of blocks.
         stages: ranks of registers beside the accumulator, from 0.
         interleave: vectors that take turns, 1 to 14.
+        view: "structure" or "behaviour"; see `BlockDot`.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
 
@@ -32,10 +33,15 @@ class Dot(ReductionUnit):
     """
 
     def __init__(
-        self, block: int = 32, blocks: str = "dense", stages: int = 0, interleave: int = 1
+        self,
+        block: int = 32,
+        blocks: str = "dense",
+        stages: int = 0,
+        interleave: int = 1,
+        view: str = STRUCTURE,
     ) -> None:
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
-        make = partial(Reduction, block, stages, interleave, packed)
+        make = partial(Reduction, block, stages, interleave, view, packed)
         pairs = pair_layout(block, packed=packed).members
         items = StructLayout({**pairs, **last_layout.members})
         super().__init__(make, 1, items, make().o.payload.shape())

@@ -7,6 +7,7 @@ from amaranth.hdl import Module, unsigned
 
 from axs6.golden.spec import FP32, check_integer
 from axs6.hw.layouts import blocks_layout, last_layout
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.reduction import Reduction, ReductionUnit
 from axs6.hw.structures import ArrayLayout, StructLayout
 
@@ -28,6 +29,7 @@ class Matmul(ReductionUnit):
         columns: columns of B in a tile, C, 1 to 64.
         stages: ranks of registers beside the accumulators, from 0.
         interleave: tiles that take turns, 1 to 14.
+        view: "structure" or "behaviour"; see `BlockDot`.
 
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
@@ -45,10 +47,11 @@ class Matmul(ReductionUnit):
         columns: int = 4,
         stages: int = 0,
         interleave: int = 4,
+        view: str = STRUCTURE,
     ) -> None:
         self._rows = check_integer("rows", rows, 1, MOST_SIDE)
         self._columns = check_integer("columns", columns, 1, MOST_SIDE)
-        make = partial(Reduction, block, stages, interleave)
+        make = partial(Reduction, block, stages, interleave, view)
         items = StructLayout(
             {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
             | dict(last_layout.members)

@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import check_integer
+from axs6.hw.parameters import STRUCTURE, check_view
 from axs6.hw.placement import Ranks, place_registers, spare_ranks
 from axs6.hw.rtlil import add_lanes, snake_case
 from axs6.hw.structures import ArrayLayout, StructLayout
@@ -149,6 +150,12 @@ def place(steps: Sequence[Step], stages: int) -> Ranks:
     return place_registers([step.levels for step in steps], rank_widths(steps), stages)
 
 
+def places_in(steps: Sequence[Step], stages: int) -> tuple[int, ...]:
+    """Behind which step each rank stands: all that there are no places for behind the last one."""
+    fitting = min(stages, len(steps) + 1)
+    return place(steps, fitting).places + (len(steps) - 1,) * (stages - fitting)
+
+
 def most_split_stages(front: Sequence[Step], back: Sequence[Step]) -> int:
     """The most ranks that two pipelines have room for: one for each step, and one more in each."""
     return len(front) + len(back) + 2
@@ -175,6 +182,20 @@ def rank_widths(steps: Sequence[Step]) -> list[int]:
     return [steps[0].i.shape().size, *(step.held for step in steps)]
 
 
+def viewed(make: Callable[[str], list[Step]], view: str) -> tuple[list[Step], list[Step]]:
+    """The steps of a view, and those of the structure that they are like; see `Pipeline`.
+
+    Args:
+        make: gives the steps of a view.
+        view: one of `axs6.hw.parameters.VIEWS`.
+
+    Raises:
+        ValueError: there is no such view.
+    """
+    structure = make(STRUCTURE)
+    return (structure if check_view(view) == STRUCTURE else make(view)), structure
+
+
 class Pipeline(wiring.Component):
     """A stream unit made of combinational steps with `stages` ranks of registers.
 
@@ -190,6 +211,9 @@ class Pipeline(wiring.Component):
         carry: layout of data that travels with each item past the steps; the payloads are then
             structures of `data` and `carry`.
         registered: whether `ready` of a long pipeline comes from a register.
+        like: steps of another view of the unit. Every rank has a spare where it would have one
+            among those, and there may be as many ranks: the ports of both are equal in every
+            cycle. The ranks that the steps have no place for stand behind the last one.
     """
 
     def __init__(
@@ -199,21 +223,28 @@ class Pipeline(wiring.Component):
         carry: data.StructLayout | None = None,
         *,
         registered: bool = False,
+        like: Sequence[Step] | None = None,
     ) -> None:
-        self._steps = tuple(steps)
-        self._ranks = place(steps, stages)
+        like = steps if like is None else like
+        self._steps, self._like = steps, like
         self._registered = registered
         self._carry = carry
-        carried = 0 if carry is None else carry.size
-        widths = rank_widths(steps)
-        self._bits = [1 + carried + widths[index + 1] for index in self._ranks.places]
-        self._spares = spare_ranks(self._ranks.depths, self._bits, registered)
+        ranks = place(like, stages)
+        self._spares = spare_ranks(ranks.depths, self._rank_bits(like, ranks.places), registered)
+        self._places = ranks.places if like is steps else places_in(steps, stages)
+        self._bits = self._rank_bits(steps, self._places)
         super().__init__(
             {
                 "i": In(stream.Signature(self._payload(self._steps[0].i.shape()))),
                 "o": Out(stream.Signature(self._payload(self._steps[-1].o.shape()))),
             }
         )
+
+    def _rank_bits(self, steps: Sequence[Step], places: Sequence[int]) -> list[int]:
+        """Registers of a rank behind each of some steps, `valid` included."""
+        carried = 0 if self._carry is None else self._carry.size
+        widths = rank_widths(steps)
+        return [1 + carried + widths[index + 1] for index in places]
 
     def _payload(self, layout: data.Layout) -> data.Layout:
         if self._carry is None:
@@ -222,17 +253,19 @@ class Pipeline(wiring.Component):
 
     def carrying(self, carry: data.StructLayout) -> "Pipeline":
         """The same steps and ranks, with data that travels with each item past the steps."""
-        return Pipeline(self._steps, self.latency, carry, registered=self._registered)
+        return Pipeline(
+            self._steps, self.latency, carry, registered=self._registered, like=self._like
+        )
 
     @property
     def most_stages(self) -> int:
         """The largest number of stages that the unit can have."""
-        return len(self._steps) + 1
+        return len(self._like) + 1
 
     @property
     def latency(self) -> int:
         """Cycles from taking an item to offering its result, when nothing waits."""
-        return len(self._ranks.places)
+        return len(self._places)
 
     @property
     def interval(self) -> int:
@@ -255,7 +288,7 @@ class Pipeline(wiring.Component):
         for index in range(-1, len(self._steps)):
             if index >= 0:
                 item = self._through(m, self._steps[index], item)
-            for _ in range(self._ranks.places.count(index)):
+            for _ in range(self._places.count(index)):
                 moves = Signal(name=f"ready{rank + 1}")
                 add_rank = _add_rank_with_spare if rank in self._spares else _add_rank
                 valid, item = add_rank(m, rank + 1, valid, ready, item, moves)

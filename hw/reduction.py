@@ -18,10 +18,12 @@ from axs6.hw.pipeline import (
     NOTHING,
     Pipeline,
     Series,
+    Step,
     Wrapper,
     most_split_stages,
     past,
     split_stages,
+    viewed,
 )
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.structures import ArrayLayout
@@ -40,21 +42,27 @@ class Reduction(Series):
         interleave: vectors that take turns, 1 to 14; see `Accumulator`.
         packed: whether blocks come as their bytes, of any mode; those that `Expander` refuses
             count as 0, and each result has an `error`, whether there was one among its blocks.
+        view: of the block dot product; see `BlockDot`.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
     """
 
-    def __init__(self, block: int, stages: int, interleave: int, packed: bool = False) -> None:
+    def __init__(
+        self, block: int, stages: int, interleave: int, view: str, packed: bool = False
+    ) -> None:
         block = check_block_size(block)
         passing = error_layout if packed else NOTHING
 
-        expand = expand_pair_steps(block) if packed else []
-        front = [*expand, *past([*block_dot_steps(block), *conversion_steps()], passing)]
+        def steps_of(view: str) -> list[Step]:
+            expand = expand_pair_steps(block) if packed else []
+            return [*expand, *past([*block_dot_steps(block, view), *conversion_steps()], passing)]
+
+        front, like = viewed(steps_of, view)
         back = past(division_steps(), passing)
-        self.most_stages = most_split_stages(front, back)
-        before, after = split_stages(front, back, stages)
-        self._term = Pipeline(front, before, carry=last_layout)
+        self.most_stages = most_split_stages(like, back)
+        before, after = split_stages(like, back, stages)
+        self._term = Pipeline(front, before, carry=last_layout, like=like)
         self._accumulator = Accumulator(interleave, errors=packed)
         self._divide = Pipeline(back, after)
         super().__init__(

@@ -36,7 +36,7 @@ from axs6.hw.feedback_encoder import FeedbackEncoder
 from axs6.hw.layouts import fields
 from axs6.hw.lfsr import Lfsr
 from axs6.hw.matmul import MOST_SIDE, Matmul
-from axs6.hw.parameters import BLOCK_FORMS
+from axs6.hw.parameters import BEHAVIOUR, BLOCK_FORMS, VIEWS
 from axs6.hw.stochastic_encoder import StochasticEncoder
 
 LARGEST = {
@@ -93,6 +93,15 @@ class Unit:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
         return {**self.defaults, **given}
 
+    def simulated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters where a simulator runs the unit: the behaviour view is the default.
+
+        Raises:
+            ValueError: the unit has no such parameter.
+        """
+        view = {"view": BEHAVIOUR} if "view" in self.defaults else {}
+        return self.parameters({**view, **given})
+
     def combinations(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Values of `choices` for tests: few, but any two values of two parameters meet in one.
 
@@ -144,6 +153,7 @@ def _pairs(row: Mapping[str, Any]) -> set[tuple[Any, ...]]:
 
 
 _BLOCK = {"block": BLOCK_SIZES}
+_VIEW = {"view": VIEWS}
 _RANDOM_SAMPLES = {"random_bits": (RANDOM_BITS, 4, 32, 8)}
 _SEED_SAMPLES = {"lfsr_seed": (RANDOM_SEED, 1)}
 _DOT_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
@@ -218,14 +228,14 @@ UNITS: Mapping[str, Unit] = {
             "block_dot",
             "two dense blocks become a 16-bit sum and a 9-bit exponent sum",
             BlockDot,
-            _BLOCK,
+            {**_BLOCK, **_VIEW},
             expected.block_dot_items,
         ),
         Unit(
             "dot",
             "a stream of block pairs becomes one FP32 result for each vector",
             Dot,
-            {**_BLOCK, "blocks": BLOCK_FORMS},
+            {**_BLOCK, "blocks": BLOCK_FORMS, **_VIEW},
             expected.dot_items,
             _DOT_SAMPLES,
         ),
@@ -233,7 +243,7 @@ UNITS: Mapping[str, Unit] = {
             "matmul",
             "streams of R rows and C columns of blocks become an R x C tile of FP32 results",
             Matmul,
-            _BLOCK,
+            {**_BLOCK, **_VIEW},
             expected.matmul_items,
             _MATMUL_SAMPLES,
         ),
@@ -268,7 +278,7 @@ BUS_UNITS: Mapping[str, Unit] = {
             "axis_dot",
             "the dot product on AXI4-Stream, blocks as packed bytes, packets as vectors",
             AxisDot,
-            _BLOCK,
+            {**_BLOCK, **_VIEW},
             expected_axis.axis_dot_items,
             {**_DOT_SAMPLES, **_BEATS},
         ),

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In
 from axs6.hw import rtlil
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.layouts import Field, fields
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import find
 
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
@@ -79,7 +80,11 @@ def generate(unit: str, **parameters: Any) -> Generated:
     module = f"axs6_{unit}"
     text = convert(component, module)
     settings = entry.parameters(parameters)
-    described = " ".join(f"{name}={value}" for name, value in settings.items())
+    described = " ".join(
+        f"{name}={value}"
+        for name, value in settings.items()
+        if (name, value) != ("view", STRUCTURE)
+    )
     manifest = {
         "module": module,
         "unit": unit,

@@ -54,7 +54,7 @@ def simulate(
         engine: "batch", the project's own simulator; "cxxrtl", the reference, one copy of the
             design; or "verilator" or "icarus" on the generated Verilog, slower by orders of
             magnitude.
-        parameters: of the unit; the others keep their defaults.
+        parameters: of the unit; the others keep their defaults, but the view is "behaviour".
 
     Raises:
         ValueError: an unknown unit, parameter or engine, or arrays that do not fit the payload.
@@ -62,7 +62,7 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
-    find_with_streams(unit)
+    parameters = find_with_streams(unit).simulated(parameters)
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
     if engine == "batch":
         batch = BatchModel(unit, **parameters).run(arrays)

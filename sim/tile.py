@@ -33,7 +33,8 @@ class Tile:
 
     Args:
         block: values in a block: 8, 16 or 32.
-        parameters: others of the unit `matmul`: rows, columns, stages, interleave.
+        parameters: others of the unit `matmul`: rows, columns, stages, interleave; and view, which
+            is "behaviour" by default.
 
     Raises:
         ValueError: a parameter that the unit does not have or cannot take.
@@ -41,7 +42,7 @@ class Tile:
     """
 
     def __init__(self, block: int = 32, **parameters: Any) -> None:
-        self.parameters = find("matmul").parameters({"block": block, **parameters})
+        self.parameters = find("matmul").simulated({"block": block, **parameters})
         component: Any = find("matmul").build(**self.parameters)
         self.latency: int = component.latency
         self._model = BatchModel("matmul", **self.parameters)

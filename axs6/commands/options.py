@@ -62,6 +62,13 @@ UNIT_OPTIONS: dict[str, Any] = {
     "interleave": Annotated[
         int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 14.", metavar="N")
     ],
+    "view": Annotated[
+        str | None,
+        typer.Option(
+            help="structure, for synthesis, or behaviour, for simulation: in words.",
+            show_default="behaviour to simulate, structure elsewhere",
+        ),
+    ],
 }
 """An option for each parameter that a unit may have."""
 

@@ -78,7 +78,7 @@ def run(
     chosen = _engine(engine, threads, vcd, window)
     cycles = _window(window or WINDOW)
     check_random_bits(unit, parameters)
-    parameters = find_with_streams(unit).parameters(parameters)
+    parameters = find_with_streams(unit).simulated(parameters)
     component: Any = find_with_streams(unit).build(**parameters)
     if threads is not None:
         check_integer("threads", threads, 1)

@@ -202,7 +202,7 @@ class BatchModel(ComponentModel):
 
     def __init__(self, unit: str, **parameters: Any) -> None:
         entry = find_with_streams(unit)
-        settings = entry.parameters(parameters)
+        settings = entry.simulated(parameters)
         source = _unit_source(unit, settings)
         super().__init__(
             source,

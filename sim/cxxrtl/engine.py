@@ -154,7 +154,7 @@ class CxxrtlModel(ComponentModel):
     """
 
     def __init__(self, unit: str, **parameters: Any) -> None:
-        settings = tuple(find_with_streams(unit).parameters(parameters).items())
+        settings = tuple(find_with_streams(unit).simulated(parameters).items())
         super().__init__(_unit_design(unit, settings), f"{unit} {dict(settings)}")
 
 

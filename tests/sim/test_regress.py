@@ -60,7 +60,9 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
     [pytest.param(unit, marks=[pytest.mark.slow] * (unit in DEEP)) for unit in UNITS],
 )
 def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
-    small = {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
+    small = UNITS[unit].simulated(
+        {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
+    )
     # Between registers Icarus computes a signal anew for each path that leads to it.
     stages = min(24, UNITS[unit].most_stages(small))
     outcome = regress(unit, {**small, "stages": stages}, simulator="icarus", items=200)
@@ -76,7 +78,8 @@ def test_configurations_use_every_value_and_combination() -> None:
             assert any(combination.items() <= each.items() for each in chosen)
         assert unit.most_stages({}) >= 2
         assert any(each["stages"] == unit.most_stages(each) for each in chosen)
-    assert configurations("block_dot", {"block": 8, "stages": 2}) == [{"block": 8, "stages": 2}]
+    given = {"block": 8, "stages": 2, "view": "behaviour"}
+    assert configurations("block_dot", given) == [given]
     assert set(STIMULI) == set(UNITS)
 
 
