@@ -9,6 +9,7 @@ from axs6.sim.torch.profile import profile
 from axs6.sim.torch.quantise import decode, encode
 from axs6.sim.torch.quantised_gradients import QuantisedGradients
 from axs6.sim.torch.report import Report
+from axs6.sim.torch.unconverted import UnconvertedWarning
 
 __all__ = [
     "ErrorFeedback",
@@ -16,6 +17,7 @@ __all__ = [
     "MatMul",
     "QuantisedGradients",
     "Report",
+    "UnconvertedWarning",
     "bmm",
     "convert",
     "decode",

@@ -5,13 +5,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from axs6.sim.torch.functional import multiply
-from axs6.sim.torch.layers import linear
+from axs6.sim.torch.layers import Converted, linear
 from axs6.sim.torch.site import Site
 
 PROJECTIONS = ("query", "key", "value")
 
 
-class MultiheadAttention(nn.MultiheadAttention):
+class MultiheadAttention(Converted, nn.MultiheadAttention):
     """`nn.MultiheadAttention` in AXS-6: its three projections, scores, and sum of values.
 
     The output projection is a layer of its own, `out_proj`. A query that masks leave without a
@@ -19,6 +19,11 @@ class MultiheadAttention(nn.MultiheadAttention):
     """
 
     axs6_sites: dict[str, Site]
+
+    @property
+    def axs6_site(self) -> Site:  # type: ignore[override]
+        """One of its places, which have the same options."""
+        return self.axs6_sites["scores"]
 
     def forward(
         self,

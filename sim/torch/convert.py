@@ -17,6 +17,7 @@ from axs6.sim.torch.backends import Options, backend_of
 from axs6.sim.torch.derive import derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.sim.torch.site import Site
+from axs6.sim.torch.unconverted import Unconverted, check_unconverted, tell
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     nn.Linear: layers.Linear,
@@ -27,6 +28,12 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
 }
 """Layers that are replaced, by what."""
 
+OTHER_LAYERS = (
+    *(nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Bilinear),
+    *(nn.RNNBase, nn.RNNCellBase),
+)
+"""Torch's other layers with products."""
+
 
 def convert(
     model: nn.Module,
@@ -36,11 +43,12 @@ def convert(
     exclude: Iterable[str | type[nn.Module]] = (),
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
+    unconverted: Unconverted = "warn",
 ) -> nn.Module:
     """A copy of a model whose matrix products have the bits of the AXS-6 hardware.
 
     Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
-    in the `forward` of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
+    in the methods of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
     `mv`, `dot`, `vdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`, `conv1d`,
     `conv2d`, `scaled_dot_product_attention` and an `einsum` that is one product, under all names
     that torch has for them, those of `torch.ops.aten` included. Weights and activations
@@ -61,6 +69,10 @@ def convert(
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code.
         tile: parameters of `axs6.sim.tile.Tile`, for "rtl".
+        unconverted: what to do about matrix products that are not replaced, when a module has
+            them or, once for each place, when a `forward` computes one: "warn" gives an
+            `UnconvertedWarning`, "error" raises it, "ignore" does nothing. What `exclude` names
+            is left out.
 
     Returns:
         The converted copy. Gradients go straight through the encoding: they are those of the
@@ -71,10 +83,12 @@ def convert(
         ValueError: an option is unknown, a name in `exclude` is no module's, or a lazy module
             has no parameters yet.
         ToolError: the simulator of "rtl" cannot be built.
+        UnconvertedWarning: with "error", for a module whose products are not replaced.
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
     options = Options.of(backend, block_size, nonfinite, tile)
+    check_unconverted(unconverted)
     backend_of(options)
     excluded = _excluded(model, exclude)
     for name, parameter in model.named_parameters():
@@ -84,10 +98,15 @@ def convert(
     _restore(converted)
     for name, module, within in _walk(converted, excluded):
         if name in excluded:
-            if within:
-                module.__class__ = derived(type(module), LeftAlone, type(module))
+            _leave_alone(module, within)
+        elif _is_scripted(module) or (isinstance(module, OTHER_LAYERS) and not _is_users(module)):
+            tell(unconverted, f"{name} ({_kind(module)})" if name else _kind(module))
+            _leave_alone(module, within)
         else:
-            _replace(module, name, options)
+            _replace(module, name, options, unconverted)
+            # What a forward around it runs is replaced, whatever it is.
+            if not within and _has_own_forward(module):
+                tell(unconverted, f"{name}.forward, assigned to the object,".lstrip("."))
     return converted
 
 
@@ -96,7 +115,8 @@ def _restore(model: nn.Module) -> None:
     originals = {ours: original for original, ours in LAYERS.items()}
     for module in model.modules():
         own = underived(type(module))
-        module.__class__ = originals.get(own, own)
+        if type(module) is not originals.get(own, own):
+            module.__class__ = originals.get(own, own)
 
 
 def _kind(model: object) -> str:
@@ -130,7 +150,8 @@ def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module
         if id(module) in seen:
             return
         seen.add(id(module))
-        children = list(module.named_children())
+        # The modules within a scripted one are scripted too.
+        children = [] if _is_scripted(module) else list(module.named_children())
         inside = within or _is_users(module)
         yield name, module, within
         if name not in excluded:
@@ -140,14 +161,33 @@ def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module
     yield from visit("", model, False)
 
 
+def _is_scripted(module: nn.Module) -> bool:
+    return isinstance(module, torch.jit.ScriptModule)
+
+
 def _is_users(module: nn.Module) -> bool:
     """Whether a module's `forward` is none of torch's own."""
+    return not _is_scripted(module) and _is_users_function(type(module).forward)
+
+
+def _is_users_function(function: Any) -> bool:
     # The compiled text of a graph has no module.
-    home = getattr(type(module).forward, "__module__", None) or ""
-    return not home.startswith("torch.nn.")
+    return not (getattr(function, "__module__", None) or "").startswith("torch.nn.")
 
 
-def _replace(module: Any, name: str, options: Options) -> None:
+def _has_own_forward(module: nn.Module) -> bool:
+    """Whether a `forward` that is none of torch's own hides that of the class."""
+    assigned = vars(module).get("forward")
+    return assigned is not None and _is_users_function(assigned)
+
+
+def _leave_alone(module: nn.Module, within: bool) -> None:
+    """Keep the `forward` around a module from replacing what it computes."""
+    if within and not _is_scripted(module):
+        module.__class__ = derived(type(module), LeftAlone, type(module))
+
+
+def _replace(module: Any, name: str, options: Options, unconverted: Unconverted) -> None:
     """Put a module's products, if it has any, into the hardware."""
     own = type(module)
     bases = [own]
@@ -166,7 +206,7 @@ def _replace(module: Any, name: str, options: Options) -> None:
         # Nested tensors are for that fast path alone.
         module.use_nested_tensor = False
     if _is_users(module):
-        module.axs6_scope = Scope(name, options)
+        module.axs6_scope = Scope(name, options, unconverted)
         bases.insert(0, Intercepted)
     if len(bases) > 1:
         module.__class__ = derived(own, *bases)

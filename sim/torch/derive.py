@@ -5,6 +5,8 @@ from typing import Any
 
 from torch import fx, nn
 
+from axs6.sim.torch.intercept import Intercepted, intercepted_methods
+
 _derived: dict[tuple[type[nn.Module], ...], type[nn.Module]] = {}
 _own: dict[type[nn.Module], type[nn.Module]] = {}
 
@@ -21,6 +23,8 @@ def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
             "__qualname__": own.__qualname__,
             "__doc__": own.__doc__,
         }
+        if Intercepted in bases:
+            members |= intercepted_methods(own)
         made_for_one_object = issubclass(own, fx.GraphModule)
         members |= _graph_members(own, bases) if made_for_one_object else _members(own, bases)
         metaclass: Any = type(own)

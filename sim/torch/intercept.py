@@ -1,39 +1,46 @@
-"""Matrix products that a module's own `forward` computes, replaced while it runs."""
+"""Matrix products that a module's own methods compute, replaced while they run."""
 
+import functools
+import inspect
 import itertools
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
 from torch._ops import OpOverload
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from axs6.sim.torch.backends import Options
-from axs6.sim.torch.products import REPLACED, Replacement
+from axs6.sim.torch.products import PRODUCTS, REPLACED, Replacement
 from axs6.sim.torch.site import Site
+from axs6.sim.torch.unconverted import Unconverted, tell
 
 _scopes: WeakValueDictionary[int, "Scope"] = WeakValueDictionary()
 _handles = itertools.count(1)
 
 
 class Scope:
-    """The products in one module's `forward`, which are places numbered as they come.
+    """The products in one module's methods, which are places numbered as they come.
 
     Args:
         name: the module's name in the model, "" for the model itself.
         options: how the products are computed.
+        unconverted: what to do about products that are not replaced.
     """
 
-    def __init__(self, name: str, options: Options) -> None:
+    def __init__(self, name: str, options: Options, unconverted: Unconverted) -> None:
         self.name = name
         self.options = options
+        self.unconverted = unconverted
         self.handle = next(_handles)
+        self._told: set[str] = set()
         self._sites: dict[str, Site] = {}
         _scopes[self.handle] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scope, (self.name, self.options)
+        return Scope, (self.name, self.options, self.unconverted)
 
     def site(self, number: int, kind: str) -> Site:
         """The place of product `number` of a run."""
@@ -42,27 +49,39 @@ class Scope:
             self._sites[name] = Site(name, self.options)
         return self._sites[name]
 
+    def tell(self, function: str) -> None:
+        """Say once that this function is not replaced."""
+        if function not in self._told or self.unconverted == "error":
+            self._told.add(function)
+            tell(self.unconverted, f"{self.name}.{function}".lstrip("."))
+
 
 @torch.compiler.assume_constant_result
 def _site_handle(scope: int, number: int, kind: str) -> int:
     return _scopes[scope].site(number, kind).handle
 
 
+@torch.compiler.assume_constant_result
+def _tell(scope: int, function: str) -> None:
+    # The compiler runs it while it traces, so that compiled models tell too.
+    _scopes[scope].tell(function)
+
+
 class Interception(TorchFunctionMode):
-    """Replaces the products of a scope, for one run of a `forward`.
+    """Replaces the products of a scope, for one run of a method.
 
     Products of integers pass.
     """
 
     def __init__(self, scope: int) -> None:
         super().__init__()
-        self._scope = scope
+        self.scope = scope
         self._count = 0
 
     def site(self, kind: str) -> int:
         """Handle of the next place."""
         self._count += 1
-        return _site_handle(self._scope, self._count - 1, kind)
+        return _site_handle(self.scope, self._count - 1, kind)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = kwargs or {}
@@ -70,16 +89,34 @@ class Interception(TorchFunctionMode):
             # torch's compiler cannot follow the method, which is Python, from within a mode.
             func = torch.unflatten
         called = func.overloadpacket if isinstance(func, OpOverload) else func
-        if called not in REPLACED or not _are_floating(args, arguments):
+        if called not in PRODUCTS or _are_integers(args, arguments):
             return func(*args, **arguments)
-        y = _replaced(self, REPLACED[called], args, arguments)
-        return func(*args, **arguments) if y is NotImplemented else y
+        y = NotImplemented
+        if called in REPLACED and _are_floating(args, arguments):
+            y = _replaced(self, REPLACED[called], args, arguments)
+        if y is NotImplemented:
+            _tell(self.scope, PRODUCTS[called])
+            # The modes of the modules around this one would tell again.
+            with torch._C.DisableTorchFunction():
+                y = func(*args, **arguments)
+        return y
+
+
+def _tensors(args: Any, kwargs: Any) -> list[Tensor]:
+    """Tensors among arguments, those in lists included."""
+    values = [
+        y for x in (*args, *kwargs.values()) for y in (x if isinstance(x, list | tuple) else (x,))
+    ]
+    return [x for x in values if isinstance(x, Tensor)]
+
+
+def _are_integers(args: Any, kwargs: Any) -> bool:
+    return not any(x.is_floating_point() or x.is_complex() for x in _tensors(args, kwargs))
 
 
 def _are_floating(args: Any, kwargs: Any) -> bool:
-    """Whether the first two tensors among some arguments hold floating point."""
-    operands = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    return all(x.is_floating_point() for x in operands[:2])
+    """Whether both operands are; masks and results may follow them."""
+    return all(x.is_floating_point() for x in _tensors(args, kwargs)[:2])
 
 
 def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: Any) -> Any:
@@ -114,6 +151,42 @@ class Intercepted(nn.Module):
         """As the module's own."""
         with Interception(self.axs6_scope.handle):
             return super().forward(*args, **kwargs)
+
+
+def intercepted_methods(own: type[nn.Module]) -> dict[str, Any]:
+    """The methods that a module's class has beside torch's, with their products replaced.
+
+    Called in the `forward`, they go on with its numbers. Generators and coroutines are left out.
+    """
+    found = {name: inspect.getattr_static(own, name) for name in dir(own)}
+    return {
+        name: _intercepted(method)
+        for name, method in found.items()
+        if inspect.isfunction(method)
+        and not (hasattr(nn.Module, name) or name.startswith("__"))
+        and not (method.__module__ or "").startswith("torch.")
+        and not (inspect.isgeneratorfunction(method) or inspect.iscoroutinefunction(method))
+    }
+
+
+def _intercepted(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def run(self: Intercepted, *args: Any, **kwargs: Any) -> Any:
+        scope = self.axs6_scope.handle
+        if _innermost_scope() == scope:
+            return method(self, *args, **kwargs)
+        with Interception(scope):
+            return method(self, *args, **kwargs)
+
+    return run
+
+
+def _innermost_scope() -> int | None:
+    """Handle of the scope whose products are being replaced."""
+    for mode in reversed(_get_current_function_mode_stack()):
+        if isinstance(mode, Interception):
+            return mode.scope
+    return None
 
 
 class LeftAlone(nn.Module):

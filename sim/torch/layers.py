@@ -9,40 +9,44 @@ from axs6.sim.torch.ops import weight_product
 from axs6.sim.torch.site import Site, site_of
 
 
-class Linear(nn.Linear):
-    """`nn.Linear` in AXS-6: weight and input in blocks along the input features."""
+class Converted(nn.Module):
+    """Mixin before torch's layer: the text of its replacement shows backend and block."""
 
     axs6_site: Site
+
+    def extra_repr(self) -> str:
+        """That of torch's layer, with the options of the products."""
+        options = self.axs6_site.options
+        shown = f"backend={options.backend}, block_size={options.block_size}"
+        return ", ".join(part for part in (super().extra_repr(), shown) if part)
+
+
+class Linear(Converted, nn.Linear):
+    """`nn.Linear` in AXS-6: weight and input in blocks along the input features."""
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., K) to (..., N)."""
         return linear(input, self.weight, self.bias, self.axs6_site.handle)
 
 
-class Conv1d(nn.Conv1d):
+class Conv1d(Converted, nn.Conv1d):
     """`nn.Conv1d` in AXS-6: blocks run along input channel and tap of a group, in this order."""
-
-    axs6_site: Site
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, L) or (C, L) to as many axes."""
         return _convolve(self, input)
 
 
-class Conv2d(nn.Conv2d):
+class Conv2d(Converted, nn.Conv2d):
     """`nn.Conv2d` in AXS-6: blocks run along input channel, row and column of taps of a group."""
-
-    axs6_site: Site
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) or (C, H, W) to as many axes."""
         return _convolve(self, input)
 
 
-class MatMul(PlainMatMul):
+class MatMul(Converted, PlainMatMul):
     """`MatMul` in AXS-6: both operands in blocks along K."""
-
-    axs6_site: Site
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         """(..., M, K) by (..., K, N) to (..., M, N)."""

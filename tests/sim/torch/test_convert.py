@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from axs6.sim.torch import MatMul, convert, matmul, profile
+from axs6.sim.torch import MatMul, UnconvertedWarning, convert, matmul, profile
 
 Same = Callable[[Tensor, Tensor], bool]
 
@@ -130,12 +130,23 @@ def test_classes_and_text_stay() -> None:
     assert isinstance(converted, Model)
     assert isinstance(converted.layers["renamed"], Renamed)
     assert isinstance(converted.head, nn.Linear)
-    assert repr(converted) == repr(model)
+    added = ", backend=emulated, block_size=32"
+    own = repr(converted).replace(added, "").replace(added.removeprefix(", "), "")
+    assert own == repr(model)
+    layers = ("Linear(", "Doubled(", "Renamed(", "MatMul(")
+    for line in repr(converted).splitlines():
+        shown = "backend=emulated, block_size=32)" in line
+        assert shown == any(layer in line for layer in layers)
+    assert "backend=golden, block_size=8" in repr(
+        convert(nn.Conv1d(2, 2, 1), "golden", block_size=8)
+    )
+    assert "backend=emulated, block_size=32" in repr(convert(nn.MultiheadAttention(4, 1)))
 
 
 def test_every_function_gives_what_matmul_gives(same: Same) -> None:
     a, b = torch.randn(3, 24, 24), torch.randn(3, 24, 24)
-    got = convert(Products())(a, b)
+    with pytest.warns(UnconvertedWarning, match="^einsum is not converted"):
+        got = convert(Products())(a, b)
     plain = Products()(a, b)
     product = matmul(a, b)
     for y in (got[0], got[1], got[2], got[6], got[7]):

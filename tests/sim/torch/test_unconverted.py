@@ -1,0 +1,224 @@
+"""Products that stay torch's: they are named, once each, and never silent."""
+
+import copy
+import pickle
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from axs6.sim.torch import UnconvertedWarning, convert, matmul, profile
+
+Same = Callable[[Tensor, Tensor], bool]
+
+A, B = torch.eye(4), torch.ones(2, 4, 4)
+
+
+class Calls(nn.Module):
+    """Calls a function in its `forward`."""
+
+    def forward(self, function: Callable[..., Any]) -> Any:
+        return function()
+
+
+class Outer(nn.Module):
+    """Has a module whose `forward` runs within its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Calls()
+
+    def forward(self, function: Callable[..., Any]) -> Any:
+        return self.inner(function)
+
+
+def told(run: Callable[[], Any]) -> list[str]:
+    """What the warnings about products say are not converted."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UnconvertedWarning)
+        run()
+    assert {warning.category for warning in found} <= {UnconvertedWarning}
+    return [str(warning.message).partition(" is not converted: ")[0] for warning in found]
+
+
+FUNCTIONS: dict[str, Callable[[], Any]] = {
+    "einsum": lambda: torch.einsum("ij,jk,kl->il", A, A, A),
+    "bilinear": lambda: functional.bilinear(A, A, B),
+    "multi_dot": lambda: torch.linalg.multi_dot([A, A, A]),
+    "chain_matmul": lambda: torch.ops.aten.chain_matmul([A, A]),
+    "addbmm": lambda: A.addbmm(B, B),
+    "tensordot": lambda: torch.tensordot(A[:1], A, ([0], [0])),
+    "cdist": lambda: torch.cdist(A, A),
+    "conv3d": lambda: functional.conv3d(B[None, None], B[None, None]),
+    "conv_transpose2d": lambda: functional.conv_transpose2d(B[None], B[:, None]),
+    "gru_cell": lambda: torch.gru_cell(A, A, torch.ones(12, 4), torch.ones(12, 4)),
+    "matmul": lambda: A.cfloat() @ A.cfloat(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_named_once(name: str) -> None:
+    function = FUNCTIONS[name]
+    model = convert(Outer())
+    with profile() as report:
+        assert told(lambda: (model(function), model(function))) == [f"inner.{name}"]
+    assert not report.rows
+    assert torch.equal(convert(Outer(), unconverted="ignore")(function), function())
+    with pytest.raises(UnconvertedWarning, match=f"^inner.{name} is not converted: torch computes"):
+        convert(Outer(), unconverted="error")(function)
+    torch.compiler.reset()
+    compiled = torch.compile(convert(Outer()), backend="eager")
+    assert told(lambda: (compiled(function), compiled(function))) == [f"inner.{name}"]
+    torch.compiler.reset()
+
+
+def test_what_is_no_product_or_converted_is_not_named() -> None:
+    model = convert(Outer(), unconverted="error")
+    for function in (
+        lambda: torch.einsum("i,j->ij", A[0], A[1]),
+        lambda: torch.einsum("ii->i", A),
+        lambda: torch.einsum("ij,jk->ik", A, A),
+        lambda: A.long() @ A.long(),
+        lambda: torch.linalg.multi_dot([A.long(), A.long()]),
+        lambda: torch.tensordot(A, A, 0),
+    ):
+        model(function)
+
+
+LAYERS: dict[str, Callable[[], nn.Module]] = {
+    "LSTM": lambda: nn.LSTM(4, 4),
+    "GRU": lambda: nn.GRU(4, 4, bidirectional=True),
+    "RNN": lambda: nn.RNN(4, 4),
+    "LSTMCell": lambda: nn.LSTMCell(4, 4),
+    "GRUCell": lambda: nn.GRUCell(4, 4),
+    "RNNCell": lambda: nn.RNNCell(4, 4),
+    "Conv3d": lambda: nn.Conv3d(4, 4, 1),
+    "ConvTranspose1d": lambda: nn.ConvTranspose1d(4, 4, 1),
+    "ConvTranspose2d": lambda: nn.ConvTranspose2d(4, 4, 1),
+    "ConvTranspose3d": lambda: nn.ConvTranspose3d(4, 4, 1),
+    "Bilinear": lambda: nn.Bilinear(4, 4, 4),
+}
+
+
+class Holds(nn.Module):
+    """Calls a layer in its `forward`."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.layer(*inputs)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layers_are_named_by_conversion(kind: str) -> None:
+    layer = LAYERS[kind]()
+    assert told(lambda: convert(nn.Sequential(layer))) == [f"0 ({kind})"]
+    assert told(lambda: convert(layer)) == [kind]
+    assert told(lambda: convert(nn.Sequential(layer), unconverted="ignore")) == []
+    assert told(lambda: convert(nn.Sequential(layer), exclude=["0"])) == []
+    with pytest.raises(UnconvertedWarning, match=rf"0 \({kind}\) is not converted"):
+        convert(nn.Sequential(layer), unconverted="error")
+
+
+def test_a_layer_is_named_once_and_stays_as_it_was() -> None:
+    layer = nn.LSTM(4, 4)
+    models: list[nn.Module] = []
+    assert told(lambda: models.append(convert(Holds(layer)))) == ["layer (LSTM)"]
+    (model,) = models
+    for other in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert told(lambda other=other: other(A)) == []
+        assert torch.equal(other(A)[0], layer(A)[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_scripted_modules_are_named() -> None:
+    scripted = torch.jit.script(nn.Linear(4, 4))
+    models: list[nn.Module] = []
+    expected = ["layer (RecursiveScriptModule)"]
+    assert told(lambda: models.append(convert(Holds(scripted)))) == expected
+    assert torch.equal(models[0](A), scripted(A))
+
+
+def test_a_forward_of_the_object_is_named(same: Same) -> None:
+    layer = nn.Linear(4, 4)
+    layer.forward = types.MethodType(lambda self, x: x @ self.weight, layer)
+    model = nn.Sequential(layer)
+    assert told(lambda: convert(model)) == ["0.forward, assigned to the object,"]
+    with pytest.raises(UnconvertedWarning, match=r"0\.forward, assigned to the object, is not"):
+        convert(model, unconverted="error")
+    # What runs within a forward that is replaced is replaced.
+    held = convert(Holds(layer), unconverted="error")
+    assert same(held(A), matmul(A, layer.weight))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_compiled_modules_within_are_converted() -> None:
+    compiled = torch.compile(nn.Linear(4, 4), backend="eager")
+    model = convert(nn.Sequential(compiled), unconverted="error")
+    with profile() as report:
+        model(A)
+    assert [row.name for row in report.rows] == ["0._orig_mod"]
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(ValueError, match="unconverted must be one of warn, error, ignore, not 'x'"):
+        convert(Calls(), unconverted="x")  # type: ignore[arg-type]
+
+
+class Methods(nn.Module):
+    """Products in methods beside `forward`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def scores(self, x: Tensor, scale: float = 1) -> Tensor:
+        return self._product(self.layer(x), x) * scale
+
+    def _product(self, x: Tensor, y: Tensor) -> Tensor:
+        return x @ y.mT
+
+    def steps(self, x: Tensor) -> Iterator[Tensor]:
+        yield x @ x
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scores(x) @ self._product(x, x) + next(self.steps(x))
+
+
+class Calling(nn.Module):
+    """Calls a method of a module, not the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.methods = Methods()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.methods.scores(x) @ x
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_methods_called_outside_forward_are_converted(same: Same) -> None:
+    def names(run: Callable[[Tensor], Tensor]) -> list[str]:
+        with profile() as report:
+            run(A)
+        return [row.name for row in report.rows]
+
+    model = convert(Methods())
+    assert names(model) == ["layer", *(f"matmul{i}" for i in range(4))]
+    for other in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model)), convert(model)):
+        assert names(other.scores) == ["layer", "matmul0"]
+        assert same(other.scores(A, scale=2), matmul(other.layer(A), A.mT) * 2)
+    assert names(convert(Calling())) == ["methods.layer", "methods.matmul0", "matmul0"]
+    torch.compiler.reset()
+    compiled = torch.compile(model.scores, backend="eager", fullgraph=True)
+    assert names(compiled) == ["layer", "matmul0"]
+    assert same(compiled(A), model.scores(A))
+    torch.compiler.reset()
