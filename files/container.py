@@ -91,7 +91,7 @@ class Coding:
         check_seed(self.seed)
 
 
-def reduction(axes: int) -> dict[str, int]:
+def reduction(axes: int) -> dict[str, Any]:
     """Where blocks of a tensor lie unless something else is asked for: as the hardware reduces.
 
     A product sums over all axes of a weight but the first: the input features of a linear layer,

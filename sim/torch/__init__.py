@@ -5,6 +5,7 @@ from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.functional import MatMul, bmm, matmul
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
+from axs6.sim.torch.packed import load_packed, save_packed
 from axs6.sim.torch.profile import profile
 from axs6.sim.torch.quantise import decode, encode
 from axs6.sim.torch.quantised_gradients import QuantisedGradients
@@ -23,6 +24,8 @@ __all__ = [
     "decode",
     "encode",
     "fake_quantise",
+    "load_packed",
     "matmul",
     "profile",
+    "save_packed",
 ]

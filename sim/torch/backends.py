@@ -88,6 +88,10 @@ class Backend(Protocol):
         """
         ...
 
+    def take(self, blocks: Blocks, device: torch.device) -> Any:
+        """What `prepare` would give for matrices that are encoded already, (G, R, K)."""
+        ...
+
     def product(self, a: Any, b: Any) -> Result:
         """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k]."""
         ...
@@ -103,6 +107,10 @@ class Emulated:
         """Encode and scale."""
         return emulated.prepare(x, self._options.block_size, self._options.nonfinite, name)
 
+    def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
+        """Scale."""
+        return emulated.from_blocks(blocks, device)
+
     def product(self, a: emulated.Operand, b: emulated.Operand) -> Result:
         """One panel of a block's width after the other."""
         return Result(emulated.product(a, b))
@@ -117,10 +125,13 @@ class Golden:
     def prepare(self, x: Tensor, name: str) -> list[Blocks]:
         """Encode each matrix."""
         size, nonfinite = self._options.block_size, self._options.nonfinite
-        blocks = encode(x, size, nonfinite=nonfinite, name=name)
+        return self.take(encode(x, size, nonfinite=nonfinite, name=name), x.device)
+
+    def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
+        """The matrices one by one."""
         return [
             Blocks(blocks.exponents[g], blocks.modes[g], blocks.codes[g], blocks.shape[1:])
-            for g in range(len(x))
+            for g in range(len(blocks.exponents))
         ]
 
     def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
@@ -145,17 +156,26 @@ class Rtl:
 
     def prepare(self, x: Tensor, name: str) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
-        if x.device.type != "cpu":
-            raise ValueError(
-                f"{name} must be on the CPU, where backend='rtl' simulates, not on {x.device}; "
-                "backend='emulated' gives the same bits there"
-            )
+        _check_cpu(name, x.device)
         return encode(x, self._options.block_size, nonfinite=self._options.nonfinite, name=name)
+
+    def take(self, blocks: Blocks, device: torch.device) -> Blocks:
+        """The blocks, if the tensor was on the CPU."""
+        _check_cpu("weight", device)
+        return blocks
 
     def product(self, a: Blocks, b: Blocks) -> Result:
         """All products in one run of the tile, whose turns they share."""
         run = self._tile.matmul(a, b, threads=torch.get_num_threads())
         return Result(torch.from_numpy(run.values), run.cycles, run.utilisation)
+
+
+def _check_cpu(name: str, device: torch.device) -> None:
+    if device.type != "cpu":
+        raise ValueError(
+            f"{name} must be on the CPU, where backend='rtl' simulates, not on {device}; "
+            "backend='emulated' gives the same bits there"
+        )
 
 
 BACKENDS: dict[str, type[Emulated | Golden | Rtl]] = {

@@ -214,7 +214,10 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
 
 def _give_sites(module: Any, name: str, options: Options) -> None:
     if not isinstance(module, nn.MultiheadAttention):
-        module.axs6_site = Site(name, options)
+        parameter = "weight" if "weight" in module._parameters else None
+        module.axs6_site = _site(
+            getattr(module, "axs6_site", None), name, options, parameter=parameter
+        )
     else:
         _give_attention_sites(module, name, options)
 
@@ -225,5 +228,30 @@ def _give_attention_sites(module: Any, name: str, options: Options) -> None:
     rows: list[tuple[int, int] | None] = [None] * len(PROJECTIONS)
     if module.in_proj_weight is not None:
         rows = [(i * width, (i + 1) * width) for i in range(len(PROJECTIONS))]
-    parts = [*zip(PROJECTIONS, rows, strict=True), ("scores", None), ("values", None)]
-    module.axs6_sites = {part: Site(f"{name}.{part}", options, chosen) for part, chosen in parts}
+    weights = ["in_proj_weight"] * 3
+    if module.in_proj_weight is None:
+        weights = ["q_proj_weight", "k_proj_weight", "v_proj_weight"]
+    parts = [
+        *zip(PROJECTIONS, rows, weights, strict=True),
+        ("scores", None, None),
+        ("values", None, None),
+    ]
+    earlier = getattr(module, "axs6_sites", {})
+    module.axs6_sites = {
+        part: _site(earlier.get(part), f"{name}.{part}", options, chosen, parameter)
+        for part, chosen, parameter in parts
+    }
+
+
+def _site(
+    earlier: Site | None,
+    name: str,
+    options: Options,
+    rows: tuple[int, int] | None = None,
+    parameter: str | None = None,
+) -> Site:
+    """A place, with the blocks that were loaded into the one that a converted model had there."""
+    packed = earlier.packed if earlier is not None else None
+    if packed is not None and packed.block_size != options.block_size:
+        packed = None
+    return Site(name, options, rows, parameter, packed)

@@ -182,7 +182,11 @@ def _operand_gradients(
     size, nonfinite = site.options.block_size, site.options.nonfinite
     grad_a = grad_b = None
     if needed[0]:
-        decoded = fake_quantise(b, size, nonfinite=nonfinite, name=site.name)
+        loaded = site.loaded(b)
+        if loaded is None:
+            decoded = fake_quantise(b, size, nonfinite=nonfinite, name=site.name)
+        else:
+            decoded = quantise.decode(loaded, device=b.device)
         grad_a = (grad.float() @ decoded).to(a.dtype)
     if needed[1]:
         decoded = fake_quantise(a, size, nonfinite=nonfinite, name=site.name)

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
+import torch
 from torch import Tensor
 
+from axs6.golden.blocks import Blocks
 from axs6.sim.torch.backends import Backend, Options, Result, backend_of
+from axs6.sim.torch.quantise import decode
 
 _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
 _handles = itertools.count(1)
@@ -29,20 +32,31 @@ class Site:
         name: what reports and errors call it: the name of the module.
         options: how its products are computed.
         rows: which rows of its weight it uses; None for all.
+        parameter: what its module calls the weight; None where it has none.
+        packed: blocks that the weight was loaded from, `load`.
 
     A copy, deep or through pickle, is a place of its own with the same arguments.
     """
 
-    def __init__(self, name: str, options: Options, rows: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: Options,
+        rows: tuple[int, int] | None = None,
+        parameter: str | None = None,
+        packed: Blocks | None = None,
+    ) -> None:
         self.name = name
         self.options = options
         self.rows = rows
+        self.parameter = parameter
+        self.packed = packed
         self.handle = next(_handles)
         self._held: tuple[Tensor, tuple[Any, ...], Any] | None = None
         _sites[self.handle] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Site, (self.name, self.options, self.rows)
+        return Site, (self.name, self.options, self.rows, self.parameter, self.packed)
 
     @property
     def backend(self) -> Backend:
@@ -62,14 +76,47 @@ class Site:
         """
         name = f"{self.name}: weight"
         if weight.is_inference():
-            return self.backend.prepare(matrices, name)
+            return self._prepared(matrices, name)
         key = (
             *(weight.data_ptr(), weight._version, weight.dtype, weight.device),
             *(weight.shape, weight.stride()),
         )
         if self._held is None or self._held[1] != key:
-            self._held = (weight.detach(), key, self.backend.prepare(matrices, name))
+            self._held = (weight.detach(), key, self._prepared(matrices, name))
         return self._held[2]
+
+    def _prepared(self, matrices: Tensor, name: str) -> Any:
+        blocks = self.loaded(matrices)
+        if blocks is None:
+            return self.backend.prepare(matrices, name)
+        return self.backend.take(blocks, matrices.device)
+
+    def load(self, blocks: Blocks | None) -> None:
+        """Keep the blocks (all rows of the weight, K) from which the weight is loaded, or none."""
+        if blocks is not None and self.rows is not None:
+            rows = slice(*self.rows)
+            parts = (blocks.exponents[rows], blocks.modes[rows], blocks.codes[rows])
+            blocks = Blocks(*parts, (len(parts[0]), blocks.shape[-1]))
+        self.packed, self._held = blocks, None
+
+    def loaded(self, matrices: Tensor) -> Blocks | None:
+        """The blocks from which a weight (G, N, K) was loaded, while it is what they decode to.
+
+        Encoding it again would not give the same: the largest magnitude decodes to a power of two,
+        whose own block has the next exponent.
+        """
+        if self.packed is None or self.packed.exponents.size == 0:
+            return None
+        values = decode(self.packed, device=matrices.device).to(matrices.dtype)
+        if not torch.equal(values.view(matrices.shape), matrices.detach()):
+            return None
+        leading = (*matrices.shape[:2], -1)
+        return Blocks(
+            self.packed.exponents.reshape(leading),
+            self.packed.modes.reshape(leading),
+            self.packed.codes.reshape(*leading, self.packed.block_size),
+            tuple(matrices.shape),
+        )
 
     def report(self, a: Tensor, b: Tensor, result: Result) -> None:
         """Tell the observers of a product."""

@@ -1,0 +1,228 @@
+"""Converted models in files: weights as the packed blocks with which their products compute.
+
+The file is a container of `axs6.files`, docs/files.md, with a tensor for each entry of the model's
+`state_dict`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from axs6.files.container import (
+    Encoded,
+    Entry,
+    blocks_of,
+    container_metadata,
+    open_container,
+    plain,
+    reduction,
+    writing,
+)
+from axs6.files.tensors import NAMES
+from axs6.files.tensors import Tensor as Stored
+from axs6.golden.blocks import Blocks
+from axs6.golden.pack import pack
+from axs6.golden.spec import Mode
+from axs6.sim.torch.ops import as_matrices
+from axs6.sim.torch.quantise import decode, encode
+from axs6.sim.torch.site import Site
+
+
+def save_packed(model: nn.Module, path: str | Path) -> None:
+    """Write a converted model: the weights of its products in packed blocks, all else as it is.
+
+    A parameter that other modules use too is written as it is, and so are weights that `forward`
+    itself multiplies by: they are encoded again, to the same blocks, where the file is loaded.
+
+    Args:
+        model: what `convert` returned.
+        path: the container to write, a .safetensors file.
+
+    Raises:
+        OSError: the file cannot be written.
+        TypeError: the model has a tensor of a dtype that safetensors files do not have.
+        ValueError: the model has no product with a weight, a weight is not finite, or `path` has
+            another ending.
+    """
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{path} must end in .safetensors")
+    weights = _weights(model)
+    entries, contents = [], []
+    for name, tensor in model.state_dict().items():
+        dtype, array = _array(name, tensor)
+        if name in weights:
+            data = pack(_encoded(tensor, weights[name]))
+            size = weights[name][0].options.block_size
+            shape = tuple(tensor.shape)
+            how = Encoded(shape=shape, dtype=dtype, block_size=size, **reduction(tensor.ndim))
+            entries.append(Entry(name, dtype, shape, len(data), how))
+            contents.append(iter([data]))
+        else:
+            entries.append(Entry(name, dtype, array.shape, array.nbytes))
+            contents.append(plain(array))
+    with writing(path, entries, container_metadata(entries, {})) as writer:
+        for entry, content in zip(entries, contents, strict=True):
+            writer.add(entry, content)
+
+
+def load_packed(model: nn.Module, path: str | Path) -> None:
+    """Load a container into a converted model, whose products then compute with its blocks.
+
+    Parameters take the values that the blocks decode to. The blocks themselves are kept beside
+    them, since encoding such values again would give others; a weight that changes is encoded
+    anew. The file may be of `save_packed`, or of `axs6 encode` with the model's block size.
+
+    Args:
+        model: what `convert` returned, of the architecture that was saved; changed in place.
+        path: the container.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, does not hold the tensors of the model, or holds a weight in
+            blocks of another kind than the product computes with. The model stays as it was.
+    """
+    path = Path(path)
+    weights, own = _weights(model), model.state_dict()
+    state: dict[str, Tensor] = {}
+    loaded: dict[str, Blocks] = {}
+    with open_container(path) as (tensors, encoded):
+        _check_names(own, [tensor.name for tensor in tensors])
+        for tensor in tensors:
+            how = encoded.get(tensor.name)
+            shape = tuple(tensor.array.shape if how is None else how.shape)
+            _check_shape(tensor.name, shape, own[tensor.name])
+            if how is None:
+                state[tensor.name] = _tensor(tensor)
+            else:
+                blocks = _blocks(tensor, how)
+                rows = (*how.blocked_shape[: how.along], *how.blocked_shape[how.along + 1 :])
+                values = decode(blocks).reshape(*rows, how.length)
+                state[tensor.name] = values.movedim(-1, how.along).reshape(how.shape)
+                if tensor.name in weights:
+                    _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
+                    loaded[tensor.name] = blocks
+    for name, sites in weights.items():
+        for site in sites:
+            site.load(loaded.get(name))
+    model.load_state_dict(state)
+
+
+def _weights(model: nn.Module) -> dict[str, list[Site]]:
+    """The places that multiply by each parameter that no other module has, by its name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    owned: dict[int, set[str]] = defaultdict(set)
+    sites: dict[str, list[Site]] = {}
+    for prefix, module in model.named_modules(remove_duplicate=False):
+        for name, parameter in module._parameters.items():
+            if parameter is not None and parameter.numel():
+                key = f"{prefix}.{name}".lstrip(".")
+                owned[id(parameter)].add(key)
+                if own := [site for site in _sites(module) if site.parameter == name]:
+                    sites[key] = own
+    found: dict[str, list[Site]] = {}
+    for names in owned.values():
+        kinds = {site.options.block_size for name in names for site in sites.get(name, ())}
+        if names <= set(sites) and len(kinds) == 1:
+            found |= {name: sites[name] for name in names}
+    if not found:
+        raise ValueError("the model has no product with a weight: convert it first")
+    return found
+
+
+def _sites(module: Any) -> Iterator[Site]:
+    if hasattr(module, "axs6_site"):
+        yield module.axs6_site
+    yield from getattr(module, "axs6_sites", {}).values()
+
+
+def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
+    """The blocks with which places compute, of shape (N, K): each has its rows of the weight."""
+    parts = []
+    for site in sites:
+        matrices = as_matrices(site, weight.detach(), 1)
+        options = site.options
+        parts.append(
+            site.loaded(matrices)
+            or encode(
+                matrices,
+                options.block_size,
+                nonfinite=options.nonfinite,
+                name=f"{site.name}: weight",
+            )
+        )
+    exponents, modes, codes = (
+        np.concatenate([getattr(part, name)[0] for part in parts])
+        for name in ("exponents", "modes", "codes")
+    )
+    return Blocks(exponents, modes, codes, (len(exponents), parts[0].shape[-1]))
+
+
+def _blocks(tensor: Stored, how: Encoded) -> Blocks:
+    """All blocks of a tensor of a file, of shape (rows, K)."""
+    pieces = [blocks for _, blocks in blocks_of(tensor, how)]
+    count = -(-how.length // how.block_size) if how.length else 0
+    exponents, modes, codes = (
+        np.concatenate([getattr(piece, name).reshape(-1, *tail) for piece in pieces])
+        if pieces
+        else np.empty((0, *tail), np.uint8)
+        for name, tail in (("exponents", ()), ("modes", ()), ("codes", (how.block_size,)))
+    )
+    shape = (how.rows, count)
+    return Blocks(
+        exponents.reshape(shape),
+        modes.reshape(shape),
+        codes.reshape(*shape, how.block_size),
+        (how.rows, how.length),
+    )
+
+
+def _check_names(own: Mapping[str, Tensor], found: list[str]) -> None:
+    for name in own:
+        if name not in found:
+            raise ValueError(f"tensor {name!r} of the model is missing")
+    for name in found:
+        if name not in own:
+            raise ValueError(f"the model has no tensor {name!r}")
+
+
+def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
+    if came != tuple(own.shape):
+        raise ValueError(f"tensor {name!r} must have shape {tuple(own.shape)}, not {came}")
+
+
+def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
+    """Raise ValueError unless a product can compute with the blocks of a weight."""
+    size = site.options.block_size
+    along = reduction(len(how.shape))
+    needed = Encoded(shape=how.shape, dtype=how.dtype, block_size=size, **along)
+    if (how.block_size, how.length, how.in_order) != (size, needed.length, True):
+        raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
+    if (blocks.modes == Mode.HIGH_PRECISION).any():
+        raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")
+
+
+def _array(name: str, tensor: Tensor) -> tuple[str, NDArray[Any]]:
+    """A tensor's dtype as safetensors files name it, and its values."""
+    held = tensor.detach().cpu().contiguous()
+    if held.dtype == torch.bfloat16:
+        return "BF16", held.view(torch.uint16).numpy()
+    try:
+        array = held.numpy()
+        return NAMES[array.dtype.kind, array.dtype.itemsize], array
+    except (TypeError, KeyError):
+        raise TypeError(f"{name} has dtype {tensor.dtype}, which the file cannot hold") from None
+
+
+def _tensor(tensor: Stored) -> Tensor:
+    values = torch.from_numpy(np.array(tensor.array))
+    return values.view(torch.bfloat16) if tensor.dtype == "BF16" else values
