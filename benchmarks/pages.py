@@ -6,7 +6,7 @@ A mark names a figure of the catalogue, or one of its values:
     what the commands printed, or a table, with the machine and the date where they count
     <!-- /figure -->
 
-    some 390 <!-- figure: NAME.VALUE -->388<!-- /figure --> um²
+    some 390 <!-- figure: NAME.VALUE -->388<!-- /figure --> µm²
 """
 
 import re

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-_AREA_UNITS: Final[Mapping[str, str]] = {"generic": "gate equivalents", "sky130": "um^2"}
+_AREA_UNITS: Final[Mapping[str, str]] = {"generic": "gate equivalents", "sky130": "µm²"}
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def _table(study: "Study") -> "Table":
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(
         (
-            *("backend", "block", study.metric, "change", "SQNR dB"),
+            *("backend", "block", study.metric, "change", "QSNR dB"),
             *("differ", "cycles", "used", "seconds"),
         )
     ):
@@ -186,7 +186,7 @@ def _table(study: "Study") -> "Table":
             (run.block, "{}"),
             (run.metric, number),
             (None if run.block is None else delta, change),
-            (run.sqnr_db, "{:.1f}"),
+            (run.qsnr_db, "{:.1f}"),
             (run.bits_different, "{:,}"),
             (run.cycles, "{:,}"),
             (run.utilisation, "{:.1%}"),

@@ -28,7 +28,7 @@ class Run:
         metric: the workload's metric of the outputs.
         seconds: wall time of the model alone: without training, the build of the simulator, and
             the comparison.
-        sqnr_db: squares of FP32's outputs to those of the differences from them, in dB; None in
+        qsnr_db: squares of FP32's outputs to those of the differences from them, in dB; None in
             FP32, or where there is no finite ratio.
         bits_compared: bits of all products, and of the outputs where both backends ran, that
             were compared with "emulated"; None but with "rtl".
@@ -42,7 +42,7 @@ class Run:
     block: int | None
     metric: float
     seconds: float
-    sqnr_db: float | None = None
+    qsnr_db: float | None = None
     bits_compared: int | None = None
     bits_different: int | None = None
     cycles: int | None = None
@@ -152,7 +152,7 @@ def _run(
     """One run in AXS-6, and its outputs."""
     if backend == "emulated":
         outputs, seconds = _timed(convert(workload.model, block_size=block), workload, batch)
-        quality = _sqnr(reference, outputs)
+        quality = _qsnr(reference, outputs)
         return Run(backend, block, workload.judge(outputs), seconds, quality), outputs
     model = convert(workload.model, backend, block_size=block, tile=tile)
     clock = _Clock()
@@ -172,7 +172,7 @@ def _run(
         block,
         workload.judge(outputs),
         seconds - clock.stood,
-        _sqnr(reference, outputs),
+        _qsnr(reference, outputs),
         compared,
         different,
         total.cycles,
@@ -214,7 +214,7 @@ def _timed(model: nn.Module, workload: Workload, batch: int) -> tuple[Tensor, fl
     return torch.cat(parts), seconds
 
 
-def _sqnr(reference: Tensor, outputs: Tensor) -> float | None:
+def _qsnr(reference: Tensor, outputs: Tensor) -> float | None:
     signal = float(reference.double().square().sum())
     noise = float((outputs.double() - reference.double()).square().sum())
     if not (signal and noise and math.isfinite(signal + noise)):

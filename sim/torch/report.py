@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-COLUMNS = ("place", "calls", "MACs", "cycles", "used", "packed bytes", "FP32 bytes", "SQNR dB")
+COLUMNS = ("place", "calls", "MACs", "cycles", "used", "packed bytes", "FP32 bytes", "QSNR dB")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Row:
         return self.busy_cycles / self.cycles if self.cycles else None
 
     @property
-    def sqnr(self) -> float | None:
+    def qsnr(self) -> float | None:
         """Signal to quantisation noise in dB; None without noise or where values overflow."""
         if not (self.signal and self.noise and math.isfinite(self.signal + self.noise)):
             return None
@@ -62,7 +62,7 @@ class Row:
             "utilisation": self.utilisation,
             "packed_bytes": self.packed_bytes,
             "fp32_bytes": self.fp32_bytes,
-            "sqnr_db": self.sqnr,
+            "qsnr_db": self.qsnr,
             "bits_different": self.bits_different,
         }
 
@@ -109,7 +109,7 @@ class Report:
         return json.dumps(content, indent=2, allow_nan=False)
 
     def plot(self, path: str | Path) -> None:
-        """Draw SQNR, MACs and bytes of each place, and its utilisation where there is one.
+        """Draw QSNR, MACs and bytes of each place, and its utilisation where there is one.
 
         Args:
             path: file to write; its suffix gives the format (.png, .svg, .pdf).
@@ -123,8 +123,8 @@ class Report:
         places = range(len(names))
         figure = Figure(figsize=(11, 1.6 + 0.28 * len(names)), layout="constrained")
         panels = figure.subplots(1, 4 if self.total.cycles else 3, sharey=True)
-        panels[0].barh(places, [row.sqnr or 0.0 for row in self.rows])
-        panels[0].set_xlabel("SQNR (dB)")
+        panels[0].barh(places, [row.qsnr or 0.0 for row in self.rows])
+        panels[0].set_xlabel("QSNR (dB)")
         panels[0].set_yticks(places, names)
         panels[0].invert_yaxis()
         panels[1].barh(places, [row.macs for row in self.rows])
@@ -140,7 +140,7 @@ class Report:
 
 
 def _cells(row: Row) -> list[str]:
-    utilisation, sqnr = row.utilisation, row.sqnr
+    utilisation, qsnr = row.utilisation, row.qsnr
     return [
         row.name,
         f"{row.calls:,}",
@@ -149,6 +149,6 @@ def _cells(row: Row) -> list[str]:
         "-" if utilisation is None else f"{utilisation:.1%}",
         f"{row.packed_bytes:,}",
         f"{row.fp32_bytes:,}",
-        "-" if sqnr is None else f"{sqnr:.2f}",
+        "-" if qsnr is None else f"{qsnr:.2f}",
         "-" if row.bits_different is None else f"{row.bits_different:,}",
     ]

@@ -166,7 +166,7 @@ def inline(svg: str, name: str) -> str:
 
 def _label(figure: str, unit: str | None) -> str:
     """A figure at an axis."""
-    return label(figure, unit).long.replace("um^2", "µm²")
+    return label(figure, unit).long
 
 
 def _indented(names: Sequence[str]) -> list[str]:

@@ -235,14 +235,14 @@ def test_a_goal_that_is_swept_is_said_by_its_axis_alone() -> None:
     found = mapped("sky130", {**BLOCKS, "optimise": ("area", "speed")}, areas)
     text = str(markdown(page(found), "a.md")["a.md"])
     assert "\nFigures of the flattened designs; the latency is in cycles.\n" in text
-    assert "| block | optimise | latency | area um^2 | seq. area um^2 | levels |" in text
+    assert "| block | optimise | latency | area µm² | seq. area µm² | levels |" in text
 
 
 def test_areas_have_the_unit_of_their_target() -> None:
     files = markdown(page(mapped("sky130", BLOCKS, areas)), "a.md")
     text = str(files["a.md"])
-    assert "\n| block | latency | area um^2 | seq. area um^2 | levels |\n" in text
-    assert "\n| area (um^2) |  | 3 | 0.974 | 1 | 2.5 | 0.00% |\n" in text
+    assert "\n| block | latency | area µm² | seq. area µm² | levels |\n" in text
+    assert "\n| area (µm²) |  | 3 | 0.974 | 1 | 2.5 | 0.00% |\n" in text
     drawn = [str(svg) for name, svg in files.items() if name != "a.md"]
     assert len(drawn) == 2
     assert all(">area (µm²)</text>" in svg for svg in drawn)

@@ -45,11 +45,11 @@ def on_cells(target: str, library: str | None) -> AreaReport:
 
 def test_areas_have_the_unit_of_the_target() -> None:
     report = on_cells("sky130", None)
-    assert report.to_dict()["area_unit"] == "um^2"
+    assert report.to_dict()["area_unit"] == "µm²"
     lines = [" ".join(line.split()) for line in shown(report).splitlines()]
     assert lines[0] == "top on sky130, flattened, for area"
-    assert "area um^2 seq. area um^2 FFs delay ps levels" in lines
-    assert "part count area um^2 seq. area um^2 FFs share" in lines
+    assert "area µm² seq. area µm² FFs delay ps levels" in lines
+    assert "part count area µm² seq. area µm² FFs share" in lines
     assert "Each row is one instance; the share is that of all instances in the area." in lines
     assert not any(line.startswith("area: ") for line in lines)
 

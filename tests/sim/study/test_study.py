@@ -57,8 +57,8 @@ def test_the_whole_test_part_in_fp32_and_emulated(name: str) -> None:
     assert [run.block for run in study.runs] == [None, 8, 16, 32]
     for run in study.runs[1:]:
         assert abs(run.metric - study.reference.metric) < 0.02
-        assert run.sqnr_db is not None
-        assert run.sqnr_db > 20
+        assert run.qsnr_db is not None
+        assert run.qsnr_db > 20
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -67,7 +67,7 @@ def test_the_rtl_has_the_emulated_bits(name: str) -> None:
     for emulated, rtl in zip(study.runs[1::2], study.runs[2::2], strict=True):
         assert (emulated.backend, rtl.backend) == ("emulated", "rtl")
         assert emulated.block == rtl.block
-        assert (emulated.metric, emulated.sqnr_db) == (rtl.metric, rtl.sqnr_db)
+        assert (emulated.metric, emulated.qsnr_db) == (rtl.metric, rtl.qsnr_db)
         assert emulated.bits_different is None
         assert rtl.bits_different == 0
         assert rtl.bits_compared is not None

@@ -31,7 +31,7 @@ def test_counts() -> None:
     assert product.packed_bytes == 2 * (3 + 7) * 26
     assert conv.cycles is None
     assert conv.utilisation is None
-    assert 20 < conv.sqnr < 45
+    assert 20 < conv.qsnr < 45
     total = report.total
     assert total.macs == conv.macs + linear.macs + product.macs
     assert total.calls == 5
@@ -52,7 +52,7 @@ def test_the_table_and_json() -> None:
         converted(torch.randn(2, 4, 4, 4))
     header, conv, *_, total = str(report).splitlines()
     assert " ".join(header.split()) == (
-        "place calls MACs cycles used packed bytes FP32 bytes SQNR dB bits unlike golden"
+        "place calls MACs cycles used packed bytes FP32 bytes QSNR dB bits unlike golden"
     )
     assert conv.split()[:5] == ["0", "1", "864", "-", "-"]
     assert conv.split()[-1] == total.split()[-1] == "0"
@@ -60,7 +60,7 @@ def test_the_table_and_json() -> None:
     assert content["compare"] == "golden"
     assert [layer["name"] for layer in content["layers"]] == ["0", "2"]
     assert content["layers"][0]["bits_different"] == 0
-    assert content["layers"][0]["sqnr_db"] == report.rows[0].sqnr
+    assert content["layers"][0]["qsnr_db"] == report.rows[0].qsnr
     assert content["total"]["macs"] == report.total.macs
 
 
@@ -81,12 +81,12 @@ def test_a_backend_that_differs_in_one_bit_is_seen(monkeypatch: pytest.MonkeyPat
     assert report.total.bits_different == 1
 
 
-def test_overflow_and_empty_products_have_no_sqnr() -> None:
+def test_overflow_and_empty_products_have_no_qsnr() -> None:
     with profile(compare="golden") as report:
         matmul(torch.full((1, 4), 1e30), torch.full((4, 1), 1e30))
         matmul(torch.zeros(0, 4), torch.ones(4, 1), block_size=8)
         matmul(torch.zeros(2, 4), torch.ones(4, 1), block_size=16)
-    assert [row.sqnr for row in report.rows] == [None] * 3
+    assert [row.qsnr for row in report.rows] == [None] * 3
     assert [row.bits_different for row in report.rows] == [0] * 3
     assert "NaN" not in report.to_json()
     assert str(report).splitlines()[1].split()[-2] == "-"
