@@ -1,10 +1,15 @@
 """Files that are written whole or not at all."""
 
+import contextlib
+import fcntl
+import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+_PARTIAL = ".axs6-"
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
@@ -32,7 +37,8 @@ def _same_file(one: Path, other: Path) -> bool:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` unless something fails.
 
-    A link is followed; a device or a pipe is written to, never replaced.
+    A link is followed; a device or a pipe is written to, never replaced. What killed processes
+    left in the folder is removed.
 
     Raises:
         OSError: it cannot be written; the message names it.
@@ -44,10 +50,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             with target.open("wb") as file:
                 yield file
             return
-        partial = target.with_name(f".axs6-{secrets.token_hex(8)}")
-        with partial.open("xb") as file:
+        _clear(target.parent)
+        with _new(target.parent) as file:
+            partial = Path(file.name)
             yield file
-        partial.replace(target)
+            file.flush()
+            partial.replace(target)
     except OSError as error:
         if error.strerror is None:
             raise
@@ -55,6 +63,27 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def _new(folder: Path) -> BinaryIO:
+    """A file that is locked as long as a process writes it."""
+    while True:
+        file = (folder / f"{_PARTIAL}{secrets.token_hex(8)}").open("xb")
+        # Some file systems have no locks.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        # Another process cleared it before it was locked.
+        file.close()
+
+
+def _clear(folder: Path) -> None:
+    """Remove files of `_new` that no process writes any more."""
+    for left in folder.glob(_PARTIAL + "[0-9a-f]" * 16):
+        with contextlib.suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def make_folder(folder: Path) -> None:

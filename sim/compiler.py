@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from axs6.sim.cache import cached
-from axs6.sim.process import child_process, first_error
+from axs6.sim.process import child_process, first_error, wait
 from axs6.sim.tools import ToolError
 
 COMPILER = "g++"
@@ -57,7 +57,7 @@ def compiled(kind: str, needed_by: str, files: Mapping[str, str], options: Seque
         log = folder / "build.log"
         with child_process(command, log, os.environ, folder) as child:
             try:
-                status = child.wait(timeout=BUILD_SECONDS)
+                status = wait(child, BUILD_SECONDS)
             except subprocess.TimeoutExpired:
                 raise ToolError(f"{COMPILER} took longer than {BUILD_SECONDS} s") from None
         if status:

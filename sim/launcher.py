@@ -9,7 +9,7 @@ from typing import Any
 
 from axs6.hw.verilog import Generated
 from axs6.sim.cache import cached
-from axs6.sim.process import child_process, first_error
+from axs6.sim.process import child_process, first_error, wait
 from axs6.sim.tools import ToolError, simulator_environment, simulator_version
 
 BUILD_SECONDS = 900
@@ -117,7 +117,7 @@ def _launch(log: Path, seconds: float, check: bool = True, **request: Any) -> No
     command = [sys.executable, "-m", "axs6.sim.bench.launch", json.dumps(request)]
     with child_process(command, log, simulator_environment(simulator)) as child:
         try:
-            status = child.wait(timeout=seconds)
+            status = wait(child, seconds)
         except subprocess.TimeoutExpired:
             raise ToolError(
                 f"{simulator} took longer than {seconds:g} s to {request['do']} {request['module']}"

@@ -4,8 +4,13 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from axs6.sim.control import check_stopped
+
+_LOOK_SECONDS = 0.2
 
 
 @contextlib.contextmanager
@@ -39,6 +44,24 @@ def child_process(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+
+
+def wait(child: "subprocess.Popen[bytes]", seconds: float) -> int:
+    """Exit status of a process.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended within `seconds`.
+        StoppedError: the work of this thread was stopped.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        check_stopped()
+        left = deadline - time.monotonic()
+        try:
+            return child.wait(max(0.0, min(left, _LOOK_SECONDS)))
+        except subprocess.TimeoutExpired:
+            if left <= _LOOK_SECONDS:
+                raise
 
 
 def first_error(log: Path) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from axs6.install import install_command
-from axs6.sim.process import child_process
+from axs6.sim.process import child_process, wait
 from axs6.synth.errors import SynthesisError, from_log
 
 _LOG = "log.txt"
@@ -56,7 +56,7 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
         children = [_start(folder, stack) for folder in folders]
         for folder, child in zip(folders, children, strict=True):
             try:
-                child.wait(limit.left)
+                wait(child, limit.left)
             except subprocess.TimeoutExpired:
                 raise SynthesisError(
                     f"{source}: Yosys must finish within {limit.seconds:g} s and has not"

@@ -1,5 +1,8 @@
 """Files that are written whole or not at all."""
 
+import multiprocessing
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -64,3 +67,25 @@ def test_of_several_files_all_are_written_or_none(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
     assert write_files(tmp_path / "c/d", {"a": "new"}) == [tmp_path / "c/d/a"]
     assert (tmp_path / "c/d/a").read_text() == "new"
+
+
+def killed(path: Path) -> None:
+    with replacing(path) as file:
+        file.write(b"half")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_process_left_is_cleared_by_the_next(tmp_path: Path) -> None:
+    others = tmp_path / ".axs6-mine"
+    others.write_bytes(b"of the user")
+    child = multiprocessing.get_context("spawn").Process(target=killed, args=(tmp_path / "a",))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    with replacing(tmp_path / "one") as one, replacing(tmp_path / "two"):
+        one.write(b"written after another one began")
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    one_text = b"written after another one began"
+    assert written == {others.name: b"of the user", "one": one_text, "two": b""}

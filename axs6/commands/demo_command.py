@@ -1,6 +1,5 @@
 """`axs6 demo`."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +37,7 @@ def run(
 
     from axs6 import encode, matmul
     from axs6.demo import Hardware, train
+    from axs6.sim.control import workers
     from axs6.sim.tile import Tile
 
     out = console(json)
@@ -45,7 +45,7 @@ def run(
     classifier = train()
     out.print(f"  {len(classifier.images)} test images")
     out.print("running its layers in the RTL (the first run builds the simulations)")
-    with ThreadPoolExecutor(1) as pool:
+    with workers(1) as pool:
         measuring = pool.submit(_hardware_files, output)
         hardware = Hardware(Tile(BLOCK, **TILE), lambda line: out.print(f"  {line}"))
         in_hardware, hardware_accuracy = classifier.classify(hardware.multiply)

@@ -1,7 +1,8 @@
 """`axs6 simulate`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from axs6.commands.options import Json, Unit, check_random_bits, with_unit_options
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from axs6.hw.layouts import Field
@@ -45,7 +47,9 @@ def run(
     window: Annotated[
         str | None,
         typer.Option(
-            help="Cycles that the waveform shows.", metavar="FIRST:END", show_default=WINDOW
+            help="Cycles that the waveform shows; without --output the run ends there.",
+            metavar="FIRST:END",
+            show_default=WINDOW,
         ),
     ] = None,
     *,
@@ -88,10 +92,12 @@ def run(
     files = output_files(outputs or [], given_back)
     check_writable(*files, vcd, json_path(json), inputs=input_files(inputs, taken))
     out = console(json)
+    limit = cycles[1] if vcd is not None and not outputs else None
     if chosen == "batch":
         done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)
     else:
-        done, seconds = _cxxrtl(out, unit, parameters, items, vcd, cycles)
+        done, seconds = _cxxrtl(out, unit, parameters, items, vcd, cycles, limit)
+    macs = count * products(taken)
     figures = {
         "unit": unit,
         "parameters": parameters,
@@ -102,7 +108,7 @@ def run(
         "cycles": done.cycles,
         "seconds": seconds,
         "cycles_per_second": done.cycles / seconds,
-        "macs_per_second": count * products(taken) / seconds if products(taken) else None,
+        "macs_per_second": macs / seconds if macs and done.cycles != limit else None,
     }
     for path, content in file_contents(files, done.outputs, parameters).items():
         write_file(path, content)
@@ -146,7 +152,7 @@ def _window(text: str) -> tuple[int, int]:
 
 
 def _batch(
-    out: Any, unit: str, parameters: dict[str, Any], items: dict[str, Any], threads: int
+    out: "Console", unit: str, parameters: dict[str, Any], items: dict[str, Any], threads: int
 ) -> tuple[Any, float]:
     """The run and its seconds, without those of the build."""
     from time import perf_counter
@@ -155,19 +161,20 @@ def _batch(
 
     with out.status("compiling the simulator"):
         model = BatchModel(unit, **parameters)
-    with out.status("simulating"):
+    with cycles_shown(out) as progress:
         start = perf_counter()
-        done = model.run(items, threads=threads)
+        done = model.run(items, threads=threads, progress=progress)
     return done, perf_counter() - start
 
 
 def _cxxrtl(
-    out: Any,
+    out: "Console",
     unit: str,
     parameters: dict[str, Any],
     items: dict[str, Any],
     vcd: Path | None,
     window: tuple[int, int],
+    limit: int | None,
 ) -> tuple[Any, float]:
     """As `_batch`, for one copy of the design, with a waveform or without."""
     from time import perf_counter
@@ -177,10 +184,17 @@ def _cxxrtl(
     with out.status("compiling the simulator"):
         model = CxxrtlModel(unit, **parameters)
         model.build(waves=vcd is not None)
-    with out.status("simulating"):
+    with cycles_shown(out) as progress:
         start = perf_counter()
-        done = model.run(items, vcd=vcd, window=window)
+        done = model.run(items, vcd=vcd, window=window, limit=limit, progress=progress)
     return done, perf_counter() - start
+
+
+@contextmanager
+def cycles_shown(out: "Console") -> Iterator[Callable[[int], None]]:
+    """What shows on a terminal how many cycles have been simulated."""
+    with out.status("simulating") as status:
+        yield lambda cycle: status.update(f"simulating, cycle {cycle:,}")
 
 
 def _table(figures: dict[str, Any]) -> "Table":

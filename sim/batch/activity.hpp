@@ -5,6 +5,8 @@
 #pragma once
 #include <memory>
 
+#include "control.hpp"
+
 constexpr int NETS = sizeof(Out::nets) / sizeof(V<1>);
 
 // Changes of every net in every copy: counted in binary, a word of all copies for each digit, and
@@ -69,7 +71,7 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
     for (int l = 0; l < LANES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
     load(in, inputs, index, {row, false});
     step(state, in, out);
-    if (!all_true(out.i__ready)) return false;
+    if (!all_true(out.i__ready) || stopped(cycle)) return false;
     if (cycle > settle) changes.count(out.nets);
     else changes.remember(out.nets);
     if (changes.counted == Changes::MOST) changes.empty(totals);

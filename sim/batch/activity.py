@@ -17,7 +17,7 @@ from axs6.sim.batch.model import INPUT, NETS, OUTPUT, model_source, runtime
 from axs6.sim.batch.netlist import TOP, NetlistError
 from axs6.sim.batch.read import CLOCK, read_netlist
 from axs6.sim.compiler import SOURCE, compiled
-from axs6.sim.stall import stall_header
+from axs6.sim.control import call, control_header, workers
 from axs6.sim.tools import ToolError
 from axs6.sim.words import check_items
 
@@ -73,7 +73,7 @@ class ActivityModel:
         self._nets = len(nets)
         ports = {INPUT: inputs, OUTPUT: outputs, NETS: [Field(NETS, 0, 1, False, (len(nets),))]}
         gates = with_bits(read_netlist(_watched(netlist, nets), ports))
-        source = {SOURCE: model_source(gates, inputs, outputs), **runtime(), **stall_header()}
+        source = {SOURCE: model_source(gates, inputs, outputs), **runtime(), **control_header()}
         path = compiled("activity", "the batch simulator", source, OPTIONS)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_lanes.restype = ctypes.c_int64
@@ -107,10 +107,13 @@ class ActivityModel:
         results = [room(total + 1, field) for field in self._outputs]
         given = np.zeros(count, np.int64)
         changes = np.zeros((count, self._nets), np.uint64)
-        for first in range(0, count, self._lanes):
+
+        def work(first: int) -> None:
             copies = min(self._lanes, count - first)
             totals = np.zeros((self._nets, self._lanes), np.uint64)
-            taken = self._library.axs6_activity(
+            taken = call(
+                self._library,
+                "axs6_activity",
                 pointers([column.array for column in columns]),
                 pointers([column.index for column in columns]),
                 pointers(results),
@@ -121,6 +124,9 @@ class ActivityModel:
             if not taken:
                 raise ToolError(f"{self._name} must take an item in each cycle and does not")
             changes[first : first + copies] = totals[:, :copies].T
+
+        with workers(1) as pool:
+            pool.map(work, range(0, count, self._lanes))
         rows = np.arange(cycles) < given[:, None]
         shown = {
             field.name: array[:total].reshape(count, cycles, *field.shape)[rows]

@@ -3,7 +3,6 @@
 import ctypes
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +22,7 @@ from axs6.sim.batch.read import read_netlist
 from axs6.sim.batch.tables import with_tables
 from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, UNTANGLED, compiled
+from axs6.sim.control import Progress, call, control_header, workers
 from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.trace import Recorder, Trace
@@ -81,7 +81,7 @@ class ComponentModel:
         self, source: "Source", name: str, turns: int = 1, *, remembers: bool = False
     ) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
-        files = {SOURCE: source.text, **runtime(), **stall_header()}
+        files = {SOURCE: source.text, **runtime(), **stall_header(), **control_header()}
         path = compiled("batch", "the batch simulator", files, source.options)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_lanes.restype = ctypes.c_int64
@@ -97,6 +97,7 @@ class ComponentModel:
         stall: Stall | None = None,
         threads: int = 1,
         trace: int = 0,
+        progress: Progress | None = None,
     ) -> BatchRun:
         """Put items through copies of the unit, each copy on its own share of them.
 
@@ -106,6 +107,7 @@ class ComponentModel:
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
             trace: cycles to record of the first thread's copies.
+            progress: called now and then with the cycle of one of the threads.
 
         Raises:
             ValueError: arrays that do not fit the input payload, or no thread.
@@ -132,11 +134,8 @@ class ComponentModel:
             )
 
         try:
-            if threads == 1:
-                busy = [work(0)]
-            else:
-                with ThreadPoolExecutor(threads) as pool:
-                    busy = list(pool.map(work, range(threads)))
+            with workers(threads, progress) as pool:
+                busy = pool.map(work, range(threads))
         except _RangeError:
             check_items(items, self.inputs)
             raise
@@ -169,7 +168,9 @@ class ComponentModel:
         busy = np.zeros(self._lanes, np.int64)
         if not share.input_count.any():
             return busy
-        done = self._library.axs6_run(
+        done = call(
+            self._library,
+            "axs6_run",
             share.packed(thread).ctypes.data_as(ctypes.c_void_p),
             pointers([column.array for column in columns]),
             pointers([column.index for column in columns]),

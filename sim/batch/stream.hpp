@@ -2,6 +2,7 @@
 //
 // The generated model comes before this file: State, In, Out, reset, step, load, store.
 #pragma once
+#include "control.hpp"
 #include "stalls.hpp"
 
 enum Outcome : int64_t { STUCK = -1, TOO_MANY = -2, BEYOND = -4 };
@@ -148,7 +149,7 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
             unfinished--;
           }
     }
-    if (cycle - moved > patience) break;
+    if (cycle - moved > patience || stopped(cycle)) break;
   }
   if (in.beyond) return BEYOND;
   if (unfinished) return STUCK;

@@ -16,6 +16,7 @@ from axs6.hw.registry import find_with_streams
 from axs6.replacing import replacing
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
+from axs6.sim.control import Progress, call, workers
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
 from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall
@@ -30,13 +31,15 @@ OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize", *UNTANGLED)
 WAVE_OPTIONS = (*COMMON_OPTIONS, "-O0")
 """What waveforms need takes minutes to optimise, for windows that take seconds to simulate."""
 
+_FOR_EVER = 2**63 - 1
+
 WINDOW = (0, 1000)
 """Cycles that a waveform shows unless others are chosen."""
 
 
 @dataclass(frozen=True)
 class CxxrtlRun:
-    """Outputs of a run, its cycles from the first to the last output, and their trace."""
+    """Outputs of a run, its cycles from the first input to the last output, and their trace."""
 
     outputs: dict[str, NDArray[Any]]
     cycles: int
@@ -88,6 +91,8 @@ class ComponentModel:
         trace: int = 0,
         vcd: Path | None = None,
         window: tuple[int, int] = WINDOW,
+        limit: int | None = None,
+        progress: Progress | None = None,
     ) -> CxxrtlRun:
         """Put items through one copy of the design.
 
@@ -98,6 +103,8 @@ class ComponentModel:
             trace: cycles to record.
             vcd: file for a waveform of every signal, which is written whole or not at all.
             window: first cycle of the waveform, and the one before which it ends.
+            limit: cycles after which the run ends, with the outputs given by then.
+            progress: called now and then with the cycle.
 
         Raises:
             ValueError: arrays that do not fit the input payload, or a window without cycles.
@@ -113,9 +120,12 @@ class ComponentModel:
         outputs = [room(count, field) for field in self.outputs]
         recorder = Recorder(trace, 1, self.outputs)
         library = self.build(waves=vcd is not None)
-        with contextlib.ExitStack() as stack:
-            file = -1 if vcd is None else stack.enter_context(replacing(vcd)).fileno()
-            cycles = library.axs6_run(
+        given = ctypes.c_int64()
+
+        def work(file: int) -> int:
+            cycles = call(
+                library,
+                "axs6_run",
                 ctypes.c_int64(len(next(iter(arrays.values())))),
                 ctypes.c_int64(count),
                 pointers(list(arrays.values())),
@@ -128,12 +138,22 @@ class ComponentModel:
                 pointers(recorder.payload),
                 *map(ctypes.c_int64, window),
                 ctypes.c_int(file),
+                ctypes.c_int64(_FOR_EVER if limit is None else limit),
+                ctypes.byref(given),
             )
             self._check(cycles)
+            return int(cycles)
+
+        with contextlib.ExitStack() as stack:
+            file = -1 if vcd is None else stack.enter_context(replacing(vcd)).fileno()
+            (cycles,) = stack.enter_context(workers(1, progress)).map(work, [file])
             if vcd is not None and cycles <= window[0]:
                 raise ValueError(f"window {window} begins after the run's {cycles} cycles")
-        results = {field.name: array for field, array in zip(self.outputs, outputs, strict=True)}
-        return CxxrtlRun(results, int(cycles), recorder.trace(cycles))
+        results = {
+            field.name: array[: given.value]
+            for field, array in zip(self.outputs, outputs, strict=True)
+        }
+        return CxxrtlRun(results, cycles, recorder.trace(cycles))
 
     def _check(self, cycles: int) -> None:
         check_outcome(self._name, cycles)

@@ -11,6 +11,7 @@ from amaranth._toolchain.yosys import YosysError
 from axs6.hw.layouts import Field, port_fields
 from axs6.hw.rtlil import convert, without_fields
 from axs6.sim.arrays import element_type
+from axs6.sim.control import control_header
 from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.stall import stall_header
 from axs6.sim.tools import ToolError, yosys
@@ -79,7 +80,8 @@ def runtime() -> Mapping[str, str]:
     """
     root = Path(yosys().data_dir()) / "include" / "backends" / "cxxrtl" / "runtime"
     own = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.h")}
-    return own | {n: Path(__file__).with_name(n).read_text() for n in HEADERS} | stall_header()
+    headers = {name: Path(__file__).with_name(name).read_text() for name in HEADERS}
+    return own | headers | stall_header() | control_header()
 
 
 def _moves(verb: str, arguments: str, port: str, fields: Sequence[Field]) -> str:

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cxxrtl/cxxrtl_vcd.h"
+#include "control.hpp"
 #include "stalls.hpp"
 
 enum Outcome : int64_t { STUCK = -1, TOO_MANY = -2, UNWRITABLE = -3 };
@@ -88,17 +89,19 @@ class Simulation {
   }
 };
 
-// Runs until the last output has been taken, and returns the cycles up to it or an Outcome.
+// Runs until the last output has been taken or `limit` cycles have passed, and returns the cycles
+// up to then or an Outcome. `given` becomes the number of outputs.
 static int64_t run(int64_t items, int64_t results, const void* const* inputs, void* const* outputs,
                    uint64_t seed, uint32_t input_share, uint32_t output_share, int64_t copy,
-                   int64_t patience, const Trace& trace, int64_t first, int64_t end, int file) {
+                   int64_t patience, const Trace& trace, int64_t first, int64_t end, int file,
+                   int64_t limit, int64_t& given) {
   Simulation simulation;
   Waveform waveform(simulation.design(), first, end, file);
   uint32_t input_stalls = first_stall_state(seed, copy, INPUT_SIDE);
   uint32_t output_stalls = first_stall_state(seed, copy, OUTPUT_SIDE);
-  int64_t sent = 0, given = 0, cycle = 0, moved = 0;
+  int64_t sent = 0, cycle = 0, moved = 0;
   bool pending = false, fresh = true;
-  for (; given < results; cycle++) {
+  for (given = 0; given < results && cycle < limit; cycle++) {
     if (fresh && sent < items) put_item(simulation.design(), inputs, sent);
     bool input_stalled = next_stall(input_stalls, input_share);
     bool output_stalled = next_stall(output_stalls, output_share);
@@ -117,9 +120,9 @@ static int64_t run(int64_t items, int64_t results, const void* const* inputs, vo
     given += gave;
     fresh = took;
     if (took || gave) moved = cycle;
-    if (cycle - moved > patience) return STUCK;
+    if (cycle - moved > patience || stopped(cycle)) return STUCK;
   }
-  for (int64_t after = 0; after < AFTERWARDS; after++) {
+  for (int64_t after = 0; given == results && after < AFTERWARDS; after++) {
     simulation.settle(false, true);
     if (simulation.o_valid()) return TOO_MANY;
     simulation.lower_clock();
@@ -132,8 +135,8 @@ extern "C" __attribute__((visibility("default"))) int64_t
 axs6_run(int64_t items, int64_t results, const void* const* inputs, void* const* outputs,
          uint64_t seed, uint32_t input_share, uint32_t output_share, int64_t copy, int64_t patience,
          int64_t traced, uint8_t (*handshake)[4], void* const* payload, int64_t first, int64_t end,
-         int file) {
+         int file, int64_t limit, int64_t* given) {
   Trace trace{traced, handshake, payload};
   return run(items, results, inputs, outputs, seed, input_share, output_share, copy, patience, trace,
-             first, end, file);
+             first, end, file, limit, *given);
 }

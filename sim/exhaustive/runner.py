@@ -2,10 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from time import perf_counter
 
+from axs6.sim.control import workers
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State
 
@@ -80,8 +81,8 @@ def compile_designs(spaces: Sequence[Space], threads: int) -> None:
         ToolError: the compiler is missing or fails.
     """
     designs = {space.design: space.design.source for space in spaces}
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda design: design.model, designs))
+    with workers(threads) as pool:
+        pool.map(lambda design: design.model, designs)
 
 
 def run_space(
@@ -127,8 +128,7 @@ def _differences(
 ) -> Iterator[tuple[int, str | None]]:
     """Chunks with their first differences, in order, worked on a few ahead."""
     waiting: deque[tuple[int, Future[str | None]]] = deque()
-    pool = ThreadPoolExecutor(threads)
-    try:
+    with workers(threads) as pool:
         for chunk in chunks:
             waiting.append((chunk, pool.submit(space.difference, chunk)))
             if len(waiting) == 2 * threads:
@@ -136,5 +136,3 @@ def _differences(
                 yield first, found.result()
         for last, found in waiting:
             yield last, found.result()
-    finally:
-        pool.shutdown(cancel_futures=True)

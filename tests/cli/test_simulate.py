@@ -1,6 +1,10 @@
 """`axs6 simulate` as a user meets it: arrays from files through the simulated hardware."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +136,46 @@ def test_a_waveform_of_a_window(cli: Cli, tmp_path: Path) -> None:
     assert "$scope module axs6_block_dot $end" in text
     times = [line for line in text.splitlines() if line.startswith("#")]
     assert times == ["#100", "#105", "#110", "#115", "#120"]
+
+
+def test_without_an_output_the_window_ends_the_run(cli: Cli, tmp_path: Path) -> None:
+    pairs(tmp_path)
+    options = ("--block", "8", "--vcd", "wave.vcd", "--window", "10:12", "--stages", "1")
+    command = ("simulate", "block_dot", "-i", "in.npz", *options, "--json", "-")
+    figures = json.loads(cli(*command).succeeded())
+    assert (figures["cycles"], figures["outputs"], figures["macs_per_second"]) == (12, 11, None)
+    window = (tmp_path / "wave.vcd").read_bytes()
+    figures = json.loads(cli(*command, "-o", "out.npz").succeeded())
+    assert (figures["cycles"], figures["outputs"]) == (101, 100)
+    assert (tmp_path / "wave.vcd").read_bytes() == window
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL],
+)
+def test_a_signal_ends_a_compiled_loop(number: signal.Signals, tmp_path: Path, cli: Cli) -> None:
+    pairs(tmp_path, 200_000)
+    options = ["--block", "8", "--vcd", "wave.vcd", "--window", "10:1000000", "--stages", "1"]
+    command = ["simulate", "block_dot", "-i", "in.npz", *options]
+    # A shell that runs the suite in its background has it ignore interrupts, children included.
+    started = ["env", "--default-signal=INT", sys.executable, "-m", "axs6", *command]
+    with subprocess.Popen(
+        started, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as child:
+        while child.poll() is None and not any(
+            file.stat().st_size for file in tmp_path.glob(".axs6-*")
+        ):
+            time.sleep(0.05)
+        child.send_signal(number)
+        printed, _ = child.communicate(timeout=30)
+    assert printed == b""
+    assert child.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    left = sorted(path.name for path in tmp_path.iterdir() if path.name != "in.npz")
+    assert len(left) == (number == signal.SIGKILL)
+    pairs(tmp_path)
+    cli(*command, "--window", "10:12").succeeded()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npz", "wave.vcd"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from axs6.sim.batch import activity
 from axs6.sim.batch.activity import ActivityModel
 from axs6.sim.batch.model import runtime
 from axs6.sim.batch.netlist import NetlistError
+from axs6.sim.control import StoppedError, workers
 from axs6.sim.tools import ToolError
 
 WIDTH = 6
@@ -204,3 +205,13 @@ def test_a_unit_that_waits_is_refused() -> None:
         if row != (2, 2, 2):
             with pytest.raises(ToolError, match="waiting must take an item in each cycle"):
                 waiting.run(items(np.array([row])))
+
+
+def test_a_run_that_nobody_waits_for_ends() -> None:
+    stopped = model([("$_NOT_", [INPUTS[0]])], [FIRST_GATE])
+    rows = items(np.zeros((1, 1000)))
+    assert stopped.run(rows).pairs == 999
+    with workers(1) as pool:
+        pool.control.stop = 1
+        with pytest.raises(StoppedError):
+            pool.submit(stopped.run, rows).result()

@@ -1,0 +1,123 @@
+"""Threads that an interrupt of the one that waits for them ends, compiled loops included."""
+
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextvars import ContextVar, copy_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_LOOK_SECONDS = 0.1
+
+Progress = Callable[[int], object]
+"""Called now and then with the cycle that a compiled loop has come to."""
+
+
+class StoppedError(RuntimeError):
+    """The work was stopped, since nobody waits for it any more."""
+
+
+class Control(ctypes.Structure):
+    """The struct `Control` of `control.hpp`."""
+
+    _fields_ = (("stop", ctypes.c_int32), ("cycle", ctypes.c_int64))
+
+
+_control: ContextVar[Control | None] = ContextVar("control", default=None)
+"""What the work of this thread looks at; None for a thread that is not one of `Workers`."""
+
+
+class Workers:
+    """Threads, as `workers` makes them.
+
+    Args:
+        pool: the threads; None to work in the thread that asks.
+        control: what they look at.
+        progress: of `map`.
+    """
+
+    def __init__(
+        self, pool: ThreadPoolExecutor | None, control: Control, progress: Progress | None
+    ) -> None:
+        self._pool = pool
+        self._progress = progress
+        self.control = control
+
+    def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
+        """As that of an executor."""
+        context = copy_context()
+        context.run(_control.set, self.control)
+        if self._pool is not None:
+            return self._pool.submit(context.run, work, *arguments)
+        done: Future[R] = Future()
+        done.set_result(work(*arguments))
+        return done
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """The outcomes of all items, in order, unless the work on one of them raises."""
+        futures = [self.submit(work, item) for item in items]
+        seconds = None if self._progress is None else _LOOK_SECONDS
+        while wait(futures, seconds, FIRST_EXCEPTION).not_done:
+            if any(future.done() and future.exception() for future in futures):
+                break
+            if self._progress is not None:
+                self._progress(self.control.cycle)
+        failed = [future for future in futures if future.done() and future.exception()]
+        return [future.result() for future in failed or futures]
+
+
+@contextlib.contextmanager
+def workers(threads: int, progress: Progress | None = None) -> Iterator[Workers]:
+    """Threads that end with the context.
+
+    An exception, such as that of an interrupt, stops the compiled loops and child processes in
+    them first. One thread of another one's work is that one, and stops with it.
+
+    Args:
+        threads: how many.
+        progress: called while `Workers.map` waits.
+    """
+    outer = _control.get()
+    control = outer or Control()
+    if outer and threads == 1:
+        yield Workers(None, control, progress)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield Workers(pool, control, progress)
+    except BaseException:
+        if not outer:
+            control.stop = 1
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def call(library: ctypes.CDLL, function: str, *arguments: Any) -> Any:
+    """Call a function of a library that was compiled with `control_header`.
+
+    Raises:
+        StoppedError: it was stopped before its end.
+    """
+    control = _control.get()
+    library.axs6_control(None if control is None else ctypes.byref(control))
+    outcome = getattr(library, function)(*arguments)
+    check_stopped()
+    return outcome
+
+
+def check_stopped() -> None:
+    """Raise StoppedError where nobody waits for the work of this thread any more."""
+    control = _control.get()
+    if control is not None and control.stop:
+        raise StoppedError("the work was stopped")
+
+
+def control_header() -> dict[str, str]:
+    """The C++ header, by name."""
+    path = Path(__file__).with_name("control.hpp")
+    return {path.name: path.read_text()}

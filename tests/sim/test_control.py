@@ -1,0 +1,129 @@
+"""Work that ends when nobody waits for it any more."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from axs6.hw.registry import UNITS
+from axs6.sim.batch.engine import BatchModel
+from axs6.sim.control import StoppedError, workers
+from axs6.sim.cxxrtl.engine import CxxrtlModel
+from axs6.sim.process import child_process, wait
+from axs6.sim.stall import Stall
+from axs6.sim.stimulus import STIMULI
+
+# Parameters of tests/sim/test_batch.py, whose model this is.
+UNIT = "decoder"
+SMALL: dict[str, Any] = {
+    "block": 8,
+    **{name: values[-1] for name, values in UNITS[UNIT].samples.items()},
+}
+
+
+def items(count: int) -> dict[str, Any]:
+    parameters = UNITS[UNIT].parameters(SMALL)
+    return dict(STIMULI[UNIT].random(parameters, np.random.default_rng(0), count))
+
+
+def in_batch() -> object:
+    return BatchModel(UNIT, **SMALL).run(items(1000))
+
+
+def in_cxxrtl() -> object:
+    return CxxrtlModel(UNIT, **SMALL).run(items(1000))
+
+
+def in_child() -> object:
+    with child_process(["sleep", "60"], Path(os.devnull), os.environ) as child:
+        return wait(child, 60)
+
+
+@pytest.mark.parametrize("work", [in_batch, in_cxxrtl, in_child])
+def test_what_is_stopped_ends(work: Callable[[], object]) -> None:
+    if work is not in_child:
+        work()
+    with workers(1) as pool:
+        pool.control.stop = 1
+        with pytest.raises(StoppedError):
+            pool.submit(work).result()
+
+
+class AlarmError(Exception):
+    pass
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise AlarmError
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_ends_a_compiled_loop(threads: int) -> None:
+    model = BatchModel(UNIT, **SMALL)
+    given = items(1 << 19)
+    cycles: list[int] = []
+
+    def progress(cycle: int) -> None:
+        cycles.append(cycle)
+        if len(cycles) == 2:
+            signal.raise_signal(signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        started = time.monotonic()
+        with pytest.raises(AlarmError):
+            # Millions of cycles.
+            model.run(given, Stall(0.996, 0.996), threads=threads, progress=progress)
+        assert time.monotonic() - started < 5
+        assert 0 < cycles[0] < cycles[1]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_interrupt_of_work_in_work_ends_both() -> None:
+    model = BatchModel(UNIT, **SMALL)
+    given = items(1 << 19)
+    started = time.monotonic()
+    inner = []
+
+    def outer() -> NoReturn:
+        with workers(2) as pool:
+            inner.extend(pool.submit(model.run, given, Stall(0.996, 0.996)) for _ in range(3))
+            while not pool.control.cycle:
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        outer()
+    assert time.monotonic() - started < 5
+    assert all(each.cancelled() or isinstance(each.exception(), StoppedError) for each in inner)
+
+
+def test_a_failure_of_one_thread_ends_the_others() -> None:
+    def work(number: int) -> int:
+        if number:
+            raise ValueError("of 1")
+        with child_process(["sleep", "60"], Path(os.devnull), os.environ) as child:
+            return wait(child, 60)
+
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="of 1"), workers(2) as pool:
+        pool.map(work, range(2))
+    assert time.monotonic() - started < 10
+
+
+def test_a_child_has_its_seconds() -> None:
+    with child_process(["sleep", "60"], Path(os.devnull), os.environ) as child:
+        started = time.monotonic()
+        with pytest.raises(subprocess.TimeoutExpired):
+            wait(child, 0.3)
+        assert 0.3 <= time.monotonic() - started < 5
+    with child_process(["sh", "-c", "exit 3"], Path(os.devnull), os.environ) as child:
+        assert wait(child, 60) == 3
