@@ -49,12 +49,12 @@ def convert(
 
     Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
     in the methods of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
-    `mv`, `dot`, `vdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`, `conv1d`,
-    `conv2d`, `scaled_dot_product_attention` and an `einsum` that is one product, under all names
-    that torch has for them, those of `torch.ops.aten` included. Weights and activations
-    are encoded in blocks along the reduction, K padded with zeros; each output is the FP32
-    result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else,
-    such as normalisation, softmax and embeddings, is as it was.
+    `mv`, `dot`, `vdot`, `vecdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`,
+    `conv1d`, `conv2d`, `scaled_dot_product_attention` and an `einsum` that is one product, under
+    all names that torch has for them, those of `torch.ops.aten` included. Weights and activations
+    are encoded in blocks along the reduction, K padded with zeros; each output is the FP32 result
+    of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else, such as
+    normalisation, softmax and embeddings, is as it was.
 
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own

@@ -105,6 +105,11 @@ def _inner(places: Places, input: Tensor, other: Tensor) -> Tensor:
     return tensordot(places, input, other, ([-1], [-1]))
 
 
+def _vecdot(places: Places, x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    rows, columns = x.movedim(dim, -1).unsqueeze(-2), y.movedim(dim, -1).unsqueeze(-1)
+    return multiply(rows, columns, places.site("matmul")).squeeze(-1).squeeze(-1)
+
+
 def _linear(places: Places, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return linear(input, weight, bias, places.site("linear"))
 
@@ -175,11 +180,13 @@ _BY_NAME: Mapping[str, Replacement] = {
     "einsum": einsum,
     "tensordot": tensordot,
     "linalg_matmul": _product("other"),
+    "vecdot": _vecdot,
+    "linalg_vecdot": _vecdot,
 }
 
 _OTHERS = (
     *("addbmm", "addbmm_", "bilinear", "cdist", "chain_matmul"),
-    *("multi_dot", "linalg_multi_dot", "vecdot", "linalg_vecdot"),
+    *("multi_dot", "linalg_multi_dot", "cov", "corrcoef"),
     *("matrix_power", "linalg_matrix_power"),
     *("conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("convolution", "_convolution", "multi_head_attention_forward"),

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from axs6.golden import packed_bytes
 from axs6.sim.torch.backends import Result, backend_of, check_backend
+from axs6.sim.torch.counted import Counter
 from axs6.sim.torch.report import Report, Row
 from axs6.sim.torch.site import Site, observed
 
@@ -23,7 +24,8 @@ def profile(compare: str | None = None) -> Iterator[Report]:
 
     Yields:
         The report, which fills while models run: a row for each place, in the order of first
-        runs. Gradients are not measured.
+        runs, and in `unconverted` one for each module and operator of torch with products that
+        are not in AXS-6. Gradients are not measured.
 
     Raises:
         ValueError: an unknown backend.
@@ -44,7 +46,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
                 compare, site, a, b, result
             )
 
-    with observed(observe):
+    with observed(observe), Counter(report.unconverted):
         yield report
 
 

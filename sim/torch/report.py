@@ -69,14 +69,21 @@ class Row:
 
 @dataclass
 class Report:
-    """The rows, in the order in which the places were first run; `str` gives them as a table."""
+    """The rows, in the order in which the places were first run; `str` gives them as tables.
+
+    Args:
+        compare: the other backend, if one was asked for.
+        rows: products in AXS-6.
+        unconverted: products that torch computed, with names, calls and MACs alone.
+    """
 
     compare: str | None = None
     rows: list[Row] = field(default_factory=list)
+    unconverted: list[Row] = field(default_factory=list)
 
     @property
     def total(self) -> Row:
-        """The rows added up."""
+        """The rows of products in AXS-6 added up."""
         total = Row("total", "")
         for row in self.rows:
             total.calls += row.calls
@@ -93,19 +100,24 @@ class Report:
     def __str__(self) -> str:
         names = [*COLUMNS, f"bits unlike {self.compare}"] if self.compare else [*COLUMNS]
         cells = [names] + [_cells(row)[: len(names)] for row in [*self.rows, self.total]]
-        widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
-        return "\n".join(
-            "  ".join(
-                text.ljust(width) if i == 0 else text.rjust(width)
-                for i, (text, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in cells
-        )
+        lines = _aligned(cells)
+        if self.unconverted:
+            others = [["not converted, by torch", *COLUMNS[1:3]]]
+            others += [_cells(row)[:3] for row in self.unconverted]
+            lines += ["", *_aligned(others)]
+        return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The report as JSON: `compare`, `layers` and `total`."""
+        """The report as JSON: `compare`, `layers`, `total` and `unconverted`."""
         layers = [row.as_dict() for row in self.rows]
-        content = {"compare": self.compare, "layers": layers, "total": self.total.as_dict()}
+        content = {
+            "compare": self.compare,
+            "layers": layers,
+            "total": self.total.as_dict(),
+            "unconverted": [
+                {"name": row.name, "calls": row.calls, "macs": row.macs} for row in self.unconverted
+            ],
+        }
         return json.dumps(content, indent=2, allow_nan=False)
 
     def plot(self, path: str | Path) -> None:
@@ -137,6 +149,18 @@ class Report:
             panels[3].barh(places, [100 * (row.utilisation or 0.0) for row in self.rows])
             panels[3].set_xlabel("utilisation (%)")
         figure.savefig(path)
+
+
+def _aligned(cells: list[list[str]]) -> list[str]:
+    """Lines of a table, names to the left and numbers to the right."""
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    return [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in cells
+    ]
 
 
 def _cells(row: Row) -> list[str]:

@@ -42,6 +42,12 @@ SAME: dict[str, tuple[Callable[[], Tensor], Callable[[], Tensor]]] = {
     "Tensor.mv": (lambda: M.mv(vec=V), lambda: matmul(M, V)),
     "dot": (lambda: torch.dot(M[0], V), lambda: matmul(M[0], V)),
     "vdot": (lambda: M[0].vdot(V), lambda: matmul(M[0], V)),
+    "vecdot": (
+        lambda: torch.linalg.vecdot(A, A, dim=1),
+        lambda: torch.stack(
+            [matmul(A[i, :, j], A[i, :, j]) for i in range(3) for j in range(40)]
+        ).view(3, 40),
+    ),
     "inner": (lambda: torch.inner(A, M), lambda: matmul(A, M.mT)),
     "inner of vectors": (lambda: V.inner(M[0]), lambda: matmul(V, M[0])),
     "addmm": (lambda: torch.addmm(V[:24], M, N), lambda: matmul(M, N) + V[:24]),
@@ -88,6 +94,7 @@ def test_a_product_under_another_name_has_its_bits(name: str, same: Same) -> Non
         y = convert(Calls())(function)
     assert same(y, expected())
     assert [row.calls for row in report.rows] == [1]
+    assert not report.unconverted
     assert (y - function()).abs().max() < 0.2
 
 

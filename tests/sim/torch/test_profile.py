@@ -1,10 +1,11 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from axs6.sim.torch import backends, convert, matmul, profile
 from axs6.sim.torch.backends import Result
@@ -35,6 +36,98 @@ def test_counts() -> None:
     total = report.total
     assert total.macs == conv.macs + linear.macs + product.macs
     assert total.calls == 5
+
+
+class Mixed(nn.Module):
+    """Products in AXS-6, and products that stay torch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.cell = nn.GRUCell(4, 6)
+        self.transposed = nn.ConvTranspose2d(4, 2, 3, groups=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.linear(x) + torch.linalg.multi_dot([x, torch.ones(4, 5), torch.ones(5, 4)])
+        y = y + (x.long() @ torch.ones(4, 4).long()).float()
+        return self.cell(y) + self.transposed(x.T.view(1, 4, 3, 1)).sum()
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_products_of_torch_are_listed_with_their_macs(inference: bool) -> None:
+    model = convert(nn.Sequential(Mixed()), unconverted="ignore")
+    x = torch.randn(3, 4)
+    with torch.inference_mode(inference), profile() as report:
+        y = model(x)
+        model(x)
+        if not inference:
+            y.sum().backward()
+    assert [row.name for row in report.rows] == ["0.linear"]
+    assert [(row.name, row.calls, row.macs) for row in report.unconverted] == [
+        ("0.mm", 4, 2 * 2 * 3 * 4 * 5),
+        ("0.cell.addmm", 4, 2 * 3 * 18 * (4 + 6)),
+        # Each of 3 pixels in 4 channels has 9 taps of one output of its group.
+        ("0.transposed.convolution", 2, 2 * 3 * 4 * 9),
+    ]
+    assert report.total.macs == report.rows[0].macs
+    lines = [" ".join(line.split()) for line in str(report).splitlines()]
+    assert lines[-4:-2] == ["not converted, by torch calls MACs", "0.mm 4 240"]
+    assert json.loads(report.to_json())["unconverted"][0] == {
+        "name": "0.mm",
+        "calls": 4,
+        "macs": 240,
+    }
+
+
+A, B = torch.ones(3, 4), torch.ones(2, 4, 5)
+SEQUENCES = torch.ones(7, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("run", "macs"),
+    [
+        (lambda: A @ A[0], 12),
+        (lambda: torch.addmv(A[:, 0], A, A[0]), 12),
+        (lambda: A[0] @ A[1], 4),
+        (lambda: torch.vdot(A[0], A[1]), 4),
+        (lambda: torch.addbmm(torch.ones(3, 5), torch.ones(2, 3, 4), B), 120),
+        (lambda: torch.conv_tbc(SEQUENCES, torch.ones(2, 4, 5), torch.ones(5), 1), 8 * 3 * 40),
+        (lambda: nn.functional.bilinear(A, torch.ones(3, 5), B), 120),
+        (lambda: torch.cdist(torch.ones(30, 4), torch.ones(40, 4)), 30 * 40 * 4),
+        (lambda: nn.LSTM(4, 6, bidirectional=True)(SEQUENCES), 2 * 21 * 24 * 10),
+        (lambda: nn.functional.scaled_dot_product_attention(B, B, B[..., :3]), 2 * 16 * 8),
+        (lambda: nn.Conv3d(2, 3, 2)(torch.ones(2, 3, 3, 3)), 8 * 3 * 2 * 8),
+        (lambda: A.cfloat() @ A.T.cfloat(), 36),
+        (lambda: A.long() @ A.T.long(), 0),
+        (lambda: A * A, 0),
+    ],
+)
+def test_macs_of_torch(run: Callable[[], Any], macs: int) -> None:
+    with profile() as report:
+        run()
+    assert sum(row.macs for row in report.unconverted) == macs
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_macs_of_fast_paths_are_those_of_their_parts() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True).eval()
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.ones(2, 5, 8)
+    for model in (layer, lambda x: attention(x, x, x)):
+        counts = []
+        for inference in (False, True):
+            with torch.inference_mode(inference), profile() as report:
+                model(x)
+            counts.append((len(report.unconverted), sum(row.macs for row in report.unconverted)))
+        (parts, macs), (whole, same_macs) = counts
+        assert parts > whole == 1
+        assert macs == same_macs
+    padded = nn.TransformerEncoder(layer, 1)
+    with torch.inference_mode(), profile() as report:
+        padded(x, src_key_padding_mask=torch.arange(5).expand(2, 5) > torch.tensor([[4], [1]]))
+    # Two sequences, of five and of two.
+    expected = 7 * (8 * 32 + 2 * 8 * 12) + 2 * 8 * (25 + 4)
+    assert [row.macs for row in report.unconverted] == [expected]
 
 
 def test_nothing_is_measured_outside() -> None:
