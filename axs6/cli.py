@@ -47,6 +47,9 @@ def _main() -> None:
         import typer
     except ModuleNotFoundError:
         _fail(f"the command line needs more packages: {install_command('cli')}")
+    from axs6.steps import say_steps
+
+    say_steps()
     command = _command()
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:

@@ -1,5 +1,6 @@
 """C++ models as shared libraries, compiled once for each source, compiler and processor."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ without a branch, such as a datapath of single bits, for code that is no faster.
 BUILD_SECONDS = 600
 
 SOURCE, LIBRARY = "model.cpp", "model.so"
+
+_log = logging.getLogger("axs6")
 
 
 def check_compiler(needed_by: str) -> str:
@@ -50,6 +53,7 @@ def compiled(kind: str, needed_by: str, files: Mapping[str, str], options: Seque
     compiler = check_compiler(needed_by)
 
     def build(folder: Path) -> None:
+        _log.info("compiling a model for %s", needed_by)
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)

@@ -1,6 +1,7 @@
 """Building simulations and running them, in child processes with a time limit."""
 
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ EMPTY_MODULE = f"module {EMPTY}(input clk);\nendmodule\n"
 
 LOG = "run.log"
 """What a run printed, in its working folder."""
+
+_log = logging.getLogger("axs6")
 
 
 def build(generated: Generated, simulator: str, waves: bool = False) -> Path:
@@ -46,6 +49,7 @@ def _built(
     runtime: Path | None = None,
 ) -> Path:
     def make(folder: Path) -> None:
+        _log.info("building %s with %s", module, simulator)
         source = folder / f"{module}.v"
         source.write_text(verilog)
         _launch(

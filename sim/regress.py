@@ -1,5 +1,6 @@
 """Regressions: a unit's bench in a Verilog simulator, and what came of it."""
 
+import logging
 import shutil
 import tempfile
 import xml.etree.ElementTree as ET
@@ -20,6 +21,8 @@ from axs6.sim.tools import check_simulator
 UNIT_BENCH, BUS_BENCH = "axs6.sim.bench.unit_bench", "axs6.sim.bench.axis_bench"
 STAGES = (0, 1, 3, None)
 """Numbers of stages that the configurations of a unit use in turn; None is as many as it can."""
+
+_log = logging.getLogger("axs6")
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,7 @@ def regress(
     if waves is not None:
         make_folder(waves)
     made = generated or generate(unit, **settings)
+    _log.info("testing %s with %s", made.module, simulator)
     with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
         configuration = Configuration(made.manifest, seed, items, folder)
         results = run(

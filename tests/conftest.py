@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import subprocess
@@ -30,7 +31,8 @@ class Done(subprocess.CompletedProcess[str]):
     def refused(self) -> str:
         """The one line of a command that was given something wrong."""
         assert self.returncode == 2, self.stdout + self.stderr
-        (line,) = self.stderr.splitlines()
+        *steps, line = self.stderr.splitlines()
+        assert not [step for step in steps if step.startswith(("axs6: ", " ", "Traceback"))]
         assert line.startswith("axs6: ")
         return line.removeprefix("axs6: ")
 
@@ -77,8 +79,11 @@ def main(
         return Done(arguments, end.value.code or 0, printed.out, printed.err)
 
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    log = logging.getLogger("axs6")
+    monkeypatch.setattr(log, "handlers", log.handlers)
     handlers = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
     yield run
+    log.setLevel(logging.NOTSET)
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

@@ -1,5 +1,6 @@
 """What `axs6 area` does: it measures, shows, and writes pages."""
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
 from axs6.synth.tables import notes, render, rich_table
+
+_log = logging.getLogger("axs6")
 
 
 def measure(
@@ -97,6 +100,8 @@ def _run(
             if expression is None and result.reason:
                 raise SynthesisError(result.reason)
             bar.update(task, completed=done, total=total)
+            if expression is not None and not result.cached:
+                _log.info("measured %s (%d of %d)", result.point.subject, done, total)
 
         return sweep(units, expression, progress=advance, **arguments)
 

@@ -1,5 +1,6 @@
 """What `axs6 validate --exhaustive` shows: a line for each space, and how far the run has come."""
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -88,6 +89,7 @@ def _run(
     progress.update(task, total=total)
     for space in spaces:
         progress.update(task, description=space.name)
+        logging.getLogger("axs6").info("comparing %s", space.name)
         outcome = run_space(
             space, state, share, threads, lambda cases: progress.advance(task, cases)
         )

@@ -1,5 +1,6 @@
 """`axs6 simulate`."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -193,6 +194,7 @@ def _cxxrtl(
 @contextmanager
 def cycles_shown(out: "Console") -> Iterator[Callable[[int], None]]:
     """What shows on a terminal how many cycles have been simulated."""
+    logging.getLogger("axs6").info("simulating")
     with out.status("simulating") as status:
         yield lambda cycle: status.update(f"simulating, cycle {cycle:,}")
 

@@ -1,5 +1,6 @@
 """`axs6 study`."""
 
+import logging
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -101,7 +102,14 @@ def accuracy(
     from axs6.sim.study.user import blamed, load
 
     out = console(json)
+    log = logging.getLogger("axs6")
+    log.info("preparing the model")
     with out.status("preparing the model") as status:
+
+        def show(line: str) -> None:
+            log.info("running %s", line)
+            status.update(line)
+
         workload = load(*users) if users else MODELS[model]()
         with blamed(users[0]) if users else nullcontext():
             study = study_accuracy(
@@ -112,7 +120,7 @@ def accuracy(
                 samples=samples,
                 batch=batch,
                 tile=tile,
-                progress=status.update,
+                progress=show,
             )
     out.print(f"{model}: {study.samples:,} samples, {study.batch:,} at once")
     print_table(out, _table(study))

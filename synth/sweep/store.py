@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import pickle
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 _FILE = "value.pickle"
 
+_log = logging.getLogger("axs6")
+
 
 def measure(point: Point, timeout: float) -> Measured:
     """Generate and synthesise a point, or take from the cache what is there of it.
@@ -33,12 +36,12 @@ def measure(point: Point, timeout: float) -> Measured:
         OSError: the cache cannot be written.
     """
     design = _kept("verilog", _verilog_key(point), lambda: generate(point.unit, **point.parameters))
-    report = _kept(
-        "area",
-        _area_key(point, design),
-        lambda: area(design.verilog, design.module, **point.options, timeout=timeout),
-    )
-    return Measured(design, report)
+
+    def synthesise() -> AreaReport:
+        _log.info("synthesising %s", point.subject)
+        return area(design.verilog, design.module, **point.options, timeout=timeout)
+
+    return Measured(design, _kept("area", _area_key(point, design), synthesise))
 
 
 def recall(point: Point) -> Measured | None:

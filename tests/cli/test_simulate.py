@@ -169,7 +169,10 @@ def test_a_signal_ends_a_compiled_loop(number: signal.Signals, tmp_path: Path, c
             time.sleep(0.05)
         child.send_signal(number)
         printed, _ = child.communicate(timeout=30)
-    assert printed == b""
+    assert set(printed.splitlines()) <= {
+        b"compiling a model for the CXXRTL simulator",
+        b"simulating",
+    }
     assert child.returncode == (-9 if number == signal.SIGKILL else 128 + number)
     left = sorted(path.name for path in tmp_path.iterdir() if path.name != "in.npz")
     assert len(left) == (number == signal.SIGKILL)
