@@ -65,8 +65,9 @@ def _built(
             runtime=str(runtime) if runtime else None,
         )
 
-    launcher = (Path(__file__).parent / "bench" / "launch.py").read_text()
-    return cached(simulator, [verilog, simulator_version(simulator), str(waves), launcher], make)
+    bench = Path(__file__).parent / "bench"
+    sources = [path.read_text() for path in (bench / "launch.py", *sorted(bench.glob("fst/*.h")))]
+    return cached(simulator, [verilog, simulator_version(simulator), str(waves), *sources], make)
 
 
 def run(
@@ -79,6 +80,7 @@ def run(
     seed: int = 0,
     waves: bool = False,
     seconds: float = 3600,
+    test: str | None = None,
 ) -> Path:
     """Run cocotb tests on a unit and return the path of the results file they should have left.
 
@@ -91,6 +93,7 @@ def run(
         seed: cocotb's random seed.
         waves: write a waveform file.
         seconds: time limit of the run, after the build.
+        test: name of the one test to run; all of them if None.
 
     Raises:
         ToolError: the build fails, or the run exceeds its limit.
@@ -111,6 +114,7 @@ def run(
         variables=dict(variables),
         seed=seed,
         waves=waves,
+        test=test,
     )
     return results
 

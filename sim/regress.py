@@ -13,7 +13,7 @@ from axs6.golden.spec import check_integer
 from axs6.hw.registry import BUS_UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
-from axs6.sim.bench.configuration import VARIABLE, Configuration
+from axs6.sim.bench.configuration import TESTS, VARIABLE, Configuration
 from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error
 from axs6.sim.tools import check_simulator
@@ -82,13 +82,20 @@ class Regression:
         }
 
 
-def configurations(unit: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def configurations(
+    unit: str, given: Mapping[str, Any], *, vary: bool = False
+) -> list[dict[str, Any]]:
     """Parameters of a unit under which it is tested, default ones first.
 
-    Those of `Unit.combinations`, and between them every number of stages in `STAGES` and every
-    value in the unit's samples. Parameters in `given` keep their value; with all of them given
-    there is one configuration.
+    Without parameters in `given`, those of `Unit.combinations`, and between them every number of
+    stages in `STAGES` and every value in the unit's samples. With some, the one configuration in
+    which the others have their defaults; with `vary` the others vary as they do without.
+
+    Raises:
+        ValueError: the unit is unknown or has no such parameter.
     """
+    if given and not vary:
+        return [find(unit).parameters(given)]
     entry = find(unit)
     fixed = entry.parameters(given)
     combinations = entry.combinations(given)
@@ -118,6 +125,7 @@ def regress(
     generated: Generated | None = None,
     test_module: str | None = None,
     seconds: float = 3600,
+    test: str | None = None,
 ) -> Regression:
     """Run a unit's bench: corner cases, random items at full rate and with stalls, and a reset.
 
@@ -131,9 +139,10 @@ def regress(
         generated: Verilog to test in place of what the unit generates.
         test_module: cocotb tests to run in place of the unit's bench.
         seconds: time limit of the run, after the build.
+        test: one of `TESTS`, to run it alone.
 
     Raises:
-        ValueError: unknown unit, parameter or simulator, no items, or a negative seed.
+        ValueError: unknown unit, parameter, simulator or test, no items, or a negative seed.
         OSError: the folder for waveforms cannot be made.
         ToolError: the simulator is missing, cannot build the unit, or takes too long.
     """
@@ -141,6 +150,7 @@ def regress(
     check_simulator(simulator)
     check_integer("items", items, 1)
     check_integer("seed", seed, 0)
+    check_test(test)
     if waves is not None:
         make_folder(waves)
     made = generated or generate(unit, **settings)
@@ -156,6 +166,7 @@ def regress(
             seed=seed,
             waves=waves is not None,
             seconds=seconds,
+            test=test,
         )
         tests, failure = read_results(results)
         if failure is not None:
@@ -174,6 +185,12 @@ def regress(
         if waves is not None:
             _keep_waves(Path(folder), waves, outcome)
     return outcome
+
+
+def check_test(name: str | None) -> None:
+    """Raise ValueError for a name that no test of the benches has; None stands for all tests."""
+    if name is not None and name not in TESTS:
+        raise ValueError(f"test must be one of {', '.join(TESTS)}, not {name!r}")
 
 
 def read_results(path: Path) -> tuple[tuple[Test, ...], str | None]:
@@ -200,9 +217,9 @@ def _failure(case: ET.Element) -> str | None:
 
 
 def _keep_waves(work: Path, waves: Path, outcome: Regression) -> None:
-    for path in (*work.glob("*.vcd"), *work.glob("*.fst")):
-        name = outcome.title.replace(" ", "-").replace("=", "")
-        shutil.move(path, waves / f"{name}{path.suffix}")
+    name = outcome.title.replace(" ", "-").replace("=", "")
+    for path in work.glob("*.fst"):
+        shutil.move(path, waves / f"{name}.fst")
 
 
 def junit(outcomes: Iterable[Regression]) -> str:

@@ -9,6 +9,9 @@ from axs6.commands.options import Json, with_unit_options
 
 WAVES_FOLDER = Path("waves")
 
+LARGE = 100_000_000
+"""Bytes of waveforms from which on their size is said before the run."""
+
 
 @with_unit_options
 def run(
@@ -18,14 +21,23 @@ def run(
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
     seed: Annotated[int, typer.Option(help="Of the random items and stalls.")] = 0,
     items: Annotated[int, typer.Option(help="Random items at full rate, for each unit.")] = 10_000,
-    waves: Annotated[bool, typer.Option("--waves", help="Keep waveforms, in ./waves.")] = False,
+    test: Annotated[
+        str | None, typer.Option(help="Run this test alone: full_rate, for instance.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Vary the parameters that are not given.")
+    ] = False,
+    waves: Annotated[
+        bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report here.")] = None,
     json: Json = None,
 ) -> None:
     """Compare units in a Verilog simulator with the golden model, bit for bit.
 
-    Every unit runs in configurations that between them use every value of every parameter that
-    is not given: corner cases, random items at full rate, random stalls, and a reset in flight.
+    Corner cases, random items at full rate, random stalls, and a reset in flight. Without any
+    parameter, a unit runs in configurations that between them use every value of every parameter.
+    With some, the others take their defaults; --all varies them.
     The first build of a configuration takes some seconds; later runs take it from the cache.
 
     Example: axs6 regress dot --block 32 --seed 7 --junit report.xml
@@ -39,12 +51,17 @@ def run(
         write_json,
     )
     from axs6.hw.registry import ALL_UNITS, find
-    from axs6.sim.regress import Regression, configurations, regress
+    from axs6.hw.verilog import generate
+    from axs6.sim.regress import Regression, check_test, configurations, regress
     from axs6.sim.regress import junit as junit_xml
+    from axs6.sim.waves import wave_size
 
     out = console(json)
+    check_test(test)
     runs = [
-        (unit, each) for unit in units or ALL_UNITS for each in configurations(unit, parameters)
+        (unit, each)
+        for unit in units or ALL_UNITS
+        for each in configurations(unit, parameters, vary=every)
     ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
@@ -52,6 +69,10 @@ def run(
     outcomes: list[Regression] = []
     try:
         for unit, configuration in runs:
+            if waves:
+                size = wave_size(generate(unit, **configuration), items, test)
+                if size > LARGE:
+                    typer.echo(f"waveforms of {unit}: about {size / 1e6:,.0f} MB", err=True)
             outcome = regress(
                 unit,
                 configuration,
@@ -59,6 +80,7 @@ def run(
                 seed=seed,
                 items=items,
                 waves=WAVES_FOLDER if waves else None,
+                test=test,
             )
             outcomes.append(outcome)
             count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from axs6.hw.registry import find
 from axs6.sim.bench.axis import Bus, Watch
 from axs6.sim.bench.checker import Checker
-from axs6.sim.bench.configuration import Configuration
+from axs6.sim.bench.configuration import Configuration, stalled_items
 from axs6.sim.bench.stream import (
     CLOCK_PERIOD,
     DRAIN_CYCLES,
@@ -139,7 +139,7 @@ async def random_stalls(dut: Any) -> None:
     """Random packets with random stalls on every bus."""
     bench = await start(dut)
     bench.pause()
-    await bench.run("random_stalls", bench.random_items(max(1, bench.configuration.items // 4)))
+    await bench.run("random_stalls", bench.random_items(stalled_items(bench.configuration.items)))
 
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")

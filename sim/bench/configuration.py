@@ -19,6 +19,18 @@ CYCLES = "cycles"
 """Name in the outputs file of the number of cycles from the first input to the last output."""
 
 
+TESTS = ("corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight")
+"""Tests of a unit's bench, in order."""
+
+LEAST_STALLED = 400
+"""Items that are sent with random stalls at least: stalls of every share on both sides meet."""
+
+
+def stalled_items(items: int) -> int:
+    """Items that are sent with random stalls: a quarter of `items`, but always enough."""
+    return max(items // 4, LEAST_STALLED)
+
+
 @dataclass(frozen=True)
 class Configuration:
     """One run of a bench.
@@ -26,7 +38,7 @@ class Configuration:
     Args:
         manifest: of the generated unit.
         seed: of the random items and stalls.
-        items: number of random items.
+        items: number of random items at full rate.
         folder: where the run reads and writes its files.
     """
 

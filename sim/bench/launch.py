@@ -14,6 +14,9 @@ from cocotb_tools.runner import get_runner
 
 TIMESCALE = ("1ns", "1ps")
 
+FST_HEADERS = Path(__file__).parent / "fst"
+"""Stand-ins for the headers of lz4 and zlib, which Verilator's FST writer includes."""
+
 
 def build(
     simulator: str,
@@ -28,8 +31,9 @@ def build(
 
     Verilator makes the ports alone visible to cocotb, except for waves: with every signal
     visible it could optimise nothing. Functions are split, since g++ takes a time that grows with
-    the square of a function's length. Verilator's own library is linked from the folder
-    `runtime`, where another build has left it, if that is given.
+    the square of a function's length. Waves are in FST, whose writer needs no library of the
+    system with the headers that come with the project. Verilator's own library is linked from
+    the folder `runtime`, where another build has left it, if that is given.
     """
     runner: Any = get_runner(simulator)
     sources: list[Any] = [Path(source)]
@@ -41,7 +45,10 @@ def build(
             os.environ["MAKEFLAGS"] += " VM_GLOBAL_FAST="
             for compiled in sorted(Path(runtime).glob("verilated*.o")):
                 arguments += ["-LDFLAGS", str(compiled)]
-        if not waves:
+        if waves:
+            arguments += ["--trace-fst", "-CFLAGS", f"-I{FST_HEADERS}"]
+            os.environ["MAKEFLAGS"] += " LDLIBS=$$(VM_USER_LDLIBS)"
+        else:
             arguments.append("--no-public-flat-rw")
             sources.append(_public_ports(module, ports, Path(folder)))
     runner.build(
@@ -72,10 +79,11 @@ def test(
     variables: dict[str, str],
     seed: int,
     waves: bool,
+    test: str | None,
 ) -> None:
     """Run the cocotb tests of `test_module` on what `build` has left in `folder`.
 
-    Waves go to `work`, which Verilator does by itself.
+    With `test`, that one alone. Waves go to `work`, which Verilator does by itself.
     """
     dump = waves and simulator == "icarus"
     get_runner(simulator).test(
@@ -86,6 +94,7 @@ def test(
         test_dir=work,
         results_xml=results,
         extra_env=variables,
+        testcase=test,
         seed=seed,
         waves=waves,
         plusargs=[f"+dumpfile_path={work}/{module}.fst"] if dump else [],

@@ -1,7 +1,8 @@
 """Driver and monitor of a stream port, for cocotb."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Never
 
 from cocotb.triggers import ReadOnly, RisingEdge
@@ -19,6 +20,12 @@ DRAIN_CYCLES = 64
 TIME_LIMIT = 100
 """Simulated milliseconds that a test may take, 10 million cycles."""
 
+STALL_SHARES = (0.0, 0.1, 0.5, 0.9)
+"""Shares of cycles in which random stalls happen."""
+
+SHARE_CYCLES = 50
+"""Cycles after which random stalls go on to another share."""
+
 Pause = Callable[[], bool]
 """Asked once a cycle: whether to stall in it."""
 
@@ -29,17 +36,19 @@ def never() -> bool:
 
 
 def random_pauses(seed: str) -> Pause:
-    """Random stalls, whose share changes every 50 cycles between none and nearly all."""
-    rng = random.Random(seed)
-    state = [0.0, 0]
+    """Random stalls, by turns in no cycle, few, half of them and nearly all.
 
-    def pause() -> bool:
-        if state[1] == 0:
-            state[:] = rng.choice((0.0, 0.1, 0.5, 0.9)), 50
-        state[1] -= 1
-        return rng.random() < state[0]
+    Each of `STALL_SHARES` lasts `SHARE_CYCLES` cycles, and all of them come in a random order
+    before any comes again.
+    """
+    return partial(next, _stalls(random.Random(seed)))
 
-    return pause
+
+def _stalls(rng: random.Random) -> Iterator[bool]:
+    while True:
+        for share in rng.sample(STALL_SHARES, len(STALL_SHARES)):
+            for _ in range(SHARE_CYCLES):
+                yield rng.random() < share
 
 
 def cycle() -> int:
@@ -48,7 +57,11 @@ def cycle() -> int:
 
 
 class Driver:
-    """Sends words into the input stream. Call its methods right after a rising clock edge."""
+    """Sends words into the input stream. Call its methods right after a rising clock edge.
+
+    While `valid` is 0, the payload is the complement of the next word, or of the last one after
+    all of them: a unit that takes it then gives something wrong.
+    """
 
     def __init__(self, dut: Any) -> None:
         self._clock = dut.clk
@@ -63,10 +76,11 @@ class Driver:
         Raises:
             AssertionError: a word is not taken within `PATIENCE` cycles.
         """
-        taken = []
+        taken: list[int] = []
+        word = 0
         for word in words:
             while pause():
-                self._valid.value = 0
+                self._idle(word)
                 await RisingEdge(self._clock)
             self._valid.value = 1
             self._payload.value = word
@@ -80,8 +94,12 @@ class Driver:
                     break
             else:
                 raise AssertionError(f"input {len(taken)} was not taken in {PATIENCE} cycles")
-        self._valid.value = 0
+        self._idle(word)
         return taken
+
+    def _idle(self, word: int) -> None:
+        self._valid.value = 0
+        self._payload.value = ~word & (1 << len(self._payload)) - 1
 
 
 class Monitor:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from axs6.hw.registry import find
 from axs6.sim.bench.checker import Checker
-from axs6.sim.bench.configuration import Configuration
+from axs6.sim.bench.configuration import Configuration, stalled_items
 from axs6.sim.bench.stream import (
     CLOCK_PERIOD,
     DRAIN_CYCLES,
@@ -139,7 +139,7 @@ async def full_rate(dut: Any) -> None:
 async def random_stalls(dut: Any) -> None:
     """Random items with random stalls on both sides."""
     bench = await start(dut)
-    items = bench.random_items(max(1, bench.configuration.items // 4))
+    items = bench.random_items(stalled_items(bench.configuration.items))
     completed, _ = await bench.run(items, bench.pauses(1), bench.pauses(2))
     bench.report("random_stalls", items, completed)
 

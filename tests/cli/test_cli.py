@@ -112,6 +112,7 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["area", "dot", "--timeout", "nan"], "timeout must be more than 0 seconds, not nan"),
         (["regress", "divider"], "unit must be one of encoder, "),
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
+        (["regress", "dot", "--test", "rate"], "test must be one of corners, full_rate, random_st"),
         (["regress", "dot", "--items", "0"], "items must be an integer of at least 1, not 0"),
         (["validate", "--blocks", "0"], "blocks must be an integer of at least 1, not 0"),
         (["validate", "--share", "1/64"], "--share needs --exhaustive"),

@@ -1,5 +1,6 @@
 """The bench must pass on what the project generates and fail on everything that is wrong."""
 
+import inspect
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -11,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from axs6.golden.spec import BLOCK_SIZES
+from axs6.hw import pipeline
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import Generated, generate
+from axs6.sim.bench.configuration import LEAST_STALLED, TESTS
 from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
@@ -42,7 +46,7 @@ def cases() -> Iterator[Any]:
 
 ITEMS = 3_000
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
-TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
+QUICK = "verilator" if shutil.which("iverilog") is None else "icarus"
 
 
 @pytest.mark.parametrize(("unit", "parameters"), list(cases()))
@@ -50,7 +54,7 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
     items = ITEMS if unit != "matmul" else ITEMS // 10
     outcome = regress(unit, parameters, items=items, seed=1)
     assert outcome.failures == []
-    assert [test.name for test in outcome.tests] == TESTS
+    assert [test.name for test in outcome.tests] == list(TESTS)
     assert outcome.items > items * 5 // 4
 
 
@@ -67,7 +71,7 @@ def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
     stages = min(24, UNITS[unit].most_stages(small))
     outcome = regress(unit, {**small, "stages": stages}, simulator="icarus", items=200)
     assert outcome.failures == []
-    assert [test.name for test in outcome.tests] == TESTS
+    assert [test.name for test in outcome.tests] == list(TESTS)
 
 
 def test_configurations_use_every_value_and_combination() -> None:
@@ -78,9 +82,16 @@ def test_configurations_use_every_value_and_combination() -> None:
             assert any(combination.items() <= each.items() for each in chosen)
         assert unit.most_stages({}) >= 2
         assert any(each["stages"] == unit.most_stages(each) for each in chosen)
-    given = {"block": 8, "stages": 2, "view": "behaviour"}
-    assert configurations("block_dot", given) == [given]
     assert set(STIMULI) == set(UNITS)
+
+
+def test_parameters_that_are_not_given_have_their_defaults_or_vary() -> None:
+    (single,) = configurations("block_dot", {"stages": 2})
+    assert single == {**UNITS["block_dot"].defaults, "stages": 2}
+    varied = configurations("block_dot", {"stages": 2}, vary=True)
+    assert {each["block"] for each in varied} == set(BLOCK_SIZES)
+    assert {each["stages"] for each in varied} == {2}
+    assert configurations("dot", {}) == configurations("dot", {}, vary=True)
 
 
 def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generated:
@@ -281,26 +292,56 @@ def test_junit_counts_tests_and_failures() -> None:
     assert failure.get("message", "").startswith("the simulator left no results file")
 
 
+SPARE_FAULTS = {
+    "kept_twice": ("(valid | waiting) & held & ~moves", "(valid | waiting) & ~moves"),
+    "kept_for_ever": ("(valid | waiting) & held & ~moves", "(valid | waiting) & held"),
+    "forgotten": ("(valid | waiting) & held & ~moves", "valid & held & ~moves"),
+    "overwritten": ("with m.If(valid & ready):", "with m.If(valid):"),
+    "passed_over": ("Mux(waiting, spare, item)", "Mux(waiting & valid, spare, item)"),
+    "dropped": ("held.eq(valid | waiting)", "held.eq(valid)"),
+    "taken_twice": ("ready.eq(~waiting)", "ready.eq(~waiting | moves)"),
+    "never_filled": ("m.If(moves | ~held)", "m.If(moves)"),
+}
+"""Expressions of a rank with a spare register, and faults in place of them."""
+
+SUBTLE = ("kept_twice", "passed_over", "never_filled")
+"""Faults that show in few states; the others are slow."""
+
+
 @pytest.mark.parametrize(
-    ("simulator", "suffix", "content"),
+    "fault",
     [
-        # The first block of an FST file is its header, of type 0 and 329 bytes.
-        pytest.param("icarus", "fst", bytes([0, 0, 0, 0, 0, 0, 0, 1, 73]), marks=WITH_ICARUS),
-        pytest.param("verilator", "vcd", b"o__payload", marks=pytest.mark.slow),
+        pytest.param(fault, marks=[pytest.mark.slow] * (fault not in SUBTLE))
+        for fault in SPARE_FAULTS
     ],
-    ids=["icarus", "verilator"],
 )
-def test_waveforms_are_kept(simulator: str, suffix: str, content: bytes, tmp_path: Path) -> None:
-    regress(
-        "lfsr", {"block": 8, "lfsr_seed": 1}, simulator=simulator, items=5, waves=tmp_path / "waves"
-    )
-    (wave,) = (tmp_path / "waves").iterdir()
-    assert wave.name == f"lfsr-block8-random_bits16-lfsr_seed1-stages0.{suffix}"
-    assert content in wave.read_bytes()
+def test_few_items_find_a_fault_in_a_spare_register(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = {"block": 8, "stages": 9}
+    right = generate("block_dot", **parameters)
+    source = inspect.getsource(pipeline._add_rank_with_spare)
+    assert SPARE_FAULTS[fault][0] in source
+    planted: dict[str, Any] = {}
+    exec(source.replace(*SPARE_FAULTS[fault]), vars(pipeline), planted)
+    monkeypatch.setattr(pipeline, "_add_rank_with_spare", planted["_add_rank_with_spare"])
+    faulty = generate("block_dot", **parameters)
+    assert faulty.verilog != right.verilog
+    given: dict[str, Any] = {"items": 150, "simulator": QUICK, "test": "random_stalls"}
+    assert regress("block_dot", parameters, generated=faulty, **given).failures
+
+
+def test_the_spare_register_passes() -> None:
+    given: dict[str, Any] = {"items": 150, "simulator": QUICK, "test": "random_stalls"}
+    outcome = regress("block_dot", {"block": 8, "stages": 9}, **given)
+    assert outcome.failures == []
+    assert outcome.items == LEAST_STALLED
 
 
 def test_nothing_to_do_is_refused() -> None:
     with pytest.raises(ValueError, match="items must be an integer of at least 1, not 0"):
         regress("block_dot", items=0)
+    with pytest.raises(ValueError, match=r"test must be one of corners, full_rate, .*, not 'all'"):
+        regress("block_dot", test="all")
     with pytest.raises(ValueError, match="simulator must be one of verilator, icarus, not 'vcs'"):
         regress("block_dot", simulator="vcs")
