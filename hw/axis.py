@@ -53,7 +53,7 @@ class AxisEncoder(AxisPipeline):
     `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too.
 
     Args:
-        block, format, mode: those of `Encoder`.
+        block, format, mode, view: those of `Encoder`.
         rounding: "nearest" or "toward_zero".
         align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
@@ -72,9 +72,10 @@ class AxisEncoder(AxisPipeline):
         mode: str = "dense",
         align: int = 1,
         stages: int = 0,
+        view: str = STRUCTURE,
     ) -> None:
         how = check_rounding(rounding, DETERMINISTIC)
-        encoder = Encoder(block, format, how, mode, stages=stages)
+        encoder = Encoder(block, format, how, mode, stages=stages, view=view)
         super().__init__(encoder, encoder.i.payload.shape(), aligned_layout(block, align))
 
     def elaborate(self, platform: Any) -> Module:
@@ -102,7 +103,7 @@ class AxisDecoder(AxisPipeline):
     not zero, sets `tuser` too and gives zeros.
 
     Args:
-        block, format: those of `Decoder`.
+        block, format, view: those of `Decoder`.
         align: bytes that a beat of `s_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
 
@@ -113,9 +114,14 @@ class AxisDecoder(AxisPipeline):
     """
 
     def __init__(
-        self, block: int = 32, format: str = "fp32", align: int = 1, stages: int = 0
+        self,
+        block: int = 32,
+        format: str = "fp32",
+        align: int = 1,
+        stages: int = 0,
+        view: str = STRUCTURE,
     ) -> None:
-        decoder = Decoder(block, format, "packed", stages)
+        decoder = Decoder(block, format, "packed", stages, view)
         values = StructLayout({"values": decoder.o.payload.shape()["values"].shape})
         super().__init__(decoder, aligned_layout(block, align), values)
 
@@ -138,10 +144,9 @@ class AxisDot(Wrapper):
     Such pairs of blocks count as 0.
 
     Args:
-        block, interleave: those of `Dot`.
+        block, interleave, view: those of `Dot`.
         align: bytes that a beat of blocks is a multiple of; zeros follow a block.
         stages: ranks of registers beside the accumulator, from 0.
-        view: "structure" or "behaviour"; see `BlockDot`.
 
     Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.
     Source: docs/axis.md.

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import cycle, islice
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
 from axs6.golden.spec import (
-    DENSE_CODE,
     EXPONENT_MAX,
     OUTPUT_FORMATS,
     FloatFormat,
@@ -20,12 +18,15 @@ from axs6.hw.decoder_lane import (
     LaneKind,
     RoundLane,
     TurnLane,
+    aligned,
     ends_layout,
     lane_kinds,
+    narrow_ports,
     places_of,
     repeated_bits,
     scale_layout,
 )
+from axs6.hw.decoder_words import decode_words
 from axs6.hw.expander import expand_steps
 from axs6.hw.layouts import (
     block_layout,
@@ -34,8 +35,8 @@ from axs6.hw.layouts import (
     lanes_of,
     values_layout,
 )
-from axs6.hw.parameters import BLOCK_FORMS, float_format, one_of
-from axs6.hw.pipeline import Pipeline, Step, past
+from axs6.hw.parameters import BEHAVIOUR, BLOCK_FORMS, STRUCTURE, float_format, one_of
+from axs6.hw.pipeline import Pipeline, Step, past, viewed
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.structures import StructLayout
 
@@ -78,20 +79,9 @@ class Scale(Step):
         codes = list(self.i.codes)
         if self._every_mode:
             m.d.comb += self.o.high_precision.eq(self.i.high_precision)
-            codes = self._aligned(codes)
+            codes = aligned(self._kinds, codes, self.i.high_precision)
         m.d.comb += [lane.eq(code) for lane, code in zip(lanes, codes, strict=True)]
         return m
-
-    def _aligned(self, codes: Sequence[Value]) -> list[Value]:
-        """Codes of all lanes, narrow ones with a zero below."""
-        precise, zero = self.i.high_precision, Const(0, 1)
-        wide = self._kinds[0].layout.size
-        found = []
-        for even, odd in zip(codes[::2], codes[1::2], strict=True):
-            pair = Cat(even, odd)
-            found.append(Mux(precise, pair[:wide], Cat(zero, even)))
-            found.append(Mux(precise, Cat(zero, pair[wide:]), odd))
-        return found
 
 
 class Turn(Step):
@@ -116,23 +106,13 @@ class Turn(Step):
             for code, turned, narrow in zip(
                 lanes_of(self.i.lanes),
                 lanes_of(self.o.lanes),
-                _narrow(self._kinds, self.i, len(self.o.lanes.shape().members)),
+                narrow_ports(self._kinds, self.i, len(self.o.lanes.shape().members)),
                 strict=True,
             )
         )
         makes = [partial(TurnLane, kind, places_of(self._kinds)) for kind in self._kinds]
         add_lanes(m, platform, makes, lanes)
         return m
-
-
-def _narrow(kinds: Sequence[LaneKind], block: Any, count: int) -> list[dict[str, Value]]:
-    """The port `narrow` of each lane that has one."""
-    if len(kinds) == 1:
-        return [{}] * count
-    return [
-        {"narrow": block.high_precision ^ (kind.narrow == DENSE_CODE)}
-        for kind in islice(cycle(kinds), count)
-    ]
 
 
 class Round(Step):
@@ -156,7 +136,7 @@ class Round(Step):
             for lane, value, narrow in zip(
                 turned,
                 self.o.values,
-                _narrow(self._kinds, self.i, len(turned)),
+                narrow_ports(self._kinds, self.i, len(turned)),
                 strict=True,
             )
         )
@@ -164,15 +144,20 @@ class Round(Step):
         return m
 
 
-def decode_steps(block: int, fmt: FloatFormat, every_mode: bool) -> list[Step]:
+def decode_steps(
+    block: int, fmt: FloatFormat, every_mode: bool, view: str = STRUCTURE
+) -> list[Step]:
     """Steps from the fields of a `block_layout` to `values_layout`.
 
     Args:
         block: values in a block.
         fmt: format of the values.
         every_mode: whether blocks may be high-precision, as an input of one bit then says.
+        view: of the lanes.
     """
     kinds = lane_kinds(every_mode)
+    if view == BEHAVIOUR:
+        return decode_words(block, fmt, kinds)
     scale = Scale(block, kinds)
     turn = Turn(kinds, scale.o.shape())
     return [scale, turn, Round(fmt, kinds, turn.o.shape())]
@@ -190,6 +175,7 @@ class Decoder(Pipeline):
         format: of the values: "fp32" or "bf16".
         blocks: what comes in: "dense", an exponent and codes, or "packed", the bytes of a block.
         stages: ranks of registers, from 0.
+        view: "structure" or "behaviour"; see `axs6.hw.block_dot.BlockDot`.
 
     Latency is `stages` cycles, interval 1. Source: specification sections 4 and 6, docs/format.md.
 
@@ -198,12 +184,22 @@ class Decoder(Pipeline):
     """
 
     def __init__(
-        self, block: int = 32, format: str = "fp32", blocks: str = "dense", stages: int = 0
+        self,
+        block: int = 32,
+        format: str = "fp32",
+        blocks: str = "dense",
+        stages: int = 0,
+        view: str = STRUCTURE,
     ) -> None:
         block = check_block_size(block)
         fmt = float_format(format, OUTPUT_FORMATS)
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
-        steps = decode_steps(block, fmt, packed)
-        if packed:
-            steps = [*expand_steps(block, high_precision=True), *past(steps, error_layout)]
-        super().__init__(steps, stages)
+
+        def steps_of(view: str) -> list[Step]:
+            steps = decode_steps(block, fmt, packed, view)
+            if not packed:
+                return steps
+            return [*expand_steps(block, high_precision=True), *past(steps, error_layout)]
+
+        steps, like = viewed(steps_of, view)
+        super().__init__(steps, stages, like=like)

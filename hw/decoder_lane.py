@@ -9,7 +9,7 @@ n bits, turned and repeated.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -67,6 +67,28 @@ def lane_kinds(every_mode: bool) -> list[LaneKind]:
     precise = code_formats(Mode.HIGH_PRECISION)
     codes = [sorted({DENSE_CODE, code}, key=lambda c: -c.width) for code in precise]
     return [LaneKind(*pair) for pair in codes]
+
+
+def aligned(kinds: Sequence[LaneKind], codes: Sequence[Value], precise: Value) -> list[Value]:
+    """Codes of all lanes of a block of any mode, narrow ones with a zero below."""
+    zero = Const(0, 1)
+    wide = kinds[0].layout.size
+    found = []
+    for even, odd in zip(codes[::2], codes[1::2], strict=True):
+        pair = Cat(even, odd)
+        found.append(Mux(precise, pair[:wide], Cat(zero, even)))
+        found.append(Mux(precise, Cat(zero, pair[wide:]), odd))
+    return found
+
+
+def narrow_ports(kinds: Sequence[LaneKind], block: Any, count: int) -> list[dict[str, Value]]:
+    """The port `narrow` of each lane that has one."""
+    if len(kinds) == 1:
+        return [{}] * count
+    return [
+        {"narrow": block.high_precision ^ (kind.narrow == DENSE_CODE)}
+        for kind in islice(cycle(kinds), count)
+    ]
 
 
 def places_of(kinds: Sequence[LaneKind]) -> int:

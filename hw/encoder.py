@@ -30,10 +30,11 @@ from axs6.hw.encoder_modes import (
     rounded_layout,
 )
 from axs6.hw.encoder_random import random_steps
+from axs6.hw.encoder_words import encode_words
 from axs6.hw.largest import distances_layout, search_steps
 from axs6.hw.layouts import lanes_layout, lanes_of, words_layout
-from axs6.hw.parameters import float_format
-from axs6.hw.pipeline import Pipeline, Step, past
+from axs6.hw.parameters import BEHAVIOUR, STRUCTURE, float_format
+from axs6.hw.pipeline import Pipeline, Step, past, viewed
 from axs6.hw.rtlil import add_lanes
 from axs6.hw.structures import StructLayout
 
@@ -139,14 +140,28 @@ class Round(Step):
         return m
 
 
-def deterministic_steps(block: int, fmt: FloatFormat, rounding: Rounding, mode: Mode) -> list[Step]:
+def deterministic_steps(
+    block: int, fmt: FloatFormat, rounding: Rounding, mode: Mode, view: str = STRUCTURE
+) -> list[Step]:
     """Steps from `values_layout` to `rounded_layout`."""
+    if view == BEHAVIOUR:
+        front, last = encode_words(block, fmt, rounding, mode)
+        return [*front, last]
     kinds = [Candidates(fmt, rounding, code) for code in lane_codes(mode)]
     search = search_steps(block, fmt.exponent_bits, passing_layout(block, fmt, kinds))
     shared = SharedExponent(block, fmt, kinds)
     choose = Choose(fmt, kinds, shared.o.shape())
     round_ = Round(fmt, kinds, mode, choose.o.shape())
     return [Unpack(block, fmt, kinds), *search, shared, choose, round_]
+
+
+def stochastic_steps(
+    block: int, fmt: FloatFormat, mode: Mode, random_bits: int, view: str
+) -> tuple[list[Step], Step]:
+    """Steps from `values_layout`, and the one that takes the random words to `rounded_layout`."""
+    if view == BEHAVIOUR:
+        return encode_words(block, fmt, Rounding.STOCHASTIC, mode, random_bits)
+    return random_steps(block, fmt, mode, random_bits)
 
 
 class Encoder(Pipeline):
@@ -165,6 +180,7 @@ class Encoder(Pipeline):
         mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
         random_bits: bits of a random word, 1 to 32.
         stages: ranks of registers, from 0.
+        view: "structure" or "behaviour"; see `axs6.hw.block_dot.BlockDot`.
 
     Latency is `stages` cycles, interval 1. Source: specification sections 4, 5 and 7,
     docs/format.md.
@@ -181,13 +197,21 @@ class Encoder(Pipeline):
         mode: str = "dense",
         random_bits: int = RANDOM_BITS,
         stages: int = 0,
+        view: str = STRUCTURE,
     ) -> None:
         block = check_block_size(block)
         fmt = float_format(format, INPUT_FORMATS)
         how, kind = check_rounding(rounding), encoder_mode(mode)
-        if how is Rounding.STOCHASTIC:
-            front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
-            steps = [*past(front, words_layout(block, random_bits)), last]
-        else:
-            steps = deterministic_steps(block, fmt, how, kind)
-        super().__init__([*steps, *packing_steps(block, kind, fmt)], stages)
+        random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0
+
+        def steps_of(view: str) -> list[Step]:
+            if random:
+                words = words_layout(block, random)
+                front, last = stochastic_steps(block, fmt, kind, random, view)
+                steps = [*past(front, words), last]
+            else:
+                steps = deterministic_steps(block, fmt, how, kind, view)
+            return [*steps, *packing_steps(block, kind, fmt)]
+
+        steps, like = viewed(steps_of, view)
+        super().__init__(steps, stages, like=like)

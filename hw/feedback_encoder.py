@@ -1,5 +1,6 @@
 """An encoder with error feedback: what rounding takes from a value is added to the next one."""
 
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module, Shape
@@ -25,7 +26,8 @@ from axs6.hw.layouts import (
     fp32_layout,
     values_layout,
 )
-from axs6.hw.pipeline import Chain, Past, Pipeline, Step, in_lanes, past
+from axs6.hw.parameters import STRUCTURE
+from axs6.hw.pipeline import Chain, Past, Pipeline, Step, in_lanes, past, viewed
 from axs6.hw.structures import ArrayLayout, StructLayout
 
 
@@ -196,7 +198,7 @@ def subtraction_steps() -> list[Step]:
     return [*steps, Chain([last, ClearLane()])]
 
 
-def feedback_steps(block: int, rounding: Rounding) -> list[Step]:
+def feedback_steps(block: int, rounding: Rounding, view: str = STRUCTURE) -> list[Step]:
     """Steps from values and errors to a block and new errors."""
     first, *middle, last = in_lanes(addition_steps, block)
     add = [Chain([PairOperands(block), first]), *middle, Chain([last, KeepCorrected(block)])]
@@ -204,14 +206,14 @@ def feedback_steps(block: int, rounding: Rounding) -> list[Step]:
     corrected, encoded = corrected_layout(block), encoded_layout(block)
     encode = [
         Past(step, corrected, bits_of_values(step.o.shape()))
-        for step in deterministic_steps(block, FP32, rounding, Mode.DENSE)
+        for step in deterministic_steps(block, FP32, rounding, Mode.DENSE, view)
     ]
 
     # Codes are in the lanes too, and the bits of the exponent in its tables.
     in_tables = EXPONENT_BITS - LOW_BITS + 2
-    shared = (block * CODE_BITS + in_tables, block, block)
+    shared = (block * CODE_BITS + in_tables, block, block) if view == STRUCTURE else (0, 0)
     passing = StructLayout({**corrected.members, **encoded.members})
-    decoding = decode_steps(block, FP32, every_mode=False)
+    decoding = decode_steps(block, FP32, False, view)
     scale, *rest = (
         Past(step, passing, count) for step, count in zip(decoding, shared, strict=True)
     )
@@ -235,6 +237,7 @@ class FeedbackEncoder(Pipeline):
         block: values in a block: 8, 16 or 32.
         rounding: "nearest" or "toward_zero".
         stages: ranks of registers, from 0.
+        view: "structure" or "behaviour"; see `axs6.hw.block_dot.BlockDot`.
 
     Latency is `stages` cycles, interval 1. Source: specification section 8, docs/format.md.
 
@@ -242,6 +245,14 @@ class FeedbackEncoder(Pipeline):
         ValueError: a parameter is not what it must be.
     """
 
-    def __init__(self, block: int = 32, rounding: str = "nearest", stages: int = 0) -> None:
+    def __init__(
+        self,
+        block: int = 32,
+        rounding: str = "nearest",
+        stages: int = 0,
+        view: str = STRUCTURE,
+    ) -> None:
         block = check_block_size(block)
-        super().__init__(feedback_steps(block, check_rounding(rounding, DETERMINISTIC)), stages)
+        how = check_rounding(rounding, DETERMINISTIC)
+        steps, like = viewed(partial(feedback_steps, block, how), view)
+        super().__init__(steps, stages, like=like)

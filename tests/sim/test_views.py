@@ -24,6 +24,9 @@ from axs6.sim.words import Items
 VIEWED = [name for name, unit in UNITS.items() if "view" in unit.choices]
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
 ITEMS = 3000
+DEEP = ("feedback_encoder", "matmul")
+"""Units over which g++ takes long."""
+
 SMALL = {"block": 8, "rows": 1, "columns": 2}
 
 
@@ -89,7 +92,7 @@ def unit_cases(unit: str) -> Iterator[Any]:
         parameters = {**others[stages % len(others)], "stages": stages}
         if stages > UNITS[unit].most_stages(parameters):
             continue
-        few = stages == 0 or (unit != "matmul" and stages in (1, most))
+        few = unit not in DEEP and stages in (0, 1, most)
         yield pytest.param(unit, parameters, marks=() if few else pytest.mark.slow)
 
 
