@@ -19,19 +19,25 @@ from axs6.sim.exhaustive.state import State, default_state
 
 
 def enumerate_spaces(
-    seed: int, only: Sequence[str], share: str, state: Path | None, json: str | None
+    seed: int,
+    view: str,
+    only: Sequence[str],
+    share: str,
+    state: Path | None,
+    json: str | None,
 ) -> None:
     """Compare spaces, up to the first difference; the exit status is 1 if there is one.
 
     Args:
         seed: of the random pairs of the adder.
+        view: of the hardware.
         only: parts of the names of the spaces; none for all of them.
         share: part of each space, N/M.
         state: file with what earlier runs compared; None for the one in the cache.
         json: where the outcomes go, as --json says.
     """
     out = console(json)
-    spaces = choose(all_spaces(seed), only)
+    spaces = choose(all_spaces(seed, view), only)
     part = Share.parse(share)
     path = default_state() if state is None else state
     record = State(path)

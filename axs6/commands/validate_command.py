@@ -34,6 +34,13 @@ def run(
             show_default="in the cache",
         ),
     ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="With --exhaustive: structure or behaviour, of the hardware.",
+            show_default="structure",
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Compare the golden model with exact rational arithmetic that shares no code with it.
@@ -45,7 +52,7 @@ def run(
     Example: axs6 validate --blocks 500
     """
     if not exhaustive:
-        for name, value in (("only", only), ("share", share), ("state", state)):
+        for name, value in (("only", only), ("share", share), ("state", state), ("view", view)):
             if value:
                 raise ValueError(f"--{name} needs --exhaustive")
         _against_definitions(seed, BLOCKS if blocks is None else blocks, json)
@@ -54,7 +61,7 @@ def run(
         raise ValueError("--blocks does not go with --exhaustive")
     from axs6.commands.exhaustive import enumerate_spaces
 
-    enumerate_spaces(seed, only or [], share or "1/1", state, json)
+    enumerate_spaces(seed, view or "structure", only or [], share or "1/1", state, json)
 
 
 def _against_definitions(seed: int, blocks: int, json: str | None) -> None:

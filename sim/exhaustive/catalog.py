@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS, check_integer
+from axs6.hw.parameters import STRUCTURE, check_view
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
     high_precision_spaces,
@@ -14,23 +15,28 @@ from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
 
 
-def all_spaces(seed: int = 0) -> list[Space]:
-    """Every space; `seed` is that of the random pairs of the adder.
+def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
+    """Every space of a view; those of hardware without views are among those of the structure.
+
+    Args:
+        seed: of the random pairs of the adder.
+        view: one of `axs6.hw.parameters.VIEWS`.
 
     Raises:
-        ValueError: `seed` is negative.
+        ValueError: `seed` is negative, or there is no such view.
     """
     check_integer("seed", seed, 0)
+    alone = check_view(view) == STRUCTURE
     return [
-        *(decoder_space(fmt) for fmt in OUTPUT_FORMATS),
-        *(precise_space(fmt) for fmt in OUTPUT_FORMATS),
-        mask_space(),
-        zeros_space(),
-        product_space(),
-        *fp32_spaces(seed),
-        *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding)),
-        *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding)),
-        *stochastic_spaces(),
+        *(decoder_space(fmt, view=view) for fmt in OUTPUT_FORMATS),
+        *(precise_space(fmt, view=view) for fmt in OUTPUT_FORMATS),
+        *([mask_space()] if alone else []),
+        zeros_space(view=view),
+        product_space(view=view),
+        *(fp32_spaces(seed) if alone else []),
+        *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding, view)),
+        *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding, view)),
+        *stochastic_spaces(view),
     ]
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from axs6.golden.spec import BF16, FP16, FP32, FloatFormat, Mode, Rounding
 from axs6.hw.encoder_modes import lane_codes
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import find
-from axs6.sim.exhaustive.space import Design, Items, Space
+from axs6.sim.exhaustive.space import Design, Items, Space, named
 
 BLOCK_OF_FORMAT = {"fp32": 32, "bf16": 16, "fp16": 8}
 """Block size in which each format is enumerated; a lane is the same hardware in all of them."""
@@ -34,9 +35,9 @@ FARTHEST_FIELD = 6
 """From the exponent field above this one, every subnormal is rounded to zero."""
 
 
-def encoder_spaces(rounding: Rounding) -> list[Space]:
+def encoder_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
     """The spaces of all three formats with one rounding, in dense blocks."""
-    wide = _Encoder(FP32, rounding)
+    wide = _Encoder(FP32, rounding, view=view)
     fields = (HIGHEST_FIELD - GAPS + 1, HIGHEST_FIELD + 1)
     signs = (0, FP32.sign_bit)
     gaps = [sign + start for sign in signs for start in _starts(*(_power(f) for f in fields))]
@@ -56,20 +57,22 @@ def encoder_spaces(rounding: Rounding) -> list[Space]:
                 ("patterns", "2^32 patterns x 1 maximum", _starts(0, 1 << 32), [_power(1)]),
             )
         ),
-        *(_space(_Encoder(fmt, rounding), _every_pattern(fmt)) for fmt in NARROW),
+        *(_space(_Encoder(fmt, rounding, view=view), _every_pattern(fmt)) for fmt in NARROW),
     ]
 
 
-def high_precision_spaces(rounding: Rounding) -> list[Space]:
+def high_precision_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats in high-precision blocks, in lanes of both kinds."""
     return [
-        _space(_Encoder(fmt, rounding, Mode.HIGH_PRECISION), _every_pattern(fmt)) for fmt in NARROW
+        _space(_Encoder(fmt, rounding, Mode.HIGH_PRECISION, view), _every_pattern(fmt))
+        for fmt in NARROW
     ]
 
 
-def stochastic_spaces() -> list[Space]:
+def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats with every random word of four bits."""
-    return [_space(_Encoder(fmt, Rounding.STOCHASTIC), _every_pattern(fmt)) for fmt in NARROW]
+    how = Rounding.STOCHASTIC
+    return [_space(_Encoder(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
 
 
 def maximum_classes(fmt: FloatFormat) -> list[int]:
@@ -116,6 +119,7 @@ class _Encoder:
     fmt: FloatFormat
     rounding: Rounding
     mode: Mode = Mode.DENSE
+    view: str = STRUCTURE
 
     @property
     def name(self) -> str:
@@ -125,6 +129,7 @@ class _Encoder:
     @property
     def parameters(self) -> dict[str, Any]:
         given = {"format": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
+        given["view"] = self.view
         block = BLOCK_OF_FORMAT[self.fmt.name]
         return find("encoder").parameters(given | {"block": block, "random_bits": WORD_BITS})
 
@@ -164,7 +169,7 @@ def _space(encoder: _Encoder, patterns: Patterns) -> Space:
     chunks = len(starts) * len(patterns.maxima) * words
     more = (f" x {words} words" if words > 1 else "") + (f" x {kinds} lanes" if kinds > 1 else "")
     return Space(
-        name=f"{encoder.name}-{patterns.name}",
+        name=named(f"{encoder.name}-{patterns.name}", encoder.view),
         formula=patterns.formula + more,
         cases=count * chunks * kinds,
         chunks=chunks,

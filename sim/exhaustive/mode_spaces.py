@@ -10,21 +10,25 @@ from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
 from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, FP32, Mode, dropped_values
 from axs6.hw.expected import packed_items
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import find
-from axs6.sim.exhaustive.space import Design, Items, Space
+from axs6.sim.exhaustive.space import Design, Items, Space, named
 
 EXPONENTS = 1 << EXPONENT_BITS
 MASK_CHUNKS = 100
 
 
-def precise_space(fmt: str, block: int = 8) -> Space:
+def precise_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
     """Every code of high-precision blocks with every exponent, in each lane of the decoder.
 
     Args:
         fmt: name of the output format.
         block: lanes.
+        view: of the decoder.
     """
-    parameters = find("decoder").parameters({"block": block, "format": fmt, "blocks": "packed"})
+    parameters = find("decoder").parameters(
+        {"block": block, "format": fmt, "blocks": "packed", "view": view}
+    )
     largest = np.resize(MAX_CODES[Mode.HIGH_PRECISION], block)
     count = int(largest.max()) + 1
 
@@ -40,7 +44,7 @@ def precise_space(fmt: str, block: int = 8) -> Space:
         return packed_items(write_rows(blocks))
 
     return Space(
-        name=f"decoder-{fmt}-high_precision",
+        name=named(f"decoder-{fmt}-high_precision", view),
         formula=f"2^8 exponents x {count} codes x {block} lanes",
         cases=EXPONENTS * count * block,
         chunks=1,
@@ -93,12 +97,14 @@ def _masks(numbers: NDArray[np.int64], block: int) -> NDArray[np.uint8]:
     return kept
 
 
-def zeros_space(block: int = 16) -> Space:
+def zeros_space(block: int = 16, view: str = STRUCTURE) -> Space:
     """Every set of lanes that are zero, of either sign, through the encoder of sparse blocks.
 
     The others hold values that are all different.
     """
-    parameters = find("encoder").parameters({"block": block, "mode": Mode.SPARSE.label})
+    parameters = find("encoder").parameters(
+        {"block": block, "mode": Mode.SPARSE.label, "view": view}
+    )
 
     def inputs(chunk: int) -> Items:
         number, lane = np.arange(1 << block)[:, None], np.arange(block)
@@ -109,7 +115,7 @@ def zeros_space(block: int = 16) -> Space:
         return {"values": np.where(zero, small, values).astype(np.uint32)}
 
     return Space(
-        name="zeros",
+        name=named("zeros", view),
         formula=f"2^{block} sets of zeros x 2 exponents",
         cases=2 << block,
         chunks=2,

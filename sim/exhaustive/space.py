@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.hw.parameters import STRUCTURE
 from axs6.sim.batch.engine import ComponentModel, Source, component_source
 
 Items = dict[str, NDArray[Any]]
@@ -34,6 +35,11 @@ class Design:
     def model(self) -> ComponentModel:
         """The compiled batch simulator of the component."""
         return ComponentModel(self.source, self.name)
+
+
+def named(name: str, view: str) -> str:
+    """The name of a space with the view of its hardware, where that is not the structure."""
+    return name if view == STRUCTURE else f"{name}-{view}"
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,23 @@
 import numpy as np
 
 from axs6.golden.spec import CODE_BITS, EXPONENT_BITS
+from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import UNITS
-from axs6.sim.exhaustive.space import Design, Items, Space
+from axs6.sim.exhaustive.space import Design, Items, Space, named
 
 CODES = 1 << CODE_BITS
 EXPONENTS = 1 << EXPONENT_BITS
 
 
-def decoder_space(fmt: str, block: int = 8) -> Space:
+def decoder_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
     """Every code with every exponent in each lane of the decoder.
 
     Args:
         fmt: name of the output format.
         block: lanes.
+        view: of the decoder.
     """
-    parameters = UNITS["decoder"].parameters({"block": block, "format": fmt})
+    parameters = UNITS["decoder"].parameters({"block": block, "format": fmt, "view": view})
 
     def inputs(chunk: int) -> Items:
         lanes = np.arange(block, dtype=np.uint8)
@@ -30,7 +32,7 @@ def decoder_space(fmt: str, block: int = 8) -> Space:
         }
 
     return Space(
-        name=f"decoder-{fmt}",
+        name=named(f"decoder-{fmt}", view),
         formula=f"2^8 exponents x 64 codes x {block} lanes",
         cases=EXPONENTS * CODES * block,
         chunks=1,
@@ -40,15 +42,16 @@ def decoder_space(fmt: str, block: int = 8) -> Space:
     )
 
 
-def product_space(block: int = 32) -> Space:
+def product_space(block: int = 32, view: str = STRUCTURE) -> Space:
     """Every pair of codes in each lane of the block dot product, zeros in the other lanes.
 
     The sum is then the product of that lane alone. The exponents go through all their pairs.
 
     Args:
         block: lanes.
+        view: of the block dot product.
     """
-    parameters = {"block": block}
+    parameters = {"block": block, "view": view}
 
     def inputs(chunk: int) -> Items:
         row = np.arange(block * CODES * CODES)
@@ -62,7 +65,7 @@ def product_space(block: int = 32) -> Space:
         return items | {name: each.astype(np.uint8) for name, each in exponents.items()}
 
     return Space(
-        name="products",
+        name=named("products", view),
         formula=f"64 codes x 64 codes x {block} lanes",
         cases=CODES * CODES * block,
         chunks=1,

@@ -19,6 +19,7 @@ import axs6.hw.fp32_add
 import axs6.hw.fp32_convert
 import axs6.hw.fp32_divide
 from axs6.golden.spec import Rounding
+from axs6.hw.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.rtlil import add_lanes
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
@@ -65,8 +66,15 @@ COUNTS = (
 )
 
 
-def find(name: str) -> Space:
-    (space,) = (space for space in all_spaces() if space.name == name)
+BOTH = [name for name in COUNTS if name.startswith(("encoder", "decoder", "zeros", "products"))]
+"""Spaces of hardware that has two views."""
+
+IN_WORDS = ("decoder-fp32", "products", "encoder-fp16-nearest-patterns")
+"""Those of them whose behaviour view is tested in every run."""
+
+
+def find(name: str, view: str = STRUCTURE) -> Space:
+    (space,) = (space for space in all_spaces(view=view) if space.name == name)
     return space
 
 
@@ -101,8 +109,26 @@ def test_a_share_of_every_space_agrees(name: str, tmp_path: Path) -> None:
     assert outcome.compared == len(SHARE.chunks(space.chunks)) * space.chunk_cases
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in IN_WORDS else pytest.mark.slow) for name in BOTH],
+)
+def test_a_share_of_every_space_agrees_in_words(name: str, tmp_path: Path) -> None:
+    space = find(f"{name}-behaviour", BEHAVIOUR)
+    outcome = run(space, tmp_path, SHARE)
+    assert outcome.difference is None
+    assert outcome.compared == len(SHARE.chunks(space.chunks)) * space.chunk_cases
+
+
 def test_every_space_has_the_cases_that_its_formula_says() -> None:
     assert {space.name: space.cases for space in all_spaces()} == COUNTS
+    words = {f"{name}-behaviour": COUNTS[name] for name in BOTH}
+    assert {space.name: space.cases for space in all_spaces(view=BEHAVIOUR)} == words
+
+
+def test_an_unknown_view_is_refused() -> None:
+    with pytest.raises(ValueError, match="view must be one of structure, behaviour, not 'words'"):
+        all_spaces(view="words")
 
 
 def test_unequal_chunks_are_refused() -> None:
