@@ -34,8 +34,8 @@ def test_every_unit_has_a_pipelined_form() -> None:
     assert set(PIPELINED) == set(UNITS)
 
 
-def check(target: str, unit: str) -> None:
-    parameters: dict[str, Any] = PIPELINED[unit]
+def check(target: str, unit: str, **more: str) -> None:
+    parameters: dict[str, Any] = {**PIPELINED[unit], **more}
     found = read_back(unit, target=target, **parameters)
     component: Any = find(unit).build(**parameters)
     assert found.latency == component.latency
@@ -48,6 +48,18 @@ def check(target: str, unit: str) -> None:
 @pytest.mark.parametrize(("target", "unit"), FEW)
 def test_promises_are_kept(target: str, unit: str) -> None:
     check(target, unit)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name != "block_dot"))
+        for name in PIPELINED
+        if "view" in UNITS[name].choices and name != "feedback_encoder"
+    ],
+)
+def test_promises_are_kept_in_words(unit: str) -> None:
+    check("generic", unit, view="behaviour")
 
 
 @pytest.mark.slow
