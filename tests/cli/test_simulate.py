@@ -108,10 +108,14 @@ def pairs(folder: Path, count: int = 100, unit: str = "block_dot", **given: int)
 
 @pytest.mark.parametrize(
     ("unit", "given", "macs"),
-    [("block_dot", {}, 8), ("matmul", {"rows": 2, "columns": 3}, 2 * 3 * 8)],
+    [
+        ("block_dot", {}, 8),
+        ("block_dot", {"view": "structure"}, 8),
+        ("matmul", {"rows": 2, "columns": 3}, 2 * 3 * 8),
+    ],
 )
 def test_json_reports_cycles_and_macs(
-    cli: Cli, unit: str, given: dict[str, int], macs: int, tmp_path: Path
+    cli: Cli, unit: str, given: dict[str, Any], macs: int, tmp_path: Path
 ) -> None:
     pairs(tmp_path, unit=unit, **given)
     options = [f"--{name}={value}" for name, value in {"block": 8, **given}.items()]
@@ -119,6 +123,7 @@ def test_json_reports_cycles_and_macs(
     figures = json.loads(done.succeeded())
     assert figures["unit"] == unit
     assert figures["engine"] == "batch"
+    assert figures["parameters"]["view"] == given.get("view", "behaviour")
     assert figures["items"] == 100
     assert figures["cycles"] >= 100
     assert figures["macs_per_second"] * figures["seconds"] == pytest.approx(macs * 100)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from axs6.hw.parameters import VIEWS
 from axs6.hw.registry import ALL_UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.tools import simulator_environment
@@ -24,14 +25,18 @@ def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("unit", "stages", "block"),
-    [*((*case, block) for case in CASES for block in (8, 16, 32)), *((*c, 8) for c in ON_BUS)],
+    ("unit", "stages", "block", "view"),
+    [
+        *((*case, block, "structure") for case in CASES for block in (8, 16, 32)),
+        *((*case, 8, "structure") for case in ON_BUS),
+        *((*case, 8, "behaviour") for case in (*CASES, *ON_BUS) if case[1]),
+    ],
 )
 def test_verilator_and_icarus_read_it_without_a_word(
-    unit: str, stages: int, block: int, tmp_path: Path
+    unit: str, stages: int, block: int, view: str, tmp_path: Path
 ) -> None:
     source = tmp_path / "unit.v"
-    source.write_text(generate(unit, block=block, stages=stages).verilog)
+    source.write_text(generate(unit, block=block, stages=stages, view=view).verilog)
     environment = simulator_environment("verilator")
     commands = [["verilator", "--lint-only", "-Wno-fatal", str(source)]]
     if shutil.which("iverilog"):
@@ -52,6 +57,15 @@ def test_yosys_reads_it_without_a_warning(pyosys: Callable[..., Any], tmp_path: 
         done = pyosys(f"read_verilog {source}", *check)
         assert done.returncode == 0, done.stderr
         assert "Warning" not in done.stdout + done.stderr
+
+
+def test_the_header_names_the_view_where_it_is_not_the_structure() -> None:
+    structure, words = (generate("block_dot", block=8, view=v) for v in VIEWS)
+    assert structure == generate("block_dot", block=8)
+    assert structure.verilog.splitlines()[0] == "// axs6 block_dot block=8 stages=0"
+    assert words.verilog.splitlines()[0] == "// axs6 block_dot block=8 stages=0 view=behaviour"
+    assert [made.manifest["parameters"]["view"] for made in (structure, words)] == list(VIEWS)
+    assert words.verilog.count("*") > structure.verilog.count("*"), "products are words"
 
 
 def test_the_manifest_describes_the_ports() -> None:

@@ -59,7 +59,7 @@ def test_every_unit_equals_the_golden_model(
 
 @pytest.mark.parametrize("unit", ["encoder", "block_dot", "dot"])
 def test_full_blocks_equal_the_golden_model(unit: str) -> None:
-    parameters = UNITS[unit].parameters({"stages": 2})
+    parameters = UNITS[unit].simulated({"stages": 2})
     items = STIMULI[unit].random(parameters, np.random.default_rng(3), 20_000)
     assert_equal(BatchModel(unit, **parameters), unit, parameters, items)
 

@@ -43,6 +43,7 @@ def test_groups_share_the_turns() -> None:
     rng = np.random.default_rng(2)
     tile = Tile(8, rows=3, columns=2, interleave=3)
     a, b = blocks(rng, (5, 7, 24)), blocks(rng, (5, 3, 24))
+    assert tile.parameters["view"] == "behaviour"
     run = tile.matmul(a, b)
     for g in range(5):
         pair = [Blocks(x.exponents[g], x.modes[g], x.codes[g], x.shape[1:]) for x in (a, b)]

@@ -92,7 +92,7 @@ def unit_cases(unit: str) -> Iterator[Any]:
         parameters = {**others[stages % len(others)], "stages": stages}
         if stages > UNITS[unit].most_stages(parameters):
             continue
-        few = unit not in DEEP and stages in (0, 1, most)
+        few = unit not in DEEP and stages in (0, most)
         yield pytest.param(unit, parameters, marks=() if few else pytest.mark.slow)
 
 
