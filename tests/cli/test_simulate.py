@@ -100,7 +100,7 @@ def test_patterns_and_floats_are_the_same(cli: Cli, tmp_path: Path) -> None:
     assert np.array_equal(codes[0], codes[2])
 
 
-def pairs(folder: Path, count: int = 100, unit: str = "block_dot", **given: int) -> None:
+def pairs(folder: Path, count: int = 100, unit: str = "block_dot", **given: Any) -> None:
     parameters = UNITS[unit].parameters({"block": 8, **given})
     items = STIMULI[unit].random(parameters, np.random.default_rng(0), count)
     np.savez(folder / "in.npz", **items)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_json_reports_cycles_and_macs(
     assert figures["cycles"] >= 100
     assert figures["macs_per_second"] * figures["seconds"] == pytest.approx(macs * 100)
     assert figures["cycles_per_second"] * figures["seconds"] == pytest.approx(figures["cycles"])
-    assert "M MAC/s" in done.stderr
+    assert " MAC/s" in done.stderr
 
 
 def test_a_waveform_of_a_window(cli: Cli, tmp_path: Path) -> None:
