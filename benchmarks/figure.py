@@ -27,6 +27,7 @@ LIBRARY = "FILE"
 class Run:
     """What a command printed, and what it wrote with --json where the figure asks for it."""
 
+    command: str
     lines: list[str]
     json: Any
 
@@ -85,10 +86,10 @@ class Figure:
         return found | {package: of_package(package) for package in self.packages}
 
     def out_of_date(self) -> list[str]:
-        """What has changed since the figure was measured; empty if nothing has."""
+        """What has changed since the figure was measured; empty if nothing has, or it never was."""
         stored = self.stored()
         if not stored:
-            return ["it was never measured"]
+            return []
         if stored["commands"] != list(self.commands):
             return ["its commands"]
         old, new = stored["measured_on"], self.measured_on()
@@ -147,4 +148,4 @@ class Figure:
         if done.returncode:
             raise RuntimeError(f"{command}: {(done.stderr or done.stdout).strip()}")
         lines = [line.rstrip() for line in done.stdout.splitlines()]
-        return Run(lines, json.loads(report.read_text()) if self.as_json else None)
+        return Run(command, lines, json.loads(report.read_text()) if self.as_json else None)

@@ -41,7 +41,7 @@ def fill(text: str, figures: Mapping[str, Figure]) -> str:
         elif text[: mark.start()].endswith("\n"):
             raise ValueError(f"a line must not begin with the value {name}.{value}")
         else:
-            content = number(kept["values"][value])
+            content = number(kept["values"][value]) if kept else "(not measured yet)"
         return f"{mark[1]}{content}{mark[5]}"
 
     return MARK.sub(shown, text)
@@ -49,6 +49,8 @@ def fill(text: str, figures: Mapping[str, Figure]) -> str:
 
 def block(figure: Figure, kept: Mapping[str, Any]) -> str:
     """The output of the commands or a table, and below it where and when it was measured."""
+    if not kept:
+        return f"Not measured yet: `make figures ONLY={figure.name}` does it.\n"
     if "output" in kept:
         parts = [
             "\n".join([f"$ {command}", *lines])

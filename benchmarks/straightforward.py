@@ -1,8 +1,8 @@
 """Area and delay of the encoder and the decoder beside plain ones, on several targets.
 
-Run with `make bench`, or `python benchmarks/straightforward.py --liberty FILE`. The plain units are
-those of `axs6.synth.plain`: whole comparisons, 32 M - M, barrel shifters with sticky bits,
-a table of quotients. They are held against the golden model before they are measured.
+Run with `python benchmarks/straightforward.py`; `--liberty FILE` adds a library. The plain units
+are those of `axs6.synth.plain`: whole comparisons, 32 M - M, barrel shifters with sticky bits, a
+table of quotients. They are held against the golden model before they are measured.
 """
 
 import argparse

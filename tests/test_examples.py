@@ -1,14 +1,11 @@
 """The examples and the code in the docs run and print what the docs say."""
 
 import doctest
-import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from catalogue import FIGURES
@@ -110,50 +107,6 @@ def test_the_c_example_refuses_what_it_cannot_read(check_vectors: Path, tmp_path
         done = run_on(check_vectors, tmp_path)
         assert done.returncode == 2
         assert reason in done.stderr
-
-
-SESSIONS = ("generate", "area", "validate")
-"""Commands whose output in the docs is compared with what they print; the others take longer."""
-
-
-LONG = ("--energy", "--fmax", "--sweep", "validate")
-"""What commands have that take most of a minute."""
-
-
-def sessions() -> list[Any]:
-    """Commands of the sessions in the docs, with what they print there on each page."""
-    found: dict[str, list[str]] = {}
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for fence in re.findall(r"^```\n(\$ axs6 .*?)^```", page.read_text(), re.M | re.S):
-            for part in fence.split("$ axs6 ")[1:]:
-                command, _, output = part.partition("\n")
-                if command.split()[0] in SESSIONS and "--exhaustive" not in command:
-                    found.setdefault(command, []).append(output)
-    return [
-        pytest.param(command, outputs, id=command, marks=[pytest.mark.slow] * long)
-        for command, outputs in found.items()
-        for long in [any(part in command for part in LONG)]
-    ]
-
-
-@pytest.mark.parametrize(("command", "outputs"), sessions())
-def test_the_docs_show_what_commands_print(
-    command: str, outputs: list[str], tmp_path: Path
-) -> None:
-    # How much was measured earlier is said too: nothing, with a cache of its own.
-    done = subprocess.run(
-        [sys.executable, "-m", "axs6", *shlex.split(command)],
-        cwd=tmp_path,
-        env={**os.environ, "AXS6_CACHE": str(tmp_path / "cache")},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    printed = [line.rstrip() for line in done.stdout.splitlines()]
-    for passage in (each for output in outputs for each in output.split("...\n")):
-        lines = [line.rstrip() for line in passage.strip("\n").splitlines()]
-        starts = range(len(printed) - len(lines) + 1)
-        assert any(printed[i : i + len(lines)] == lines for i in starts), passage
 
 
 def test_the_docs_are_filled_in() -> None:

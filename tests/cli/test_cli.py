@@ -418,6 +418,9 @@ def test_demo_equals_the_golden_model_on_every_bit(cli: Cli, tmp_path: Path) -> 
     assert accuracy["axs6_rtl"] == accuracy["axs6_golden"] > 0.9
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"axs6_dot.v", "axs6_encoder.json", "axs6_decoder.v", "demo.json"} <= names
+    shown = done.stdout[done.stdout.index("unit     cycles") : done.stdout.index("wrote")]
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert "\n".join(lines) in (Path(__file__).parents[2] / "README.md").read_text()
 
     wrong = cli("demo", "-o", "out", before=WRONG_PRODUCT)
     assert wrong.returncode == 1, wrong.stdout + wrong.stderr

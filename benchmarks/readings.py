@@ -1,0 +1,177 @@
+"""What is kept of the runs of a figure's commands."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from figure import Run
+
+Reading = Callable[[Sequence[Run]], dict[str, Any]]
+
+
+def printed(runs: Sequence[Run]) -> dict[str, Any]:
+    """All that the commands printed."""
+    return {"output": [run.lines for run in runs]}
+
+
+def between(*passages: tuple[str, str]) -> Reading:
+    """Passages of what one command printed, with "..." in place of all else.
+
+    Args:
+        passages: of each the beginnings of its first line, and of the first one after it; an empty
+            text stands for the beginning or the end of the output.
+    """
+
+    def read(runs: Sequence[Run]) -> dict[str, Any]:
+        (run,) = runs
+        kept: list[str] = []
+        end = 0
+        for first, after in passages:
+            start = _find(run.lines, first, end)
+            if start > end:
+                kept.append("...")
+            end = _find(run.lines, after, start + 1) if after else len(run.lines)
+            kept += run.lines[start:end]
+        if any(run.lines[end:]):
+            kept.append("...")
+        while not kept[-1]:
+            kept.pop()
+        return {"output": [kept]}
+
+    return read
+
+
+def _find(lines: Sequence[str], beginning: str, start: int) -> int:
+    for index in range(start, len(lines)):
+        if lines[index].lstrip().startswith(beginning):
+            return index
+    raise RuntimeError(f"a line that begins with {beginning!r} must be printed")
+
+
+def block_dot(runs: Sequence[Run]) -> dict[str, Any]:
+    """Figures of the block dot product in all its forms."""
+    gates, plain, fast, adders = (run.json[0] for run in runs)
+    values = {
+        "gate_equivalents": round(gates["total"]["figures"]["gate_equivalents"]),
+        "area": round(plain["total"]["figures"]["area"]),
+        "fast_area": round(fast["total"]["figures"]["area"]),
+        "adder_area": round(adders["total"]["figures"]["area"]),
+        "delay": round(plain["timing"]["delay_ps"]),
+        "fast_delay": round(fast["timing"]["delay_ps"]),
+        "adder_delay": round(adders["timing"]["delay_ps"]),
+    }
+    labels = [
+        ("gate equivalents", "gate_equivalents", 0),
+        ("area, µm²", "area", 1),
+        ("delay, ps", "delay", 1),
+        ("area, mapped for speed, µm²", "fast_area", 2),
+        ("delay, mapped for speed, ps", "fast_delay", 2),
+        ("area, with adder cells, µm²", "adder_area", 3),
+        ("delay, with adder cells, ps", "adder_delay", 3),
+    ]
+    commands = [f"`{run.command}`" for run in runs]
+    rows = [[label, values[name], commands[index]] for label, name, index in labels]
+    return {"values": values, "table": {"columns": ["figure", "value", "command"], "rows": rows}}
+
+
+def libraries(runs: Sequence[Run]) -> dict[str, Any]:
+    """Areas and delays with the compact library beside those with the full one."""
+    columns = ["", "area, µm²", "full library", "delay, ps", "full library"]
+    rows = []
+    for pair in zip(runs[::2], runs[1::2], strict=True):
+        found = [run.json[0] for run in pair]
+        areas = [round(each["total"]["figures"]["area"]) for each in found]
+        delays = [round(each["timing"]["delay_ps"]) for each in found]
+        rows.append([pair[0].command.split()[2], *areas, *delays])
+    return {"table": {"columns": columns, "rows": rows}}
+
+
+def line(figure: str, axis: str) -> Reading:
+    """The straight line through a sweep's points: where it begins, its slope, and what is off."""
+
+    def read(runs: Sequence[Run]) -> dict[str, Any]:
+        (found,) = (
+            each
+            for each in runs[0].json["growth"]
+            if (each["figure"], each["axis"]) == (figure, axis)
+        )
+        values = {
+            "intercept": round(found["intercept"]),
+            "slope": round(found["slope"]),
+            "off_percent": round(100 * found["deviation"], 2),
+        }
+        return {"values": values}
+
+    return read
+
+
+def stages(runs: Sequence[Run]) -> dict[str, Any]:
+    """Area, registers and clock over stages."""
+    rows = []
+    for point in runs[0].json["points"]:
+        figures = point["figures"]
+        clock = point["timing"]["fmax_mhz"]
+        rows.append(
+            [
+                point["parameters"]["stages"],
+                round(figures["area"]),
+                f"{100 * figures['sequential_share']:.1f} %",
+                figures["flip_flops"],
+                "-" if clock is None else round(clock, 1),
+            ]
+        )
+    columns = ["stages", "area µm²", "of it flip-flops", "flip-flops", "Fmax MHz"]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
+def parts(runs: Sequence[Run]) -> dict[str, Any]:
+    """Areas of a dot product flattened, with its hierarchy, and of its accumulator and division."""
+    (found,) = runs[0].json
+    each = {part["path"]: part["each"]["figures"]["area"] for part in found["parts"]}
+    accumulator, divide = each["lane0/accumulator"], each["lane0/divide"]
+    whole = found["unflattened"]["figures"]["area"]
+    values = {
+        "flattened": found["total"]["figures"]["area"],
+        "whole": whole,
+        "term": whole - accumulator - divide,
+        "accumulator": accumulator,
+        "divide": divide,
+    }
+    return {"values": {name: round(value) for name, value in values.items()}}
+
+
+def clocks(runs: Sequence[Run]) -> dict[str, Any]:
+    """Clock and cells of designs placed and routed for an ECP5."""
+    rows = []
+    for run in runs:
+        (found,) = run.json
+        figures = found["total"]["figures"]
+        parameters = {k: found["parameters"][k] for k in ("block", "stages")}
+        said = ", ".join(f"{name} {value}" for name, value in parameters.items())
+        unit = run.command.split()[2]
+        cells = [round(found["timing"]["fmax_mhz"], 1), figures["luts"], figures["flip_flops"]]
+        rows.append([f"{unit}, {said}", *cells, f"`{run.command}`"])
+    columns = ["unit", "Fmax MHz", "LUTs", "flip-flops", "command"]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
+def energies(runs: Sequence[Run]) -> dict[str, Any]:
+    """Energies relative to those of an INT8 MAC."""
+    rows = []
+    for run in runs:
+        found = run.json[0]["energy"]
+        relative = f"{found['relative']:.3f} ± {found['relative_error']:.3f}"
+        rows.append([run.command.split()[2], relative, found["operation"], f"`{run.command}`"])
+    return {"table": {"columns": ["unit", "relative energy", "of a", "command"], "rows": rows}}
+
+
+def random_bits(runs: Sequence[Run]) -> dict[str, Any]:
+    """Area and depth of an encoder over the bits of its random words."""
+    nearest, swept = runs[0].json[0], runs[1].json["points"]
+    base = nearest["total"]["figures"]["gate_equivalents"]
+    rows: list[list[Any]] = [["nearest", base, "-", nearest["timing"]["levels"]]]
+    for point in swept:
+        area = point["figures"]["gate_equivalents"]
+        label = f"R = {point['parameters']['random_bits']}"
+        rows.append([label, area, f"{100 * (area / base - 1):.0f} %", point["figures"]["levels"]])
+    columns = ["words", "gate equivalents", "over nearest", "levels"]
+    return {"table": {"columns": columns, "rows": rows}}

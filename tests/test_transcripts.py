@@ -1,0 +1,151 @@
+"""Every command in README and docs can be typed as it stands, and prints what stands below it.
+
+Transcripts between marks of figures are held against their files by test_figures.py, which also
+runs their commands; the others are run here, and the C program's by test_examples.py.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pages
+import pytest
+import typer
+from catalogue import FIGURES
+
+from axs6.cli import _command
+
+LONG = ("--fmax", "axs6 demo", "examples/axis_top", "study accuracy")
+"""What commands have that take most of a minute or more, or that other tests run in each run."""
+
+VARIES = {"study accuracy": r" +\d+\.\d\d$"}
+"""What the machine decides in the output of commands: the last column, seconds."""
+
+ELSEWHERE = ("cc", "./check_vectors")
+"""Programs of transcripts that test_examples.py runs."""
+
+
+def transcripts(text: str) -> list[tuple[str, str]]:
+    """Commands of a page's transcripts, with what is printed below each."""
+    found = []
+    for fence in re.findall(r"^```\n(\$ .*?)^```", text, re.M | re.S):
+        for part in re.split(r"^\$ ", fence, flags=re.M)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def commands(text: str) -> dict[str, bool]:
+    """All commands `axs6 ...` of a page, and whether they are whole: in fences, not sentences."""
+    mentioned = dict.fromkeys(re.findall(r"`(axs6 [^`]*)`", text), False)
+    return mentioned | dict.fromkeys(re.findall(r"^(?:\$ )?(axs6 .*)$", text, re.M), True)
+
+
+def run_here() -> list[Any]:
+    """Transcripts that no figure has."""
+    found: dict[str, list[str]] = {}
+    for page in pages.PAGES:
+        for command, output in transcripts(pages.MARK.sub("", page.read_text())):
+            if command.split()[0] not in ELSEWHERE and output:
+                found.setdefault(command, []).append(output)
+    return [
+        pytest.param(command, outputs, id=command, marks=[pytest.mark.slow] * slow)
+        for command, outputs in found.items()
+        for slow in [any(part in command for part in LONG)]
+    ]
+
+
+def missing(command: str, printed: str, passages: str) -> list[str]:
+    """Passages of a transcript, with "..." between them, that a command has not printed."""
+    varies = next((each for part, each in VARIES.items() if part in command), None)
+
+    def plain(text: str) -> list[str]:
+        lines = [line.rstrip() for line in text.strip("\n").splitlines()]
+        return [re.sub(varies, "", line) for line in lines] if varies else lines
+
+    all_lines = plain(printed)
+    found = []
+    for passage in passages.split("...\n"):
+        lines = plain(passage)
+        starts = range(len(all_lines) - len(lines) + 1)
+        if not any(all_lines[start : start + len(lines)] == lines for start in starts):
+            found.append(passage)
+    return found
+
+
+@pytest.mark.parametrize(("command", "outputs"), run_here())
+def test_transcripts_show_what_commands_print(
+    command: str, outputs: list[str], tmp_path: Path
+) -> None:
+    program, *arguments = shlex.split(command)
+    assert program in ("axs6", "python")
+    (tmp_path / "examples").symlink_to(pages.ROOT / "examples")
+    (tmp_path / "docs").mkdir()
+    done = subprocess.run(
+        [sys.executable, *(["-m", "axs6"] if program == "axs6" else []), *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "120"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for output in outputs:
+        assert not missing(command, done.stdout, output)
+
+
+def test_a_wrong_number_in_a_transcript_is_found() -> None:
+    printed = "unit  LUTs\ndot   12\nends\n"
+    assert not missing("axs6 area dot", printed, "unit  LUTs\n...\nends\n")
+    assert missing("axs6 area dot", printed, "unit  LUTs\ndot   13\n") == ["unit  LUTs\ndot   13\n"]
+    assert not missing("axs6 study accuracy mlp", "rtl 99.1%  0.06\n", "rtl 99.1%     0.11\n")
+    assert missing("axs6 study accuracy mlp", "rtl 99.1%  0.06\n", "rtl 99.2%  0.06\n")
+
+
+@pytest.fixture(scope="module")
+def refused() -> Callable[[str], str | None]:
+    """Parses a command line as `axs6` does and runs nothing; the name of the error, if any."""
+    usage_error: Any = typer.BadParameter.__bases__[0]
+    whole: Any = _command()
+
+    def parse(command: str) -> str | None:
+        tool = whole
+        try:
+            context = tool.make_context("axs6", shlex.split(command)[1:])
+            while hasattr(tool, "resolve_command"):
+                given = [*context._protected_args, *context.args]
+                name, tool, rest = tool.resolve_command(context, given)
+                context = tool.make_context(name, rest, parent=context)
+        except usage_error as error:
+            return type(error).__name__
+        return None
+
+    return parse
+
+
+def test_every_command_can_be_typed(refused: Callable[[str], str | None]) -> None:
+    found: dict[str, bool] = {}
+    for page in pages.PAGES:
+        found |= commands(page.read_text())
+    for figure in FIGURES.values():
+        found |= {each: True for each in figure.commands if each.startswith("axs6 ")}
+    assert len(found) > 50
+    for command, whole in found.items():
+        wrong = refused(command)
+        # A sentence may leave out what a command needs, such as its files.
+        left_out = not whole and wrong in ("MissingParameter", "NoArgsIsHelpError")
+        assert wrong is None or left_out, command
+
+
+@pytest.mark.parametrize(
+    "command", ["axs6 area dot --bits 8", "axs6 areas dot", "axs6 simulate dot", "axs6 study mean"]
+)
+def test_a_command_that_cannot_be_typed_is_found(
+    refused: Callable[[str], str | None], command: str
+) -> None:
+    assert commands(f"```\n{command}\n```\n") == {command: True}
+    assert refused(command)
