@@ -305,6 +305,25 @@ CHECKS = (
 )
 
 STUDIES = (
+    *(
+        Figure(
+            f"accuracy-{name}",
+            (f"axs6 study accuracy {name} -o study",),
+            printed,
+            designs=tuple(
+                ("matmul", {"block": block, "view": "behaviour"}) for block in (8, 16, 32)
+            ),
+            sources=(
+                *(f"sim/study/{part}.py" for part in ("accuracy", "data", "models", "workload")),
+                *TORCH_BITS,
+                *SIMULATORS,
+            ),
+            packages=("scikit-learn", "torch"),
+            varies=r" +\d+\.\d\d(?=\")",
+            pictures={"study/accuracy.svg": f"accuracy-{name}.svg"},
+        )
+        for name in ("mlp", "cnn", "transformer")
+    ),
     Figure(
         "torch-training",
         ("python examples/torch_training.py",),
