@@ -92,7 +92,7 @@ class Interception(TorchFunctionMode):
         if called not in PRODUCTS or _are_integers(args, arguments):
             return func(*args, **arguments)
         y = NotImplemented
-        if called in REPLACED and _are_floating(args, arguments):
+        if called in REPLACED and _can_be_encoded(args, arguments):
             y = _replaced(self, REPLACED[called], args, arguments)
         if y is NotImplemented:
             _tell(self.scope, PRODUCTS[called])
@@ -114,9 +114,10 @@ def _are_integers(args: Any, kwargs: Any) -> bool:
     return not any(x.is_floating_point() or x.is_complex() for x in _tensors(args, kwargs))
 
 
-def _are_floating(args: Any, kwargs: Any) -> bool:
-    """Whether both operands are; masks and results may follow them."""
-    return all(x.is_floating_point() for x in _tensors(args, kwargs)[:2])
+def _can_be_encoded(args: Any, kwargs: Any) -> bool:
+    """Whether both operands can; masks and results may follow them."""
+    operands = _tensors(args, kwargs)[:2]
+    return all(x.is_floating_point() and x.layout == torch.strided for x in operands)
 
 
 def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: Any) -> Any:

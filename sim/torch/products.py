@@ -190,11 +190,12 @@ _OTHERS = (
     *("matrix_power", "linalg_matrix_power"),
     *("conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("convolution", "_convolution", "multi_head_attention_forward"),
+    "linear_cross_entropy",
     *("lstm", "gru", "rnn_tanh", "rnn_relu"),
     *("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"),
 )
 
-_HOMES = (torch, Tensor, functional, torch.linalg, torch.ops.aten)
+_HOMES = (torch, Tensor, functional, torch.linalg, torch.sparse, torch.ops.aten)
 
 
 def _functions(name: str) -> set[Any]:

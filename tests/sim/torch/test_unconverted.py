@@ -58,6 +58,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "conv_transpose2d": lambda: functional.conv_transpose2d(B[None], B[:, None]),
     "gru_cell": lambda: torch.gru_cell(A, A, torch.ones(12, 4), torch.ones(12, 4)),
     "matmul": lambda: A.cfloat() @ A.cfloat(),
+    "mm": lambda: torch.sparse.mm(A.to_sparse(), A),
 }
 
 
@@ -76,6 +77,12 @@ def test_functions_are_named_once(name: str) -> None:
     compiled = torch.compile(convert(Outer()), backend="eager")
     assert told(lambda: (compiled(function), compiled(function))) == [f"inner.{name}"]
     torch.compiler.reset()
+
+
+def test_functions_that_compute_products_in_python_are_named() -> None:
+    model = convert(Outer())
+    found = told(lambda: model(lambda: functional.linear_cross_entropy(A, A, torch.arange(4))))
+    assert found == ["inner.linear_cross_entropy"]
 
 
 def test_what_is_no_product_or_converted_is_not_named() -> None:
