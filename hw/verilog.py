@@ -1,5 +1,6 @@
 """Verilog of a unit, and the manifest that describes it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,13 +12,17 @@ from amaranth.lib.wiring import In
 
 from axs6.hw import rtlil
 from axs6.hw.axi_stream import AxiStream
+from axs6.hw.field_ports import FieldPorts, port_of
 from axs6.hw.layouts import Field, fields
 from axs6.hw.parameters import STRUCTURE
-from axs6.hw.registry import find
+from axs6.hw.registry import BUS_UNITS, find
 
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
 LINT = "".join(f"/* verilator lint_off {rule} */\n" for rule in _RULES)
 """Rules that Yosys's Verilog breaks on purpose: it relies on Verilog's extension of operands."""
+
+PORTS = PACKED, FIELDS = "packed", "fields"
+"""Ports of a stream's payload: one for all of it, or one for each field."""
 
 ROLES = ("valid", "ready", "payload", "last", "user")
 """What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
@@ -42,6 +47,9 @@ class Generated:
             for role in ROLES
             if role in described
         ]
+        of_streams += [
+            port for each in self.manifest["streams"] for port in each.get("ports", {}).values()
+        ]
         return [self.manifest["clock"], self.manifest["reset"], *of_streams]
 
     @property
@@ -58,26 +66,51 @@ class Generated:
 def stream_fields(manifest: Mapping[str, Any], name: str) -> list[Field]:
     """Payload fields of the stream called `name` in a manifest."""
     described = next(each for each in manifest["streams"] if each["name"] == name)
-    return [Field(**{**field, "shape": tuple(field["shape"])}) for field in described["fields"]]
+    return fields_of(described)
 
 
-def generate(unit: str, **parameters: Any) -> Generated:
+def fields_of(stream: Mapping[str, Any]) -> list[Field]:
+    """Payload fields of a stream as a manifest describes it."""
+    return [Field(**{**field, "shape": tuple(field["shape"])}) for field in stream["fields"]]
+
+
+def generate(
+    unit: str, *, name: str | None = None, ports: str = PACKED, **parameters: Any
+) -> Generated:
     """Verilog-2005 and a manifest for a unit; the same parameters always give the same bytes.
 
     Args:
         unit: its name in the registry.
+        name: of the module, which those inside begin with too; `axs6_UNIT` if None.
+        ports: "packed", or "fields" for a port for each field in place of a stream's payload.
         parameters: those of the unit; the others keep their defaults.
 
     Returns:
-        The module `axs6_UNIT`, with ports `clk`, `rst` (synchronous, active high) and streams,
-        whose payloads the manifest describes field by field.
+        The module, with ports `clk`, `rst` (synchronous, active high) and streams, whose payloads
+        the manifest describes field by field.
 
     Raises:
-        ValueError: an unknown unit or parameter, or a value that the unit cannot take.
+        ValueError: an unknown unit or parameter, a value that the unit cannot take, a name that is
+            no Verilog identifier, or ports for the fields of a bus.
     """
     entry = find(unit)
-    component = entry.build(**parameters)
-    module = f"axs6_{unit}"
+    module = f"axs6_{unit}" if name is None else name
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
+        raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
+    if ports not in PORTS:
+        raise ValueError(f"ports must be one of {', '.join(PORTS)}, not {ports!r}")
+    component: Any = entry.build(**parameters)
+    streams = describe_streams(component)
+    if ports == FIELDS:
+        if unit in BUS_UNITS:
+            raise ValueError(f"{unit} is on AXI4-Stream: its ports cannot be {FIELDS}")
+        component = FieldPorts(component)
+        for stream in streams:
+            del stream["payload"]
+            stream["ports"] = {
+                field.name: rtlil.port_name(component, (stream["name"], port_of(field)))
+                for field in fields_of(stream)
+            }
     text = convert(component, module)
     settings = entry.parameters(parameters)
     described = " ".join(
@@ -94,7 +127,7 @@ def generate(unit: str, **parameters: Any) -> Generated:
         "interval": component.interval,
         "clock": "clk",
         "reset": "rst",
-        "streams": describe_streams(component),
+        "streams": streams,
     }
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
 

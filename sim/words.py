@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.blocks import Blocks
+from axs6.golden.spec import Mode
 from axs6.hw.layouts import Field
 
 
@@ -107,6 +109,32 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
         bits[:, field.offset : end] = places.reshape(count, end - field.offset)
     rows = np.packbits(bits, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+def block_items(blocks: Blocks, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """The fields of a unit's dense blocks, one block an item in row-major order.
+
+    `prefix` is what the names begin with, such as "a." of a dot product.
+
+    Raises:
+        ValueError: a block is not dense.
+    """
+    if (blocks.modes != Mode.DENSE).any():
+        raise ValueError("blocks must be dense here: packed ones are bytes, see axs6.pack")
+    return {
+        f"{prefix}exponent": blocks.exponents.ravel(),
+        f"{prefix}codes": blocks.codes.reshape(-1, blocks.block_size),
+    }
+
+
+def readmemh(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> str:
+    """Payloads for items as text for Verilog's `$readmemh`, a line for each.
+
+    Raises:
+        ValueError: as `check_items`.
+    """
+    digits = -(-payload_width(fields) // 4)
+    return "".join(f"{word:0{digits}x}\n" for word in to_words(items, fields))
 
 
 def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArray[Any]]:

@@ -43,6 +43,15 @@ def test_the_design_on_axi4_stream(tmp_path: Path) -> None:
     assert "s_axis_b_tlast" in picture
 
 
+def test_a_testbench_of_ones_own() -> None:
+    simulator = "icarus" if shutil.which("iverilog") else "verilator"
+    command = [sys.executable, "run.py", simulator]
+    folder = ROOT / "examples" / "own_testbench"
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "20 products equal\n"
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
 def test_sessions_in_the_docs_are_true(page: Path) -> None:
     # A fence right after a session would be read as its output.

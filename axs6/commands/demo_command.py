@@ -13,7 +13,7 @@ MEASURED = ("encoder", "decoder", "dot")
 """Units whose area is shown; `dot` is one lane of the tile."""
 
 BLOCK = 32
-TILE = {"rows": 2, "columns": 2}
+TILE: dict[str, Any] = {"rows": 2, "columns": 2}
 """A tile of 4 x 4 takes g++ half a minute."""
 
 

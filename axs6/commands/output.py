@@ -34,9 +34,16 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
 
 
 def write_generated(folder: Path, made: "Generated") -> list[Path]:
-    """Write a unit's Verilog and its manifest. Raises OSError as `write_files` does."""
-    manifest = json.dumps(made.manifest, indent=2) + "\n"
-    return write_files(folder, {f"{made.module}.v": made.verilog, f"{made.module}.json": manifest})
+    """Write a unit's Verilog, manifest, instance and package. Raises OSError as `write_files`."""
+    from axs6.hw.integration import package, template
+
+    files = {
+        f"{made.module}.v": made.verilog,
+        f"{made.module}.json": json.dumps(made.manifest, indent=2) + "\n",
+        f"{made.module}.vh": template(made),
+        f"{made.module}_pkg.sv": package(made),
+    }
+    return write_files(folder, files)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -71,6 +71,8 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "new/rtl").iterdir()) == [
         "axs6_encoder.json",
         "axs6_encoder.v",
+        "axs6_encoder.vh",
+        "axs6_encoder_pkg.sv",
     ]
     manifest = json.loads((tmp_path / "new/rtl/axs6_encoder.json").read_text())
     assert manifest["latency"] == 2

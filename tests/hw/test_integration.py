@@ -1,0 +1,186 @@
+"""What a user's own design takes from the project: names, ports, instances, packages, stimulus."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import axs6
+from axs6.commands.output import write_generated
+from axs6.hw.integration import package, template
+from axs6.hw.registry import find
+from axs6.hw.verilog import Generated, fields_of, generate
+from axs6.sim.regress import regress
+from axs6.sim.tools import simulator_environment
+from axs6.sim.words import block_items, readmemh
+
+WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
+SMALL = {"block": 8, "stages": 1}
+
+
+def lint(top: str, *files: Path) -> subprocess.CompletedProcess[str]:
+    """What Verilator says of a design."""
+    return subprocess.run(
+        ["verilator", "--lint-only", "-Wno-fatal", "--top-module", top, *files],
+        env=simulator_environment("verilator"),
+        cwd=files[0].parent,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def design_of_two(folder: Path, *pair: Generated) -> list[Path]:
+    """The files of a design that has both units, each from its template."""
+    folder.mkdir()
+    for made in pair:
+        write_generated(folder, made)
+    includes = "".join(f'`include "{made.module}.vh"\n' for made in pair)
+    (folder / "top.v").write_text(f"module top(input clk, input rst);\n{includes}endmodule\n")
+    return [folder / "top.v", *(folder / f"{made.module}.v" for made in pair)]
+
+
+def test_two_configurations_live_in_one_design(tmp_path: Path, pyosys: Callable[..., None]) -> None:
+    pair = [generate("dot", name=f"dot{block}", block=block) for block in (8, 16)]
+    modules = [set(re.findall(r"^module (\S+?) ?\(", made.verilog, re.M)) for made in pair]
+    assert not modules[0] & modules[1]
+    for made, names in zip(pair, modules, strict=True):
+        assert all(name.lstrip("\\").partition(".")[0] == made.module for name in names)
+    files = design_of_two(tmp_path / "two", *pair)
+    done = lint("top", *files)
+    assert (done.returncode, done.stderr) == (0, "")
+    read = [f"read_verilog -I{tmp_path / 'two'} {file}" for file in files]
+    assert pyosys(*read, "hierarchy -check -top top").returncode == 0
+
+    renamed = replace(pair[1], verilog=pair[1].verilog.replace("dot16", "dot8"))
+    second = tmp_path / "same"
+    files = design_of_two(second, pair[0], replace(renamed, module="other"))
+    assert "Duplicate declaration" in lint("top", *files).stderr
+
+
+@pytest.mark.parametrize("unit", ["dot", "axis_dot"])
+def test_the_package_has_the_numbers_of_the_manifest(unit: str, tmp_path: Path) -> None:
+    made = generate(unit, block=8)
+    numbers = {"latency": made.manifest["latency"], "interval": made.manifest["interval"]}
+    for stream in made.manifest["streams"]:
+        numbers[f"{stream['name']}_width"] = stream["width"]
+        for field in fields_of(stream):
+            name = f"{stream['name']}_{field.name}".replace(".", "_")
+            numbers |= {f"{name}_offset": field.offset, f"{name}_width": field.width}
+            if field.shape:
+                numbers[f"{name}_count"] = field.count
+    # The fault is one of the numbers.
+    for fault in ({}, {"latency": made.manifest["latency"] + 1}):
+        checks = "".join(
+            f'  if ({made.module}_pkg::{name.upper()} != {value}) $error("{name}");\n'
+            for name, value in {**numbers, **fault}.items()
+        )
+        (tmp_path / "pkg.sv").write_text(package(made))
+        (tmp_path / "top.sv").write_text(f"module top;\n{checks}endmodule\n")
+        done = lint("top", tmp_path / "pkg.sv", tmp_path / "top.sv")
+        assert re.findall(r"USERERROR: .*: (.*)", done.stderr) == list(fault), done.stderr
+        assert "%Error" not in done.stderr
+
+
+def with_payloads(made: Generated, unit: str) -> Generated:
+    """A module with packed payloads around one with a port for each field."""
+    packed = generate(unit, **made.manifest["parameters"])
+    ports, connections = [], []
+    for stream, wide in zip(made.manifest["streams"], packed.manifest["streams"], strict=True):
+        into, out = ("input", "output")[:: 1 if stream["direction"] == "input" else -1]
+        ports += [f"{into} {stream['valid']}", f"{out} {stream['ready']}"]
+        ports.append(f"{into} [{wide['width'] - 1}:0] {wide['payload']}")
+        connections += [f".{port}({port})" for port in (stream["valid"], stream["ready"])]
+        for field in fields_of(stream):
+            part = f"{wide['payload']}[{field.offset} +: {field.count * field.width}]"
+            connections.append(f".{stream['ports'][field.name]}({part})")
+    head = f"module {packed.module}(input clk, input rst, {', '.join(ports)});"
+    body = f"{made.module} inner(.clk(clk), .rst(rst), {', '.join(connections)});"
+    return replace(packed, verilog=f"{made.verilog}\n{head}\n  {body}\nendmodule\n")
+
+
+@WITH_ICARUS
+@pytest.mark.parametrize("unit", ["block_dot", pytest.param("encoder", marks=pytest.mark.slow)])
+def test_ports_for_fields_have_the_same_bits_and_timing(unit: str) -> None:
+    made = generate(unit, name="by_fields", ports="fields", **SMALL)
+    assert "payload" not in made.manifest["streams"][0]
+    wrapped = with_payloads(made, unit)
+    given = made.manifest["parameters"]
+    for test in ("full_rate", "random_stalls"):
+        outcome = regress(unit, given, items=100, simulator="icarus", generated=wrapped, test=test)
+        assert outcome.failures == []
+
+
+def test_ports_of_fields_are_named_and_instantiated() -> None:
+    made = generate("dot", ports="fields", block=8)
+    assert "i__a__codes" in made.ports
+    assert "i__payload" not in made.ports
+    assert "wire [47:0] axs6_dot_i__a__codes;" in template(made)
+    assert ".i__last(axs6_dot_i__last)" in template(made)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"name": "8dot"}, "name must be letters, digits and _, no digit first, not '8dot'"),
+        ({"ports": "wide"}, "ports must be one of packed, fields, not 'wide'"),
+    ],
+)
+def test_wrong_names_and_ports_are_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        generate("dot", **given)
+    with pytest.raises(ValueError, match="axis_dot is on AXI4-Stream"):
+        generate("axis_dot", ports="fields")
+
+
+TESTBENCH = """
+module testbench;
+  reg [IN - 1:0] given [0:COUNT - 1];
+  reg [OUT - 1:0] expected [0:COUNT - 1];
+  reg [IN - 1:0] payload;
+  wire [OUT - 1:0] sum;
+  integer n;
+  axs6_block_dot unit(.clk(1'b0), .rst(1'b0), .i__valid(1'b1), .i__payload(payload),
+                      .o__ready(1'b1), .o__payload(sum));
+  initial begin
+    $readmemh("given.hex", given);
+    $readmemh("expected.hex", expected);
+    for (n = 0; n < COUNT; n = n + 1) begin
+      payload = given[n];
+      #1 if (sum !== expected[n]) $display("%0d differs", n);
+    end
+    $display("%0d compared", n);
+  end
+endmodule
+"""
+
+
+@WITH_ICARUS
+@pytest.mark.parametrize("fault", [0, 1])
+def test_a_verilog_testbench_reads_blocks(fault: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (axs6.encode(rng.standard_normal((5, 16)), 8) for _ in range(2))
+    items = {**block_items(a, "a."), **block_items(b, "b.")}
+    made = generate("block_dot", block=8, stages=0)
+    expected = dict(find("block_dot").golden(items, made.manifest["parameters"]))
+    expected["sum"] = expected["sum"] + fault * (np.arange(10) == 7)
+    (tmp_path / "given.hex").write_text(readmemh(items, made.inputs))
+    (tmp_path / "expected.hex").write_text(readmemh(expected, made.outputs))
+    (tmp_path / "unit.v").write_text(made.verilog)
+    text = TESTBENCH.replace("COUNT", "10").replace("IN -", "112 -").replace("OUT -", "25 -")
+    (tmp_path / "testbench.v").write_text(text)
+    command = ["iverilog", "-g2005", "-o", "run", "unit.v", "testbench.v"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(["vvp", "run"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["7 differs"] * fault + ["10 compared"]
+
+
+def test_blocks_that_are_not_dense_are_refused() -> None:
+    blocks = axs6.encode(np.zeros((1, 8)), 8, mode="sparse")
+    with pytest.raises(ValueError, match="blocks must be dense here"):
+        block_items(blocks)
