@@ -175,7 +175,7 @@ AREAS = (
         sources=SKY130,
         packages=("pyosys",),
         as_json=True,
-        pictures={"blocks-block-dot-on-sky130-over-block.svg": "cost-growth.svg"},
+        pictures={"blocks-growth-of-block-dot-on-sky130-with-block.svg": "cost-growth.svg"},
     ),
     Figure(
         "block-dot-stages",
@@ -212,7 +212,7 @@ AREAS = (
         sources=SKY130,
         packages=("pyosys",),
         as_json=True,
-        pictures={"tile-matmul-on-sky130-over-rows-x-columns.svg": "cost-tile.svg"},
+        pictures={"tile-growth-of-matmul-on-sky130-with-rows-x-columns.svg": "cost-tile.svg"},
     ),
     Figure(
         "fmax",

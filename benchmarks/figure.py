@@ -112,6 +112,7 @@ class Figure:
 
         Raises:
             RuntimeError: a command failed.
+            OSError: a command did not write one of the pictures.
         """
         start = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="axs6-figure-") as name:

@@ -55,7 +55,7 @@ def update(figure: Figure, library: Path | None) -> bool:
         return False
     try:
         kept = figure.measure(library, pictures=True)
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         print(f"{figure.name}: {error}", file=sys.stderr)
         return False
     DATA.mkdir(exist_ok=True)
