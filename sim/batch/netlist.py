@@ -1,12 +1,13 @@
-"""A word-level netlist: cells, registers and ports over words, read from Yosys JSON."""
+"""A netlist of single bits: logic, registers and calls of functions, with the ports of a module."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amaranth._toolchain.yosys import YosysError
 from amaranth.lib import wiring
 
 from axs6.hw.rtlil import convert, without_fields
+from axs6.sim.batch.logic import Literal, Logic
 from axs6.sim.batch.modules import with_functions
 from axs6.sim.tools import ToolError, yosys
 
@@ -16,107 +17,64 @@ TOP = "top"
 
 
 @dataclass(frozen=True, eq=False)
-class Word:
-    """A vector of bits with one driver: a cell, a register, or a field of an input port."""
-
-    name: str
-    width: int
-
-
-@dataclass(frozen=True)
-class Piece:
-    """`width` bits of a word from `offset` up, or of a constant where `word` is None."""
-
-    word: Word | None
-    offset: int
-    width: int
-    value: int = 0
-
-
-Operand = tuple[Piece, ...]
-"""A value put together from pieces, lowest bits first."""
-
-
-def _words(operands: Iterable[Operand]) -> list[Word]:
-    return [piece.word for operand in operands for piece in operand if piece.word is not None]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """A combinational cell: its Yosys type and parameters, its operands by port, its output."""
-
-    kind: str
-    parameters: Mapping[str, int]
-    operands: Mapping[str, Operand]
-    output: Word
-
-    @property
-    def read(self) -> list[Word]:
-        """Words that it reads."""
-        return _words(self.operands.values())
-
-    @property
-    def driven(self) -> tuple[Word, ...]:
-        """Words that it drives."""
-        return (self.output,)
-
-    def flag(self, name: str) -> bool:
-        """Whether a parameter such as A_SIGNED is set."""
-        return bool(self.parameters.get(name, 0))
-
-
-@dataclass(frozen=True, eq=False)
 class Call:
-    """An instance of a module without registers: its operands and outputs, in that one's order."""
+    """An instance of a module without registers: the bits that it reads and drives.
+
+    Both are in the order of the module's ports.
+    """
 
     function: "Netlist"
-    operands: tuple[Operand, ...]
-    driven: tuple[Word, ...]
-
-    @property
-    def read(self) -> list[Word]:
-        """Words that it reads."""
-        return _words(self.operands)
+    read: tuple[Literal, ...]
+    driven: tuple[Literal, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Register:
-    """A register on the one clock: `data` when `enable`, `reset_value` when `reset`.
+    """A flip-flop on the one clock.
 
-    `enable` and `reset` are None where there is none; with `reset_needs_enable` the reset too
-    happens only when enabled. `initial` is the value before the first clock edge.
+    Args:
+        output: its value.
+        following: its value after the clock edge, which is `output` where `enable` is 0.
+        enable: 1 where it may change.
+        initial: its value before the first clock edge.
     """
 
-    output: Word
-    data: Operand
-    enable: Operand | None
-    enable_high: bool
-    reset: Operand | None
-    reset_high: bool
-    reset_value: int
-    reset_needs_enable: bool
-    initial: int
+    output: Literal
+    following: Literal
+    enable: Literal
+    initial: bool
 
 
 @dataclass(eq=False)
 class Netlist:
-    """A module: what drives every word, and what its ports are.
+    """A module: what drives every bit, and what its ports are.
 
     Args:
         name: of the module.
-        inputs: for each input port, its words in bit order.
-        outputs: for each output port, an operand for each of its fields.
-        cells: combinational cells and calls, each after those that drive it.
+        logic: its gates; inputs, registers and calls drive the leaves.
+        inputs: the bits of each input port, lowest first.
+        outputs: the bits of each output port, lowest first.
         registers: in no particular order.
-        functions: the modules that calls in `cells` name.
+        calls: of `functions`, each after those that drive it.
+        functions: the modules that calls in this one and in others name, callees first.
     """
 
     name: str
-    inputs: dict[str, list[Word]] = field(default_factory=dict)
-    outputs: dict[str, list[Operand]] = field(default_factory=dict)
-    cells: list[Cell | Call] = field(default_factory=list)
+    logic: Logic = field(default_factory=Logic)
+    inputs: dict[str, list[Literal]] = field(default_factory=dict)
+    outputs: dict[str, list[Literal]] = field(default_factory=dict)
     registers: list[Register] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     functions: list["Netlist"] = field(default_factory=list)
+
+    def ends(self) -> Iterator[Literal]:
+        """The bits that outputs, registers and calls read."""
+        for port in self.outputs.values():
+            yield from port
+        for register in self.registers:
+            yield from (register.following, register.enable)
+        for call in self.calls:
+            yield from call.read
 
 
 class NetlistError(ValueError):

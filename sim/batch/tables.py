@@ -1,137 +1,132 @@
 """Logic of single bits as tables of three inputs, which vector units evaluate in one instruction.
 
-Covers the cells with cuts, as mappers for lookup tables do: for each cell the sets of up to three
+Covers the gates with cuts, as mappers for lookup tables do: for each gate the sets of up to three
 bits that determine it, of those the one with the least area flow (Manohararajah, Brown and
 Vranesic, "Heuristics for area minimization in LUT-based FPGA technology mapping", 2004). A full
 adder becomes two tables.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from itertools import product
-from typing import TypeGuard
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from axs6.sim.batch.netlist import Call, Cell, Netlist, Operand, Piece, Word
+from axs6.sim.batch.logic import Literal, Logic
+from axs6.sim.batch.netlist import Call, Netlist
 
-TABLE = "$table"
-"""Type of the cells that look up bits `A`, `B` and `C`, highest first, in parameter `TABLE`."""
-
-PORTS = "ABC"
 PATTERNS = (0xF0, 0xCC, 0xAA)
-"""Bit i is what each port has in row i of a table."""
+"""Bit i is what each of the three inputs has in row i of a table."""
 
-CUTS = 8
-"""Cuts kept for each cell."""
+CUTS = 6
+"""Cuts kept for each gate."""
 
-LOGIC: Mapping[str, Callable[[Mapping[str, int]], int]] = {
-    "$and": lambda x: x["A"] & x["B"],
-    "$or": lambda x: x["A"] | x["B"],
-    "$xor": lambda x: x["A"] ^ x["B"],
-    "$xnor": lambda x: ~(x["A"] ^ x["B"]),
-    "$not": lambda x: ~x["A"],
-    "$mux": lambda x: x["A"] & ~x["S"] | x["B"] & x["S"],
-}
-"""What cells of one bit compute."""
+ROUNDS = 2
+"""Covers made; each but the first counts the readers that the one before left."""
 
-Cut = frozenset[Piece]
+Cut = frozenset[int]
+"""Numbers of the nodes that determine another."""
 
 
-def with_tables(netlist: Netlist) -> Netlist:
-    """The netlist, changed, and its functions: tables in the place of cells of one bit."""
-    for each in (*netlist.functions, netlist):
-        each.cells = _Cover(each).cells()
-    return netlist
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A lookup: bit i of `table` where `read`, highest first, has the value i."""
+
+    table: int
+    read: tuple[Literal, ...]
+    driven: tuple[Literal]
+
+
+Operation = Table | Call
+
+
+def with_tables(netlist: Netlist) -> list[Operation]:
+    """Tables and calls that compute all that outputs, registers and calls read.
+
+    They stand in no particular order. A bit and its complement are two bits here.
+    """
+    wanted = [bit for bit in dict.fromkeys(netlist.ends()) if bit > 1]
+    cover = _Cover(netlist.logic, wanted)
+    return [*cover.tables(), *netlist.calls]
 
 
 class _Cover:
-    def __init__(self, netlist: Netlist) -> None:
-        self._netlist = netlist
-        self._logic = {_bit(cell.output): cell for cell in netlist.cells if _is_logic(cell)}
-        self._readers = Counter(bit for operand in _operands(netlist) for bit in operand)
-        self._cuts: dict[Piece, list[Cut]] = {}
-        self._flow: dict[Piece, float] = {}
-        for bit, cell in self._logic.items():
-            self._find_cuts(bit, cell)
+    """The cut of each gate, and which gates get a table."""
 
-    def cells(self) -> list[Cell | Call]:
-        """The cells that remain, and tables in the place of others."""
-        read = {id(cell): cell.read for cell in self._netlist.cells if not _is_logic(cell)}
-        needed = {_bit(word) for words in read.values() for word in words if word.width == 1}
-        needed |= {bit for operand in _ends(self._netlist) for bit in operand}
-        cells: list[Cell | Call] = []
-        for cell in reversed(self._netlist.cells):
-            bit = _bit(cell.driven[0]) if id(cell) not in read else None
-            if bit is None:
-                cells.append(cell)
-            elif bit in needed:
-                cut = self._cuts[bit][0]
-                cells.append(self._table(bit, cut))
-                needed |= cut
-        return cells[::-1]
+    def __init__(self, logic: Logic, wanted: Iterable[Literal]) -> None:
+        self._nodes = logic.nodes
+        self._wanted = tuple(wanted)
+        self._gates = self._reached()
+        self._cuts: dict[int, list[Cut]] = {}
+        self._readers = Counter(bit >> 1 for bit in self._wanted)
+        for node in self._gates:
+            self._readers.update(bit >> 1 for bit in self._nodes[node].operands)
+        for _ in range(ROUNDS):
+            self._flow: dict[int, float] = {}
+            for node in self._gates:
+                self._find_cuts(node)
+            self._chosen = self._choose()
+            self._readers = Counter(bit >> 1 for bit in self._wanted)
+            for node in self._chosen:
+                self._readers.update(self._cuts[node][0])
 
-    def _find_cuts(self, bit: Piece, cell: Cell) -> None:
-        choices = [self._choices(operand[0]) for operand in cell.operands.values()]
-        found = {cut for picked in product(*choices) if len(cut := frozenset().union(*picked)) <= 3}
-        flow = {cut: 1 + sum(self._share(leaf) for leaf in cut) for cut in found}
-        order = {cut: place for place, cut in enumerate(sorted(found, key=self._names))}
-        self._cuts[bit] = sorted(found, key=lambda cut: (flow[cut], len(cut), order[cut]))[:CUTS]
-        self._flow[bit] = flow[self._cuts[bit][0]]
+    def tables(self) -> list[Table]:
+        """A table for each bit that is read and is not a leaf."""
+        leaves = (2 * leaf for node in self._chosen for leaf in self._cuts[node][0])
+        read = dict.fromkeys((*self._wanted, *leaves))
+        return [self._table(bit) for bit in read if bit & 1 or self._is_gate(bit >> 1)]
 
-    def _choices(self, piece: Piece) -> list[Cut]:
-        if piece.word is None:
-            return [frozenset()]
-        return [frozenset([piece]), *self._cuts.get(piece, [])]
+    def _is_gate(self, node: int) -> bool:
+        return bool(self._nodes[node].operands)
 
-    def _share(self, leaf: Piece) -> float:
-        return self._flow.get(leaf, 0.0) / max(1, self._readers[leaf])
+    def _reached(self) -> list[int]:
+        """Gates that take part in the wanted bits, each after those that it reads."""
+        found: set[int] = set()
+        waiting = [bit >> 1 for bit in self._wanted]
+        while waiting:
+            node = waiting.pop()
+            if node not in found and self._is_gate(node):
+                found.add(node)
+                waiting += [bit >> 1 for bit in self._nodes[node].operands]
+        return sorted(found)
 
-    @staticmethod
-    def _names(cut: Cut) -> list[tuple[str, int]]:
-        return sorted((leaf.word.name, leaf.offset) for leaf in cut if leaf.word is not None)
+    def _find_cuts(self, node: int) -> None:
+        found: set[Cut] = {frozenset()}
+        for bit in self._nodes[node].operands:
+            choices = [frozenset([bit >> 1]), *self._cuts.get(bit >> 1, [])]
+            found = {a | b for a in found for b in choices if len(a | b) <= len(PATTERNS)}
+        flow = {cut: 1 + sum(map(self._share, cut)) for cut in found}
+        best = sorted(found, key=lambda cut: (flow[cut], len(cut), sorted(cut)))[:CUTS]
+        self._cuts[node] = best
+        self._flow[node] = flow[best[0]]
 
-    def _table(self, bit: Piece, cut: Cut) -> Cell:
-        cell = self._logic[bit]
-        if cut == {op[0] for op in cell.operands.values()} and len(cut) < len(PORTS):
-            return cell
-        leaves = sorted(cut, key=lambda leaf: self._names(frozenset([leaf])))
-        values = dict(zip(leaves, PATTERNS, strict=False))
-        parameters = {"TABLE": self._value(bit, values) & 0xFF}
-        padded = [*leaves, *[Piece(None, 0, 1)] * (len(PORTS) - len(leaves))]
-        operands = {port: (leaf,) for port, leaf in zip(PORTS, padded, strict=True)}
-        return Cell(TABLE, parameters, operands, cell.output)
+    def _share(self, node: int) -> float:
+        return self._flow.get(node, 0.0) / max(1, self._readers[node])
 
-    def _value(self, piece: Piece, values: dict[Piece, int]) -> int:
-        if piece.word is None:
-            return -piece.value
-        if piece not in values:
-            cell = self._logic[piece]
-            inputs = {port: self._value(op[0], values) for port, op in cell.operands.items()}
-            values[piece] = LOGIC[cell.kind](inputs)
-        return values[piece]
+    def _choose(self) -> list[int]:
+        """Gates that get a table when each has its best cut, readers first."""
+        needed = {bit >> 1 for bit in self._wanted}
+        chosen = []
+        for node in reversed(self._gates):
+            if node in needed:
+                chosen.append(node)
+                needed |= self._cuts[node][0]
+        return chosen
 
+    def _table(self, bit: Literal) -> Table:
+        node = bit >> 1
+        cut = sorted(self._cuts[node][0]) if self._is_gate(node) else [node]
+        values = dict(zip(cut, PATTERNS, strict=False))
+        table = (self._value(node, values) ^ -(bit & 1)) & 0xFF
+        return Table(table, tuple(2 * leaf for leaf in cut), (bit,))
 
-def _is_logic(cell: Cell | Call) -> TypeGuard[Cell]:
-    return (
-        isinstance(cell, Cell)
-        and cell.kind in LOGIC
-        and cell.output.width == 1
-        and all(len(op) == 1 and op[0].width == 1 for op in cell.operands.values())
-    )
-
-
-def _bit(word: Word) -> Piece:
-    return Piece(word, 0, 1)
-
-
-def _ends(netlist: Netlist) -> Iterable[Operand]:
-    """What registers and outputs read."""
-    for outputs in netlist.outputs.values():
-        yield from outputs
-    for register in netlist.registers:
-        yield from (op for op in (register.data, register.enable, register.reset) if op is not None)
-
-
-def _operands(netlist: Netlist) -> Iterable[Operand]:
-    for cell in netlist.cells:
-        yield from cell.operands.values() if isinstance(cell, Cell) else cell.operands
-    yield from _ends(netlist)
+    def _value(self, node: int, values: dict[int, int]) -> int:
+        """The column of a truth table, from those of a cut's nodes."""
+        if node not in values:
+            kind = self._nodes[node].kind
+            x, y, *z = (
+                self._value(bit >> 1, values) ^ -(bit & 1) for bit in self._nodes[node].operands
+            )
+            if kind == "mux":
+                values[node] = y & ~x | z[0] & x
+            else:
+                values[node] = x & y if kind == "and" else x ^ y
+        return values[node]

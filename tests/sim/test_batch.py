@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from axs6.golden import fp32
-from axs6.hw.layouts import Field
 from axs6.hw.registry import UNITS
 from axs6.sim.batch.engine import BatchModel, Stall
 from axs6.sim.batch.netlist import NetlistError
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.batch.values import constant, resized, signed, unsigned
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
@@ -28,9 +26,6 @@ CASES = [
     for few in [number < 3 and not (most and name in DEEP)]
 ]
 """Combinations of parameters with no stages and the most, in turn; a few of each unit at once."""
-
-DEEPEST = {"feedback_encoder": 12}
-"""Stages in place of the most, over which g++ would take minutes."""
 
 
 def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:
@@ -48,8 +43,7 @@ def test_every_unit_equals_the_golden_model(
     parameters = UNITS[unit].parameters(
         {**parameters, **{name: values[-1] for name, values in UNITS[unit].samples.items()}}
     )
-    deepest = DEEPEST.get(unit) or UNITS[unit].most_stages(parameters)
-    parameters["stages"] = deepest if most else 0
+    parameters["stages"] = UNITS[unit].most_stages(parameters) if most else 0
     model = BatchModel(unit, **parameters)
     stimulus = STIMULI[unit]
     assert_equal(model, unit, parameters, stimulus.corners(parameters))
@@ -110,8 +104,9 @@ def test_cycles_without_stalls_are_items_and_latency() -> None:
     assert BatchModel("block_dot", **parameters).run(items).cycles == 1 + 4
 
 
-@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
+@pytest.mark.parametrize("count", [0, 1, 127, 128, 129, 255, 256, 257, 511, 512, 513, 2000])
 def test_any_number_of_items(count: int) -> None:
+    """Around the number of copies of every instruction set, too."""
     parameters = UNITS["block_dot"].parameters({"block": 8})
     items = STIMULI["block_dot"].random(parameters, np.random.default_rng(1), count)
     outputs = BatchModel("block_dot", block=8).run(items, threads=2).outputs
@@ -124,10 +119,10 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         BatchModel("block_dot", block=8)
 
 
-def netlist_json(bits: list[int]) -> str:
-    """A design of one inverter of two bits, whose operand is `bits`: 2, 3 input, 4, 5 output."""
+def netlist_json(bits: list[int], kind: str = "$not") -> str:
+    """A design of one cell of two bits, whose operand is `bits`: 2, 3 input, 4, 5 output."""
     cell = {
-        "type": "$not",
+        "type": kind,
         "parameters": {},
         "port_directions": {"A": "input", "Y": "output"},
         "connections": {"A": bits, "Y": [4, 5]},
@@ -141,24 +136,17 @@ def netlist_json(bits: list[int]) -> str:
     )
 
 
+def test_a_netlist_is_read_bit_by_bit() -> None:
+    netlist = read_netlist(netlist_json([3, 2]))
+    low, high = netlist.inputs["a"]
+    assert netlist.outputs["y"] == [high ^ 1, low ^ 1]
+
+
 def test_a_combinational_loop_is_named() -> None:
-    with pytest.raises(NetlistError, match=r"there is a combinational loop through cell\[0\]"):
-        read_netlist(netlist_json([5, 4]), {})
+    with pytest.raises(NetlistError, match=r"there is a combinational loop through cell"):
+        read_netlist(netlist_json([5, 4]))
 
 
-def test_words_are_cut_at_fields() -> None:
-    fields = {"a": [Field("x", 0, 1, False, (2,))]}
-    netlist = read_netlist(netlist_json([2, 3]), fields)
-    assert [word.width for word in netlist.inputs["a"]] == [1, 1]
-    (cell,) = netlist.cells
-    assert [piece.width for piece in cell.operands["A"]] == [1, 1]
-
-
-def test_values_are_masked_only_where_their_range_needs_it() -> None:
-    assert unsigned(constant(5, 8), 3).text == constant(5, 8).text
-    assert "both" in unsigned(constant(9, 8), 3).text
-    assert signed(constant(-3, 8), 3).text == constant(-3, 8).text
-    assert "sar" in signed(constant(5, 8), 3).text
-    assert resized(constant(-1, 8), 16).text.startswith("sext<16>")
-    assert resized(constant(200, 8), 16).text.startswith("zext<16>")
-    assert (resized(constant(300, 16), 8).low, resized(constant(300, 16), 8).high) == (0, 255)
+def test_a_cell_that_is_not_handled_is_named() -> None:
+    with pytest.raises(NetlistError, match=r"cell cell: a \$lut cell is not handled"):
+        read_netlist(netlist_json([2, 3], "$lut"))

@@ -1,18 +1,23 @@
-"""How the batch simulator divides a design: into functions, and into what waits for a guard."""
+"""How the batch simulator divides a design: into functions, guarded groups, tables and parts."""
 
 import re
+from functools import cache
+from itertools import product
 from typing import Any
 
-import numpy as np
+import pytest
 
-from axs6.hw.layouts import fields
 from axs6.hw.registry import UNITS
 from axs6.hw.rtlil import convert
+from axs6.sim.batch.arithmetic import add, cell_bits
 from axs6.sim.batch.engine import component_source
+from axs6.sim.batch.logic import FALSE, TRUE, Literal, Logic
+from axs6.sim.batch.model import step_groups
 from axs6.sim.batch.modules import with_functions
-from axs6.sim.batch.netlist import Call, yosys_json
+from axs6.sim.batch.netlist import Call, Netlist, NetlistError, yosys_json
+from axs6.sim.batch.order import lean
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.batch.schedule import schedule
+from axs6.sim.batch.tables import Operation, Table, with_tables
 
 KEPT = r"^attribute \\keep_hierarchy 1\n(?:attribute .*\n)*module \\(\S+)"
 TILE = {"block": 8, "rows": 2, "columns": 2, "interleave": 3}
@@ -24,13 +29,9 @@ def functions(unit: str, **parameters: Any) -> set[str]:
     return set(re.findall(KEPT, with_functions(text, "top"), re.MULTILINE))
 
 
-def netlist(unit: str, **parameters: Any) -> Any:
-    component: Any = UNITS[unit].build(**parameters)
-    ports = {name: fields(getattr(component, name[0]).payload.shape()) for name in PORTS}
-    return read_netlist(yosys_json(component), ports)
-
-
-PORTS = ("i__payload", "o__payload")
+@cache
+def netlist(unit: str, **parameters: Any) -> Netlist:
+    return read_netlist(yosys_json(UNITS[unit].build(**parameters)))
 
 
 def test_the_lanes_of_a_tile_become_functions() -> None:
@@ -45,32 +46,137 @@ def test_the_lanes_of_a_dot_product_become_functions() -> None:
 
 def test_calls_are_one_for_each_lane() -> None:
     design = netlist("matmul", **TILE)
-    calls = [cell for cell in design.cells if isinstance(cell, Call)]
     for function in design.functions:
-        assert sum(call.function is function for call in calls) == 4
+        assert sum(call.function is function for call in design.calls) == 4
     text = component_source(UNITS["matmul"].build(**TILE)).text
-    assert len(re.findall(r"^static .* void f\d+\(", text, re.M)) == len(design.functions)
+    assert len(re.findall(r"^NOINLINE void f\d+\(", text, re.M)) == len(design.functions)
 
 
 def test_divisions_wait_for_a_result() -> None:
     """Only a finished vector is divided; the additions go on in every cycle."""
     design = netlist("matmul", **TILE)
-    groups = schedule(design, "o__payload", "o__valid")
-    assert groups[0].guard is None
-    shown = next(group for group in groups if group.outputs)
-    assert shown.guard is not None
-    divisions = [cell for cell in shown.cells if isinstance(cell, Call)]
-    assert len(divisions) == 4
-    assert sum(len(group.cells) for group in groups) == len(design.cells)
-    assert sum(len(group.registers) for group in groups) == len(design.registers)
+    always, *guarded = step_groups(design)
+    assert always.guard == TRUE
+    shown = next(group for group in guarded if any("m.o[" in name for name, _ in group.results))
+    assert sum(isinstance(operation, Call) for operation in shown.operations) == 4
 
 
-def test_a_cell_is_in_the_group_of_all_that_read_it() -> None:
-    design = netlist("dot", block=8, stages=6)
-    groups = schedule(design, "o__payload", "o__valid")
-    place = {word: n for n, group in enumerate(groups) for c in group.cells for word in c.driven}
+def test_an_operation_is_in_the_group_of_all_that_read_it() -> None:
+    groups = step_groups(netlist("dot", block=8, stages=6))
+    place = {
+        bit: n for n, group in enumerate(groups) for op in group.operations for bit in op.driven
+    }
     for n, group in enumerate(groups):
-        for cell in group.cells:
-            assert all(place[word] in (0, n) for word in cell.read if word in place)
+        for operation in group.operations:
+            assert all(place[bit] in (0, n) for bit in operation.read if bit in place)
     assert len(groups) >= 3
-    assert np.unique([id(group.guard) for group in groups]).size == len(groups)
+    assert len({group.guard for group in groups}) == len(groups)
+
+
+def in_order(operations: list[Operation]) -> bool:
+    driven = {bit for operation in operations for bit in operation.driven}
+    known: set[Literal] = set()
+    for operation in operations:
+        if not driven & set(operation.read) <= known:
+            return False
+        known |= set(operation.driven)
+    return True
+
+
+def waiting(operations: list[Operation], kept: set[Literal]) -> int:
+    """The most bits that wait for a reader at one time."""
+    last = {bit: n for n, operation in enumerate(operations) for bit in operation.read}
+    live: set[Literal] = set()
+    most = 0
+    for n, operation in enumerate(operations):
+        live |= set(operation.driven)
+        most = max(most, len(live))
+        live = {bit for bit in live if bit in kept or last.get(bit, -1) > n}
+    return most
+
+
+def test_a_lean_order_keeps_few_bits() -> None:
+    design = netlist("block_dot", block=32)
+    operations = with_tables(design)
+    ends = set(design.ends())
+    ordered = lean(operations, ends)
+    assert sorted(map(id, ordered)) == sorted(map(id, operations))
+    assert in_order(ordered)
+    assert not in_order(ordered[::-1])
+    by_level = level_order(operations)
+    assert in_order(by_level)
+    assert waiting(ordered, ends) < waiting(by_level, ends)
+
+
+def level_order(operations: list[Operation]) -> list[Operation]:
+    """The operations by their distance from the leaves."""
+    driver = {bit: operation for operation in operations for bit in operation.driven}
+
+    @cache
+    def level(operation: Operation) -> int:
+        return 1 + max((level(driver[bit]) for bit in operation.read if bit in driver), default=0)
+
+    return sorted(operations, key=level)
+
+
+def test_a_full_adder_becomes_two_tables() -> None:
+    design = Netlist("adders")
+    logic = design.logic
+    a, b = ([logic.leaf() for _ in range(16)] for _ in range(2))
+    total, carry = add(logic, a, b, logic.leaf())
+    design.outputs["sum"] = [*total, carry]
+    assert len(with_tables(design)) == 2 * 16
+
+
+def evaluate(design: Netlist, values: dict[Literal, int]) -> dict[Literal, int]:
+    """Bits from those of the leaves, each operation once."""
+    values = {FALSE: 0, TRUE: 1, **values}
+    for operation in lean(with_tables(design), design.ends()):
+        assert isinstance(operation, Table)
+        row = 0
+        for bit in (*operation.read, *[operation.read[-1]] * 2)[:3]:
+            row = 2 * row + values[bit]
+        values[operation.driven[0]] = operation.table >> row & 1
+    return values
+
+
+SHIFTS = {"$shl": "<<", "$sshl": "<<", "$shr": ">>", "$sshr": ">>", "$shiftx": ">>"}
+COMPARISONS = {"$eq": "==", "$ne": "!=", "$lt": "<", "$le": "<=", "$gt": ">", "$ge": ">="}
+WORDS = {"$add": "+", "$sub": "-", "$mul": "*", "$and": "&", "$or": "|", "$xor": "^"}
+
+
+def number(value: int, width: int, signed: int) -> int:
+    return value - (value >> (width - 1) << width) if signed else value
+
+
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize("kind", [*WORDS, *COMPARISONS, *SHIFTS])
+@pytest.mark.parametrize(("a_width", "b_width", "width"), [(3, 3, 6), (4, 2, 3), (2, 4, 7)])
+def test_cells_of_words(kind: str, signed: int, a_width: int, b_width: int, width: int) -> None:
+    """All operands, against Python's integers."""
+    shift = kind in SHIFTS
+    flags = {"A_SIGNED": signed, "B_SIGNED": 0 if shift else signed}
+    design = Netlist("cell")
+    leaves = {
+        p: [design.logic.leaf() for _ in range(w)] for p, w in (("A", a_width), ("B", b_width))
+    }
+    bits = cell_bits(design.logic, kind, flags, leaves, width)
+    design.outputs["Y"] = bits
+    for a, b in product(range(1 << a_width), range(1 << b_width)):
+        given = {bit: a >> k & 1 for k, bit in enumerate(leaves["A"])}
+        given |= {bit: b >> k & 1 for k, bit in enumerate(leaves["B"])}
+        values = evaluate(design, given)
+        found = sum(values[bit] << k for k, bit in enumerate(bits))
+        x, y = number(a, a_width, signed), number(b, b_width, flags["B_SIGNED"])
+        if kind in ("$shr", "$shiftx"):  # zeros come in from the left
+            x %= 1 << max(width, a_width)
+        sign = {**WORDS, **COMPARISONS, **SHIFTS}[kind]
+        expected = int(eval(f"x {sign} y", {"x": x, "y": y}))
+        assert found == expected % (1 << width), (a, b)
+
+
+def test_a_cell_that_is_not_handled_is_named() -> None:
+    with pytest.raises(NetlistError, match=r"\$div"):
+        cell_bits(Logic(), "$div", {}, {"A": [FALSE], "B": [FALSE]}, 1)
+    with pytest.raises(NetlistError, match="signed shift"):
+        cell_bits(Logic(), "$shr", {"B_SIGNED": 1}, {"A": [FALSE], "B": [FALSE]}, 1)
