@@ -1,6 +1,6 @@
 """Yosys cells as logic of single bits. Bits of a word stand lowest first."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 
 from axs6.sim.batch.logic import FALSE, TRUE, Literal, Logic
@@ -84,21 +84,43 @@ def _negate(cell: Cell) -> Bits:
 
 
 def _multiply(cell: Cell) -> Bits:
-    """Shifted copies of A, added; a signed operand's sign has a negative weight."""
+    """Multiples of A, added; the sign of a signed operand has a negative weight.
+
+    A constant operand is the sum of the fewest powers of two and their negatives.
+    """
     a, b = cell.operands["A"], cell.operands["B"]
-    if cell.signed("A", "B"):
-        a = extended(a, cell.width, True)
+    if all(bit in (FALSE, TRUE) for bit in a):
+        a, b = b, a
+    signed = cell.signed("A", "B")
+    sign = len(b) - 1 if signed else None
+    if all(bit in (FALSE, TRUE) for bit in b):
+        value = sum(-bit << place if place == sign else bit << place for place, bit in enumerate(b))
+        rows = [(place, a, digit < 0) for place, digit in _digits(value)]
+    else:
+        a = extended(a, cell.width, signed)
+        rows = [
+            (place, [cell.logic.both(each, bit) for each in a], place == sign)
+            for place, bit in enumerate(b)
+        ]
     total = [FALSE] * cell.width
-    last = len(b) - 1
-    for place, bit in enumerate(b[: cell.width]):
-        row = [cell.logic.both(each, bit) for each in a[: cell.width - place]]
-        row = extended(row, cell.width - place, False)
-        if place == last and cell.signed("A", "B"):
-            row, carry = _inverted(row), TRUE
-        else:
-            carry = FALSE
-        total[place:] = add(cell.logic, total[place:], row, carry)[0]
+    for place, row, negative in sorted(rows, key=lambda each: each[2]):
+        if place < cell.width:
+            row = extended(row, cell.width - place, signed)
+            row = _inverted(row) if negative else row
+            total[place:] = add(cell.logic, total[place:], row, int(negative))[0]
     return total
+
+
+def _digits(value: int) -> Iterator[tuple[int, int]]:
+    """Places of the digits 1 and -1 of a number, no two of which are neighbours."""
+    place = 0
+    while value:
+        if value & 1:
+            digit = 2 - (value & 3)
+            yield place, digit
+            value -= digit
+        value >>= 1
+        place += 1
 
 
 def _inverted(bits: Iterable[Literal]) -> Bits:
@@ -147,14 +169,17 @@ def _compare(cell: Cell) -> Bits:
 
 
 def _shift(cell: Cell) -> Bits:
-    """A multiplexer for each bit of the amount, which is unsigned and may exceed the width."""
+    """A multiplexer for each bit of the amount, which is unsigned and may exceed the width.
+
+    The highest bit comes first, after which few bits matter to a narrow result.
+    """
     if cell.signed("B"):
         raise NetlistError("a signed shift amount is not handled by the batch simulator")
     left, a_signed = cell.kind in ("$shl", "$sshl"), cell.signed("A")
     width = cell.width if left else max(cell.width, len(cell.operands["A"]))
     bits = extended(cell.operands["A"], width, a_signed)
     fill = bits[-1] if cell.kind == "$sshr" and a_signed else FALSE
-    for place, select in enumerate(cell.operands["B"]):
+    for place, select in reversed(list(enumerate(cell.operands["B"]))):
         distance = min(1 << place, width)
         more = [fill] * distance
         moved = [*more, *bits[: width - distance]] if left else [*bits[distance:], *more]

