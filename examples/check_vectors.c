@@ -185,7 +185,7 @@ static int same_codes(const Block *block, const char *word, int size) {
     return 1;
 }
 
-/* name size format rounding mode values -> exponent config codes packed invalid */
+/* name block format rounding mode values -> exponent config codes packed invalid */
 static enum outcome check_encode(char **f) {
     if (strcmp(f[3], "nearest") || strcmp(f[4], "dense")) return SKIP;
     int size = atoi(f[1]);
@@ -204,7 +204,7 @@ static enum outcome check_encode(char **f) {
     return same ? PASS : FAIL;
 }
 
-/* name size align packed -> exponent config codes fp32 bf16 fp64 */
+/* name block align packed -> exponent config codes fp32 bf16 fp64 */
 static enum outcome check_decode(char **f) {
     int size = atoi(f[1]), align = atoi(f[2]), length;
     uint8_t packed[BYTES];
@@ -223,7 +223,7 @@ static enum outcome check_decode(char **f) {
     return PASS;
 }
 
-/* name size align count packed -> fault block */
+/* name block align count packed -> fault number */
 static enum outcome check_unpack(char **f) {
     int size = atoi(f[1]), align = atoi(f[2]), count = atoi(f[3]), start = 0, length, number;
     uint8_t packed[BYTES];

@@ -33,6 +33,8 @@ from axs6.golden.spec import (
 from axs6.replacing import replacing
 
 VERSION = 1
+FORMER_NAMES = {"block_size": "block"}
+"""Entries of the metadata that files written earlier call otherwise."""
 KEY = "axs6"
 
 
@@ -48,9 +50,9 @@ class Piece(NamedTuple):
     start: int
     values: int
 
-    def blocks(self, block_size: int) -> int:
+    def blocks(self, block: int) -> int:
         """Blocks that hold the piece."""
-        return self.rows * -(-self.values // block_size)
+        return self.rows * -(-self.values // block)
 
     def __str__(self) -> str:
         return f"rows from {self.first_row}, values from {self.start}"
@@ -61,7 +63,7 @@ class Coding:
     """How values become packed blocks.
 
     Args:
-        block_size, rounding, mode, random_bits: as in `axs6.encode`.
+        block, rounding, mode, random_bits: as in `axs6.encode`.
         axis: along which blocks are taken.
         flatten: axes from this one on are flattened, in row-major order, and blocks are taken
             along the result. Where neither is given it depends on the tensor, `reduction`.
@@ -74,7 +76,7 @@ class Coding:
 
     axis: int | None = None
     flatten: int | None = None
-    block_size: int = 32
+    block: int = 32
     align: int = 1
     mode: str = Mode.DENSE.label
     rounding: str = Rounding.NEAREST
@@ -84,7 +86,7 @@ class Coding:
     def __post_init__(self) -> None:
         if self.axis is not None and self.flatten is not None:
             raise ValueError("axis and flatten must not be given both")
-        packed_bytes(self.block_size, self.align)
+        packed_bytes(self.block, self.align)
         check_mode(self.mode)
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
@@ -151,7 +153,7 @@ class Encoded(Coding):
 
     def __str__(self) -> str:
         where = f"axis {self.axis}" if self.flatten is None else f"axes from {self.flatten} on"
-        return f"{self.mode}, {self.rounding}, B = {self.block_size}, {where}"
+        return f"{self.mode}, {self.rounding}, B = {self.block}, {where}"
 
     @property
     def rows(self) -> int:
@@ -166,16 +168,16 @@ class Encoded(Coding):
     @property
     def blocks(self) -> int:
         """Blocks of all rows."""
-        return self.rows * -(-self.length // self.block_size)
+        return self.rows * -(-self.length // self.block)
 
     def pieces(self) -> Iterator["Piece"]:
         """The values in block order, in pieces of about `CHUNK` values or bytes."""
-        chunk = CHUNK // max(1, packed_bytes(self.block_size, self.align) // self.block_size)
-        blocks = -(-self.length // self.block_size)
-        many = max(1, chunk // max(1, blocks * self.block_size))
+        chunk = CHUNK // max(1, packed_bytes(self.block, self.align) // self.block)
+        blocks = -(-self.length // self.block)
+        many = max(1, chunk // max(1, blocks * self.block))
         step = self.length
         if step > chunk:
-            step = max(1, chunk // self.block_size) * self.block_size
+            step = max(1, chunk // self.block) * self.block
         for first in range(0, self.rows, many):
             for start in range(0, self.length, step):
                 rows = min(many, self.rows - first)
@@ -184,12 +186,12 @@ class Encoded(Coding):
     @property
     def least_bytes(self) -> int:
         """Bytes that its blocks have at least."""
-        return self.blocks * packed_bytes(self.block_size, self.align, Mode.SPARSE)
+        return self.blocks * packed_bytes(self.block, self.align, Mode.SPARSE)
 
     @property
     def most_bytes(self) -> int:
         """Bytes that its blocks have at most."""
-        return self.blocks * packed_bytes(self.block_size, self.align)
+        return self.blocks * packed_bytes(self.block, self.align)
 
 
 def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
@@ -211,8 +213,9 @@ def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
     found = {}
     for name, entry in items:
         try:
-            found[name] = Encoded(**{**entry, "shape": tuple(entry["shape"])})
-        except (TypeError, KeyError, ValueError) as error:
+            named = {FORMER_NAMES.get(key, key): value for key, value in entry.items()}
+            found[name] = Encoded(**{**named, "shape": tuple(entry["shape"])})
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise ValueError(f"tensor {name!r}: its metadata are wrong: {error}") from error
     return found
 
@@ -258,13 +261,13 @@ def blocks_of(tensor: Tensor, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         ValueError: a block is wrong, or the bytes are not those of the blocks; the message names
             the tensor and the block.
     """
-    longest = packed_bytes(how.block_size, how.align)
+    longest = packed_bytes(how.block, how.align)
     first = offset = 0
     try:
         for piece in how.pieces():
-            count = piece.blocks(how.block_size)
+            count = piece.blocks(how.block)
             data = tensor.array[offset : offset + count * longest]
-            blocks, length = unpack_some(data, count, how.block_size, how.align, first)
+            blocks, length = unpack_some(data, count, how.block, how.align, first)
             yield piece, blocks
             first, offset = first + count, offset + length
         if offset != len(tensor.array):

@@ -133,17 +133,17 @@ def _entry(tensor: Tensor, how: Options) -> Entry:
 def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
     source = None
     if how.rounding == Rounding.STOCHASTIC:
-        source = Lfsr(how.block_size, how.seed, how.random_bits)
+        source = Lfsr(how.block, how.seed, how.random_bits)
     for piece in how.pieces():
         values = taken(tensor.array, how, piece)
         random = None
         if source:
-            words = source.draw(piece.blocks(how.block_size))
+            words = source.draw(piece.blocks(how.block))
             random = words.reshape(piece.rows, -1)[:, : piece.values]
         try:
             encoded = encode(
                 values,
-                how.block_size,
+                how.block,
                 how.rounding,
                 how.mode,
                 random=random,

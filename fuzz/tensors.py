@@ -24,7 +24,7 @@ CUT = b"\xff\xfe"
 INNER = b"@@@"
 """Where the metadata of a container go in its header."""
 
-METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "block_size": 8}
+METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "block": 8}
 CHANGED = (*METADATA, "flatten", "align", "mode", "rounding", "random_bits", "seed", "colour")
 TO = (
     *(0, 1, 2, 3, -1, 8, 16, 32, 33, 1 << 31, 1 << 63, 10**30, 0.0, 8.0, math.inf, True, None),
@@ -65,7 +65,7 @@ def accepted(path: Path, function: Callable[[], Any]) -> bool:
 def there_and_back(path: Path) -> bool:
     """Whether a file is encoded; if so it is a container."""
     target = path.with_name("encoded.safetensors")
-    if not accepted(path, lambda: encode_file(path, target, Options(block_size=8, mode="auto"))):
+    if not accepted(path, lambda: encode_file(path, target, Options(block=8, mode="auto"))):
         return False
     return readable(target)
 
@@ -151,7 +151,7 @@ def container_seeds() -> list[bytes]:
         np.savez(source, **arrays())
         for mode in ("dense", "sparse", "high_precision", "auto"):
             axis = 0 if mode == "dense" else -1
-            options = Options(mode=mode, block_size=8, axis=axis, exclude=["s"])
+            options = Options(mode=mode, block=8, axis=axis, exclude=["s"])
             encode_file(source, target, options)
             found += [target.read_bytes(), in_parts(target.read_bytes())]
             blocks = axs6.encode(arrays()["f"], 8, mode=mode)

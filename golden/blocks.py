@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from axs6.golden.spec import (
     DENSE_CODE,
     Mode,
-    check_block_size,
+    check_block,
     code_formats,
     dropped_values,
 )
@@ -94,17 +94,17 @@ class Blocks:
                 f"modes must have the shape of exponents {self.exponents.shape}, "
                 f"not {self.modes.shape}"
             )
-        check_block_size(self.block_size)
-        expected = (*self.shape[:-1], -(-self.shape[-1] // self.block_size)) if self.shape else ()
+        check_block(self.block)
+        expected = (*self.shape[:-1], -(-self.shape[-1] // self.block)) if self.shape else ()
         if self.exponents.shape != expected:
             raise ValueError(
-                f"values of shape {self.shape} in blocks of {self.block_size} need exponents of "
+                f"values of shape {self.shape} in blocks of {self.block} need exponents of "
                 f"shape {expected}, not {self.exponents.shape}"
             )
         self._check_modes()
 
     def _check_modes(self) -> None:
-        codes, modes = self.codes.reshape(-1, self.block_size), self.modes.ravel()
+        codes, modes = self.codes.reshape(-1, self.block), self.modes.ravel()
         if modes.size and int(modes.max()) >= Mode.RESERVED:
             block = int(np.flatnonzero(modes >= Mode.RESERVED)[0])
             raise ValueError(f"block {block}: mode {int(modes[block])} is reserved")
@@ -112,7 +112,7 @@ class Blocks:
         for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION):
             here = modes == mode
             if top > int(MAX_CODES[mode].min()) and here.any():
-                too_large = codes > np.tile(MAX_CODES[mode], self.block_size // 2)
+                too_large = codes > np.tile(MAX_CODES[mode], self.block // 2)
                 _refuse(here[:, None] & too_large, codes, f"{{}} is not a {mode.label} code")
         sparse = modes == Mode.SPARSE
         if sparse.any():
@@ -122,9 +122,9 @@ class Blocks:
             _refuse(lost, codes, "a sparse block does not store code {}, so it must be 0")
 
     @property
-    def block_size(self) -> int:
+    def block(self) -> int:
         """Values in a block, B."""
         return int(self.codes.shape[-1])
 
     def __repr__(self) -> str:
-        return f"Blocks(shape={self.shape}, block_size={self.block_size})"
+        return f"Blocks(shape={self.shape}, block={self.block})"

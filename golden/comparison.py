@@ -52,7 +52,7 @@ def magnitude_bits(mode: Mode) -> tuple[int, int]:
 def as_exact(blocks: Blocks) -> list[exact.Block]:
     """Blocks as the exact model has them, in index order."""
     exponents = blocks.exponents.ravel().tolist()
-    codes = blocks.codes.reshape(-1, blocks.block_size).tolist()
+    codes = blocks.codes.reshape(-1, blocks.block).tolist()
     return list(zip(exponents, codes, strict=True))
 
 

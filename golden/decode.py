@@ -43,7 +43,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     """
     check_blocks("blocks", blocks)
     fmt, result_dtype = _output(dtype)
-    flat = blocks.codes.reshape(-1, blocks.block_size)
+    flat = blocks.codes.reshape(-1, blocks.block)
     exponents = blocks.exponents.reshape(-1, 1)
     out = _look_up(exponents, flat, fmt, DENSE_CODE)
     precise = blocks.modes.ravel() == Mode.HIGH_PRECISION
@@ -52,7 +52,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
             out[precise, start::2] = _look_up(
                 exponents[precise], flat[precise, start::2], fmt, code
             )
-    padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block_size)
+    padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block)
     native = padded[..., : blocks.shape[-1]].view(result_dtype.newbyteorder("="))
     return native.astype(result_dtype, copy=False)
 

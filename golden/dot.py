@@ -183,10 +183,8 @@ def check_operands(a: Blocks, b: Blocks) -> None:
                 f"block {int(precise[0])} of {name} is high-precision, which has no dot product: "
                 "decode it, or encode it dense"
             )
-    if a.block_size != b.block_size:
-        raise ValueError(
-            f"a and b must have the same block_size, not {a.block_size} and {b.block_size}"
-        )
+    if a.block != b.block:
+        raise ValueError(f"a and b must have the same block, not {a.block} and {b.block}")
 
 
 def check_product(a: Blocks, b: Blocks) -> None:

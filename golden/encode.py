@@ -13,7 +13,7 @@ from axs6.golden.spec import (
     Mode,
     NonFinite,
     Rounding,
-    check_block_size,
+    check_block,
     check_mode,
     check_nonfinite,
     check_random_bits,
@@ -29,7 +29,7 @@ SATURATED = 2.0 ** (FP32.bias + 1)
 
 def encode(
     x: ArrayLike,
-    block_size: int = 32,
+    block: int = 32,
     rounding: str = "nearest",
     mode: str = "dense",
     *,
@@ -43,7 +43,7 @@ def encode(
         x: values of shape (..., K): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
             patterns in uint16), float64, or integers other than uint16. Each is taken at its
             exact value. K is padded with zeros to whole blocks.
-        block_size: values that share an exponent: 8, 16 or 32.
+        block: values that share an exponent: 8, 16 or 32.
         rounding: "nearest", "toward_zero" or "stochastic".
         mode: "dense"; "sparse", for the blocks in which at least a quarter of the dense magnitudes
             is 0, the others dense; "high_precision"; or "auto": sparse where that is allowed,
@@ -70,7 +70,7 @@ def encode(
 
     Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md.
     """
-    size, how = check_block_size(block_size), check_rounding(rounding)
+    size, how = check_block(block), check_rounding(rounding)
     wanted = check_mode(mode)
     check_random_bits(random_bits)
     check_nonfinite(nonfinite)
@@ -118,7 +118,7 @@ def _encode(
     nonfinite: NonFinite,
 ) -> Blocks:
     """Encode every block in the mode of the quantiser."""
-    size = how.block_size
+    size = how.block
     native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
     padded = _pad(native, size)
     blocks = padded.reshape(-1, size)
@@ -141,7 +141,7 @@ def _encode(
 
 def _sparse(dense: Blocks) -> Blocks:
     """The same values, in sparse blocks where that is allowed."""
-    codes = dense.codes.reshape(-1, dense.block_size)
+    codes = dense.codes.reshape(-1, dense.block)
     dropped, allowed = sparse_values(codes)
     modes = np.where(allowed, Mode.SPARSE, Mode.DENSE).astype(np.uint8)
     kept = np.where(dropped & allowed[:, None], np.uint8(0), codes)
@@ -172,7 +172,7 @@ def _squared_errors(values: NDArray[np.generic], blocks: Blocks) -> NDArray[np.f
     with np.errstate(invalid="ignore"):  # of signalling NaN
         exact = (values if bits is None else bits.view(np.float32)).astype(np.float64)
     errors = np.where(np.abs(exact) < SATURATED, exact, np.nan) - decode(blocks, np.float64)
-    terms = _pad(errors**2, blocks.block_size).reshape(blocks.codes.shape)
+    terms = _pad(errors**2, blocks.block).reshape(blocks.codes.shape)
     # The last of the running sums is added in index order, which np.sum is not.
     return np.cumsum(terms, axis=-1)[..., -1]
 

@@ -218,13 +218,10 @@ def encode_value(
     return sign | min(magnitude, largest)
 
 
-def encode_vector(values: Sequence[Value], block_size: int, rounding: str) -> list[Block]:
+def encode_vector(values: Sequence[Value], block: int, rounding: str) -> list[Block]:
     """Encode values in blocks, the last padded with zeros."""
-    padded = [*values, *[Fraction(0)] * (-len(values) % block_size)]
-    return [
-        encode_block(padded[i : i + block_size], rounding)
-        for i in range(0, len(padded), block_size)
-    ]
+    padded = [*values, *[Fraction(0)] * (-len(values) % block)]
+    return [encode_block(padded[i : i + block], rounding) for i in range(0, len(padded), block)]
 
 
 def decode_value(exponent: int, code: int, n: int = 5) -> Fraction:

@@ -11,7 +11,7 @@ from axs6.golden.encode import encode
 
 
 def encode_with_feedback(
-    x: ArrayLike, error: ArrayLike, block_size: int = 32, **options: Any
+    x: ArrayLike, error: ArrayLike, block: int = 32, **options: Any
 ) -> tuple[Blocks, NDArray[np.float32]]:
     """Encode values to which the error of the last encoding is added.
 
@@ -21,7 +21,7 @@ def encode_with_feedback(
     Args:
         x: float32 values of shape (..., K).
         error: what the last call returned, or zeros; of the dtype and shape of `x`.
-        block_size, options: as in `axs6.encode`. With `nonfinite="saturate"` a c that is not
+        block, options: as in `axs6.encode`. With `nonfinite="saturate"` a c that is not
             finite leaves the error +0.
 
     Returns:
@@ -41,6 +41,6 @@ def encode_with_feedback(
         raise ValueError(f"error must have the shape of x {values.shape}, not {last.shape}")
     with np.errstate(over="ignore", invalid="ignore"):
         corrected = values + last
-        blocks = encode(corrected, block_size, **options)
+        blocks = encode(corrected, block, **options)
         left = corrected - decode(blocks)
     return blocks, np.where(np.isfinite(corrected), left, np.float32(0))

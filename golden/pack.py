@@ -14,7 +14,7 @@ from axs6.golden.spec import (
     HEADER_USED,
     MODE_BITS,
     Mode,
-    check_block_size,
+    check_block,
     check_integer,
     check_shape,
     code_formats,
@@ -35,7 +35,7 @@ CHUNK_VALUES = 1 << 17
 """Values packed at a time: their temporaries stay within a core's cache."""
 
 
-def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> int:
+def packed_bytes(block: int, align: int = 1, mode: Mode = Mode.DENSE) -> int:
     """Bytes of a block: 26 for 32 values, 24 if it is sparse; rounded up to `align`.
 
     Blocks of 16 take 14 bytes or 13, blocks of 8 take 8; high-precision blocks as many as dense
@@ -45,7 +45,7 @@ def packed_bytes(block_size: int, align: int = 1, mode: Mode = Mode.DENSE) -> in
         ValueError: an unknown block size, or an alignment that is not an integer from 1 to 4096.
     """
     check_integer("align", align, 1, ALIGN_MAX)
-    used = HEADER_BYTES + -(-payload_bits(check_block_size(block_size), mode) // 8)
+    used = HEADER_BYTES + -(-payload_bits(check_block(block), mode) // 8)
     return -(-used // align) * align
 
 
@@ -63,7 +63,7 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.
     """
     check_blocks("blocks", blocks)
-    size = blocks.block_size
+    size = blocks.block
     codes, modes = blocks.codes.reshape(-1, size), blocks.modes.ravel()
     header = blocks.exponents.ravel().astype(np.uint16) << np.uint16(MODE_BITS) | modes
     parts = [
@@ -156,7 +156,7 @@ def _gaps(mode: Mode) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
 def unpack(
     data: bytes | bytearray | memoryview,
     shape: tuple[int, ...],
-    block_size: int = 32,
+    block: int = 32,
     align: int = 1,
 ) -> Blocks:
     """Blocks from the bytes that `pack` wrote.
@@ -164,7 +164,7 @@ def unpack(
     Args:
         data: the bytes of all blocks.
         shape: shape of the encoded values, (..., K).
-        block_size, align: as they were in `pack`.
+        block, align: as they were in `pack`.
 
     Raises:
         ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
@@ -172,9 +172,9 @@ def unpack(
             mask of a sparse block that does not leave out the first B/4 zeros, so that no two
             sequences of bytes are the same blocks.
     """
-    strides = _strides(block_size, align)
+    strides = _strides(block, align)
     shape = check_shape(shape)
-    per_row = -(-shape[-1] // block_size)
+    per_row = -(-shape[-1] // block)
     count = int(np.prod(shape[:-1], dtype=object)) * per_row
     raw = np.frombuffer(data, np.uint8)
     starts = _starts(raw, count, strides)
@@ -183,7 +183,7 @@ def unpack(
             f"data must be {count} blocks for shape {shape}, but its {len(raw)} bytes end in "
             f"block {len(starts)}"
         )
-    exponents, modes, codes, end = _unpack(raw, starts, block_size, strides, 0)
+    exponents, modes, codes, end = _unpack(raw, starts, block, strides, 0)
     if len(raw) != end:
         raise ValueError(
             f"data must be {count} blocks, {end} bytes, for shape {shape}, not {len(raw)}"
@@ -192,34 +192,34 @@ def unpack(
     return Blocks(
         exponents=exponents.reshape(leading),
         modes=modes.reshape(leading),
-        codes=codes.reshape(*leading, block_size),
+        codes=codes.reshape(*leading, block),
         shape=shape,
     )
 
 
 def unpack_some(
-    data: NDArray[np.uint8], count: int, block_size: int, align: int, first: int
+    data: NDArray[np.uint8], count: int, block: int, align: int, first: int
 ) -> tuple[Blocks, int]:
     """The first blocks of many, and how many bytes they take.
 
     Args:
         data: packed bytes, at least those of the blocks.
         count: number of blocks.
-        block_size, align: as they were in `pack`.
+        block, align: as they were in `pack`.
         first: number of the first block in error messages.
 
     Returns:
-        Blocks of shape (count * block_size,), and their length in bytes.
+        Blocks of shape (count * block,), and their length in bytes.
 
     Raises:
         ValueError: the bytes end too soon, or as `unpack`.
     """
-    strides = _strides(block_size, align)
+    strides = _strides(block, align)
     starts = _starts(data, count, strides)
     if len(starts) < count:
         raise ValueError(f"block {first + len(starts)}: the data end in it")
-    exponents, modes, codes, end = _unpack(data, starts, block_size, strides, first)
-    return Blocks(exponents, modes, codes, (count * block_size,)), end
+    exponents, modes, codes, end = _unpack(data, starts, block, strides, first)
+    return Blocks(exponents, modes, codes, (count * block,)), end
 
 
 def _starts(raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64]) -> NDArray[np.int64]:

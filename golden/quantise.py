@@ -22,13 +22,13 @@ class Quantiser:
 
     Args:
         mode: dense or high-precision.
-        block_size: values in a row.
+        block: values in a row.
         rounding: how a magnitude is rounded.
         random_bits: width of the random words of stochastic rounding.
     """
 
     mode: Mode
-    block_size: int
+    block: int
     rounding: Rounding
     random_bits: int
 
@@ -38,7 +38,7 @@ class Quantiser:
         even, odd = (code.magnitude_bits for code in code_formats(self.mode))
         if even == odd:
             return np.uint8(even)
-        return np.tile(np.array([even, odd], np.uint8), self.block_size // 2)
+        return np.tile(np.array([even, odd], np.uint8), self.block // 2)
 
     def largest(self, dtype: Any) -> Any:
         """Largest magnitudes in a row."""

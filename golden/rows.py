@@ -10,19 +10,19 @@ from axs6.golden.spec import HEADER_USED, Mode, payload_bits
 
 def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
     """Bytes of blocks, of shape (n, packed_bytes(B))."""
-    length = packed_bytes(blocks.block_size)
+    length = packed_bytes(blocks.block)
     return np.frombuffer(pack(blocks, align=length), np.uint8).reshape(-1, length)
 
 
-def read_rows(rows: NDArray[np.uint8], block_size: int) -> tuple[Blocks, NDArray[np.bool_]]:
-    """Blocks of bytes of shape (n, packed_bytes(block_size)), and which of them are errors.
+def read_rows(rows: NDArray[np.uint8], block: int) -> tuple[Blocks, NDArray[np.bool_]]:
+    """Blocks of bytes of shape (n, packed_bytes(block)), and which of them are errors.
 
     An error is what `unpack` refuses; in its place is a dense block of exponent 0 and codes 0.
     """
-    error = _unreadable(rows, block_size)
+    error = _unreadable(rows, block)
     data = np.where(error[:, None], np.uint8(0), rows).tobytes()
-    shape = (len(rows), block_size)
-    return unpack(data, shape, block_size, align=packed_bytes(block_size)), error
+    shape = (len(rows), block)
+    return unpack(data, shape, block, align=packed_bytes(block)), error
 
 
 def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:

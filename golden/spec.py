@@ -84,16 +84,16 @@ def code_formats(mode: Mode) -> tuple[CodeFormat, CodeFormat]:
     return (HIGH_CODE, LOW_CODE) if mode is Mode.HIGH_PRECISION else (DENSE_CODE, DENSE_CODE)
 
 
-def dropped_values(block_size: int) -> int:
+def dropped_values(block: int) -> int:
     """Values of a sparse block that are not stored: the first so many whose magnitude is 0."""
-    return block_size // 4
+    return block // 4
 
 
-def payload_bits(block_size: int, mode: Mode) -> int:
+def payload_bits(block: int, mode: Mode) -> int:
     """Bits of a block after the header."""
     if mode is Mode.SPARSE:
-        return block_size + (block_size - dropped_values(block_size)) * CODE_BITS
-    return block_size // 2 * sum(code.width for code in code_formats(mode))
+        return block + (block - dropped_values(block)) * CODE_BITS
+    return block // 2 * sum(code.width for code in code_formats(mode))
 
 
 ALIGN_MAX: Final = 4096
@@ -205,12 +205,12 @@ def check_integer(name: str, value: int, low: int, high: int | None = None) -> i
     return value
 
 
-def check_block_size(block_size: int) -> int:
-    """Return `block_size`, or raise ValueError unless it is the integer 8, 16 or 32."""
-    if not isinstance(block_size, Integral) or block_size not in BLOCK_SIZES:
+def check_block(block: int) -> int:
+    """Return `block`, or raise ValueError unless it is the integer 8, 16 or 32."""
+    if not isinstance(block, Integral) or block not in BLOCK_SIZES:
         known = ", ".join(map(str, BLOCK_SIZES))
-        raise ValueError(f"block_size must be one of {known}, not {block_size!r}")
-    return int(block_size)
+        raise ValueError(f"block must be one of {known}, not {block!r}")
+    return int(block)
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from axs6.golden.spec import (
     MAGNITUDE_BITS,
     PRODUCT_MAX,
     SUM_BITS,
-    check_block_size,
+    check_block,
 )
 from axs6.hw.block_dot_words import block_dot_words
 from axs6.hw.compressor import ONE, Bit, Tree, value_of
@@ -292,5 +292,5 @@ class BlockDot(Pipeline):
     """
 
     def __init__(self, block: int = 32, stages: int = 0, view: str = STRUCTURE) -> None:
-        steps, like = viewed(partial(block_dot_steps, check_block_size(block)), view)
+        steps, like = viewed(partial(block_dot_steps, check_block(block)), view)
         super().__init__(steps, stages, like=like)

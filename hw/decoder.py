@@ -11,7 +11,7 @@ from axs6.golden.spec import (
     EXPONENT_MAX,
     OUTPUT_FORMATS,
     FloatFormat,
-    check_block_size,
+    check_block,
 )
 from axs6.hw.decoder_lane import (
     LOW_BITS,
@@ -191,7 +191,7 @@ class Decoder(Pipeline):
         stages: int = 0,
         view: str = STRUCTURE,
     ) -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         fmt = float_format(format, OUTPUT_FORMATS)
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
 

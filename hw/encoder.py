@@ -14,7 +14,7 @@ from axs6.golden.spec import (
     FloatFormat,
     Mode,
     Rounding,
-    check_block_size,
+    check_block,
     check_random_bits,
     check_rounding,
 )
@@ -199,7 +199,7 @@ class Encoder(Pipeline):
         stages: int = 0,
         view: str = STRUCTURE,
     ) -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         fmt = float_format(format, INPUT_FORMATS)
         how, kind = check_rounding(rounding), encoder_mode(mode)
         random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0

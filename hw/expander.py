@@ -11,7 +11,7 @@ from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_BITS,
     Mode,
-    check_block_size,
+    check_block,
     dropped_values,
     payload_bits,
 )
@@ -216,4 +216,4 @@ class Expander(Pipeline):
     """
 
     def __init__(self, block: int = 32, stages: int = 0) -> None:
-        super().__init__(expand_steps(check_block_size(block), high_precision=False), stages)
+        super().__init__(expand_steps(check_block(block), high_precision=False), stages)

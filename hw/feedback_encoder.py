@@ -13,7 +13,7 @@ from axs6.golden.spec import (
     FP32,
     Mode,
     Rounding,
-    check_block_size,
+    check_block,
     check_rounding,
 )
 from axs6.hw.decoder import decode_steps
@@ -252,7 +252,7 @@ class FeedbackEncoder(Pipeline):
         stages: int = 0,
         view: str = STRUCTURE,
     ) -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         how = check_rounding(rounding, DETERMINISTIC)
         steps, like = viewed(partial(feedback_steps, block, how), view)
         super().__init__(steps, stages, like=like)

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from axs6.golden.lfsr import LFSR_BITS, lane_seeds, leap
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block_size, check_random_bits
+from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block, check_random_bits
 from axs6.hw.layouts import words_layout
 from axs6.hw.pipeline import Pipeline, Step, Wrapper
 from axs6.hw.rtlil import add_lanes
@@ -71,7 +71,7 @@ class Lfsr(Wrapper):
         stages: int = 0,
     ) -> None:
         self._bits = check_random_bits(random_bits)
-        self._seeds = [int(each) for each in lane_seeds(check_block_size(block), lfsr_seed)]
+        self._seeds = [int(each) for each in lane_seeds(check_block(block), lfsr_seed)]
         requests = StructLayout({"restart": 1})
         words = words_layout(block, random_bits)
         ports = {"i": In(stream.Signature(requests)), "o": Out(stream.Signature(words))}

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from axs6.golden.spec import check_block_size
+from axs6.golden.spec import check_block
 from axs6.hw.accumulator import Accumulator
 from axs6.hw.block_dot import block_dot_steps
 from axs6.hw.expander import expand_pair_steps
@@ -51,7 +51,7 @@ class Reduction(Series):
     def __init__(
         self, block: int, stages: int, interleave: int, view: str, packed: bool = False
     ) -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         passing = error_layout if packed else NOTHING
 
         def steps_of(view: str) -> list[Step]:

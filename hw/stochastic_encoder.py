@@ -9,7 +9,7 @@ from axs6.golden.spec import (
     INPUT_FORMATS,
     RANDOM_BITS,
     RANDOM_SEED,
-    check_block_size,
+    check_block,
     check_random_bits,
 )
 from axs6.hw.encoder_modes import encoder_mode, packing_steps
@@ -49,7 +49,7 @@ class StochasticEncoder(Series):
         lfsr_seed: int = RANDOM_SEED,
         stages: int = 0,
     ) -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         fmt, kind = float_format(format, INPUT_FORMATS), encoder_mode(mode)
         front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
         back = [last, *packing_steps(block, kind, fmt)]

@@ -70,8 +70,8 @@ class Tile:
         """
         check_operands(a, b)
         block = self.parameters["block"]
-        if a.block_size != block:
-            raise ValueError(f"a and b must have block_size {block}, not {a.block_size}")
+        if a.block != block:
+            raise ValueError(f"a and b must have block {block}, not {a.block}")
         ends = a.shape[-1:], b.shape[-1:]
         if len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2] or ends[0] != ends[1]:
             raise ValueError(

@@ -123,7 +123,7 @@ def block_items(blocks: Blocks, prefix: str = "") -> dict[str, NDArray[Any]]:
         raise ValueError("blocks must be dense here: packed ones are bytes, see axs6.pack")
     return {
         f"{prefix}exponent": blocks.exponents.ravel(),
-        f"{prefix}codes": blocks.codes.reshape(-1, blocks.block_size),
+        f"{prefix}codes": blocks.codes.reshape(-1, blocks.block),
     }
 
 

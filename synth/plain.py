@@ -17,7 +17,7 @@ from axs6.golden.spec import (
     MAGNITUDE_MAX,
     OUTPUT_FORMATS,
     FloatFormat,
-    check_block_size,
+    check_block,
 )
 from axs6.hw.layouts import block_layout, encoded_layout, float_layout, values_layout
 from axs6.hw.parameters import float_format
@@ -88,7 +88,7 @@ class PlainEncoder(wiring.Component):
     interval = 1
 
     def __init__(self, block: int = 32, format: str = "fp32") -> None:
-        self._block = check_block_size(block)
+        self._block = check_block(block)
         self._fmt = float_format(format, WIDE_FORMATS)
         values = values_layout(self._block, self._fmt)
         encoded = encoded_layout(self._block)
@@ -210,7 +210,7 @@ class PlainDecoder(wiring.Component):
     interval = 1
 
     def __init__(self, block: int = 32, format: str = "fp32") -> None:
-        block = check_block_size(block)
+        block = check_block(block)
         self._fmt = float_format(format, OUTPUT_FORMATS)
         coded, values = block_layout(block), values_layout(block, self._fmt)
         super().__init__({"i": In(stream.Signature(coded)), "o": Out(stream.Signature(values))})

@@ -67,7 +67,7 @@ def run(
     check_stochastic(rounding or Rounding.NEAREST, random_bits=random_bits, seed=seed)
     options = Options(
         **given(
-            block_size=block,
+            block=block,
             mode=mode,
             rounding=rounding,
             random_bits=random_bits,

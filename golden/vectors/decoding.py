@@ -21,9 +21,9 @@ Decoded = tuple[int, int, list[int], list[int], list[int], list[int]]
 """Exponent, configuration bits and codes; then FP32, BF16 and FP64 patterns of the values."""
 
 
-def decode_by_definition(size: int, align: int, packed: bytes) -> Decoded:
+def decode_by_definition(block: int, align: int, packed: bytes) -> Decoded:
     """What exact fractions give for one packed block."""
-    ((config, (exponent, codes)),) = exact.unpack(packed, size, 1, align)
+    ((config, (exponent, codes)),) = exact.unpack(packed, block, 1, align)
     widths = exact.PRECISE_BITS if config == 2 else exact.DENSE_BITS
     single, short, double = (
         [exact.decode_bits(exponent, c, fmt, widths[i % 2]) for i, c in enumerate(codes)]
@@ -32,19 +32,19 @@ def decode_by_definition(size: int, align: int, packed: bytes) -> Decoded:
     return exponent, config, codes, single, short, double
 
 
-def decode_by_golden(size: int, align: int, packed: bytes) -> Decoded:
+def decode_by_golden(block: int, align: int, packed: bytes) -> Decoded:
     """What the golden model gives for one packed block."""
-    block = unpack(packed, (size,), size, align)
-    single = decode(block, np.float32).view(np.uint32).tolist()
-    short = decode(block, "bfloat16").tolist()
-    double = decode(block, np.float64).view(np.uint64).tolist()
-    head = int(block.exponents[0]), int(block.modes[0]), block.codes[0].tolist()
+    found = unpack(packed, (block,), block, align)
+    single = decode(found, np.float32).view(np.uint32).tolist()
+    short = decode(found, "bfloat16").tolist()
+    double = decode(found, np.float64).view(np.uint64).tolist()
+    head = int(found.exponents[0]), int(found.modes[0]), found.codes[0].tolist()
     return *head, single, short, double
 
 
 def _decode(name: str, mode: int, exponent: int, codes: list[int], align: int = 1) -> Case:
     packed = exact.pack_block(exponent, codes, align, mode)
-    return Case(name, {"size": len(codes), "align": align, "packed": packed})
+    return Case(name, {"block": len(codes), "align": align, "packed": packed})
 
 
 def decode_cases() -> Iterator[Case]:
@@ -57,36 +57,36 @@ def decode_cases() -> Iterator[Case]:
             pairs = [(start + k, (start + k) % 32) for k in range(16)]
             codes = [code for pair in pairs for code in pair]
             yield _decode(f"high_precision_codes_exponent_{exponent}", 2, exponent, codes)
-    for size in BLOCK_SIZES:
-        for name, kept in _masks(size).items():
+    for block in BLOCK_SIZES:
+        for name, kept in _masks(block).items():
             codes = [(k % 62 + 1) * keeps for k, keeps in enumerate(kept)]
             yield _decode(name, 1, 128, codes)
-        later = [0] * (size // 4) + [32, 0] + [63] * (size - size // 4 - 2)
+        later = [0] * (block // 4) + [32, 0] + [63] * (block - block // 4 - 2)
         yield _decode("stored_zeros_of_a_sparse_block", 1, 255, later)
-        yield _decode("zeros", 0, 0, [0] * size)
-        yield _decode("negative_zeros", 0, 255, [32] * size)
-        yield _decode("largest", 0, 255, [31, 63] * (size // 2))
-        yield _decode("largest_high_precision", 2, 255, [63, 31] * (size // 2))
-        rng = np.random.default_rng([8, size])
-        exponents, modes, rows = cases.random_codes_in_modes(size, 16, rng)
+        yield _decode("zeros", 0, 0, [0] * block)
+        yield _decode("negative_zeros", 0, 255, [32] * block)
+        yield _decode("largest", 0, 255, [31, 63] * (block // 2))
+        yield _decode("largest_high_precision", 2, 255, [63, 31] * (block // 2))
+        rng = np.random.default_rng([8, block])
+        exponents, modes, rows = cases.random_codes_in_modes(block, 16, rng)
         for k, (exponent, mode) in enumerate(zip(exponents.tolist(), modes.tolist(), strict=True)):
             yield _decode("random", mode, exponent, rows[k].tolist(), ALIGN if k % 4 == 3 else 1)
 
 
-def _masks(size: int) -> dict[str, list[int]]:
+def _masks(block: int) -> dict[str, list[int]]:
     """Masks of sparse blocks."""
-    quarter = size // 4
+    quarter = block // 4
     return {
-        "first_quarter_not_stored": [0] * quarter + [1] * (size - quarter),
-        "last_quarter_not_stored": [1] * (size - quarter) + [0] * quarter,
-        "every_fourth_not_stored": [int(k % 4 != 1) for k in range(size)],
+        "first_quarter_not_stored": [0] * quarter + [1] * (block - quarter),
+        "last_quarter_not_stored": [1] * (block - quarter) + [0] * quarter,
+        "every_fourth_not_stored": [int(k % 4 != 1) for k in range(block)],
     }
 
 
 DECODE: Final = Subject(
     name="decode",
     title="packed blocks, and the values they hold",
-    inputs={"size": NUMBER, "align": NUMBER, "packed": BYTES},
+    inputs={"block": NUMBER, "align": NUMBER, "packed": BYTES},
     outputs={
         "exponent": NUMBER,
         "config": NUMBER,
@@ -111,18 +111,18 @@ FAULTS: Final = {
 """What may be wrong with packed blocks, and how the golden model says so."""
 
 
-def unpack_by_definition(size: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
+def unpack_by_definition(block: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
     """The fault of packed blocks and the block that has it, or "none" and their number."""
     try:
-        return "none", len(exact.unpack(packed, size, count, align))
+        return "none", len(exact.unpack(packed, block, count, align))
     except exact.MalformedError as error:
         return error.fault, error.block
 
 
-def unpack_by_golden(size: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
+def unpack_by_golden(block: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
     """As `unpack_by_definition`."""
     try:
-        return "none", len(unpack(packed, (count * size,), size, align).exponents)
+        return "none", len(unpack(packed, (count * block,), block, align).exponents)
     except ValueError as error:
         for fault, message in FAULTS.items():
             found = re.search(message, str(error))
@@ -133,9 +133,9 @@ def unpack_by_golden(size: int, align: int, count: int, packed: bytes) -> tuple[
 
 def unpack_cases() -> Iterator[Case]:
     """Blocks of all modes after each other, whole and then with one fault."""
-    for size in BLOCK_SIZES:
+    for block in BLOCK_SIZES:
         for align in (1, ALIGN):
-            blocks = _blocks(size, align, np.random.default_rng([9, size, align]))
+            blocks = _blocks(block, align, np.random.default_rng([9, block, align]))
             count, whole = len(blocks), b"".join(blocks)
             for name, said, packed in (
                 ("well_formed", count, whole),
@@ -145,14 +145,14 @@ def unpack_cases() -> Iterator[Case]:
                 ("one_block_too_many", count - 1, whole),
                 ("one_byte_too_many", count, whole + b"\0"),
             ):
-                yield _unpack(name, size, align, said, packed)
-            yield from _one_fault(size, align, blocks)
-            yield from _one_skipped(size, align)
+                yield _unpack(name, block, align, said, packed)
+            yield from _one_fault(block, align, blocks)
+            yield from _one_skipped(block, align)
 
 
-def _blocks(size: int, align: int, rng: np.random.Generator) -> list[bytes]:
+def _blocks(block: int, align: int, rng: np.random.Generator) -> list[bytes]:
     """Four packed blocks: sparse, dense, high-precision and sparse."""
-    exponents, modes, codes = cases.random_codes_in_modes(size, 60, rng)
+    exponents, modes, codes = cases.random_codes_in_modes(block, 60, rng)
     dense, sparse, precise = (np.flatnonzero(modes == mode).tolist() for mode in range(3))
     return [
         exact.pack_block(int(exponents[k]), codes[k].tolist(), align, int(modes[k]))
@@ -160,47 +160,47 @@ def _blocks(size: int, align: int, rng: np.random.Generator) -> list[bytes]:
     ]
 
 
-def _one_fault(size: int, align: int, blocks: list[bytes]) -> Iterator[Case]:
+def _one_fault(block: int, align: int, blocks: list[bytes]) -> Iterator[Case]:
     """The blocks with one bit wrong that should be zero, or one too many or too few in a mask."""
-    used = 16 + size + size * 3 // 4 * 6
-    for number, block in enumerate(blocks):
+    used = 16 + block + block * 3 // 4 * 6
+    for number, data in enumerate(blocks):
         sparse = number in (0, 3)
-        ends = used if sparse else 16 + size * 6
-        mask = int.from_bytes(block, "little") >> 16
+        ends = used if sparse else 16 + block * 6
+        mask = int.from_bytes(data, "little") >> 16
         wrong = {"header_bit_10": 1 << 10, "header_bit_15": 1 << 15}
         if not sparse:
-            wrong["reserved_mode"] = ~block[0] & 3
+            wrong["reserved_mode"] = ~data[0] & 3
         else:
-            first = next(k for k in range(size) if not mask >> k & 1)
-            last = next(k for k in reversed(range(size)) if mask >> k & 1)
+            first = next(k for k in range(block) if not mask >> k & 1)
+            last = next(k for k in reversed(range(block)) if mask >> k & 1)
             wrong |= {"mask_bit_too_many": 1 << 16 + first, "mask_bit_too_few": 1 << 16 + last}
-        if ends < 8 * len(block):
-            wrong |= {"first_padding_bit": 1 << ends, "last_padding_bit": 1 << 8 * len(block) - 1}
+        if ends < 8 * len(data):
+            wrong |= {"first_padding_bit": 1 << ends, "last_padding_bit": 1 << 8 * len(data) - 1}
         for name, bits in wrong.items():
-            word = int.from_bytes(block, "little") ^ bits
-            changed = [*blocks[:number], word.to_bytes(len(block), "little"), *blocks[number + 1 :]]
-            yield _unpack(name, size, align, len(blocks), b"".join(changed))
+            word = int.from_bytes(data, "little") ^ bits
+            changed = [*blocks[:number], word.to_bytes(len(data), "little"), *blocks[number + 1 :]]
+            yield _unpack(name, block, align, len(blocks), b"".join(changed))
 
 
-def _one_skipped(size: int, align: int) -> Iterator[Case]:
+def _one_skipped(block: int, align: int) -> Iterator[Case]:
     """After a right block one whose mask stores the first zero, and leaves out one more behind."""
-    quarter = size // 4
+    quarter = block // 4
     for name, code in (("mask_skips_zero", 0), ("mask_skips_minus_zero", 32)):
-        codes = [0] * quarter + [code] + [1] * (size - quarter - 1)
+        codes = [0] * quarter + [code] + [1] * (block - quarter - 1)
         right = exact.pack_block(129, codes, align, 1)
         word = int.from_bytes(right, "little") ^ (1 << 16 | 1 << 16 + quarter)
-        yield _unpack(name, size, align, 2, right + word.to_bytes(len(right), "little"))
+        yield _unpack(name, block, align, 2, right + word.to_bytes(len(right), "little"))
 
 
-def _unpack(name: str, size: int, align: int, count: int, packed: bytes) -> Case:
-    return Case(name, {"size": size, "align": align, "count": count, "packed": packed})
+def _unpack(name: str, block: int, align: int, count: int, packed: bytes) -> Case:
+    return Case(name, {"block": block, "align": align, "count": count, "packed": packed})
 
 
 UNPACK: Final = Subject(
     name="unpack",
     title="packed blocks after each other, whole or with one fault",
-    inputs={"size": NUMBER, "align": NUMBER, "count": NUMBER, "packed": BYTES},
-    outputs={"fault": WORD, "block": NUMBER},
+    inputs={"block": NUMBER, "align": NUMBER, "count": NUMBER, "packed": BYTES},
+    outputs={"fault": WORD, "number": NUMBER},
     cases=unpack_cases,
     exact=unpack_by_definition,
     golden=unpack_by_golden,

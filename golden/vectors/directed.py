@@ -17,7 +17,7 @@ def directed_blocks(kind: Kind) -> dict[str, Patterns]:
     found = {**_ordinary(kind), **_tiny(kind), **_special(kind)}
     if kind.fmt is not FP16:
         found |= _limits(kind)
-    return {name: block + [0] * (SHORT - len(block)) for name, block in found.items()}
+    return {name: values + [0] * (SHORT - len(values)) for name, values in found.items()}
 
 
 def _format(kind: Kind) -> Format:
@@ -103,11 +103,11 @@ def _special(kind: Kind) -> dict[str, Patterns]:
     }
 
 
-def blocks_by_zeros(kind: Kind, size: int) -> dict[str, Patterns]:
+def blocks_by_zeros(kind: Kind, block: int) -> dict[str, Patterns]:
     """Blocks with more, as many and fewer zeros than sparse blocks need: a quarter."""
     sign, one = _format(kind).sign, kind.nearest(Fraction(1))
-    quarter = size // 4
-    full = [one - k for k in range(size)]
+    quarter = block // 4
+    full = [one - k for k in range(block)]
     below, tiny = kind.nearest(Fraction(9, 155)), sign | 1
     return {
         "quarter_of_zeros_first": [0] * quarter + full[quarter:],
@@ -115,8 +115,8 @@ def blocks_by_zeros(kind: Kind, size: int) -> dict[str, Patterns]:
         "quarter_of_zeros_spread": [0 if k % 4 == 2 else x for k, x in enumerate(full)],
         "one_zero_too_few": [0] * (quarter - 1) + full[quarter - 1 :],
         "more_zeros_than_a_quarter": [x if k % 2 else 0 for k, x in enumerate(full)],
-        "zeros_alone": [0] * size,
-        "one_value_alone": [0] * (size - 1) + [sign | one],
+        "zeros_alone": [0] * block,
+        "one_value_alone": [0] * (block - 1) + [sign | one],
         "negative_zeros_are_dropped": [tiny] * quarter + full[quarter:],
         "later_negative_zeros_are_stored": [tiny] * (quarter + 1) + full[quarter + 1 :],
         "nan_is_a_zero": [kind.largest + 2] * quarter + full[quarter:],
@@ -124,11 +124,11 @@ def blocks_by_zeros(kind: Kind, size: int) -> dict[str, Patterns]:
     }
 
 
-def blocks_by_error(kind: Kind, size: int) -> dict[str, Patterns]:
+def blocks_by_error(kind: Kind, block: int) -> dict[str, Patterns]:
     """Blocks that are nearer to dense values, nearer to high-precision ones, and infinite."""
     p, infinity = kind.nearest, _format(kind).infinity
-    dense = [p(Fraction(2 * (31 - k % 31), 31)) for k in range(1, size + 1)]
-    precise = [p(Fraction(2 * (n - k % n), n)) for k, n in enumerate([63, 15] * (size // 2), 1)]
+    dense = [p(Fraction(2 * (31 - k % 31), 31)) for k in range(1, block + 1)]
+    precise = [p(Fraction(2 * (n - k % n), n)) for k, n in enumerate([63, 15] * (block // 2), 1)]
     return {
         "values_of_dense_codes": dense,
         "values_of_high_precision_codes": precise,
@@ -137,7 +137,7 @@ def blocks_by_error(kind: Kind, size: int) -> dict[str, Patterns]:
     }
 
 
-def precise_thresholds(kind: Kind, size: int, exponent: int) -> list[Patterns]:
+def precise_thresholds(kind: Kind, block: int, exponent: int) -> list[Patterns]:
     """Blocks of values next to the rounding thresholds of high-precision codes, all of them.
 
     The first value fixes the scale: the largest below it.
@@ -145,7 +145,7 @@ def precise_thresholds(kind: Kind, size: int, exponent: int) -> list[Patterns]:
     scale = power(exponent - 127)
     full = kind.nearest(scale)
     even, odd = (sorted({x for x in near_thresholds(kind, scale, n) if x < full}) for n in (63, 15))
-    sign, each = _format(kind).sign, size // 2
+    sign, each = _format(kind).sign, block // 2
     even = [sign * (k % 2) | x for k, x in enumerate(even)]
     odd = [sign * (k % 3 == 0) | x for k, x in enumerate(odd)]
     blocks = []

@@ -39,7 +39,7 @@ Outputs = tuple[int, int, list[int], bytes, int]
 
 
 def by_definition(
-    size: int,
+    block: int,
     format: str,
     rounding: str,
     mode: str,
@@ -54,13 +54,13 @@ def by_definition(
 
 
 def by_golden(
-    size: int, format: str, rounding: str, mode: str, values: Sequence[int], **random: Any
+    block: int, format: str, rounding: str, mode: str, values: Sequence[int], **random: Any
 ) -> Outputs:
     """What the golden model gives: it refuses what is invalid unless told to saturate."""
     x = KINDS[format].array(np.array(values, np.uint64))
-    blocks = encode(x, size, rounding, mode, nonfinite="saturate", **random)
+    blocks = encode(x, block, rounding, mode, nonfinite="saturate", **random)
     try:
-        encode(x, size, rounding, mode, **random)
+        encode(x, block, rounding, mode, **random)
         invalid = 0
     except ValueError:
         invalid = 1
@@ -69,7 +69,7 @@ def by_golden(
 
 
 def _case(name: str, form: str, rounding: str, mode: str, values: list[int]) -> Case:
-    how = {"size": len(values), "format": form, "rounding": str(rounding), "mode": mode}
+    how = {"block": len(values), "format": form, "rounding": str(rounding), "mode": mode}
     return Case(name, {**how, "values": values})
 
 
@@ -77,17 +77,17 @@ def encode_cases() -> Iterator[Case]:
     """Dense blocks, then the other modes."""
     rng = np.random.default_rng(6)
     for form, kind in KINDS.items():
-        for name, block in directed.directed_blocks(kind).items():
+        for name, values in directed.directed_blocks(kind).items():
             for rounding in DETERMINISTIC:
-                yield _case(name, form, rounding, DENSE, block)
+                yield _case(name, form, rounding, DENSE, values)
             if form == "fp32":
-                yield _case(name, form, Rounding.NEAREST, DENSE, block * 4)
-        for size, exponent in THRESHOLDS[form]:
-            for values in cases.threshold_blocks(kind, size, [exponent]).tolist():
+                yield _case(name, form, Rounding.NEAREST, DENSE, values * 4)
+        for block, exponent in THRESHOLDS[form]:
+            for values in cases.threshold_blocks(kind, block, [exponent]).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case(f"thresholds_exponent_{exponent}", form, rounding, DENSE, values)
-        for size in BLOCK_SIZES:
-            for values in cases.random_blocks(kind, size, 10, rng).tolist():
+        for block in BLOCK_SIZES:
+            for values in cases.random_blocks(kind, block, 10, rng).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case("random", form, rounding, DENSE, values)
     yield from _mode_cases(rng)
@@ -95,30 +95,30 @@ def encode_cases() -> Iterator[Case]:
 
 def _mode_cases(rng: np.random.Generator) -> Iterator[Case]:
     for form, kind in KINDS.items():
-        for size in BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]:
-            for name, block in directed.blocks_by_zeros(kind, size).items():
+        for block in BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]:
+            for name, values in directed.blocks_by_zeros(kind, block).items():
                 for mode in (SPARSE, AUTO):
-                    for rounding in DETERMINISTIC if size == BLOCK_SIZES[0] else DETERMINISTIC[:1]:
-                        yield _case(name, form, rounding, mode, block)
-            for name, block in directed.blocks_by_error(kind, size).items():
-                yield _case(name, form, Rounding.NEAREST, AUTO, block)
-        for name, block in directed.directed_blocks(kind).items():
-            yield _case(name, form, Rounding.NEAREST, PRECISE, block)
-        for size in BLOCK_SIZES:
+                    for rounding in DETERMINISTIC if block == BLOCK_SIZES[0] else DETERMINISTIC[:1]:
+                        yield _case(name, form, rounding, mode, values)
+            for name, values in directed.blocks_by_error(kind, block).items():
+                yield _case(name, form, Rounding.NEAREST, AUTO, values)
+        for name, values in directed.directed_blocks(kind).items():
+            yield _case(name, form, Rounding.NEAREST, PRECISE, values)
+        for block in BLOCK_SIZES:
             for mode in OTHER_MODES:
-                for values in cases.blocks_with_zeros(kind, size, 4, rng).tolist():
+                for values in cases.blocks_with_zeros(kind, block, 4, rng).tolist():
                     for rounding in DETERMINISTIC:
                         yield _case("random", form, rounding, mode, values)
     for form, rounding in (("fp32", Rounding.NEAREST), ("bf16", Rounding.TOWARD_ZERO)):
-        for block in directed.precise_thresholds(KINDS[form], 32, 127):
-            yield _case("thresholds_exponent_127", form, rounding, PRECISE, block)
+        for values in directed.precise_thresholds(KINDS[form], 32, 127):
+            yield _case("thresholds_exponent_127", form, rounding, PRECISE, values)
 
 
 ENCODE: Final = Subject(
     name="encode",
     title="blocks of floating-point values, and the AXS-6 blocks they become",
     inputs={
-        "size": NUMBER,
+        "block": NUMBER,
         "format": WORD,
         "rounding": WORD,
         "mode": WORD,
@@ -158,23 +158,23 @@ def stochastic_cases() -> Iterator[Case]:
             yield _stochastic(name, "fp32", mode, bits, blocks[name], words)
         for form, each in KINDS.items():
             sizes = BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]
-            for size in sizes:
-                yield from _random_words(form, each, size, bits, rng)
-    for size in BLOCK_SIZES:
-        states = exact_sequences.lane_seeds(size, RANDOM_SEED)
+            for block in sizes:
+                yield from _random_words(form, each, block, bits, rng)
+    for block in BLOCK_SIZES:
+        states = exact_sequences.lane_seeds(block, RANDOM_SEED)
         drawn = exact_sequences.draw(states, 16, 2).words
-        for start in (0, size):
-            values = cases.random_blocks(kind, size, 1, rng)[0].tolist()
-            words = drawn[start : start + size]
+        for start in (0, block):
+            values = cases.random_blocks(kind, block, 1, rng)[0].tolist()
+            words = drawn[start : start + block]
             yield _stochastic("words_of_shift_registers", "fp32", DENSE, 16, values, words)
 
 
 def _random_words(
-    form: str, kind: cases.Kind, size: int, bits: int, rng: np.random.Generator
+    form: str, kind: cases.Kind, block: int, bits: int, rng: np.random.Generator
 ) -> Iterator[Case]:
     """Random blocks with words next to those that decide."""
     for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):
-        patterns = cases.blocks_with_zeros(kind, size, 2, rng).tolist()
+        patterns = cases.blocks_with_zeros(kind, block, 2, rng).tolist()
         values = [[kind.value(pattern) for pattern in row] for row in patterns]
         largest = [code.largest for code in code_formats(mode or Mode.DENSE)]
         words = cases.deciding_words(values, largest, bits, rng)
@@ -185,25 +185,25 @@ def _random_words(
 def _stochastic(
     name: str, form: str, mode: str, bits: int, values: list[int], words: list[int]
 ) -> Case:
-    how = {"size": len(values), "format": form, "mode": mode, "bits": bits}
+    how = {"block": len(values), "format": form, "mode": mode, "bits": bits}
     return Case(name, {**how, "values": values, "random": words})
 
 
 def stochastic_by_definition(
-    size: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+    block: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
 ) -> Outputs:
     """`by_definition` with random words."""
     words = exact.Random(random, bits)
-    return by_definition(size, format, Rounding.STOCHASTIC, mode, values, words)
+    return by_definition(block, format, Rounding.STOCHASTIC, mode, values, words)
 
 
 def stochastic_by_golden(
-    size: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+    block: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
 ) -> Outputs:
     """`by_golden` with random words."""
     words = np.array(random, np.uint64)
     return by_golden(
-        size, format, Rounding.STOCHASTIC, mode, values, random=words, random_bits=bits
+        block, format, Rounding.STOCHASTIC, mode, values, random=words, random_bits=bits
     )
 
 
@@ -211,7 +211,7 @@ STOCHASTIC: Final = Subject(
     name="encode_stochastic",
     title="stochastic rounding by given random words",
     inputs={
-        "size": NUMBER,
+        "block": NUMBER,
         "format": WORD,
         "mode": WORD,
         "bits": NUMBER,

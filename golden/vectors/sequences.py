@@ -113,24 +113,24 @@ def _sequence(
     name: str, steps: Sequence[list[int]], rounding: str, mode: str, errors: list[int]
 ) -> Iterator[Case]:
     for x in steps:
-        how = {"size": len(x), "rounding": str(rounding), "mode": mode}
+        how = {"block": len(x), "rounding": str(rounding), "mode": mode}
         yield Case(name, {**how, "x": x, "error": errors})
         errors = exact_sequences.encode_with_feedback(x, errors, rounding, mode).errors
 
 
 def feedback_by_definition(
-    size: int, rounding: str, mode: str, x: list[int], error: list[int]
+    block: int, rounding: str, mode: str, x: list[int], error: list[int]
 ) -> Fed:
     """What exact fractions give for one step."""
     config, (exponent, codes), left = exact_sequences.encode_with_feedback(x, error, rounding, mode)
     return exact.pack_block(exponent, codes, mode=config), left
 
 
-def feedback_by_golden(size: int, rounding: str, mode: str, x: list[int], error: list[int]) -> Fed:
+def feedback_by_golden(block: int, rounding: str, mode: str, x: list[int], error: list[int]) -> Fed:
     """What the golden model gives for one step."""
     values, last = (np.array(each, np.uint32).view(np.float32) for each in (x, error))
     blocks, left = encode_with_feedback(
-        values, last, size, rounding=rounding, mode=mode, nonfinite="saturate"
+        values, last, block, rounding=rounding, mode=mode, nonfinite="saturate"
     )
     return pack(blocks), left.view(np.uint32).tolist()
 
@@ -138,7 +138,7 @@ def feedback_by_golden(size: int, rounding: str, mode: str, x: list[int], error:
 FEEDBACK: Final = Subject(
     name="feedback",
     title="encoding with error feedback, step after step",
-    inputs={"size": NUMBER, "rounding": WORD, "mode": WORD, "x": PATTERNS, "error": PATTERNS},
+    inputs={"block": NUMBER, "rounding": WORD, "mode": WORD, "x": PATTERNS, "error": PATTERNS},
     outputs={"packed": BYTES, "new_error": PATTERNS},
     cases=feedback_cases,
     exact=feedback_by_definition,

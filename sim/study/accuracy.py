@@ -151,10 +151,10 @@ def _run(
 ) -> tuple[Run, Tensor]:
     """One run in AXS-6, and its outputs."""
     if backend == "emulated":
-        outputs, seconds = _timed(convert(workload.model, block_size=block), workload, batch)
+        outputs, seconds = _timed(convert(workload.model, block=block), workload, batch)
         quality = _qsnr(reference, outputs)
         return Run(backend, block, workload.judge(outputs), seconds, quality), outputs
-    model = convert(workload.model, backend, block_size=block, tile=tile)
+    model = convert(workload.model, backend, block=block, tile=tile)
     clock = _Clock()
     # Observers act in the order in which they are entered: the clock stands still for `profile`.
     with observed(clock.stop), profile(compare="emulated") as report, observed(clock.go_on):

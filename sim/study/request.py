@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from axs6.golden.spec import check_block_size, check_integer
+from axs6.golden.spec import check_block, check_integer
 
 BACKENDS = ("emulated", "rtl")
 BATCH = 256
@@ -16,7 +16,7 @@ def check_request(
 ) -> None:
     """Raise ValueError unless `study_accuracy` takes these arguments."""
     for block in blocks:
-        check_block_size(block)
+        check_block(block)
     for backend in backends:
         if backend not in BACKENDS:
             raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")

@@ -14,7 +14,7 @@ from axs6.golden.spec import (
     MAGNITUDE_MAX,
     RANDOM_SEED,
     Rounding,
-    check_block_size,
+    check_block,
     check_integer,
     check_random_bits,
 )
@@ -68,7 +68,7 @@ class RoundingRow:
 def study_rounding(
     widths: Iterable[int] = WIDTHS,
     values: int = 1 << 20,
-    block_size: int = 32,
+    block: int = 32,
     seed: int = RANDOM_SEED,
 ) -> list[RoundingRow]:
     """Round normally distributed values to nearest, and by random words of several widths.
@@ -76,7 +76,7 @@ def study_rounding(
     Args:
         widths: of the random words, 1 to 32.
         values: how many FP32 values, rounded up to whole blocks.
-        block_size: values that share an exponent: 8, 16 or 32.
+        block: values that share an exponent: 8, 16 or 32.
         seed: of the values, and of the registers that make the words.
 
     Returns:
@@ -88,7 +88,7 @@ def study_rounding(
     Source: docs/rounding.md.
     """
     widths = [check_random_bits(bits) for bits in widths]
-    size = check_block_size(block_size)
+    size = check_block(block)
     check_integer("values", values, 1)
     x = np.random.default_rng(seed).standard_normal((-(-values // size), size)).astype(np.float32)
     return [_row(x, bits, seed) for bits in (None, *widths)]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.spec import NonFinite, check_block_size, check_nonfinite
+from axs6.golden.spec import NonFinite, check_block, check_nonfinite
 from axs6.sim.torch import emulated
 from axs6.sim.torch.quantise import encode
 
@@ -23,7 +23,7 @@ class Options:
     Args:
         backend: "emulated" computes the bits of the hardware with torch's own matrix products;
             "rtl" simulates the hardware's tile of dot products; "golden" is the NumPy model.
-        block_size: values that share an exponent: 8, 16 or 32.
+        block: values that share an exponent: 8, 16 or 32.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code, as the hardware does.
         tile: parameters of `axs6.sim.tile.Tile`, as sorted pairs; for "rtl" alone.
@@ -33,13 +33,13 @@ class Options:
     """
 
     backend: str = "emulated"
-    block_size: int = 32
+    block: int = 32
     nonfinite: NonFinite = "error"
     tile: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         check_backend("backend", self.backend)
-        check_block_size(self.block_size)
+        check_block(self.block)
         check_nonfinite(self.nonfinite)
         if self.tile and self.backend != "rtl":
             raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
@@ -48,12 +48,12 @@ class Options:
     def of(
         cls,
         backend: str,
-        block_size: int,
+        block: int,
         nonfinite: NonFinite,
         tile: Mapping[str, Any] | None,
     ) -> "Options":
         """Options from a mapping of tile parameters."""
-        return cls(backend, block_size, nonfinite, tuple(sorted((tile or {}).items())))
+        return cls(backend, block, nonfinite, tuple(sorted((tile or {}).items())))
 
 
 def check_backend(argument: str, backend: str) -> None:
@@ -105,7 +105,7 @@ class Emulated:
 
     def prepare(self, x: Tensor, name: str) -> emulated.Operand:
         """Encode and scale."""
-        return emulated.prepare(x, self._options.block_size, self._options.nonfinite, name)
+        return emulated.prepare(x, self._options.block, self._options.nonfinite, name)
 
     def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
         """Scale."""
@@ -124,7 +124,7 @@ class Golden:
 
     def prepare(self, x: Tensor, name: str) -> list[Blocks]:
         """Encode each matrix."""
-        size, nonfinite = self._options.block_size, self._options.nonfinite
+        size, nonfinite = self._options.block, self._options.nonfinite
         return self.take(encode(x, size, nonfinite=nonfinite, name=name), x.device)
 
     def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
@@ -152,12 +152,12 @@ class Rtl:
         from axs6.sim.tile import Tile
 
         self._options = options
-        self._tile = Tile(block=options.block_size, **dict(options.tile))
+        self._tile = Tile(block=options.block, **dict(options.tile))
 
     def prepare(self, x: Tensor, name: str) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
         _check_cpu(name, x.device)
-        return encode(x, self._options.block_size, nonfinite=self._options.nonfinite, name=name)
+        return encode(x, self._options.block, nonfinite=self._options.nonfinite, name=name)
 
     def take(self, blocks: Blocks, device: torch.device) -> Blocks:
         """The blocks, if the tensor was on the CPU."""

@@ -39,7 +39,7 @@ def convert(
     model: nn.Module,
     backend: str = "emulated",
     *,
-    block_size: int = 32,
+    block: int = 32,
     exclude: Iterable[str | type[nn.Module]] = (),
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
@@ -63,7 +63,7 @@ def convert(
             which torch does not count as a change).
         backend: "emulated", the hardware's bits from torch's own matrix products; "rtl", the
             hardware simulated, on the CPU; or "golden", the NumPy model.
-        block_size: values that share an exponent: 8, 16 or 32.
+        block: values that share an exponent: 8, 16 or 32.
         exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
             classes; what they name is left alone with all that it contains.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
@@ -87,7 +87,7 @@ def convert(
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
-    options = Options.of(backend, block_size, nonfinite, tile)
+    options = Options.of(backend, block, nonfinite, tile)
     check_unconverted(unconverted)
     backend_of(options)
     excluded = _excluded(model, exclude)
@@ -252,6 +252,6 @@ def _site(
 ) -> Site:
     """A place, with the blocks that were loaded into the one that a converted model had there."""
     packed = earlier.packed if earlier is not None else None
-    if packed is not None and packed.block_size != options.block_size:
+    if packed is not None and packed.block != options.block:
         packed = None
     return Site(name, options, rows, parameter, packed)

@@ -76,18 +76,18 @@ class Operand:
     highest: Tensor
 
     @property
-    def block_size(self) -> int:
+    def block(self) -> int:
         """Values in a block, B."""
         return self.scaled.shape[-1] // self.exponents.shape[-1]
 
     def wide(self, batch: int, rows: Tensor | slice) -> Tensor:
         """Some rows of one matrix, m * 2^(E + OFFSET) in float64, shape (R', n * B)."""
         powers = power_table(self.scaled.device, OFFSET)[self.exponents[batch, rows].long()]
-        magnitudes = self.magnitudes[batch, rows].unflatten(-1, (-1, self.block_size))
+        magnitudes = self.magnitudes[batch, rows].unflatten(-1, (-1, self.block))
         return (magnitudes * powers.unsqueeze(-1)).flatten(-2)
 
 
-def prepare(x: Tensor, block_size: int, nonfinite: NonFinite, name: str) -> Operand:
+def prepare(x: Tensor, block: int, nonfinite: NonFinite, name: str) -> Operand:
     """Encode matrices (G, R, K) along K, which is at least 1.
 
     Raises:
@@ -96,23 +96,23 @@ def prepare(x: Tensor, block_size: int, nonfinite: NonFinite, name: str) -> Oper
     """
     check_input(x, name)
     if x.dtype == torch.float64:
-        return from_blocks(encode(x, block_size, nonfinite=nonfinite, name=name), x.device)
-    n = -(-x.shape[-1] // block_size)
+        return from_blocks(encode(x, block, nonfinite=nonfinite, name=name), x.device)
+    n = -(-x.shape[-1] // block)
     count = x.shape[0] * x.shape[1] * n
-    shape = (count, block_size)
+    shape = (count, block)
     scaled = torch.empty(shape, dtype=torch.float32, device=x.device)
     magnitudes = torch.empty(shape, dtype=torch.int8, device=x.device)
     exponents = torch.empty(count, dtype=torch.int32, device=x.device)
     empty = torch.empty(count, dtype=torch.bool, device=x.device)
     powers = power_table(x.device, OFFSET)
-    for chunk in round_blocks(x, block_size, nonfinite, name):
+    for chunk in round_blocks(x, block, nonfinite, name):
         exponents[chunk.rows] = chunk.exponents
         empty[chunk.rows] = chunk.largest == 0
         magnitudes[chunk.rows] = chunk.steps
         factors = powers.index_select(0, chunk.exponents).unsqueeze(-1)
         scaled[chunk.rows] = chunk.steps.mul_(factors)
     blocks = (*x.shape[:2], n)
-    values = (*x.shape[:2], n * block_size)
+    values = (*x.shape[:2], n * block)
     return _operand(
         scaled.view(values), magnitudes.view(values), exponents.view(blocks), empty.view(blocks)
     )
@@ -162,7 +162,7 @@ def product(a: Operand, b: Operand) -> Tensor:
 
 def _narrow_product(a: Operand, b: Operand, y: Tensor) -> None:
     """Accumulate into zeros `y` in FP32, and divide."""
-    size = a.block_size
+    size = a.block
     batches, rows, columns = y.shape
     tile_rows, tile_columns = min(rows, TILE_ROWS), min(columns, TILE_COLUMNS)
     tile_batches = max(1, TILE_ROWS * TILE_COLUMNS // (tile_rows * tile_columns))
@@ -188,7 +188,7 @@ def _replace_rows(y: Tensor, odd: Tensor, a: Operand, b: Operand) -> None:
     for batch in odd.any(-1).nonzero().flatten().tolist():
         right = b.wide(batch, slice(None))
         for rows in odd[batch].nonzero().flatten().split(TILE_ROWS):
-            y[batch, rows] = _wide_product(a.wide(batch, rows), right, a.block_size)
+            y[batch, rows] = _wide_product(a.wide(batch, rows), right, a.block)
 
 
 def _wide_product(a: Tensor, b: Tensor, size: int) -> Tensor:

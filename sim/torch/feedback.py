@@ -37,7 +37,7 @@ class ErrorFeedback(nn.Module):
     def forward(
         self,
         x: Tensor,
-        block_size: int = 32,
+        block: int = 32,
         rounding: str = "nearest",
         *,
         random: Tensor | None = None,
@@ -49,7 +49,7 @@ class ErrorFeedback(nn.Module):
 
         Args:
             x: float32 values of the error's shape.
-            block_size, rounding, random, random_bits, nonfinite, name: as of `encode`. With
+            block, rounding, random, random_bits, nonfinite, name: as of `encode`. With
                 "saturate" a sum that is not finite leaves the error +0.
 
         Returns:
@@ -70,7 +70,7 @@ class ErrorFeedback(nn.Module):
                 f"not {tuple(x.shape)}"
             )
         values, left = _feed_back(
-            x, self.error, block_size, rounding, random, random_bits, nonfinite, name
+            x, self.error, block, rounding, random, random_bits, nonfinite, name
         )
         self.error.copy_(left.detach())
         return values
@@ -80,7 +80,7 @@ class ErrorFeedback(nn.Module):
 def _feed_back(
     x: Tensor,
     error: Tensor,
-    block_size: int,
+    block: int,
     rounding: str,
     random: Tensor | None,
     random_bits: int,
@@ -91,7 +91,7 @@ def _feed_back(
     corrected = narrow(widen(x) + widen(error))
     options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
     values = quantise.fake_quantise(
-        corrected, block_size, rounding, random=random, random_bits=random_bits, **options
+        corrected, block, rounding, random=random, random_bits=random_bits, **options
     )
     left = narrow(widen(corrected) - widen(values))
     return values.contiguous(), left.masked_fill_(~corrected.isfinite(), 0.0).contiguous()

@@ -26,7 +26,7 @@ def matmul(
     b: Tensor,
     *,
     backend: str = "emulated",
-    block_size: int = 32,
+    block: int = 32,
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
 ) -> Tensor:
@@ -35,7 +35,7 @@ def matmul(
     Args:
         a, b: tensors of one dtype (float32, bfloat16, float16, float64), with the shapes that
             `torch.matmul` takes, vectors and broadcasting included.
-        backend, block_size, nonfinite, tile: as of `convert`.
+        backend, block, nonfinite, tile: as of `convert`.
 
     Returns:
         The FP32 products, rounded once to the dtype of the operands. Gradients go straight
@@ -45,7 +45,7 @@ def matmul(
         TypeError, ValueError: an operand or option is refused.
     """
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("matmul", backend, block_size, nonfinite, pairs))
+    return multiply(a, b, _free_site("matmul", backend, block, nonfinite, pairs))
 
 
 def bmm(
@@ -53,7 +53,7 @@ def bmm(
     b: Tensor,
     *,
     backend: str = "emulated",
-    block_size: int = 32,
+    block: int = 32,
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
 ) -> Tensor:
@@ -64,7 +64,7 @@ def bmm(
             f"not {tuple(a.shape)} and {tuple(b.shape)}"
         )
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("bmm", backend, block_size, nonfinite, pairs))
+    return multiply(a, b, _free_site("bmm", backend, block, nonfinite, pairs))
 
 
 @cache
@@ -74,8 +74,8 @@ def _kept_site(name: str, options: Options) -> Site:
 
 
 @torch.compiler.assume_constant_result
-def _free_site(name: str, backend: str, block_size: int, nonfinite: Any, pairs: Any) -> int:
-    return _kept_site(name, Options(backend, block_size, nonfinite, pairs)).handle
+def _free_site(name: str, backend: str, block: int, nonfinite: Any, pairs: Any) -> int:
+    return _kept_site(name, Options(backend, block, nonfinite, pairs)).handle
 
 
 def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:

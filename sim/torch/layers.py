@@ -17,7 +17,7 @@ class Converted(nn.Module):
     def extra_repr(self) -> str:
         """That of torch's layer, with the options of the products."""
         options = self.axs6_site.options
-        shown = f"backend={options.backend}, block_size={options.block_size}"
+        shown = f"backend={options.backend}, block={options.block}"
         return ", ".join(part for part in (super().extra_repr(), shown) if part)
 
 

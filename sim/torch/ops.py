@@ -24,7 +24,7 @@ Gradients = tuple[Tensor | None, ...]
 @torch.library.custom_op("axs6::fake_quantise", mutates_args=())
 def _fake_quantise(
     x: Tensor,
-    block_size: int,
+    block: int,
     rounding: str,
     random: Tensor | None,
     random_bits: int,
@@ -33,7 +33,7 @@ def _fake_quantise(
 ) -> Tensor:
     options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
     values = quantise.fake_quantise(
-        x, block_size, rounding, random=random, random_bits=random_bits, **options
+        x, block, rounding, random=random, random_bits=random_bits, **options
     )
     return values.contiguous()
 
@@ -56,7 +56,7 @@ _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
 
 def fake_quantise(
     x: Tensor,
-    block_size: int = 32,
+    block: int = 32,
     rounding: str = "nearest",
     *,
     random: Tensor | None = None,
@@ -67,7 +67,7 @@ def fake_quantise(
     """Encode and decode: the float32 values that stand for `x` in AXS-6.
 
     Args:
-        x, block_size, rounding, random, random_bits, nonfinite, name: as of `encode`.
+        x, block, rounding, random, random_bits, nonfinite, name: as of `encode`.
 
     Returns:
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
@@ -78,7 +78,7 @@ def fake_quantise(
     """
     quantise.check_input(x, name)
     check_random(random)
-    return _fake_quantise(x, block_size, rounding, random, random_bits, nonfinite, name)
+    return _fake_quantise(x, block, rounding, random, random_bits, nonfinite, name)
 
 
 @torch.library.custom_op("axs6::product", mutates_args=())
@@ -179,7 +179,7 @@ def _operand_gradients(
     site: Site, a: Tensor, b: Tensor, grad: Tensor, needed: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of the two operands of a product."""
-    size, nonfinite = site.options.block_size, site.options.nonfinite
+    size, nonfinite = site.options.block, site.options.nonfinite
     grad_a = grad_b = None
     if needed[0]:
         loaded = site.loaded(b)

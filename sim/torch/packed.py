@@ -59,9 +59,9 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
         dtype, array = _array(name, tensor)
         if name in weights:
             data = pack(_encoded(tensor, weights[name]))
-            size = weights[name][0].options.block_size
+            size = weights[name][0].options.block
             shape = tuple(tensor.shape)
-            how = Encoded(shape=shape, dtype=dtype, block_size=size, **reduction(tensor.ndim))
+            how = Encoded(shape=shape, dtype=dtype, block=size, **reduction(tensor.ndim))
             entries.append(Entry(name, dtype, shape, len(data), how))
             contents.append(iter([data]))
         else:
@@ -131,7 +131,7 @@ def _weights(model: nn.Module) -> dict[str, list[Site]]:
                     sites[key] = own
     found: dict[str, list[Site]] = {}
     for names in owned.values():
-        kinds = {site.options.block_size for name in names for site in sites.get(name, ())}
+        kinds = {site.options.block for name in names for site in sites.get(name, ())}
         if names <= set(sites) and len(kinds) == 1:
             found |= {name: sites[name] for name in names}
     if not found:
@@ -155,7 +155,7 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
             site.loaded(matrices)
             or encode(
                 matrices,
-                options.block_size,
+                options.block,
                 nonfinite=options.nonfinite,
                 name=f"{site.name}: weight",
             )
@@ -170,18 +170,18 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
 def _blocks(tensor: Stored, how: Encoded) -> Blocks:
     """All blocks of a tensor of a file, of shape (rows, K)."""
     pieces = [blocks for _, blocks in blocks_of(tensor, how)]
-    count = -(-how.length // how.block_size) if how.length else 0
+    count = -(-how.length // how.block) if how.length else 0
     exponents, modes, codes = (
         np.concatenate([getattr(piece, name).reshape(-1, *tail) for piece in pieces])
         if pieces
         else np.empty((0, *tail), np.uint8)
-        for name, tail in (("exponents", ()), ("modes", ()), ("codes", (how.block_size,)))
+        for name, tail in (("exponents", ()), ("modes", ()), ("codes", (how.block,)))
     )
     shape = (how.rows, count)
     return Blocks(
         exponents.reshape(shape),
         modes.reshape(shape),
-        codes.reshape(*shape, how.block_size),
+        codes.reshape(*shape, how.block),
         (how.rows, how.length),
     )
 
@@ -202,10 +202,10 @@ def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
 
 def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
     """Raise ValueError unless a product can compute with the blocks of a weight."""
-    size = site.options.block_size
+    size = site.options.block
     along = reduction(len(how.shape))
-    needed = Encoded(shape=how.shape, dtype=how.dtype, block_size=size, **along)
-    if (how.block_size, how.length, how.in_order) != (size, needed.length, True):
+    needed = Encoded(shape=how.shape, dtype=how.dtype, block=size, **along)
+    if (how.block, how.length, how.in_order) != (size, needed.length, True):
         raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():
         raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")

@@ -54,10 +54,10 @@ def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None
     """Add a product of operands (G, M, K) and (G, N, K) to its row."""
     groups, queries, depth = a.shape
     columns = b.shape[1]
-    blocks = groups * (queries + columns) * -(-depth // site.options.block_size)
+    blocks = groups * (queries + columns) * -(-depth // site.options.block)
     row.calls += 1
     row.macs += groups * queries * columns * depth
-    row.packed_bytes += blocks * packed_bytes(site.options.block_size)
+    row.packed_bytes += blocks * packed_bytes(site.options.block)
     row.fp32_bytes += 4 * groups * (queries + columns) * depth
     if result.cycles is not None and result.utilisation is not None:
         row.cycles = (row.cycles or 0) + result.cycles

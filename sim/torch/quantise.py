@@ -31,7 +31,7 @@ from axs6.golden.spec import (
     CodeFormat,
     Mode,
     NonFinite,
-    check_block_size,
+    check_block,
     check_nonfinite,
     code_formats,
 )
@@ -69,7 +69,7 @@ class Chunk(NamedTuple):
 
 def encode(
     x: Tensor,
-    block_size: int = 32,
+    block: int = 32,
     rounding: str = "nearest",
     *,
     random: Tensor | None = None,
@@ -82,7 +82,7 @@ def encode(
     Args:
         x: float32, bfloat16, float16 or float64 of shape (..., K), on any device; each value is
             taken exactly. K is padded with zeros to whole blocks.
-        block_size: values that share an exponent: 8, 16 or 32.
+        block: values that share an exponent: 8, 16 or 32.
         rounding: "nearest", "toward_zero" or "stochastic".
         random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
             such as `Lfsr` gives: integers of the shape and on the device of `x`.
@@ -103,7 +103,7 @@ def encode(
     """
     check_input(x, name)
     check_nonfinite(nonfinite)
-    size = check_block_size(block_size)
+    size = check_block(block)
     how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
         return _encode_float64(x, size, how, random, nonfinite, name)
@@ -168,7 +168,7 @@ def _look_up(exponents: Tensor, codes: Tensor, dtype: torch.dtype, code: CodeFor
 
 def fake_quantise(
     x: Tensor,
-    block_size: int = 32,
+    block: int = 32,
     rounding: str = "nearest",
     *,
     random: Tensor | None = None,
@@ -185,7 +185,7 @@ def fake_quantise(
     """
     check_input(x, name)
     check_nonfinite(nonfinite)
-    size = check_block_size(block_size)
+    size = check_block(block)
     how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
         blocks = _encode_float64(x, size, how, random, nonfinite, name)

@@ -11,7 +11,7 @@ from axs6.golden.spec import (
     RANDOM_BITS,
     RANDOM_SEED,
     Rounding,
-    check_block_size,
+    check_block,
     check_random_bits,
     check_rounding,
 )
@@ -29,7 +29,7 @@ class QuantisedGradients(nn.Module):
 
     Args:
         parameters: float32 parameters; those without a gradient are left out of a step.
-        block_size, rounding, nonfinite: as of `encode`.
+        block, rounding, nonfinite: as of `encode`.
         random_bits, seed: with rounding "stochastic", of an `Lfsr` with a lane for each value of a
             block, which gives the words of one gradient after the other.
         feedback: whether the error of each gradient is added to the next one.
@@ -47,7 +47,7 @@ class QuantisedGradients(nn.Module):
     def __init__(
         self,
         parameters: Iterable[nn.Parameter],
-        block_size: int = 32,
+        block: int = 32,
         rounding: str = "stochastic",
         *,
         random_bits: int = RANDOM_BITS,
@@ -58,7 +58,7 @@ class QuantisedGradients(nn.Module):
         super().__init__()
         check_nonfinite(nonfinite)
         check_random_bits(random_bits)
-        self._how = (check_block_size(block_size), str(check_rounding(rounding)))
+        self._how = (check_block(block), str(check_rounding(rounding)))
         self._options: dict[str, Any] = {"random_bits": random_bits, "nonfinite": nonfinite}
         # In a tuple, whose parameters are not this module's own.
         self._targets = tuple(parameters)
@@ -69,7 +69,7 @@ class QuantisedGradients(nn.Module):
                 raise TypeError(f"parameter {index} must be float32, not {target.dtype}")
         self.words: Lfsr | None = None
         if rounding == Rounding.STOCHASTIC:
-            self.words = Lfsr(block_size, seed, random_bits, self._targets[0].device)
+            self.words = Lfsr(block, seed, random_bits, self._targets[0].device)
         self.errors: nn.ModuleList | None = None
         if feedback:
             self.errors = nn.ModuleList(

@@ -114,7 +114,7 @@ class Site:
         return Blocks(
             self.packed.exponents.reshape(leading),
             self.packed.modes.reshape(leading),
-            self.packed.codes.reshape(*leading, self.packed.block_size),
+            self.packed.codes.reshape(*leading, self.packed.block),
             tuple(matrices.shape),
         )
 

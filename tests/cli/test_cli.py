@@ -84,7 +84,7 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["generate", "divider", "-o", "x"], "unit must be one of encoder, "),
-        (["generate", "dot", "--block", "9", "-o", "x"], "block_size must be one of 8, 16, 32"),
+        (["generate", "dot", "--block", "9", "-o", "x"], "block must be one of 8, 16, 32"),
         (["generate", "dot", "--stages", "99", "-o", "x"], "stages must be an integer from 0 to"),
         (["generate", "dot", "--format", "fp32", "-o", "x"], "dot has no parameter 'format'"),
         (["generate", "encoder", "--format", "fp8", "-o", "x"], "format must be one of fp32,"),

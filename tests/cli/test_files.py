@@ -140,7 +140,7 @@ def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
     [
         (("encode", "none.npy", "y.safetensors"), "cannot read none.npy: No such file"),
         (("encode", "x.npy", "y.npz"), "y.npz must end in .safetensors"),
-        (("encode", "x.npy", "y.safetensors", "--block", "9"), "block_size must be one of"),
+        (("encode", "x.npy", "y.safetensors", "--block", "9"), "block must be one of"),
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
         (

@@ -237,7 +237,7 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "x.npy", "--vcd", "/proc/x/y.vcd"], "cannot write to /proc/x/y.vcd"),
         (["encoder", "-i", "x.npy", "--json", "/proc/x/y"], "cannot write to /proc/x/y"),
         (["encoder", "-i", "x.npy", "--engine", "vcs"], "engine must be one of batch, cxxrtl"),
-        (["encoder", "-i", "x.npy", "--block", "9"], "block_size must be one of 8, 16, 32"),
+        (["encoder", "-i", "x.npy", "--block", "9"], "block must be one of 8, 16, 32"),
         (["encoder", "-i", "x.npy", "--rows", "2"], "encoder has no parameter 'rows'"),
         (
             ["encoder", "-i", "x.npy", "--threads", "0"],

@@ -72,7 +72,7 @@ def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["resnet"], "MODEL must be one of mlp, cnn, transformer or FILE.py:FUNCTION"),
-        (["mlp", "--block", "9"], "block_size must be one of 8, 16, 32, not 9"),
+        (["mlp", "--block", "9"], "block must be one of 8, 16, 32, not 9"),
         (["mlp", "--backend", "gpu"], "backend must be one of emulated, rtl, not 'gpu'"),
         (["mlp", "--rows", "0"], "rows must be"),
         (["mlp", "-o", "/proc/x"], "cannot write to /proc/x"),

@@ -36,9 +36,9 @@ def weights(tmp_path: Path) -> dict[str, Any]:
     "options",
     [
         {},
-        {"mode": "sparse", "block_size": 8},
+        {"mode": "sparse", "block": 8},
         {"mode": "high_precision", "align": 32},
-        {"mode": "auto", "block_size": 16, "rounding": "toward_zero"},
+        {"mode": "auto", "block": 16, "rounding": "toward_zero"},
     ],
 )
 def test_decoded_tensors_are_the_golden_models(
@@ -144,7 +144,7 @@ def test_stochastic_rounding_takes_words_in_block_order(
     monkeypatch.setattr(container, "CHUNK", chunk)
     x = np.random.default_rng(2).standard_normal((6, 50)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
-    options = Options(rounding="stochastic", random_bits=8, seed=5, block_size=16)
+    options = Options(rounding="stochastic", random_bits=8, seed=5, block=16)
     encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", options)
     decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
     words = Lfsr(16, 5, 8).draw(6 * 4).reshape(6, 64)[:, :50]
@@ -273,8 +273,8 @@ def poke(place: int, value: int) -> Any:
         (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
         (of_second(shape=[True, 64]), "tensor 'second': its metadata are wrong: shape must be"),
-        (of_second(block_size=12), "tensor 'second': its metadata are wrong: block_size must be"),
-        (of_second(block_size=32.0), "block_size must be one of 8, 16, 32, not 32.0"),
+        (of_second(block=12), "tensor 'second': its metadata are wrong: block must be"),
+        (of_second(block=32.0), "block must be one of 8, 16, 32, not 32.0"),
         (of_second(seed=0), "tensor 'second': its metadata are wrong: seed must be an integer"),
         (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(axis=True), "tensor 'second': its metadata are wrong: axis must be one of 2"),
@@ -378,3 +378,23 @@ def test_what_cannot_be_encoded(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot read .*none\.npy: No such file"):
         encode_file(tmp_path / "none.npy", out)
     assert not out.exists()
+
+
+def test_files_with_the_former_names_are_read(weights: dict[str, Any], tmp_path: Path) -> None:
+    """Versions before `block` was called so wrote `block_size`."""
+    encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(block=16))
+    data = (tmp_path / "x.safetensors").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    described = json.loads(header["__metadata__"]["axs6"])
+    for entry in described["tensors"].values():
+        entry["block_size"] = entry.pop("block")
+    header["__metadata__"]["axs6"] = json.dumps(described)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    old = len(text).to_bytes(8, "little") + text + data[8 + length :]
+    (tmp_path / "old.safetensors").write_bytes(old)
+    for name in ("x", "old"):
+        decode_file(tmp_path / f"{name}.safetensors", tmp_path / f"{name}.out.safetensors")
+    found, expected = ((tmp_path / f"{n}.out.safetensors").read_bytes() for n in ("old", "x"))
+    assert found == expected

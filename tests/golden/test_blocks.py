@@ -18,8 +18,8 @@ def fields(**changes):
 
 def test_block_size_and_repr():
     blocks = Blocks(**fields())
-    assert blocks.block_size == 8
-    assert repr(blocks) == "Blocks(shape=(2, 20), block_size=8)"
+    assert blocks.block == 8
+    assert repr(blocks) == "Blocks(shape=(2, 20), block=8)"
 
 
 def test_encode_gives_dense_blocks():
@@ -59,7 +59,7 @@ def test_shape_of_values(shape, expected):
 
 
 def test_block_size():
-    with pytest.raises(ValueError, match=r"^block_size must be one of 8, 16, 32, not 12$"):
+    with pytest.raises(ValueError, match=r"^block must be one of 8, 16, 32, not 12$"):
         Blocks(**fields(codes=np.zeros((2, 3, 12), np.uint8)))
 
 

@@ -132,7 +132,7 @@ def test_empty_matmul(how, shape):
 
 def test_block_sizes_differ():
     a, b = encode(np.ones((1, 32)), 8), encode(np.ones((1, 32)), 16)
-    message = r"^a and b must have the same block_size, not 8 and 16$"
+    message = r"^a and b must have the same block, not 8 and 16$"
     with pytest.raises(ValueError, match=message):
         block_dot(a, b)
     with pytest.raises(ValueError, match=message):

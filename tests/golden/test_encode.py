@@ -239,7 +239,7 @@ def test_dtype(dtype, n):
 
 @pytest.mark.parametrize("size", [0, 4, 24, 64, -8, "32"])
 def test_block_size(size):
-    message = f"^block_size must be one of 8, 16, 32, not {size!r}$"
+    message = f"^block must be one of 8, 16, 32, not {size!r}$"
     with pytest.raises(ValueError, match=message):
         encode(np.zeros(8, np.float32), size)
 

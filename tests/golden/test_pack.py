@@ -55,7 +55,7 @@ def test_round_trip_and_definition(given_blocks, align):
     blocks = make_blocks([e for e, _ in given_blocks], [codes for _, codes in given_blocks])
     data = pack(blocks, align)
     assert data == b"".join(exact.pack_block(*block, align) for block in given_blocks)
-    back = unpack(data, blocks.shape, blocks.block_size, align)
+    back = unpack(data, blocks.shape, blocks.block, align)
     assert np.array_equal(back.exponents, blocks.exponents)
     assert np.array_equal(back.codes, blocks.codes)
     assert back.shape == blocks.shape
@@ -112,7 +112,7 @@ def test_align(align):
 
 
 def test_block_size():
-    message = "^block_size must be one of 8, 16, 32, not 24$"
+    message = "^block must be one of 8, 16, 32, not 24$"
     with pytest.raises(ValueError, match=message):
         packed_bytes(24)
     with pytest.raises(ValueError, match=message):

@@ -26,8 +26,8 @@ def assert_caught(model, name, what):
 def float32_only(change):
     """An encoder that is `change(x, blocks)` for float32 and right for other dtypes."""
 
-    def wrong(x, block_size, rounding="nearest", nonfinite="error"):
-        blocks = encode(x, block_size, rounding, nonfinite=nonfinite)
+    def wrong(x, block, rounding="nearest", nonfinite="error"):
+        blocks = encode(x, block, rounding, nonfinite=nonfinite)
         if x.dtype != np.float32:
             return blocks
         return change(np.ascontiguousarray(x).reshape(blocks.codes.shape), blocks, rounding)
@@ -69,7 +69,7 @@ def decode_rounding_twice(blocks, dtype):
         return decode(blocks, dtype)
     low = blocks.exponents < 64
     raised = replace(blocks, exponents=np.where(low, blocks.exponents + 64, blocks.exponents))
-    shift = np.repeat(np.where(low, -64, 0), blocks.block_size, axis=-1)
+    shift = np.repeat(np.where(low, -64, 0), blocks.block, axis=-1)
     return np.ldexp(decode(raised), shift.reshape(blocks.shape))
 
 
@@ -138,16 +138,16 @@ def test_encoding_through_float32_is_caught():
     ],
 )
 def test_a_wrong_mode_is_caught(changed, what):
-    def wrong(x, block_size, rounding, mode, nonfinite="error"):
-        return encode(x, block_size, rounding, **changed, nonfinite=nonfinite)
+    def wrong(x, block, rounding, mode, nonfinite="error"):
+        return encode(x, block, rounding, **changed, nonfinite=nonfinite)
 
     assert_caught(Model(encode=wrong), MODES, what)
 
 
 def test_dropping_the_last_zeros_is_caught():
-    def wrong(x, block_size, rounding, mode, nonfinite="error"):
-        blocks = encode(x, block_size, rounding, mode, nonfinite=nonfinite)
-        codes = encode(x[:, ::-1], block_size, rounding, mode, nonfinite=nonfinite).codes
+    def wrong(x, block, rounding, mode, nonfinite="error"):
+        blocks = encode(x, block, rounding, mode, nonfinite=nonfinite)
+        codes = encode(x[:, ::-1], block, rounding, mode, nonfinite=nonfinite).codes
         sparse = (blocks.modes == 1)[..., None]
         # What is dropped at the end may have a sign at the front, where it is stored.
         reversed_codes = codes.reshape(len(x), -1)[:, ::-1].reshape(blocks.codes.shape)

@@ -100,8 +100,8 @@ def test_a_wrong_model_is_found(subject: Subject) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("zeros 8 0 0 0 0 -> 0", r"block_dot.txt:2: needed are the fields name size a_exponent"),
-        ("zeros 8 0 0 0 0 0 0 0", r"block_dot.txt:2: needed are the fields name size a_exponent"),
+        ("zeros 8 0 0 0 0 -> 0", r"block_dot.txt:2: needed are the fields name block a_exponent"),
+        ("zeros 8 0 0 0 0 0 0 0", r"block_dot.txt:2: needed are the fields name block a_exponent"),
         ("zeros 8 0 0,g 0 0 -> 0 0", r"block_dot.txt:2: a_codes: invalid literal"),
         ("", r"block_dot.txt:2: needed are the fields"),
     ],
@@ -150,7 +150,7 @@ def test_bad_arguments_of_the_command(tmp_path: Path, capsys) -> None:
 def test_encoding_is_covered() -> None:
     found = committed("encode") + committed("encode_stochastic")
     inputs = [each.inputs for each in found]
-    assert {each["size"] for each in inputs} == {8, 16, 32}
+    assert {each["block"] for each in inputs} == {8, 16, 32}
     asked = {
         (each["format"], each["rounding"], each["mode"]) for each in inputs if "rounding" in each
     }
@@ -185,7 +185,7 @@ def test_decoding_is_covered() -> None:
             assert set(codes[:, ::2].ravel()) | set(codes[:, 1::2].ravel()) == set(
                 range(128 if config else 64)
             )
-    assert {each.inputs["size"] for each in committed("decode")} == {8, 16, 32}
+    assert {each.inputs["block"] for each in committed("decode")} == {8, 16, 32}
     assert {each["config"] for each in found} == {0, 1, 2}
 
 
@@ -194,10 +194,10 @@ def test_faults_are_covered() -> None:
     faults = {"none", "truncated", "trailing", "header", "reserved", "mask", "padding"}
     for size in (8, 16, 32):
         for align in (1, 32):
-            here = [v for v in found if (v.inputs["size"], v.inputs["align"]) == (size, align)]
+            here = [v for v in found if (v.inputs["block"], v.inputs["align"]) == (size, align)]
             missing = {"padding"} if align == 1 and size != 8 else set()
             assert {v.outputs["fault"] for v in here} == faults - missing
-            assert {v.outputs["block"] for v in here} == set(range(5))
+            assert {v.outputs["number"] for v in here} == set(range(5))
 
 
 def test_products_are_covered() -> None:

@@ -53,7 +53,7 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
     ("name", "parameters", "message"),
     [
         ("block_dot", {"format": "fp32"}, "block_dot has no parameter 'format'; it has block"),
-        ("encoder", {"block": 12}, "block_size must be one of 8, 16, 32, not 12"),
+        ("encoder", {"block": 12}, "block must be one of 8, 16, 32, not 12"),
         ("encoder", {"format": "fp8"}, "format must be one of fp32, bf16, fp16, not 'fp8'"),
         ("decoder", {"format": "fp16"}, "format must be one of fp32, bf16, not 'fp16'"),
         (

@@ -78,12 +78,12 @@ def test_operands_that_do_not_fit_are_refused() -> None:
     wide, other = (axs6.encode(np.zeros((2, 24), np.float32), block) for block in (8, 16))
     with pytest.raises(ValueError, match=r"must have shapes .* not \(2, 16\) and \(2, 24\)"):
         tile.matmul(a, wide)
-    with pytest.raises(ValueError, match="must have the same block_size"):
+    with pytest.raises(ValueError, match="must have the same block"):
         tile.matmul(a, other)
     precise = axs6.encode(np.zeros((2, 16), np.float32), 8, mode="high_precision")
     with pytest.raises(ValueError, match="block 0 of b is high-precision"):
         tile.matmul(a, precise)
-    with pytest.raises(ValueError, match="must have block_size 8, not 16"):
+    with pytest.raises(ValueError, match="must have block 8, not 16"):
         tile.matmul(other, other)
     with pytest.raises(ValueError, match="matmul has no parameter 'lanes'"):
         Tile(8, lanes=4)

@@ -107,12 +107,12 @@ LINKS = {
 def values(vector: Vector) -> dict[str, Any]:
     """All fields, and those of the one packed block in hardware, its bytes in a row."""
     given = {**vector.inputs, **vector.outputs}
-    if isinstance(given.get("packed"), bytes) and "size" in given:
-        length = packed_bytes(given["size"])
+    if isinstance(given.get("packed"), bytes) and "block" in given:
+        length = packed_bytes(given["block"])
         row = given["packed"].ljust(length, b"\0")[:length]
         fields = packed_items(np.frombuffer(row, np.uint8)[None], "row.")
         given = {**{name: array[0] for name, array in fields.items()}, **given}
-        block = unpack(row, (given["size"],), given["size"], align=length)
+        block = unpack(row, (given["block"],), given["block"], align=length)
         given = {"exponent": int(block.exponents[0]), "codes": block.codes[0].tolist(), **given}
     return given
 
@@ -120,7 +120,7 @@ def values(vector: Vector) -> dict[str, Any]:
 def chosen(link: Link) -> list[Vector]:
     """The vectors of blocks of the unit's size."""
     subject = SUBJECTS[link.subject]
-    wanted = {"size": BLOCK, **link.chosen}
+    wanted = {"block": BLOCK, **link.chosen}
     found = subject.read((FOLDER / subject.file_name).read_text())
     return [each for each in found if wanted.items() <= values(each).items()]
 

@@ -12,7 +12,7 @@ VALUES = 1 << 17
 
 @pytest.mark.parametrize("block", [8, 32])
 def test_what_is_measured_is_what_is_predicted(block: int) -> None:
-    nearest, *rows = study_rounding(values=VALUES, block_size=block)
+    nearest, *rows = study_rounding(values=VALUES, block=block)
     assert (nearest.rounding, nearest.random_bits) == ("nearest", None)
     assert 0.49 < nearest.worst_bias <= 0.5
     for moment in (nearest.bias, nearest.variance):
@@ -63,5 +63,5 @@ def test_bad_arguments_are_refused() -> None:
         study_rounding([0])
     with pytest.raises(ValueError, match=r"^values must be an integer of at least 1, not 0$"):
         study_rounding(values=0)
-    with pytest.raises(ValueError, match=r"^block_size must be one of 8, 16, 32, not 12$"):
-        study_rounding(block_size=12)
+    with pytest.raises(ValueError, match=r"^block must be one of 8, 16, 32, not 12$"):
+        study_rounding(block=12)

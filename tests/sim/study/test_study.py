@@ -193,7 +193,7 @@ def test_bad_outputs_are_refused(
     [
         ({"samples": 0}, "samples must be an integer of at least 1, not 0"),
         ({"batch": 0}, "batch must be an integer of at least 1, not 0"),
-        ({"blocks": [9]}, "block_size must be one of 8, 16, 32, not 9"),
+        ({"blocks": [9]}, "block must be one of 8, 16, 32, not 9"),
         ({"backends": ["golden"]}, "backend must be one of emulated, rtl, not 'golden'"),
     ],
 )
@@ -215,6 +215,6 @@ def test_cross_entropy_is_torchs_over_every_target() -> None:
     workload = Workload(nn.Linear(4, 5), torch.randn(6, 7, 4), targets, "cross_entropy")
     study = study_accuracy("tokens", workload, blocks=[8], backends=["emulated"])
     with torch.no_grad():
-        y = convert(workload.model, block_size=8)(workload.inputs).double()
+        y = convert(workload.model, block=8)(workload.inputs).double()
     needed = nn.functional.cross_entropy(y.mT, targets)
     assert study.runs[1].metric == pytest.approx(float(needed), rel=1e-12)

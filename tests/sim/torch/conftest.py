@@ -29,9 +29,9 @@ def same() -> Callable[[Tensor, Tensor], bool]:
 def golden_product() -> Product:
     """What the golden model gives for (..., K) and (N, K), in FP32."""
 
-    def product(a: Tensor, b: Tensor, block_size: int = 32, nonfinite: str = "error") -> Tensor:
+    def product(a: Tensor, b: Tensor, block: int = 32, nonfinite: str = "error") -> Tensor:
         left, right = (
-            axs6.encode(x.detach().double().numpy(), block_size, nonfinite=nonfinite)
+            axs6.encode(x.detach().double().numpy(), block, nonfinite=nonfinite)
             for x in (a.reshape(a.shape[:-1].numel(), a.shape[-1]), b)
         )
         return torch.from_numpy(axs6.matmul(left, right)).view(*a.shape[:-1], len(b))

@@ -94,7 +94,7 @@ def test_a_compiled_model_learns_the_same_bits(
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_compiled_functions(backend: str, same: Same) -> None:
     def function(a: Tensor, b: Tensor) -> Tensor:
-        return matmul(fake_quantise(a), b, block_size=16) * 2
+        return matmul(fake_quantise(a), b, block=16) * 2
 
     compiled = torch.compile(function, backend=backend, fullgraph=True)
     a, b = torch.randn(3, 5, 40), torch.randn(40, 6)

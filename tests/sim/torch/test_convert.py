@@ -130,17 +130,15 @@ def test_classes_and_text_stay() -> None:
     assert isinstance(converted, Model)
     assert isinstance(converted.layers["renamed"], Renamed)
     assert isinstance(converted.head, nn.Linear)
-    added = ", backend=emulated, block_size=32"
+    added = ", backend=emulated, block=32"
     own = repr(converted).replace(added, "").replace(added.removeprefix(", "), "")
     assert own == repr(model)
     layers = ("Linear(", "Doubled(", "Renamed(", "MatMul(")
     for line in repr(converted).splitlines():
-        shown = "backend=emulated, block_size=32)" in line
+        shown = "backend=emulated, block=32)" in line
         assert shown == any(layer in line for layer in layers)
-    assert "backend=golden, block_size=8" in repr(
-        convert(nn.Conv1d(2, 2, 1), "golden", block_size=8)
-    )
-    assert "backend=emulated, block_size=32" in repr(convert(nn.MultiheadAttention(4, 1)))
+    assert "backend=golden, block=8" in repr(convert(nn.Conv1d(2, 2, 1), "golden", block=8))
+    assert "backend=emulated, block=32" in repr(convert(nn.MultiheadAttention(4, 1)))
 
 
 def test_every_function_gives_what_matmul_gives(same: Same) -> None:
@@ -229,7 +227,7 @@ def test_everything_excluded_is_the_model_itself() -> None:
     ("options", "message"),
     [
         ({"backend": "fast"}, "backend must be one of emulated, rtl, golden, not 'fast'"),
-        ({"block_size": 64}, "block_size must be one of 8, 16, 32, not 64"),
+        ({"block": 64}, "block must be one of 8, 16, 32, not 64"),
         ({"nonfinite": "zero"}, "nonfinite must be one of error, saturate, not 'zero'"),
         ({"tile": {"rows": 4}}, "tile is for backend='rtl', not 'emulated'"),
         ({"exclude": ["haed"]}, "exclude: the model has no module 'haed'"),
@@ -351,5 +349,5 @@ def test_the_golden_backend_gives_the_same_bits(same: Same) -> None:
     )
     x = torch.randn(2, 3, 8, 8)
     for size in (8, 16, 32):
-        emulated = convert(model, block_size=size)
-        assert same(emulated(x), convert(model, "golden", block_size=size)(x))
+        emulated = convert(model, block=size)
+        assert same(emulated(x), convert(model, "golden", block=size)(x))

@@ -18,7 +18,7 @@ Same = Callable[[Tensor, Tensor], bool]
 
 OPTIONS: list[dict[str, Any]] = [
     {"rounding": "nearest"},
-    {"rounding": "toward_zero", "block_size": 16},
+    {"rounding": "toward_zero", "block": 16},
     {"rounding": "stochastic", "random_bits": 8},
 ]
 
@@ -28,7 +28,7 @@ def test_every_bit_is_that_of_the_golden_model(
     options: dict[str, Any], rng: np.random.Generator, same: Same, mode: Any
 ) -> None:
     """Many steps over values of all magnitudes, subnormals and infinities among them."""
-    size, bits = options.get("block_size", 32), options.get("random_bits", 16)
+    size, bits = options.get("block", 32), options.get("random_bits", 16)
     kind = cases.KINDS[0]
     blocks = np.concatenate(
         [cases.special_blocks(kind, size, rng), cases.random_blocks(kind, size, 100, rng)]
@@ -58,7 +58,7 @@ def test_the_mean_converges_to_the_input(options: dict[str, Any]) -> None:
     where an error is 4 / 31 at most.
     """
     x = torch.randn(64, generator=torch.Generator().manual_seed(3)).clamp(-1.9, 1.9)
-    feedback, source = ErrorFeedback(x.shape), Lfsr(options.get("block_size", 32), bits=8)
+    feedback, source = ErrorFeedback(x.shape), Lfsr(options.get("block", 32), bits=8)
     total, plain = torch.zeros(64, dtype=torch.float64), torch.zeros(64, dtype=torch.float64)
     for n in range(1, 401):
         words = source(x) if options["rounding"] == "stochastic" else None

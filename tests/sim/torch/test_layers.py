@@ -14,16 +14,16 @@ Product = Callable[..., Tensor]
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
-@pytest.mark.parametrize("block_size", [8, 16, 32])
+@pytest.mark.parametrize("block", [8, 16, 32])
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear(
-    dtype: torch.dtype, block_size: int, bias: bool, same: Same, golden_product: Product
+    dtype: torch.dtype, block: int, bias: bool, same: Same, golden_product: Product
 ) -> None:
     layer = nn.Linear(70, 9, bias=bias, dtype=dtype)
-    converted = convert(layer, block_size=block_size)
+    converted = convert(layer, block=block)
     for shape in ((70,), (5, 70), (2, 3, 70), (0, 70)):
         x = torch.randn(shape).to(dtype)
-        expected = golden_product(x, layer.weight, block_size)
+        expected = golden_product(x, layer.weight, block)
         if layer.bias is not None:
             expected = expected + layer.bias.float()
         assert same(converted(x), expected.to(dtype))
@@ -323,7 +323,7 @@ def test_matmul(
 def test_bmm(same: Same) -> None:
     a, b = torch.randn(3, 4, 40), torch.randn(3, 40, 5)
     assert same(bmm(a, b), matmul(a, b))
-    assert same(bmm(a, b, block_size=8), matmul(a, b, block_size=8))
+    assert same(bmm(a, b, block=8), matmul(a, b, block=8))
     with pytest.raises(ValueError, match=r"shapes \(G, M, K\) and \(G, K, N\), not \(4, 40\)"):
         bmm(a[0], b)
 

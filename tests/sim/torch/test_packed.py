@@ -56,17 +56,17 @@ def made(seed: int) -> Model:
 X = torch.randn(3, 48, generator=torch.Generator().manual_seed(5))
 
 
-@pytest.mark.parametrize("block_size", [8, 32])
-def test_a_loaded_model_gives_the_same_bits(tmp_path: Path, block_size: int) -> None:
-    hardware = convert(made(0), block_size=block_size)
+@pytest.mark.parametrize("block", [8, 32])
+def test_a_loaded_model_gives_the_same_bits(tmp_path: Path, block: int) -> None:
+    hardware = convert(made(0), block=block)
     save_packed(hardware, tmp_path / "x.safetensors")
-    again = convert(made(1), block_size=block_size)
+    again = convert(made(1), block=block)
     assert not torch.equal(again(X), hardware(X))
     load_packed(again, tmp_path / "x.safetensors")
     assert torch.equal(again(X), hardware(X))
     # So do copies of it, on another backend too, and what is saved once more is the same file.
     assert torch.equal(copy.deepcopy(again)(X), hardware(X))
-    assert torch.equal(convert(again, "golden", block_size=block_size)(X), hardware(X))
+    assert torch.equal(convert(again, "golden", block=block)(X), hardware(X))
     save_packed(again, tmp_path / "y.safetensors")
     first, second = (load_file(tmp_path / f"{name}.safetensors") for name in "xy")
     assert all(torch.equal(first[name], second[name]) for name in {*first, *second})
@@ -104,7 +104,7 @@ def test_a_layer_computes_with_the_blocks_themselves(tmp_path: Path) -> None:
     layer = nn.Linear(8, 1, bias=False)
     nn.init.constant_(layer.weight, 0.99)
     x = torch.full((1, 8), 0.3)
-    hardware = convert(nn.Sequential(layer), block_size=8)
+    hardware = convert(nn.Sequential(layer), block=8)
     save_packed(hardware, tmp_path / "x.safetensors")
     load_packed(hardware, tmp_path / "x.safetensors")
     assert torch.equal(hardware[0].weight, torch.ones(1, 8))
@@ -118,7 +118,7 @@ def test_a_layer_computes_with_the_blocks_themselves(tmp_path: Path) -> None:
     # A weight that changes is encoded anew.
     with torch.no_grad():
         hardware[0].weight.mul_(1.5)
-    assert hardware(x).item() == convert(nn.Sequential(hardware[0]), block_size=8)(x).item()
+    assert hardware(x).item() == convert(nn.Sequential(hardware[0]), block=8)(x).item()
     with torch.no_grad():
         hardware[0].weight.fill_(0.99)
     assert hardware(x).item() == right.item()
@@ -135,7 +135,7 @@ def encoded(path: Path, **options: Any) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"block_size": 16}, "blocks as .* B = 32, axis -1, not as .* B = 16, axis -1"),
+        ({"block": 16}, "blocks as .* B = 32, axis -1, not as .* B = 16, axis -1"),
         ({"axis": 0}, "blocks as .* axis -1, not as .* axis 0"),
         ({"flatten": 0}, "blocks as .* axis -1, not as .* axes from 0 on"),
         ({"mode": "high_precision"}, "has high-precision blocks, which are not multiplied"),

@@ -16,7 +16,7 @@ def model() -> nn.Module:
 
 
 def test_counts() -> None:
-    converted = convert(model(), block_size=16)
+    converted = convert(model(), block=16)
     x = torch.randn(2, 4, 4, 4)
     with profile() as report:
         converted(x)
@@ -177,8 +177,8 @@ def test_a_backend_that_differs_in_one_bit_is_seen(monkeypatch: pytest.MonkeyPat
 def test_overflow_and_empty_products_have_no_qsnr() -> None:
     with profile(compare="golden") as report:
         matmul(torch.full((1, 4), 1e30), torch.full((4, 1), 1e30))
-        matmul(torch.zeros(0, 4), torch.ones(4, 1), block_size=8)
-        matmul(torch.zeros(2, 4), torch.ones(4, 1), block_size=16)
+        matmul(torch.zeros(0, 4), torch.ones(4, 1), block=8)
+        matmul(torch.zeros(2, 4), torch.ones(4, 1), block=16)
     assert [row.qsnr for row in report.rows] == [None] * 3
     assert [row.bits_different for row in report.rows] == [0] * 3
     assert "NaN" not in report.to_json()

@@ -206,7 +206,7 @@ def test_bad_arguments_are_refused(function: Callable[..., object]) -> None:
         function(torch.zeros(3, dtype=torch.int32))
     with pytest.raises(ValueError, match=r"at least one axis, not shape \(\)"):
         function(torch.tensor(1.0))
-    with pytest.raises(ValueError, match="block_size must be one of 8, 16, 32, not 12"):
+    with pytest.raises(ValueError, match="block must be one of 8, 16, 32, not 12"):
         function(torch.zeros(3), 12)
     with pytest.raises(ValueError, match="nonfinite must be one of error, saturate, not 'skip'"):
         function(torch.zeros(3), nonfinite="skip")

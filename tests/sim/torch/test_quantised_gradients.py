@@ -109,7 +109,7 @@ def test_bad_arguments_are_refused() -> None:
     net = nn.Linear(4, 2)
     with pytest.raises(ValueError, match=r"^rounding must be one of nearest.*, not 'up'$"):
         QuantisedGradients(net.parameters(), rounding="up")
-    with pytest.raises(ValueError, match=r"^block_size must be one of 8, 16, 32, not 12$"):
+    with pytest.raises(ValueError, match=r"^block must be one of 8, 16, 32, not 12$"):
         QuantisedGradients(net.parameters(), 12)
     with pytest.raises(ValueError, match=r"^parameters must not be empty$"):
         QuantisedGradients([])

@@ -16,14 +16,14 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("block_size", [8, 32])
+@pytest.mark.parametrize("block", [8, 32])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_hardware_gives_the_emulated_bits(name: str, block_size: int, same: Same) -> None:
+def test_the_hardware_gives_the_emulated_bits(name: str, block: int, same: Same) -> None:
     make, shape = MODELS[name]
     model = make()
     x = torch.randn(shape)
-    emulated = convert(model, block_size=block_size)
-    simulated = convert(model, "rtl", block_size=block_size, tile={"rows": 2, "columns": 2})
+    emulated = convert(model, block=block)
+    simulated = convert(model, "rtl", block=block, tile={"rows": 2, "columns": 2})
     with profile(compare="emulated") as report:
         y = simulated(x)
     assert same(y, emulated(x))
