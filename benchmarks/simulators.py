@@ -1,11 +1,12 @@
 """Speed of the batch simulator beside Verilator, CXXRTL and Amaranth's own simulator.
 
-Run with `make bench`, or `python benchmarks/simulators.py`. All four simulate `block_dot` (B = 32,
-no stages, the behaviour view) on the same random blocks, one item a cycle. Verilator's model is
-built from the same Verilog with -O3 and --x-assign fast, compiled with -O3 -march=native, and
-driven by a loop in C++. The batch simulator and CXXRTL read and write NumPy arrays, which counts;
-the three compiled ones run twice over their items, and the second time is taken. One thread, a
-fixed seed, the median of several rounds.
+Run with `make bench`, or `python benchmarks/simulators.py`. All simulate `block_dot` (B = 32, no
+stages) on the same random blocks, one item a cycle: both views, and the gates that it is mapped to
+on sky130. Verilator's model is built from the same Verilog with -O3 and --x-assign fast, compiled
+with -O3 -march=native, and driven by a loop in C++. The batch simulator and CXXRTL read and write
+NumPy arrays, which counts; the compiled ones run twice over their items, and the second time is
+taken. Then come the encoder (FP32, B = 32) and a matrix product on the tile, in words. One thread
+unless said, a fixed seed, the median of several rounds.
 """
 
 import statistics
@@ -22,21 +23,24 @@ from amaranth.sim import Simulator
 from machine import processor
 
 import axs6
+from axs6.hw.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
-from axs6.sim.batch.engine import BatchModel
+from axs6.sim.arrays import element_type
+from axs6.sim.batch.engine import BatchModel, GateModel
 from axs6.sim.cxxrtl import CxxrtlModel
 from axs6.sim.stimulus import STIMULI
 from axs6.sim.tile import Tile
 from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
+from axs6.synth.mapped import mapped_netlist
 
-ITEMS = {"batch": 300_000, "CXXRTL": 20_000, "Verilator": 50_000, "Amaranth": 100}
-"""Those that each simulator takes some tenths of a second for, or less."""
 ROUNDS = 5
 BLOCK = 32
-PARAMETERS = UNITS["block_dot"].simulated({"block": BLOCK})
-"""The view is the one that simulators take unless asked."""
+TAKEN = {"batch": 300_000, "CXXRTL": 20_000, "Verilator": 50_000, "Amaranth": 100}
+"""Items: some tenths of a second for each simulator, or less, in words."""
+FEWER = {"CXXRTL": 500, "Verilator": 5_000}
+"""Items of those that take long for the structure."""
 
 WORDS = -(-2 * (8 + 6 * BLOCK) // 32)
 """Of 32 bits, for two blocks."""
@@ -70,22 +74,26 @@ int main(int argc, char** argv) {
 """
 
 
-def random_items(count: int) -> dict[str, Any]:
-    items = STIMULI["block_dot"].random(PARAMETERS, np.random.default_rng(0), min(count, 20_000))
-    repeats = -(-count // 20_000)
+def random_items(unit: str, count: int) -> dict[str, Any]:
+    entry = UNITS[unit]
+    parameters = entry.parameters({"block": BLOCK})
+    items = STIMULI[unit].random(parameters, np.random.default_rng(0), min(count, 50_000))
+    repeats = -(-count // 50_000)
+    types = {field.name: element_type(field) for field in generate(unit, **parameters).inputs}
     return {
-        name: np.concatenate([array.astype(np.uint8)] * repeats)[:count]
+        name: np.concatenate([array.astype(types[name])] * repeats)[:count]
         for name, array in items.items()
     }
 
 
-def verilator(folder: Path) -> Callable[[], float]:
+def verilator(folder: Path, view: str, count: int) -> Callable[[], float]:
     """Build the model with its loop; the function runs it and returns cycles a second."""
     check_simulator("verilator")
-    made = generate("block_dot", **PARAMETERS)
+    folder.mkdir()
+    made = generate("block_dot", block=BLOCK, view=view)
     (folder / "axs6_block_dot.v").write_text(made.verilog)
     (folder / "main.cpp").write_text(HARNESS)
-    items = random_items(ITEMS["Verilator"])
+    items = random_items("block_dot", count)
     words = to_words(items, made.inputs)
     (folder / "items.bin").write_bytes(
         b"".join(word.to_bytes(4 * WORDS, "little") for word in words)
@@ -103,7 +111,7 @@ def verilator(folder: Path) -> Callable[[], float]:
         str(len(words)),
         str(WORDS),
     ]
-    sums = UNITS["block_dot"].golden(items, PARAMETERS)
+    sums = UNITS["block_dot"].golden(items, {"block": BLOCK})
     expected = 0
     for word in to_words(sums, made.outputs):
         expected = (expected * 31 + word) & 0xFFFFFFFF
@@ -119,10 +127,11 @@ def verilator(folder: Path) -> Callable[[], float]:
 
 
 def amaranth() -> float:
-    unit: Any = UNITS["block_dot"].build(**PARAMETERS)
+    unit: Any = UNITS["block_dot"].build(block=BLOCK, view=BEHAVIOUR)
     top = Module()
     top.submodules.unit = unit
-    words = to_words(random_items(ITEMS["Amaranth"]), generate("block_dot", **PARAMETERS).inputs)
+    made = generate("block_dot", block=BLOCK)
+    words = to_words(random_items("block_dot", TAKEN["Amaranth"]), made.inputs)
 
     async def bench(context: Any) -> None:
         for word in words:
@@ -137,8 +146,8 @@ def amaranth() -> float:
     return len(words) / (time.perf_counter() - start)
 
 
-def from_arrays(model: Any, count: int) -> Callable[[], float]:
-    items = random_items(count)
+def from_arrays(model: Any, unit: str, count: int) -> Callable[[], float]:
+    items = random_items(unit, count)
 
     def run() -> float:
         model.run(items)
@@ -149,23 +158,49 @@ def from_arrays(model: Any, count: int) -> Callable[[], float]:
     return run
 
 
-def block_dot(folder: Path) -> None:
-    runs = {
-        "batch": from_arrays(BatchModel("block_dot", **PARAMETERS), ITEMS["batch"]),
-        "CXXRTL": from_arrays(CxxrtlModel("block_dot", **PARAMETERS), ITEMS["CXXRTL"]),
-        "Verilator": verilator(folder),
-        "Amaranth": amaranth,
-    }
+def medians(runs: dict[str, Callable[[], float]]) -> dict[str, float]:
+    """Cycles a second of each, the simulators in turn."""
     rates: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
         for name, run in runs.items():
             rates[name].append(run())
-    fastest = statistics.median(rates["batch"])
-    print(f"block_dot, B = {BLOCK}, one thread, median of {ROUNDS}; {processor()}")
-    print(f"{'':14} {'M cycles/s':>12} {'G MAC/s':>9} {'batch is faster by':>19}")
-    for name, each in rates.items():
-        rate = statistics.median(each)
-        print(f"{name:14} {rate / 1e6:12.4f} {rate * BLOCK / 1e9:9.4f} {fastest / rate:18.1f}x")
+    return {name: statistics.median(each) for name, each in rates.items()}
+
+
+def view(folder: Path, chosen: str) -> None:
+    """One view in every simulator; Amaranth's takes minutes to build the structure."""
+    items = TAKEN if chosen == BEHAVIOUR else {**TAKEN, **FEWER}
+    parameters = {"block": BLOCK, "view": chosen}
+    runs = {
+        "batch": from_arrays(BatchModel("block_dot", **parameters), "block_dot", items["batch"]),
+        "CXXRTL": from_arrays(CxxrtlModel("block_dot", **parameters), "block_dot", items["CXXRTL"]),
+        "Verilator": verilator(folder / chosen, chosen, items["Verilator"]),
+    }
+    if chosen == BEHAVIOUR:
+        runs["Amaranth"] = amaranth
+    rates = medians(runs)
+    head = f"{'M cycles/s':>12} {'G MAC/s':>9} {'batch is faster by':>19}"
+    print(f"\n{f'block_dot, {chosen}':24} {head}")
+    for name, rate in rates.items():
+        ratio = rates["batch"] / rate
+        print(f"{name:24} {rate / 1e6:12.4f} {rate * BLOCK / 1e9:9.4f} {ratio:18.1f}x")
+
+
+def others() -> None:
+    """What has no Verilator model of the same beside it."""
+    made = generate("block_dot", block=BLOCK)
+    gates = mapped_netlist(made.verilog, made.module, target="sky130")
+    runs = {
+        "block_dot, sky130 gates": from_arrays(
+            GateModel(gates, "block_dot", block=BLOCK), "block_dot", TAKEN["batch"]
+        ),
+        "encoder, behaviour": from_arrays(
+            BatchModel("encoder", block=BLOCK), "encoder", TAKEN["batch"] // 3
+        ),
+    }
+    print(f"\n{'batch':24} {'M cycles/s':>12}")
+    for name, rate in medians(runs).items():
+        print(f"{name:24} {rate / 1e6:12.4f}")
 
 
 def matmul() -> None:
@@ -186,8 +221,11 @@ def matmul() -> None:
 
 
 def main() -> None:
+    print(f"block_dot and encoder with B = {BLOCK}, one thread, median of {ROUNDS}; {processor()}")
     with tempfile.TemporaryDirectory(prefix="axs6-bench-") as folder:
-        block_dot(Path(folder))
+        for chosen in (BEHAVIOUR, STRUCTURE):
+            view(Path(folder), chosen)
+    others()
     matmul()
 
 
