@@ -357,17 +357,23 @@ def test_area_reports_json(cli: Cli, target: str) -> None:
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)
     assert report["target"] == target
-    assert report["parameters"] == {"block": 8, "stages": 1}
+    assert report["parameters"] == {"block": 8, "stages": 1, "view": "structure"}
     # 8 products of 10 bits make a sum of 14, the exponents one of 9, and there is `valid`.
     assert report["total"]["figures"]["flip_flops"] == 14 + 9 + 1
     assert "axs6_block_dot" in done.stderr
+
+
+def but_steps(errors: str) -> list[str]:
+    """Lines other than those of the steps of a sweep."""
+    steps = ("measured block_dot ", "synthesising block_dot ")
+    return [line for line in errors.splitlines() if not line.startswith(steps)]
 
 
 def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> None:
     arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,99")
     files = ("--html", "page.html", "--markdown", "new/page.md", "--json", "figures.json")
     first, again = (cli(*arguments, *files) for _ in range(2))
-    assert (first.returncode, first.stderr) == (1, "")
+    assert (first.returncode, but_steps(first.stderr)) == (1, [])
     lines = first.stdout.splitlines()
     assert len([line for line in lines if line.startswith("missing block_dot stages=99: ")]) == 1
     assert "\x1b" not in first.stdout
@@ -384,7 +390,7 @@ def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> No
 
 def test_a_complete_area_sweep_is_a_success(cli: Cli, tmp_path: Path) -> None:
     done = cli("area", "block_dot", "--block", "8", "--sweep", "stages=0..1")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, but_steps(done.stderr)) == (0, [])
     assert list(tmp_path.iterdir()) == []
 
 

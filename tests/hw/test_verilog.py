@@ -77,6 +77,7 @@ def test_the_manifest_describes_the_ports() -> None:
         "blocks": "dense",
         "stages": 3,
         "interleave": 1,
+        "view": "structure",
     }
     assert (manifest["latency"], manifest["interval"]) == (4, 1)
     given, taken = manifest["streams"]

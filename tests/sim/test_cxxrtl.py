@@ -281,7 +281,7 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
             valid_cycles += 1
             assert int(shown[names["axs6_block_dot.o__payload"]], 2) == words[cycle]
     assert valid_cycles > 20
-    assert any(name.startswith("axs6_block_dot.compress0.") for name in names)
+    assert any(name.startswith("axs6_block_dot.add_pairs0.") for name in names)
 
 
 def test_a_waveform_ends_with_the_run(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def command(folder: Path, share: str = "1/1") -> list[dict[str, Any]]:
     """The outcomes that the command writes."""
     target = folder / "figures.json"
     try:
-        enumerate_spaces(0, ["conversion"], share, folder / "state.json", str(target))
+        enumerate_spaces(0, "structure", ["conversion"], share, folder / "state.json", str(target))
     finally:
         outcomes = json.loads(target.read_text())
     assert isinstance(outcomes, list)
