@@ -141,6 +141,9 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
     Bytes rest = beyond;
     for (int group = 0; group < rows.copies / BYTES; group++) {
       const int64_t* row = rows.row + group * BYTES;
+      if (rows.consecutive)  // some that come next
+        for (int k = 0; k < BYTES * ROW; k += 64)
+          __builtin_prefetch((const uint8_t*)array + (row[0] + 2 * BYTES) * ROW + k);
       for (int k = 0; k < ROW; k += N) {
         int first = k + N <= ROW ? k : ROW - N;
         Bytes x[N];
