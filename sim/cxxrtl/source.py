@@ -18,6 +18,10 @@ from axs6.sim.tools import ToolError, yosys
 
 HEADERS = ("fields.hpp", "stream.hpp")
 
+FLATTENED = 100_000
+"""Characters of RTLIL of the largest design that becomes one function. Its simulation is several
+times as fast as with one for each module; over larger ones compilers take many times as long."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -49,9 +53,10 @@ def model_source(design: Design, waves: bool) -> str:
     Raises:
         ToolError: Yosys is missing or fails.
     """
-    # One function for the whole design takes compilers many times as long as one for each module.
-    write = f"write_cxxrtl -noflatten {'-g4' if waves else '-g0'}"
     rtlil = design.rtlil if waves else without_fields(design.rtlil)
+    whole = not waves and len(rtlil) <= FLATTENED
+    hierarchy, debug = "" if whole else "-noflatten", "-g4" if waves else "-g0"
+    write = f"write_cxxrtl {hierarchy} {debug}"
     script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{write}\n"
     try:
         module = balanced(yosys().run(["-q", "-"], script, ignore_warnings=True))
