@@ -14,7 +14,7 @@ R = TypeVar("R")
 _LOOK_SECONDS = 0.1
 
 Progress = Callable[[int], object]
-"""Called now and then with the cycle that a compiled loop has come to."""
+"""Called now and then with the furthest cycle that was seen of the compiled loops."""
 
 
 class StoppedError(RuntimeError):
@@ -61,11 +61,13 @@ class Workers:
         """The outcomes of all items, in order, unless the work on one of them raises."""
         futures = [self.submit(work, item) for item in items]
         seconds = None if self._progress is None else _LOOK_SECONDS
+        furthest = 0
         while wait(futures, seconds, FIRST_EXCEPTION).not_done:
             if any(future.done() and future.exception() for future in futures):
                 break
             if self._progress is not None:
-                self._progress(self.control.cycle)
+                furthest = max(furthest, self.control.cycle)  # the threads write it in turn
+                self._progress(furthest)
         failed = [future for future in futures if future.done() and future.exception()]
         return [future.result() for future in failed or futures]
 

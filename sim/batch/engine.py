@@ -104,7 +104,7 @@ class ComponentModel:
             stall: random stalls on both sides; none by default.
             threads: threads that share the copies.
             trace: cycles to record of the first thread's copies.
-            progress: called now and then with the cycle of one of the threads.
+            progress: called now and then with the furthest cycle seen of the threads.
 
         Raises:
             ValueError: arrays that do not fit the input payload, or no thread.

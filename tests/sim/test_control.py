@@ -82,7 +82,8 @@ def test_an_interrupt_ends_a_compiled_loop(threads: int) -> None:
             # Millions of cycles.
             model.run(given, Stall(0.996, 0.996), threads=threads, progress=progress)
         assert time.monotonic() - started < 5
-        assert 0 < cycles[0] < cycles[1]
+        assert 0 < cycles[0] <= cycles[1]
+        assert threads > 1 or cycles[0] < cycles[1]
     finally:
         signal.signal(signal.SIGALRM, before)
 
