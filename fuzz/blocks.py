@@ -4,7 +4,7 @@ import numpy as np
 
 from axs6.golden import Blocks, pack, unpack
 from axs6.golden.cases import random_codes_in_modes
-from axs6.golden.pack import unpack_some
+from axs6.golden.pack import layout_of, unpack_some
 from axs6.golden.spec import BLOCK_SIZES
 
 ALIGNS = (1, 2, 32)
@@ -23,11 +23,13 @@ def unpacked(data: bytes) -> bool:
     size, align, count, packed = layout(data)
     found, part = None, None
     try:
-        found = unpack(packed, (count, size), size, align)
+        found = unpack(packed, (count, size), block=size, align=align)
     except ValueError as error:
         check_line(error)
     try:
-        part, length = unpack_some(np.frombuffer(packed, np.uint8), count, size, align, 0)
+        part, length = unpack_some(
+            np.frombuffer(packed, np.uint8), count, layout_of(block=size, align=align), 0
+        )
     except ValueError as error:
         check_line(error)
     if found is None:
@@ -53,6 +55,6 @@ def seeds() -> list[bytes]:
         for place, align in enumerate(ALIGNS):
             for count in (1, 4, 15):
                 exponents, modes, codes = random_codes_in_modes(size, count, rng)
-                packed = pack(Blocks(exponents, modes, codes, (codes.size,)), align)
+                packed = pack(Blocks.with_modes(exponents, modes, codes, (codes.size,)), align)
                 found.append(bytes([number, place, count]) + packed)
     return found

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 import axs6
 from axs6.commands.arrays import read_items
 from axs6.files import Options, decode_file, describe_file, encode_file
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 
 CUT = b"\xff\xfe"
 """Between the parts of an input: neither text nor a number that a format has."""
@@ -24,11 +24,12 @@ CUT = b"\xff\xfe"
 INNER = b"@@@"
 """Where the metadata of a container go in its header."""
 
-METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "block": 8}
+METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "format": "axs6_t8"}
 CHANGED = (*METADATA, "flatten", "align", "mode", "rounding", "random_bits", "seed", "colour")
 TO = (
     *(0, 1, 2, 3, -1, 8, 16, 32, 33, 1 << 31, 1 << 63, 10**30, 0.0, 8.0, math.inf, True, None),
     *("", "dense", "sparse", "high_precision", "auto", "nearest", "stochastic"),
+    *("axs6_t8", "axs6_t16", "mxfp4", "nvfp4", "vsq4", "uint8", "int8_float32_t0", "e4m3fn_e8m0"),
     *("F64", "F32", "F16", "BF16", "U8", {}, [], [0], [64], [16, 4], [2, 2, 16], [65], [8, 16]),
     *([0, 10**30], [10**30, 0], [1 << 62, 4], [1 << 40, 4], [4, 1 << 40], [0, 1 << 62, 4]),
     *([1] * 64 + [64], [-1], [True, 64], [4, None], [4, 16.0], ["4", "16"]),
@@ -96,7 +97,7 @@ def container(folder: Path, data: bytes) -> bool:
             tensor = dict(METADATA)
             for name, value in zip(changes[::2], changes[1::2], strict=False):
                 tensor[CHANGED[name % len(CHANGED)]] = TO[value % len(TO)]
-            described = json.dumps({"version": 1, "tensors": {"x": tensor}})
+            described = json.dumps({"version": 2, "tensors": {"x": tensor}})
             path.write_bytes(save({"x": np.frombuffer(body, np.uint8)}, {"axs6": described}))
         case _:
             path.write_bytes(data)
@@ -118,7 +119,7 @@ def npy(folder: Path, data: bytes) -> bool:
     path = folder / "x.npy"
     header, cut, body = data.partition(CUT)
     path.write_bytes(np_array(header, body) if cut else data)
-    accepted(path, lambda: read_items([str(path)], [VALUES], {"format": "fp32"}))
+    accepted(path, lambda: read_items([str(path)], [VALUES], {"dtype": "fp32"}))
     return there_and_back(path)
 
 
@@ -132,7 +133,7 @@ def npz(folder: Path, data: bytes) -> bool:
     """A .npz file of any bytes."""
     path = folder / "x.npz"
     path.write_bytes(data)
-    accepted(path, lambda: read_items([str(path)], [VALUES], {"format": "fp32"}))
+    accepted(path, lambda: read_items([str(path)], [VALUES], {"dtype": "fp32"}))
     return there_and_back(path)
 
 
@@ -154,7 +155,7 @@ def container_seeds() -> list[bytes]:
             options = Options(mode=mode, block=8, axis=axis, exclude=["s"])
             encode_file(source, target, options)
             found += [target.read_bytes(), in_parts(target.read_bytes())]
-            blocks = axs6.encode(arrays()["f"], 8, mode=mode)
+            blocks = axs6.encode(arrays()["f"], block=8, mode=mode)
             for name in range(len(CHANGED)):
                 found.append(bytes([name, name]) + CUT + axs6.pack(blocks))
     return found

@@ -14,7 +14,9 @@ def lenient(data: bytes) -> bool:
     if len(packed) < 2:
         return unpacked(data)
     try:
-        found = unpack(packed[:1] + bytes([packed[1] & 3]) + packed[2:], (count, size), size, align)
+        found = unpack(
+            packed[:1] + bytes([packed[1] & 3]) + packed[2:], (count, size), block=size, align=align
+        )
     except ValueError:
         return False
     assert pack(found, align) == packed, "other bytes are the same blocks"

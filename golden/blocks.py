@@ -1,50 +1,31 @@
-"""`Blocks`: an array of AXS-6 blocks, unpacked."""
+"""`Blocks`: an array of values in a block format, unpacked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import (
-    DENSE_CODE,
+from axs6.golden.formats import (
+    AXS6,
+    CATALOG,
+    CHANNEL,
+    BlockFormat,
+    Exponent,
+    Level,
     Mode,
-    check_block,
-    code_formats,
-    dropped_values,
+    Real,
+    name_of,
 )
-
-MAX_CODES = {
-    mode: np.array([(1 << code.width) - 1 for code in code_formats(mode)], np.uint8)
-    for mode in Mode
-}
-"""Largest codes at even and at odd indices."""
+from axs6.golden.modes import check_modes
+from axs6.golden.scaling import code_dtype
 
 
 def chunks(rows: int, step: int) -> Iterator[slice]:
     """Rows of each chunk of at most `step`; one empty chunk of no rows."""
     for start in range(0, max(rows, 1), step):
         yield slice(start, min(start + step, rows))
-
-
-def sparse_values(
-    codes: NDArray[np.uint8],
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which values of dense blocks (n, B) sparse ones do not store, and which blocks may be sparse.
-
-    The first B/4 values of magnitude 0 are not stored; a block with fewer may not be sparse.
-    """
-    zero = codes & np.uint8(DENSE_CODE.largest) == 0
-    count = np.cumsum(zero, axis=1, dtype=np.uint8)
-    drop = dropped_values(codes.shape[1])
-    return zero & (count <= drop), count[:, -1] >= drop
-
-
-def _refuse(bad: NDArray[np.bool_], codes: NDArray[np.uint8], rule: str) -> None:
-    """Raise the error for the first block where `bad` is true."""
-    if bad.any():
-        block, index = (int(i[0]) for i in np.nonzero(np.broadcast_to(bad, codes.shape)))
-        raise ValueError(f"block {block}: " + rule.format(int(codes[block, index])))
 
 
 def check_blocks(name: str, value: object) -> None:
@@ -55,76 +36,170 @@ def check_blocks(name: str, value: object) -> None:
         )
 
 
+def check_hardware_format(name: str, blocks: "Blocks") -> None:
+    """Raise ValueError unless there are units for the format of `blocks`; `name` is the argument's.
+
+    Units compute with the formats whose blocks have modes.
+    """
+    if not blocks.format.has_modes:
+        known = ", ".join(name for name, fmt in CATALOG.items() if fmt.has_modes)
+        raise ValueError(
+            f"{name} must be in {known}, which has hardware, not {name_of(blocks.format)}"
+        )
+
+
+def scale_shape(level: Level, leading: tuple[int, ...], blocks: int, size: int) -> tuple[int, ...]:
+    """Shape of the scales of a level, for (*leading, blocks) blocks of `size` values."""
+    if not isinstance(level.group, int):
+        return leading if level.group == CHANNEL else ()
+    each = size // level.group
+    return (*leading, blocks) if each == 1 else (*leading, blocks, each)
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Values in AXS-6, blocked along the last axis.
+    """Values in a block format, blocked along one axis.
+
+    In the shapes below "..." are the other axes, B is the block of the format, and n the blocks
+    along the axis, the last of which may hold padding.
 
     Args:
-        exponents: shared exponents, uint8 of shape (..., n).
-        modes: payload layouts (`Mode`), uint8 of shape (..., n).
-        codes: uint8 of shape (..., n, B). `sign << 5 | magnitude` in dense blocks and in sparse
-            ones, where each value has a code too and those that are not stored have code 0;
-            `sign << 6 | magnitude` at even and `sign << 4 | magnitude` at odd indices of
-            high-precision blocks.
-        shape: shape of the values that were encoded, (..., K) with K <= n * B.
+        format: the block format.
+        scales: codes of the scales, an array for each level, coarse to fine. A scale of a block
+            has the shape (..., n); of a group of g values in it (..., n, B/g); of a channel (...);
+            of the tensor (). uint8 for codes of up to 8 bits, uint16 of up to 16, else uint32.
+        codes: codes of the elements, uint8 of shape (..., n, B). Values that a sparse block does
+            not store have code 0; a high-precision block has codes of 7 bits at even indices and
+            of 5 bits at odd ones.
+        shape: shape of the values that were encoded, of at most n * B values along the axis.
+        axis: the axis along which they are blocked.
+        modes: payload layouts (`Mode`), uint8 of shape (..., n); all dense by default.
+        zero_points: codes of the value 0, uint8 of the shape of the scale that they go with, where
+            the format has them.
 
     Raises:
-        TypeError: an array is not uint8.
-        ValueError: the shapes do not fit together, or a code or mode is out of range; the message
-            names the first such block, counted over all leading axes.
+        TypeError: an array has another dtype.
+        ValueError: the shapes do not fit together, or a code, scale or mode is out of range; the
+            message names the first such block, counted over all leading axes.
     """
 
-    exponents: NDArray[np.uint8]
-    modes: NDArray[np.uint8]
+    format: BlockFormat
+    scales: tuple[NDArray[Any], ...]
     codes: NDArray[np.uint8]
     shape: tuple[int, ...]
+    axis: int = -1
+    modes: NDArray[np.uint8] = None  # type: ignore[assignment]  # all dense
+    zero_points: NDArray[np.uint8] | None = None
+
+    @classmethod
+    def with_modes(
+        cls,
+        exponents: NDArray[np.uint8],
+        modes: NDArray[np.uint8],
+        codes: NDArray[np.uint8],
+        shape: tuple[int, ...],
+    ) -> "Blocks":
+        """AXS-6 blocks along the last axis, whose size is that of the last axis of `codes`."""
+        fmt = AXS6.with_block(codes.shape[-1] if codes.ndim else 0)
+        return cls(fmt, (exponents,), codes, shape, modes=modes)
 
     def __post_init__(self) -> None:
-        for name in ("exponents", "modes", "codes"):
-            dtype = getattr(self, name).dtype
-            if dtype != np.uint8:
-                raise TypeError(f"{name} must be uint8, not {dtype}")
-        if self.codes.ndim < 2 or self.codes.shape[:-1] != self.exponents.shape:
+        self._check_axis()
+        self._check_array("codes", self.codes, (*self.leading, self.count, self.block), np.uint8)
+        levels = self.format.levels[::-1]
+        if len(self.scales) != len(levels):
             raise ValueError(
-                f"codes must have the shape of exponents plus one axis, {self.exponents.shape} + "
-                f"(B,), not {self.codes.shape}"
+                f"{name_of(self.format)} has {len(levels)} levels of scales, not {len(self.scales)}"
             )
-        if self.modes.shape != self.exponents.shape:
-            raise ValueError(
-                f"modes must have the shape of exponents {self.exponents.shape}, "
-                f"not {self.modes.shape}"
-            )
-        check_block(self.block)
-        expected = (*self.shape[:-1], -(-self.shape[-1] // self.block)) if self.shape else ()
-        if self.exponents.shape != expected:
-            raise ValueError(
-                f"values of shape {self.shape} in blocks of {self.block} need exponents of "
-                f"shape {expected}, not {self.exponents.shape}"
-            )
-        self._check_modes()
+        for level, codes in zip(levels, self.scales, strict=True):
+            shape = scale_shape(level, self.leading, self.count, self.block)
+            self._check_array("scales", codes, shape, code_dtype(level.scale.bits))
+            self._check_scales(level, codes)
+        self._check_codes()
 
-    def _check_modes(self) -> None:
-        codes, modes = self.codes.reshape(-1, self.block), self.modes.ravel()
-        if modes.size and int(modes.max()) >= Mode.RESERVED:
-            block = int(np.flatnonzero(modes >= Mode.RESERVED)[0])
-            raise ValueError(f"block {block}: mode {int(modes[block])} is reserved")
-        top = int(codes.max(initial=0))
-        for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION):
-            here = modes == mode
-            if top > int(MAX_CODES[mode].min()) and here.any():
-                too_large = codes > np.tile(MAX_CODES[mode], self.block // 2)
-                _refuse(here[:, None] & too_large, codes, f"{{}} is not a {mode.label} code")
-        sparse = modes == Mode.SPARSE
-        if sparse.any():
-            dropped, allowed = sparse_values(codes)
-            _refuse((sparse & ~allowed)[:, None], codes, "a sparse block needs B/4 magnitudes of 0")
-            lost = sparse[:, None] & dropped & (codes != 0)
-            _refuse(lost, codes, "a sparse block does not store code {}, so it must be 0")
+    def _check_axis(self) -> None:
+        if not self.shape or not -len(self.shape) <= self.axis < len(self.shape):
+            raise ValueError(f"axis must be one of the shape {self.shape}, not {self.axis}")
+
+    def _check_array(
+        self, name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: Any
+    ) -> None:
+        if array.dtype != dtype:
+            raise TypeError(f"{name} must be {np.dtype(dtype)}, not {array.dtype}")
+        if array.shape != shape:
+            raise ValueError(
+                f"values of shape {self.shape} in {name_of(self.format)} need {name} of shape "
+                f"{shape}, not {array.shape}"
+            )
+
+    def _check_scales(self, level: Level, codes: NDArray[Any]) -> None:
+        scale = level.scale
+        top = scale.largest_code if scale.nan_code is None else scale.nan_code
+        bad = codes > top
+        if isinstance(scale, Real):
+            bad |= (codes > scale.largest_code) & (codes != scale.nan_code)
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            code = f"{int(codes.ravel()[first]):#x}"
+            raise ValueError(f"scale {first}: {code} is no code of {name_of(self.format)}")
+
+    def _check_codes(self) -> None:
+        has_zero = any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.format.levels)
+        if (self.zero_points is not None) is not has_zero:
+            needs = "needs" if has_zero else "has no"
+            raise ValueError(f"{name_of(self.format)} {needs} zero points")
+        if self.zero_points is not None:
+            self._check_array("zero_points", self.zero_points, self.scales[0].shape, np.uint8)
+        if self.modes is None:
+            dense = np.full((*self.leading, self.count), Mode.DENSE, np.uint8)
+            object.__setattr__(self, "modes", dense)
+        self._check_array("modes", self.modes, (*self.leading, self.count), np.uint8)
+        if self.format.has_modes:
+            codes = self.codes.reshape(self.modes.size, self.block)
+            check_modes(self.format, self.modes.ravel(), codes)
+            return
+        if self.modes.any():
+            raise ValueError(f"{name_of(self.format)} has no modes but dense")
+        most = (1 << self.format.element.width) - 1
+        if most < 255 and int(self.codes.max(initial=0)) > most:
+            first = int(np.flatnonzero(self.codes > most)[0])
+            code = int(self.codes.ravel()[first])
+            raise ValueError(
+                f"block {first // self.block}: {code} is no code of {name_of(self.format)}"
+            )
 
     @property
     def block(self) -> int:
         """Values in a block, B."""
-        return int(self.codes.shape[-1])
+        return self.format.block
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """Lengths of the axes that are not blocked."""
+        axis = self.axis % len(self.shape)
+        return self.shape[:axis] + self.shape[axis + 1 :]
+
+    @property
+    def length(self) -> int:
+        """Values along the blocked axis, K."""
+        return self.shape[self.axis]
+
+    @property
+    def count(self) -> int:
+        """Blocks along the axis, n."""
+        return -(-self.length // self.block)
+
+    @property
+    def exponents(self) -> NDArray[np.uint8]:
+        """Codes of the exponent scale.
+
+        Raises:
+            ValueError: the format has none.
+        """
+        for level, codes in zip(self.format.levels[::-1], self.scales, strict=True):
+            if isinstance(level.scale, Exponent):
+                return codes
+        raise ValueError(f"{self.format} has no exponent scale")
 
     def __repr__(self) -> str:
-        return f"Blocks(shape={self.shape}, block={self.block})"
+        return f"Blocks({name_of(self.format)}, shape={self.shape})"

@@ -9,7 +9,8 @@ import numpy as np
 from axs6.golden import cases, exact
 from axs6.golden.blocks import Blocks
 from axs6.golden.comparison import Comparison, Model, as_blocks, as_exact, magnitude_bits
-from axs6.golden.spec import BLOCK_SIZES, Mode
+from axs6.golden.formats import Mode
+from axs6.golden.spec import BLOCK_SIZES
 
 OUTPUTS = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
 
@@ -55,7 +56,7 @@ def pack_bytes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[
     for size in BLOCK_SIZES:
         exponents, modes, codes = cases.random_codes_in_modes(size, blocks, rng)
         given = list(zip(modes.tolist(), exponents.tolist(), codes.tolist(), strict=True))
-        array = Blocks(exponents, modes, codes, (codes.size,))
+        array = Blocks.with_modes(exponents, modes, codes, (codes.size,))
         for align in (1, 32):
             packed = [exact.pack_block(e, c, align, mode) for mode, e, c in given]
             data = model.pack(array, align)
@@ -63,7 +64,7 @@ def pack_bytes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[
             pieces = [data[a:b] for a, b in pairwise([0, *ends])]
             for block, piece, by_definition in zip(given, pieces, packed, strict=True):
                 yield Comparison(f"pack align={align}, block", block, piece, by_definition)
-            got = model.unpack(b"".join(packed), array.shape, size, align)
+            got = model.unpack(b"".join(packed), array.shape, block=size, align=align)
             back = [
                 (mode, *rest) for mode, rest in zip(got.modes.tolist(), as_exact(got), strict=True)
             ]

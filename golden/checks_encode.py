@@ -6,7 +6,8 @@ import numpy as np
 
 from axs6.golden import cases, exact
 from axs6.golden.comparison import Comparison, Model, as_exact, magnitude_bits
-from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_BITS_MAX, Mode, Rounding
+from axs6.golden.formats import Mode
+from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_BITS_MAX, Rounding
 
 MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
 """Modes beside dense."""
@@ -41,7 +42,7 @@ def _compare_encode(
     size = patterns.shape[1]
     rows, values = patterns.tolist(), _values(kind, patterns)
     for rounding in DETERMINISTIC:
-        got = model.encode(kind.array(patterns), size, rounding, **options)
+        got = model.encode(kind.array(patterns), block=size, rounding=rounding, **options)
         what = f"encode {kind.name}, {rounding}, block"
         for row, value, block in zip(rows, values, as_exact(got), strict=True):
             yield Comparison(what, row, block, exact.encode_block(value, rounding))
@@ -65,7 +66,11 @@ def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterato
             for rounding in DETERMINISTIC:
                 for mode in MODES:
                     got = model.encode(
-                        kind.array(patterns), size, rounding, mode, nonfinite="saturate"
+                        kind.array(patterns),
+                        block=size,
+                        rounding=rounding,
+                        mode=mode,
+                        nonfinite="saturate",
                     )
                     what = f"encode {kind.name}, {rounding}, {mode}, block"
                     answers = zip(got.modes.ravel().tolist(), as_exact(got), strict=True)
@@ -85,8 +90,8 @@ def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> It
                     largest = [(1 << n) - 1 for n in magnitude_bits(mode)]
                     words = cases.deciding_words(values, largest, bits, rng)
                     got = model.encode(
-                        kind.array(patterns), size, Rounding.STOCHASTIC, mode.label,
-                        random=np.array(words, np.uint64), random_bits=bits,
+                        kind.array(patterns), block=size, rounding=Rounding.STOCHASTIC,
+                        mode=mode.label, random=np.array(words, np.uint64), random_bits=bits,
                     )  # fmt: skip
                     what = f"encode {kind.name}, {bits} random bits, {mode.label}, block"
                     widths = magnitude_bits(mode)

@@ -6,7 +6,7 @@ import numpy as np
 
 from axs6.golden import cases, cases_fp32, exact
 from axs6.golden.comparison import Comparison, Model, as_blocks, as_exact
-from axs6.golden.spec import BLOCK_SIZES, Accumulate
+from axs6.golden.spec import BLOCK_SIZES
 
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
 """Rows of a, rows of b, and K of the matrix products compared."""
@@ -32,7 +32,7 @@ def accumulations(model: Model, rng: np.random.Generator, blocks: int) -> Iterat
         by_length.setdefault(len(terms), []).append(terms)
     for length, vectors in by_length.items():
         pairs = np.array(vectors, np.int64).reshape(len(vectors), length, 2)
-        for how in Accumulate:
+        for how in exact.HOW:
             got = model.accumulate(pairs[..., 0], pairs[..., 1], how).view(np.uint32).tolist()
             for terms, answer in zip(vectors, got, strict=True):
                 sums, exponents = [p for p, _ in terms], [e for _, e in terms]
@@ -64,8 +64,8 @@ def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iter
     for size in BLOCK_SIZES:
         for m, n, k in MATRICES:
             a, b = (cases.random_blocks(kind, k, rows, rng) for rows in (m, n))
-            for how in Accumulate:
-                left, right = (model.encode(kind.array(x), size) for x in (a, b))
+            for how in exact.HOW:
+                left, right = (model.encode(kind.array(x), block=size) for x in (a, b))
                 got = model.matmul(left, right, how).view(np.uint32).tolist()
                 rows, columns = (
                     [

@@ -12,8 +12,9 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
+from axs6.golden.formats import Mode
 from axs6.golden.pack import pack, unpack
-from axs6.golden.spec import Mode, code_formats
+from axs6.golden.spec import code_formats
 
 
 @dataclass(frozen=True)
@@ -61,4 +62,4 @@ def as_blocks(
 ) -> Blocks:
     """Blocks of one mode of exponents (..., n) and codes (..., n, B)."""
     shape = (*exponents.shape[:-1], codes.shape[-2] * codes.shape[-1])
-    return Blocks(exponents, np.full_like(exponents, mode), codes, shape)
+    return Blocks.with_modes(exponents, np.full_like(exponents, mode), codes, shape)

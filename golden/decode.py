@@ -1,4 +1,4 @@
-"""Decoding AXS-6 blocks: one table lookup for each value, the tables made in exact integers."""
+"""Decoding blocks: the exact value of each code, rounded once."""
 
 from functools import cache
 from typing import Any
@@ -6,21 +6,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_blocks
-from axs6.golden.spec import (
+from axs6.golden.blocks import Blocks, check_blocks, chunks
+from axs6.golden.floats import round_to_float
+from axs6.golden.formats import (
     BF16,
-    DENSE_CODE,
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
+    CHANNEL,
     FP32,
     FP64,
-    CodeFormat,
-    FloatFormat,
+    BlockFormat,
+    Element,
+    Exponent,
+    Float,
+    Level,
     Mode,
-    code_formats,
+    Real,
+    Shift,
 )
+from axs6.golden.modes import elements
+from axs6.golden.scaling import real_values, spread
 
-CHUNK_VALUES = 1 << 15
+CHUNK_VALUES = 1 << 17
+PATTERNS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
+"""Dtypes of patterns by their width."""
+
+SMALLEST_NORMAL = 2.0**FP32.emin
 
 
 def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
@@ -32,46 +41,28 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
             for an array of that dtype, or the string "bfloat16" for bit patterns in uint16.
 
     Returns:
-        Values of shape `blocks.shape`. Subnormals are kept, a sign alone is -0.0, and the one
-        value that is too large (the largest magnitude with exponent 255, 2^128) becomes the largest
-        finite value, except in float64, which holds it.
+        Values of shape `blocks.shape`. Subnormals are kept, and a sign alone is -0.0. A value that
+        is too large becomes the largest finite one (2^128, the largest magnitude of AXS-6 with
+        exponent 255, is finite in float64). A NaN is the positive quiet NaN, and all values of a
+        group whose scale is NaN are; infinite elements stay infinite.
 
     Raises:
         TypeError: another dtype, or `blocks` is not Blocks.
 
-    Source: AXS-6 specification, section 6; docs/format.md.
+    Source: AXS-6 specification, section 6; docs/format.md and docs/formats.md.
     """
     check_blocks("blocks", blocks)
     fmt, result_dtype = _output(dtype)
-    flat = blocks.codes.reshape(-1, blocks.block)
-    exponents = blocks.exponents.reshape(-1, 1)
-    out = _look_up(exponents, flat, fmt, DENSE_CODE)
-    precise = blocks.modes.ravel() == Mode.HIGH_PRECISION
-    if precise.any():
-        for start, code in enumerate(code_formats(Mode.HIGH_PRECISION)):
-            out[precise, start::2] = _look_up(
-                exponents[precise], flat[precise, start::2], fmt, code
-            )
-    padded = out.reshape(*blocks.shape[:-1], blocks.exponents.shape[-1] * blocks.block)
-    native = padded[..., : blocks.shape[-1]].view(result_dtype.newbyteorder("="))
-    return native.astype(result_dtype, copy=False)
+    rows = _Rows(blocks, fmt)
+    out = np.empty(rows.codes.shape, rows.pattern)
+    for part in chunks(len(out), max(1, CHUNK_VALUES // blocks.block)):
+        rows.decode(part, out[part])
+    padded = out.reshape(*blocks.leading, blocks.count * blocks.block)
+    native = padded[..., : blocks.length].view(result_dtype.newbyteorder("="))
+    return np.moveaxis(native, -1, blocks.axis).astype(result_dtype, copy=False)
 
 
-def _look_up(
-    exponents: NDArray[np.uint8], codes: NDArray[np.uint8], fmt: FloatFormat, code: CodeFormat
-) -> NDArray[Any]:
-    """Bit patterns of codes (n, columns) under exponents (n, 1)."""
-    table = decode_table(fmt, code)
-    base = exponents.astype(np.intp) << code.width
-    out = np.empty(codes.shape, table.dtype)
-    step = CHUNK_VALUES // codes.shape[1]
-    for start in range(0, len(codes), step):
-        rows = slice(start, start + step)
-        np.take(table, base[rows] | codes[rows], out=out[rows], mode="clip")
-    return out
-
-
-def _output(dtype: Any) -> tuple[FloatFormat, np.dtype[Any]]:
+def _output(dtype: Any) -> tuple[Float, np.dtype[Any]]:
     if isinstance(dtype, str) and dtype == "bfloat16":
         return BF16, np.dtype(np.uint16)
     resolved = np.dtype(dtype)
@@ -85,36 +76,153 @@ def _output(dtype: Any) -> tuple[FloatFormat, np.dtype[Any]]:
     raise TypeError(f"dtype must be float32, float64 or bfloat16, not {resolved}")
 
 
+class _Rows:
+    """Blocks as rows, and what the codes of each row or group in it are multiplied by."""
+
+    def __init__(self, blocks: Blocks, dtype: Float) -> None:
+        self.blocks, self.dtype = blocks, dtype
+        self.pattern = PATTERNS[dtype.width]
+        self.codes = blocks.codes.reshape(-1, blocks.block)
+        self.exponent: NDArray[np.intp] | None = None
+        self.factor: NDArray[np.float64] | None = None
+        self.nan: NDArray[np.bool_] | None = None
+        for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
+            self._add(level, self._of_rows(level, codes))
+        zero = blocks.zero_points
+        self.zero = None if zero is None else self._of_rows(blocks.format.levels[0], zero)
+
+    def _of_rows(self, level: Level, codes: NDArray[Any]) -> NDArray[Any]:
+        """Scales (rows, groups), with one row for a scale of all."""
+        if level.group == CHANNEL:
+            return np.repeat(codes.ravel(), self.blocks.count)[:, None]
+        if not isinstance(level.group, int):
+            return codes.reshape(1, 1)
+        return codes.reshape(len(self.codes), self.blocks.block // level.group)
+
+    def _add(self, level: Level, codes: NDArray[Any]) -> None:
+        scale, groups = level.scale, max(1, codes.shape[1])
+        if scale.nan_code is not None and (codes == scale.nan_code).any():
+            here = codes == scale.nan_code
+            self.nan = here if self.nan is None else spread(self.nan, groups) | here
+        if isinstance(scale, Exponent):
+            self.exponent = codes.astype(np.intp)
+        elif isinstance(scale, Shift):
+            assert self.exponent is not None
+            self.exponent = spread(self.exponent, groups) - codes
+        else:
+            value = real_values(scale.dtype, codes) if isinstance(scale, Real) else codes
+            exact = value.astype(np.float64)
+            self.factor = exact if self.factor is None else spread(self.factor, groups) * exact
+
+    def decode(self, part: slice, out: NDArray[Any]) -> None:
+        """Patterns of the values of these rows."""
+        codes, fmt = self.codes[part], self.blocks.format
+        if self.factor is None:
+            self._look_up(part, codes, fmt.element, out)
+            precise = self.blocks.modes.ravel()[part] == Mode.HIGH_PRECISION
+            if precise.any():
+                for start, element in enumerate(elements(fmt, Mode.HIGH_PRECISION)):
+                    some = np.empty_like(out[:, start::2])
+                    self._look_up(part, codes[:, start::2], element, some)
+                    out[precise, start::2] = some[precise]
+        else:
+            self._multiply(part, codes, fmt.element, out)
+        if self.nan is not None:
+            nan = _some(self.nan, part)
+            groups = out.reshape(len(out), nan.shape[1], out.shape[1] // nan.shape[1])
+            groups[np.broadcast_to(nan, groups.shape[:2])] = self.dtype.quiet_nan
+
+    def _look_up(
+        self, part: slice, codes: NDArray[np.uint8], element: Element, out: NDArray[Any]
+    ) -> None:
+        """Values whose scales are powers of two."""
+        fmt = self.blocks.format
+        assert self.exponent is not None
+        below = sum(level.scale.largest_code for level in fmt.shifts)
+        table = decode_table(self.dtype, fmt, element)
+        exponent = _some(self.exponent, part) + below << element.width
+        groups = exponent.shape[1]
+        index = exponent[..., None] | codes.reshape(len(codes), groups, codes.shape[1] // groups)
+        np.take(table, index.reshape(codes.shape), out=out, mode="clip")
+
+    def _multiply(
+        self, part: slice, codes: NDArray[np.uint8], element: Element, out: NDArray[Any]
+    ) -> None:
+        """Values with real or integer scales: their products are exact in float64."""
+        values = np.take(element_values(element), codes)
+        if self.zero is not None:
+            values -= _some(self.zero, part)
+        assert self.factor is not None
+        factor = _some(self.factor, part)
+        if self.exponent is not None:
+            exponent = self.blocks.format.exponent
+            assert exponent is not None
+            power = _some(self.exponent, part) - exponent.bias
+            groups = max(factor.shape[1], power.shape[1])
+            factor = np.ldexp(spread(factor, groups), spread(power, groups))
+        groups = factor.shape[1]
+        grouped = values.reshape(len(values), groups, values.shape[1] // groups)
+        with np.errstate(invalid="ignore"):  # of NaN scales, whose values are set later
+            grouped *= factor[..., None]
+        out[:] = rounded(values, element.divisor, self.dtype)
+
+
+def _some(x: NDArray[Any], part: slice) -> NDArray[Any]:
+    return x if len(x) == 1 else x[part]
+
+
+def element_values(element: Element) -> NDArray[np.float64]:
+    """The value of each code times the element's divisor, NaN and infinities included."""
+    codes = np.arange(1 << element.width)
+    unit = float(element.unit * element.divisor)
+    values = element.integers * unit
+    values[element.nan_codes] = np.nan
+    values[element.infinite_codes != 0] = np.inf
+    negative = codes & element.sign_bit != 0
+    return np.where(negative, -np.abs(values), values)
+
+
 @cache
-def decode_table(fmt: FloatFormat, code: CodeFormat = DENSE_CODE) -> NDArray[Any]:
-    """Bit patterns of every block value in `fmt`, indexed by `exponent << code.width | code`."""
-    unsigned = {16: np.uint16, 32: np.uint32, 64: np.uint64}[fmt.width]
-    table = np.array(
-        [
-            decode_value(exponent, bits, fmt, code)
-            for exponent in range(EXPONENT_MAX + 1)
-            for bits in range(1 << code.width)
-        ],
-        unsigned,
-    )
+def decode_table(dtype: Float, fmt: BlockFormat, element: Element) -> NDArray[Any]:
+    """Patterns of all values, indexed by `exponent << width | code`.
+
+    The index's exponent is the exponent's code, less the shifts, plus the largest shifts.
+    """
+    scale = fmt.exponent
+    assert scale is not None
+    below = sum(level.scale.largest_code for level in fmt.shifts)
+    exponents = np.arange(-below, 1 << scale.bits) - scale.bias
+    table = rounded(
+        np.ldexp(element_values(element), exponents[:, None]), element.divisor, dtype
+    ).ravel()
     table.flags.writeable = False
     return table
 
 
-def decode_value(exponent: int, bits: int, fmt: FloatFormat, code: CodeFormat = DENSE_CODE) -> int:
-    """Bit pattern of a code's value in `fmt`: m / (2^n - 1) * 2^(exponent - 127), rounded once.
+def rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[Any]:
+    """Patterns of values / divisor in `dtype`, rounded once; too large ones the largest finite."""
+    kind = PATTERNS[dtype.width]
+    if divisor == 1 and dtype in (FP32, FP64):
+        with np.errstate(over="ignore"):
+            patterns = values.astype(np.float32 if dtype == FP32 else np.float64).view(kind)
+        # A processor may be told to give 0 for these.
+        small = (np.abs(values) < SMALLEST_NORMAL) & (values != 0)
+        if small.any():
+            patterns[small] = _rounded(values[small], divisor, dtype)
+    else:
+        patterns = _rounded(values, divisor, dtype)
+    over = (patterns & kind(dtype.sign_bit - 1) == kind(dtype.infinity)) & ~np.isinf(values)
+    patterns[over] -= kind(1)
+    patterns[np.isnan(values)] = dtype.quiet_nan
+    return patterns
 
-    The quotient is never halfway between two values of `fmt`: it repeats the n bits of m for
-    ever, so half up is nearest even.
-    """
-    sign = fmt.sign_bit if bits & code.sign_bit else 0
-    magnitude = bits & code.largest
-    if not magnitude:
-        return sign
-    # Exponent of the leading bit of the quotient, which is 0 for the largest magnitude alone.
-    leading = magnitude.bit_length() - code.width if magnitude < code.largest else 0
-    lowest = 1 - fmt.bias - fmt.fraction_bits
-    ulp = max(exponent - EXPONENT_BIAS + leading - fmt.fraction_bits, lowest)
-    doubled = (magnitude << (exponent - EXPONENT_BIAS - ulp + 1)) // code.largest
-    pattern = (ulp - lowest << fmt.fraction_bits) + (doubled + 1 >> 1)
-    return sign | min(pattern, fmt.max_finite)
+
+def _rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[Any]:
+    """As `rounded`, by integers, with infinities for what is too large."""
+    mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0))
+    significand = np.ldexp(np.abs(mantissa), 61).astype(np.uint64)
+    quotient, rest = np.divmod(significand, np.uint64(divisor))
+    power = exponent.astype(np.int64) - 61
+    found = round_to_float(dtype, np.signbit(values), quotient, power, rest != 0)
+    infinite = np.where(np.isinf(values), np.uint64(dtype.infinity), np.uint64(0))
+    return (found | infinite).astype(PATTERNS[dtype.width])

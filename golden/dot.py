@@ -1,162 +1,192 @@
 """Dot products of blocks and of vectors of blocks, as the hardware defines them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from fractions import Fraction
+from math import isqrt
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import fp32, kulisch
+from axs6.golden import fp32
+from axs6.golden.accumulator import Accumulator
+from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.blocks import Blocks, check_blocks
+from axs6.golden.final_scale import FinalScale
 from axs6.golden.floats import INTEGER
-from axs6.golden.spec import (
-    ACCUMULATOR_SCALE,
-    BLOCK_SIZES,
-    CODE_BITS,
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
-    MAGNITUDE_MAX,
-    PRODUCT_MAX,
-    SIGN_BIT,
-    Accumulate,
-    Mode,
-)
+from axs6.golden.formats import AXS6, BlockFormat, Mode, block_format, name_of
+from axs6.golden.operands import Operand
+from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS
+from axs6.golden.sums import combined
+from axs6.golden.terms import Product, Step, Terms, digits_of
 
-SIGNED_MAGNITUDES = np.array(
-    [
-        -(code & MAGNITUDE_MAX) if code & SIGN_BIT else code & MAGNITUDE_MAX
-        for code in range(1 << CODE_BITS)
-    ],
-    np.int16,
-)
-"""Signed integer value of each code; codes 0x00 and 0x20 are both 0."""
+TILE_TERMS: Final = 1 << 15
+"""Terms of `matmul` worked on at a time, so that a processor's cache holds them."""
 
-MAX_SUM = max(BLOCK_SIZES) * PRODUCT_MAX
-"""Largest magnitude of a block dot product."""
+TILE_PRODUCTS: Final = 1 << 18
+"""Products of a matrix product of one term, for more of which OpenBLAS starts threads."""
 
-MATMUL_VALUES = 1 << 22
-"""Outputs of `matmul` worked on at a time, to bound its memory; fewer where each has limbs."""
+DTYPES: Final = (np.int16, np.int32, np.int64)
+"""Of sums: the first that is wide enough, else Python's integers."""
+
+Pair = tuple[str | BlockFormat, str | BlockFormat]
 
 
-Product = tuple[NDArray[np.integer], NDArray[np.integer]]
-"""Sums and exponents of block dot products."""
-
-
-def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[np.int16], NDArray[np.uint16]]:
+def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[Any], NDArray[np.uint16]]:
     """Integer dot product of each pair of blocks.
 
     Args:
-        a, b: blocks of the same block size whose leading shapes broadcast.
+        a, b: blocks of formats whose blocked levels have the same groups, and whose shapes
+            broadcast without the blocked axis. Scales of channels and tensors take no part.
 
     Returns:
-        P, the sum of the 32 (or B) signed products of magnitudes, |P| <= B * 961, and the sum of
-        the two exponents. The dot product is P / 961 * 2^(exponents - 254), exactly.
+        P, the sum of the products of the integers that the elements are times what the block's
+        scales have but exponents, and e, the sum of the exponent fields of the scales. The dot
+        product is P * 2^e * `block_dot_unit` of the formats, exactly: P / 961 * 2^(e - 254) for
+        AXS-6, where |P| <= B * 961. P is int16, int32, int64 or, where its bits are more, an array
+        of Python integers; e is uint16; their shape is (..., n). A block whose parts have exponents
+        of their own gives a sum for each.
 
     Raises:
         TypeError: an operand is not Blocks.
-        ValueError: the block sizes differ, the shapes do not broadcast, or a block is
-            high-precision, which is for storage; the message names it.
+        ValueError: the formats do not fit, the shapes do not broadcast, a value is NaN or infinite,
+            or a block is high-precision, which is for storage; the message names it.
     """
     check_operands(a, b)
+    shapes = [(*x.leading, x.count) for x in (a, b)]
     try:
-        np.broadcast_shapes(a.exponents.shape, b.exponents.shape)
+        np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
-            "a and b must have block shapes that broadcast, "
-            f"not {a.exponents.shape} and {b.exponents.shape}"
+            f"a and b must have block shapes that broadcast, not {shapes[0]} and {shapes[1]}"
         ) from None
-    sums = np.einsum("...i,...i->...", SIGNED_MAGNITUDES[a.codes], SIGNED_MAGNITUDES[b.codes])
-    return np.asarray(sums, np.int16), a.exponents.astype(np.uint16) + b.exponents
+    terms = Terms.of(a.format, b.format, Accumulator())
+    left, right = Operand.of(a, terms.a), Operand.of(b, terms.b)
+    for name, operand in (("a", left), ("b", right)):
+        if operand.nan is not None or operand.infinite is not None:
+            raise ValueError(f"{name} holds NaN or infinities, which no integer is")
+    dtype = next((x for x in DTYPES if np.iinfo(x).bits >= terms.width), object)
+    p, q = (_grouped(each.integers, terms.lanes).astype(dtype) for each in (left, right))
+    sums = (p * q).sum(axis=-1) if dtype is object else np.einsum("...i,...i->...", p, q)
+    e, f = (_each(each.exponents, terms.block // terms.lanes) for each in (left, right))
+    return np.asarray(sums, dtype), (e + f).astype(np.uint16)
+
+
+def block_dot_unit(a: str | BlockFormat, b: str | BlockFormat) -> Fraction:
+    """What a sum of `block_dot` of 1 under exponents of 0 is."""
+    terms = Terms.of(block_format(a), block_format(b), Accumulator())
+    return Fraction(2) ** (terms.offset + terms.scale_bits) / terms.divisor
 
 
 def accumulate(
-    sums: NDArray[np.integer], exponents: NDArray[np.integer], how: str = "fp32"
+    sums: NDArray[Any],
+    exponents: NDArray[np.integer],
+    accumulator: str | Accumulator = "fp32",
+    formats: Pair = (AXS6, AXS6),
 ) -> NDArray[np.float32]:
     """Combine the sums of successive blocks, along the last axis, into FP32 results.
 
     Args:
         sums: P of `block_dot`, shape (..., n).
         exponents: exponent sums of `block_dot`, shape (..., n).
-        how: "fp32" adds fp32(P * 2^(e - 264)) to an FP32 accumulator in index order, from +0,
-            and divides by 961/1024 at the end, each step rounded to nearest even; "exact" adds in
-            one wide integer and rounds once.
+        accumulator: how, as for `matmul`; one whose terms are the sums.
+        formats: of the blocks.
 
     Returns:
-        float32 of shape (...). Overflow gives infinity, and opposite infinities give the NaN
-        0x7fc00000 (possible with "fp32" alone).
+        float32 of shape (...), without scales of channels and tensors. Overflow gives infinity, and
+        opposite infinities give NaN (not with "exact").
 
     Raises:
         TypeError: an array does not hold integers.
-        ValueError: `how` is unknown, the shapes differ, or a value is not one of a block dot
-            product.
+        ValueError: the accumulator is unknown or adds parts of blocks, the shapes differ, or a
+            value is not one of a block dot product.
     """
-    method = check_accumulate(how)
-    _check_integers("sums", sums, -MAX_SUM, MAX_SUM)
-    _check_integers("exponents", exponents, 0, 2 * EXPONENT_MAX)
+    a, b = map(block_format, formats)
+    terms = Terms.of(a, b, accumulator_of(accumulator))
+    whole = Terms.of(a, b, Accumulator()).lanes
+    if terms.lanes != whole or terms.a.apart:
+        raise ValueError(
+            f"{terms.accumulator} adds products of {terms.lanes} lanes of {name_of(a)} and "
+            f"{name_of(b)}, which sums of {whole} do not tell"
+        )
+    _check_integers("sums", sums, -terms.bound, terms.bound)
+    _check_integers("exponents", exponents, 0, terms.largest_exponent)
     if sums.shape != exponents.shape or not sums.ndim:
         raise ValueError(
             f"sums and exponents must have one shape (..., n), not {sums.shape}, {exponents.shape}"
         )
-    products = ((sums[..., k], exponents[..., k]) for k in range(sums.shape[-1]))
-    return _combined(products, sums.shape[:-1], method)
+    steps = _steps(np.moveaxis(sums, -1, 0), np.moveaxis(exponents, -1, 0), terms)
+    return combined(terms, steps, sums.shape[:-1]).view(np.float32)
 
 
-def matmul(a: Blocks, b: Blocks, accumulate: str = "fp32") -> NDArray[np.float32]:
+def _steps(sums: NDArray[Any], exponents: NDArray[np.integer], terms: Terms) -> Iterator[Step]:
+    """Sums (n, ...) and exponents by the step."""
+    for start in range(0, len(sums), terms.step):
+        here = slice(start, start + terms.step)
+        parts = digits_of(sums[here], terms.width) if terms.split else [sums[here]]
+        yield Step([x.astype(np.int64) for x in parts], exponents[here].astype(np.int64))
+
+
+def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDArray[np.float32]:
     """Product of two matrices in blocks along K: y[m, n] = sum over k of a[m, k] * b[n, k].
 
     Args:
-        a: blocks of shape (M, K).
-        b: blocks of shape (N, K): the transpose of the usual right-hand side.
-        accumulate: as `how` of `axs6.golden.dot.accumulate`.
+        a: blocks of shape (M, K), or of shape (K, M) along axis 0.
+        b: blocks of shape (N, K), the transpose of the usual right-hand side; or of shape (K, N)
+            along axis 0. The formats may differ if their blocked levels have the same groups.
+        accumulator: how the products become one number: a name or string as
+            `axs6.golden.accumulator.accumulator` reads it, or an Accumulator.
 
     Returns:
-        float32 of shape (M, N); K = 0 gives +0.
+        float32 of shape (M, N); K = 0 gives +0. NaN and infinite values give what IEEE 754 says.
+        Scales of channels and tensors multiply the result at the end, by their product in FP32.
 
     Raises:
         TypeError: an operand is not Blocks.
-        ValueError: shapes or block sizes do not fit, a block is high-precision, or `accumulate` is
-            unknown.
+        ValueError: shapes or formats do not fit each other or the accumulator, a block is
+            high-precision, or the accumulator is unknown.
     """
-    method = check_accumulate(accumulate)
+    how = accumulator_of(accumulator)
     check_product(a, b)
-    y = np.empty((a.shape[0], b.shape[0]), np.float32)
-    values = MATMUL_VALUES // (kulisch.LIMBS if method is Accumulate.EXACT else 1)
-    rows = max(1, values // max(1, b.shape[0]))
-    for start in range(0, a.shape[0], rows):
-        part = slice(start, start + rows)
-        products = _products(a.codes[part], a.exponents[part], b)
-        y[part] = _combined(products, y[part].shape, method)
-    return y
+    terms = Terms.of(a.format, b.format, how)
+    product = Product(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
+    scaled = a.format.outer or b.format.outer
+    outer = (FinalScale.of(a), FinalScale.of(b)) if scaled else None
+    y = np.zeros((*a.leading, *b.leading), np.uint32)
+    values = min(TILE_TERMS // terms.step, TILE_PRODUCTS // terms.lanes)
+    for rows, columns in _tiles(y.shape[0], y.shape[1], max(1, values)):
+        scale = outer[0].product(outer[1], rows, columns) if outer else None
+        shape = y[rows, columns].shape
+        y[rows, columns] = combined(terms, product.steps(rows, columns), shape, scale)
+    return y.view(np.float32)
 
 
-def _products(
-    codes: NDArray[np.uint8], exponents: NDArray[np.uint8], b: Blocks
-) -> Iterator[Product]:
-    """Sums and exponents, (M, N), of each block along K."""
-    left = SIGNED_MAGNITUDES[codes].astype(np.int32)
-    right = SIGNED_MAGNITUDES[b.codes].astype(np.int32)
-    for k in range(codes.shape[1]):
-        e = exponents[:, k, None].astype(np.int64) + b.exponents[:, k]
-        yield left[:, k] @ right[:, k].T, e
+def _tiles(m: int, n: int, values: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of parts of a matrix (m, n) of at most `values` values each."""
+    rows = max(1, min(m, isqrt(values)))
+    columns = max(1, values // rows)
+    for row in range(0, m, rows):
+        for column in range(0, n, columns):
+            yield slice(row, row + rows), slice(column, column + columns)
 
 
-def _combined(
-    products: Iterable[Product], shape: tuple[int, ...], method: Accumulate
-) -> NDArray[np.float32]:
-    """FP32 results of sums and exponents that come one block after the other."""
-    if method is Accumulate.EXACT:
-        wide = kulisch.Accumulator(shape)
-        for sums, exponents in products:
-            wide.add(sums, exponents)
-        return wide.result().view(np.float32)
-    total = np.zeros(shape, np.uint32)
-    for sums, exponents in products:
-        total = add_block(total, sums, exponents)
-    return fp32.divide_by_scale(total).view(np.float32)
+def _grouped(integers: NDArray[Any], lanes: int) -> NDArray[Any]:
+    """Integers (..., n, B) as (..., sums, lanes)."""
+    *leading, blocks, size = integers.shape
+    return integers.reshape(*leading, blocks * size // lanes, lanes)
 
 
-def _check_integers(name: str, values: NDArray[np.integer], low: int, high: int) -> None:
+def _each(exponents: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Exponents (..., n, some) as (..., n * groups)."""
+    each = np.repeat(exponents, groups // exponents.shape[-1], axis=-1)
+    *leading, blocks, _ = each.shape
+    return each.reshape(*leading, blocks * groups)
+
+
+def _check_integers(name: str, values: NDArray[Any], low: int, high: int) -> None:
     """Raise TypeError or ValueError unless an array holds integers from `low` to `high`."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in INTEGER:
+    wide = isinstance(values, np.ndarray) and values.dtype == object
+    if not wide and (not isinstance(values, np.ndarray) or values.dtype.kind not in INTEGER):
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"{name} must be an array of integers, not {kind}")
     wrong = np.argwhere((values < low) | (values > high))
@@ -190,14 +220,5 @@ def check_operands(a: Blocks, b: Blocks) -> None:
 def check_product(a: Blocks, b: Blocks) -> None:
     """Raise TypeError or ValueError unless a and b are matrices in blocks along one K."""
     check_operands(a, b)
-    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[1]:
+    if len(a.shape) != 2 or len(b.shape) != 2 or a.length != b.length:
         raise ValueError(f"a and b must have shapes (M, K) and (N, K), not {a.shape} and {b.shape}")
-
-
-def check_accumulate(how: str) -> Accumulate:
-    """Return `how` as an `Accumulate`, or raise ValueError naming the known ones."""
-    try:
-        return Accumulate(how)
-    except ValueError:
-        known = ", ".join(Accumulate)
-        raise ValueError(f"accumulate must be one of {known}, not {how!r}") from None

@@ -1,26 +1,32 @@
-"""Encoding arrays into AXS-6 blocks: parameters, block modes, and what is not finite."""
+"""Encoding arrays into blocks: parameters, and the way through the levels of scales."""
+
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from axs6.golden.blocks import Blocks, chunks, sparse_values
+from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.decode import decode
+from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
+from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format
+from axs6.golden.levels import RowEncoder
+from axs6.golden.modes import elements, sparse_values
+from axs6.golden.outer import OuterScales
 from axs6.golden.quantise import Quantiser
+from axs6.golden.scaling import code_dtype
 from axs6.golden.spec import (
-    FP32,
     RANDOM_BITS,
-    Mode,
     NonFinite,
     Rounding,
-    check_block,
     check_mode,
     check_nonfinite,
     check_random_bits,
     check_rounding,
 )
 
-CHUNK_VALUES = 1 << 15
+CHUNK_VALUES = 1 << 17
 """Values encoded at a time: their temporaries stay within a core's cache."""
 
 SATURATED = 2.0 ** (FP32.bias + 1)
@@ -29,58 +35,76 @@ SATURATED = 2.0 ** (FP32.bias + 1)
 
 def encode(
     x: ArrayLike,
-    block: int = 32,
+    format: str | BlockFormat = "axs6",
     rounding: str = "nearest",
     mode: str = "dense",
     *,
+    block: int | None = None,
+    axis: int = -1,
     random: ArrayLike | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
+    scale: ArrayLike | None = None,
 ) -> Blocks:
-    """Encode values into AXS-6 blocks along their last axis.
+    """Encode values into blocks along an axis.
 
     Args:
-        x: values of shape (..., K): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
+        x: values of shape (..., K, ...): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
             patterns in uint16), float64, or integers other than uint16. Each is taken at its
             exact value. K is padded with zeros to whole blocks.
-        block: values that share an exponent: 8, 16 or 32.
-        rounding: "nearest", "toward_zero" or "stochastic".
-        mode: "dense"; "sparse", for the blocks in which at least a quarter of the dense magnitudes
-            is 0, the others dense; "high_precision"; or "auto": sparse where that is allowed,
-            otherwise dense or high-precision, whichever has the smaller sum of squared errors
-            (in float64, added in index order), dense if they are equal.
+        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
+        rounding: "nearest" (ties to even), "toward_zero" or "stochastic".
+        mode: for formats with modes "dense"; "sparse", for the blocks in which at least a quarter
+            of the dense magnitudes is 0, the others dense; "high_precision"; or "auto": sparse
+            where that is allowed, otherwise dense or high-precision, whichever has the smaller
+            sum of squared errors (in float64, added in index order), dense if they are equal.
+        block: values of the largest group of a fixed size, in place of the format's.
+        axis: the axis along which values are blocked.
         random: with rounding "stochastic" an integer u for each value, of the shape of `x`,
-            0 <= u < 2^random_bits: with n the largest magnitude of a code, that of the value is
-            floor((floor(n |x| / scale * 2^random_bits) + u) / 2^random_bits).
+            0 <= u < 2^random_bits. With g the step between codes there, the magnitude is
+            floor((floor(|x| / g * 2^random_bits) + u) / 2^random_bits) steps.
         random_bits: width of the random integers, 1 to 32.
-        nonfinite: what to do with NaN, infinities, and float64 values of magnitude 2^128 or more:
-            "error" raises; "saturate" encodes NaN as +0, without a part in the block's maximum,
-            and an infinity as the largest code of a block whose exponent is 255.
+        nonfinite: what to do with NaN, infinities, and values of magnitude 2^128 or more. "error"
+            raises. "saturate" encodes NaN as +0, without a part in a group's maximum, and an
+            infinity as the largest element under the scale of the largest FP32 value.
+            "propagate" keeps them: as an element, where it has such a code, else by making the
+            scale of the group NaN.
+        scale: the outermost real scale, positive numbers that broadcast to its shape, instead of
+            the one that follows from the values (delayed scaling).
 
     Returns:
-        Blocks whose exponent puts the largest magnitude in [1/2, 1) of the scale 2^(E - 127),
-        except where E ends at 0. -0.0 becomes code 0; a negative value that rounds to zero keeps
-        its sign (code 0x20 in a dense block).
+        The blocks. A group of zeros has the smallest exponent. A negative value that rounds to
+        zero keeps its sign where zero has one; so does -0.0, except in AXS-6.
 
     Raises:
-        TypeError: the dtype is not one of the above, or `random` does not hold integers.
-        ValueError: a parameter is unknown, `x` has no axis, `random` is missing, not asked for, of
-            another shape or out of range, or a value is not finite; the message gives the index
-            of the first.
+        TypeError: a dtype is not one of the above, or `random` does not hold integers.
+        ValueError: a parameter is unknown or does not fit the format, `x` has no axis, `random` is
+            missing, not asked for, of another shape or out of range, or a value is not finite; the
+            message gives the index of the first.
 
-    Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md.
+    Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md and docs/formats.md.
     """
-    size, how = check_block(block), check_rounding(rounding)
+    fmt, how = block_format(format), check_rounding(rounding)
+    if block is not None:
+        fmt = fmt.with_block(block)
     wanted = check_mode(mode)
+    if wanted is not Mode.DENSE and not fmt.has_modes:
+        raise ValueError(f"{fmt} has no modes, so mode must be dense, not {mode!r}")
     check_random_bits(random_bits)
     check_nonfinite(nonfinite)
+    if nonfinite == "propagate" and not fmt.has_nan:
+        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {fmt} has not')
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
+    if not -values.ndim <= axis < values.ndim:
+        raise ValueError(f"axis must be one of the shape {values.shape}, not {axis}")
     words = _random_words(random, random_bits, how, values.shape)
 
     def encoded(mode: Mode) -> Blocks:
-        return _encode(values, Quantiser(mode, size, how, random_bits), words, nonfinite)
+        quantiser = Quantiser(elements(fmt, mode), how, random_bits)
+        run = _Run(fmt, quantiser, mode, axis, nonfinite, values.shape)
+        return run.encode(values, words, scale)
 
     if wanted in (Mode.DENSE, Mode.HIGH_PRECISION):
         return encoded(wanted)
@@ -111,98 +135,166 @@ def _random_words(
     return words.astype(np.uint64)
 
 
-def _encode(
-    values: NDArray[np.generic],
-    how: Quantiser,
-    words: NDArray[np.uint64] | None,
-    nonfinite: NonFinite,
-) -> Blocks:
-    """Encode every block in the mode of the quantiser."""
-    size = how.block
-    native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
-    padded = _pad(native, size)
-    blocks = padded.reshape(-1, size)
-    given = None if words is None else _pad(words, size).reshape(-1, size)
-    exponents = np.empty(len(blocks), np.uint8)
-    codes = np.empty(blocks.shape, np.uint8)
-    for rows in chunks(len(blocks), CHUNK_VALUES // size):  # one that is empty checks the dtype
-        random = None if given is None else given[rows]
-        infinite, nan = how.encode(blocks[rows], random, exponents[rows], codes[rows])
-        if nonfinite == "error" and (infinite is not None or nan is not None):
-            _refuse(values, padded.shape, rows.start, infinite, nan)
-    leading = (*values.shape[:-1], padded.shape[-1] // size)
-    return Blocks(
-        exponents=exponents.reshape(leading),
-        modes=np.full(leading, how.mode, np.uint8),
-        codes=codes.reshape(*leading, size),
-        shape=values.shape,
-    )
+@dataclass(frozen=True)
+class _Run:
+    """One encoding of an array in one mode."""
+
+    fmt: BlockFormat
+    quantiser: Quantiser
+    mode: Mode
+    axis: int
+    nonfinite: NonFinite
+    shape: tuple[int, ...]
+
+    def encode(
+        self,
+        values: NDArray[Any],
+        words: NDArray[np.uint64] | None,
+        scale: ArrayLike | None,
+    ) -> Blocks:
+        size = self.fmt.block
+        rows = self._rows(values)
+        given = None if words is None else self._rows(words)
+        leading = tuple(np.delete(self.shape, self.axis).tolist())
+        count = -(-self.shape[self.axis] // size)
+        outer = OuterScales.find(self.fmt, rows, leading, count, self._saturate, scale)
+        scales = [
+            np.empty((len(rows), size // int(level.group)), code_dtype(level.scale.bits))
+            for level in self.fmt.blocked[::-1]
+        ]
+        codes = np.empty(rows.shape, np.uint8)
+        zero_points = np.empty((len(rows), 1), np.uint8)
+        encoder = RowEncoder(self.fmt, self.quantiser)
+        poisoned = np.zeros(len(rows), bool)
+        for part in chunks(len(rows), CHUNK_VALUES // size):  # an empty one checks the dtype
+            x = Finite.of(rows[part], self._saturate)
+            if x.infinite is not None and self.nonfinite == "error":
+                self._refuse(values, x, part.start)
+            random = None if given is None else given[part]
+            here = [each[part] for each in scales]
+            encoder.encode(x, random, outer.of(part), here, codes[part], zero_points[part])
+            if x.infinite is not None:
+                poisoned[part] = self._keep(x, here, codes[part])
+        outer.poison(poisoned, codes)
+        shapes = [scale_shape(level, leading, count, size) for level in self.fmt.blocked[::-1]]
+        found = [each.reshape(shape) for each, shape in zip(scales, shapes, strict=True)]
+        return Blocks(
+            self.fmt,
+            (*outer.shaped(leading), *found),
+            codes.reshape(*leading, count, size),
+            self.shape,
+            self.axis,
+            np.full((*leading, count), self.mode, np.uint8),
+            self._zero_points(outer, zero_points, leading, count),
+        )
+
+    @property
+    def _saturate(self) -> bool:
+        return self.nonfinite == "saturate"
+
+    def _rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Blocks as rows, padded with zeros."""
+        native = np.asarray(values, values.dtype.newbyteorder("="))
+        moved = np.moveaxis(native, self.axis, -1)
+        return _pad(np.ascontiguousarray(moved), self.fmt.block).reshape(-1, self.fmt.block)
+
+    def _zero_points(
+        self,
+        outer: OuterScales,
+        of_blocks: NDArray[np.uint8],
+        leading: tuple[int, ...],
+        count: int,
+    ) -> NDArray[np.uint8] | None:
+        if not isinstance(self.fmt.element, Unsigned):
+            return None
+        (level,) = self.fmt.levels
+        shape = scale_shape(level, leading, count, self.fmt.block)
+        found = of_blocks if outer.zero_point is None else outer.zero_point
+        return found.astype(np.uint8).reshape(shape)
+
+    def _keep(
+        self, x: Finite, scales: list[NDArray[Any]], codes: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Give what is not finite its codes; say which rows hold what only outer scales can be."""
+        assert x.infinite is not None
+        assert x.nan is not None
+        infinite = x.infinite != 0
+        if self._saturate:
+            codes[infinite] = self.quantiser.largest(x.infinite < 0)[infinite]
+            return np.zeros(len(codes), bool)
+        element, left = self.fmt.element, infinite | x.nan
+        if element.has_nan:
+            assert isinstance(element, Float)
+            codes[x.nan] = element.quiet_nan
+            left &= infinite
+            if element.has_infinity:
+                sign = np.where(x.infinite < 0, np.uint8(element.sign_bit), np.uint8(0))
+                codes[infinite] = (sign | np.uint8(element.infinity))[infinite]
+                left[:] = False
+        for level, found in zip(self.fmt.blocked, reversed(scales), strict=True):
+            if level.scale.nan_code is not None:
+                groups = left.reshape(len(codes), -1, int(level.group)).any(axis=2)
+                found[groups] = level.scale.nan_code
+                codes[np.repeat(groups, int(level.group), axis=1)] = 0
+                return np.zeros(len(codes), bool)
+        return left.any(axis=1)
+
+    def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:
+        """Raise the error that names the first value without a code, in order of the blocks."""
+        assert x.infinite is not None
+        bad = (x.infinite != 0) | x.nan
+        position = int(np.flatnonzero(bad)[0]) + first_row * bad.shape[1]
+        moved = np.moveaxis(values, self.axis, -1)
+        padded = (*moved.shape[:-1], -(-moved.shape[-1] // bad.shape[1]) * bad.shape[1])
+        place = [int(i) for i in np.unravel_index(position, padded)]
+        place.insert(self.axis % values.ndim, place.pop())
+        index = tuple(place)
+        value = values[index]
+        text = f"bits {int(value):#06x}" if values.dtype.kind == "u" else str(value)
+        raise ValueError(
+            f"values must be finite and below 2^128: element {index} is {text} "
+            '(nonfinite="saturate" encodes it as the hardware does)'
+        )
 
 
 def _sparse(dense: Blocks) -> Blocks:
     """The same values, in sparse blocks where that is allowed."""
     codes = dense.codes.reshape(-1, dense.block)
-    dropped, allowed = sparse_values(codes)
+    dropped, allowed = sparse_values(codes, dense.format)
     modes = np.where(allowed, Mode.SPARSE, Mode.DENSE).astype(np.uint8)
     kept = np.where(dropped & allowed[:, None], np.uint8(0), codes)
-    return Blocks(
-        dense.exponents,
-        modes.reshape(dense.modes.shape),
-        kept.reshape(dense.codes.shape),
-        dense.shape,
+    return replace(
+        dense, modes=modes.reshape(dense.modes.shape), codes=kept.reshape(dense.codes.shape)
     )
 
 
-def _best(values: NDArray[np.generic], sparse: Blocks, precise: Blocks) -> Blocks:
+def _best(values: NDArray[Any], sparse: Blocks, precise: Blocks) -> Blocks:
     """`sparse`, with those of `precise` in place of dense blocks that have the larger error."""
     better = (sparse.modes == Mode.DENSE) & (
         _squared_errors(values, precise) < _squared_errors(values, sparse)
     )
-    return Blocks(
-        sparse.exponents,
-        np.where(better, precise.modes, sparse.modes),
-        np.where(better[..., None], precise.codes, sparse.codes),
-        sparse.shape,
+    return replace(
+        sparse,
+        modes=np.where(better, precise.modes, sparse.modes).astype(np.uint8),
+        codes=np.where(better[..., None], precise.codes, sparse.codes),
     )
 
 
-def _squared_errors(values: NDArray[np.generic], blocks: Blocks) -> NDArray[np.float64]:
+def _squared_errors(values: NDArray[Any], blocks: Blocks) -> NDArray[np.float64]:
     """Sums over each block, shape (..., n), NaN where a value saturates."""
     bits = fp32_bits(values)
     with np.errstate(invalid="ignore"):  # of signalling NaN
         exact = (values if bits is None else bits.view(np.float32)).astype(np.float64)
     errors = np.where(np.abs(exact) < SATURATED, exact, np.nan) - decode(blocks, np.float64)
-    terms = _pad(errors**2, blocks.block).reshape(blocks.codes.shape)
+    terms = _pad(np.moveaxis(errors**2, blocks.axis, -1), blocks.block).reshape(blocks.codes.shape)
     # The last of the running sums is added in index order, which np.sum is not.
     return np.cumsum(terms, axis=-1)[..., -1]
 
 
-def _pad(values: NDArray, size: int) -> NDArray:
+def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
     missing = -values.shape[-1] % size
     if not missing:
         return values
     padded = np.zeros((*values.shape[:-1], values.shape[-1] + missing), values.dtype)
     padded[..., : values.shape[-1]] = values
     return padded
-
-
-def _refuse(
-    values: NDArray[np.generic],
-    padded_shape: tuple[int, ...],
-    first_row: int,
-    infinite: NDArray[np.bool_] | None,
-    nan: NDArray[np.bool_] | None,
-) -> None:
-    """Raise the error that names the first value without a code."""
-    bad = np.zeros_like(infinite if infinite is not None else nan)
-    for mask in (infinite, nan):
-        if mask is not None:
-            bad |= mask
-    position = int(np.flatnonzero(bad)[0]) + first_row * bad.shape[1]
-    index = tuple(int(i) for i in np.unravel_index(position, padded_shape))
-    value = values[index]
-    text = f"bits {int(value):#06x}" if values.dtype.kind == "u" else str(value)
-    raise ValueError(
-        f"values must be finite and below 2^128: element {index} is {text} "
-        '(nonfinite="saturate" encodes it as the hardware does)'
-    )

@@ -15,15 +15,16 @@ from typing import Final, NamedTuple
 
 
 class Special(Enum):
-    """What a floating-point pattern holds where it holds no number."""
+    """What a floating-point pattern holds where it holds no number that a fraction says."""
 
     NAN = "nan"
     INFINITY = "+inf"
     NEGATIVE_INFINITY = "-inf"
+    NEGATIVE_ZERO = "-0"
 
 
 Value = Fraction | Special
-"""A value to encode. Zeros have no sign here: -0.0 and +0.0 get the same code."""
+"""A value. Zeros have no sign in this module, where -0.0 and +0.0 get the same code."""
 
 Block = tuple[int, list[int]]
 """Shared exponent E and the codes `sign << 5 | magnitude`."""
@@ -330,6 +331,10 @@ def vector_dot(a: Sequence[Block], b: Sequence[Block], how: str = "fp32") -> int
     """FP32 pattern of the dot product of two vectors of blocks."""
     pairs = [block_dot(x, y) for x, y in zip(a, b, strict=True)]
     return accumulate([p for p, _ in pairs], [e for _, e in pairs], how)
+
+
+HOW: Final = ("fp32", "exact")
+"""What `accumulate` takes."""
 
 
 def accumulate(sums: Sequence[int], exponents: Sequence[int], how: str = "fp32") -> int:

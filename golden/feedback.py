@@ -41,6 +41,6 @@ def encode_with_feedback(
         raise ValueError(f"error must have the shape of x {values.shape}, not {last.shape}")
     with np.errstate(over="ignore", invalid="ignore"):
         corrected = values + last
-        blocks = encode(corrected, block, **options)
+        blocks = encode(corrected, block=block, **options)
         left = corrected - decode(blocks)
     return blocks, np.where(np.isfinite(corrected), left, np.float32(0))

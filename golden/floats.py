@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import FP32, FP64
+from axs6.golden.formats import FP32, FP64, Float
 
 INTEGER = "iu"
 """Kinds of NumPy's dtypes of integers. Spans of time are none, though NumPy calls them so."""
@@ -18,8 +18,7 @@ TOP = 63 - FP64.fraction_bits
 class Wide:
     """Values as (-1)^negative * significand * 2^exponent, exact; `infinite` and `nan` set aside.
 
-    A significand that is not zero has its top bit (bit 63) set, except for values below
-    2^-1000, which every block encodes as magnitude 0.
+    A significand that is not zero has its top bit (bit 63) set.
     """
 
     negative: NDArray[np.bool_]
@@ -30,11 +29,14 @@ class Wide:
 
 
 def bit_length(x: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Number of bits in each unsigned integer, 0 for 0."""
-    filled = x.copy()
-    for shift in (1, 2, 4, 8, 16, 32):
-        filled |= filled >> np.uint64(shift)
-    return np.bitwise_count(filled).astype(np.int64)
+    """Number of bits in each unsigned integer, 0 for 0.
+
+    It is in the exponent field of float64. No carry reaches it when the conversion rounds, because
+    the bits below every bit that is 1 are cleared first.
+    """
+    leading = (x & ~(x >> np.uint64(1))).astype(np.float64)
+    field = leading.view(np.int64) >> np.int64(FP64.fraction_bits)
+    return np.maximum(field - (FP64.bias - 1), 0)
 
 
 def fp32_bits(x: NDArray[np.generic]) -> NDArray[np.uint32] | None:
@@ -78,10 +80,16 @@ def _from_float64(bits: NDArray[np.uint64]) -> Wide:
     nan = magnitude > np.uint64(FP64.infinity)
     overflow = field > FP64.bias + FP32.bias
     significand = np.where(overflow, np.uint64(0), (fraction | hidden) << np.uint64(TOP))
+    exponent = np.maximum(field, 1) - FP64.bias - FP64.fraction_bits - TOP
+    subnormal = (field == 0) & (significand != 0)
+    if subnormal.any():
+        zeros = 64 - bit_length(significand[subnormal])
+        significand[subnormal] <<= zeros.astype(np.uint64)
+        exponent[subnormal] -= zeros
     return Wide(
         negative=bits >= np.uint64(FP64.sign_bit),
         significand=significand,
-        exponent=np.maximum(field, 1) - FP64.bias - FP64.fraction_bits - TOP,
+        exponent=exponent,
         infinite=overflow & ~nan,
         nan=nan,
     )
@@ -100,3 +108,58 @@ def _from_integer(x: NDArray[np.generic]) -> Wide:
         infinite=nothing,
         nan=nothing,
     )
+
+
+def round_to_float(
+    dtype: Float,
+    negative: NDArray[np.bool_],
+    significand: NDArray[np.uint64],
+    exponent: NDArray[np.int64],
+    sticky: NDArray[np.bool_] | bool = False,
+    toward_zero: bool = False,
+) -> NDArray[np.uint64]:
+    """Patterns of (-1)^negative * significand * 2^exponent in `dtype`, rounded once.
+
+    To the nearest, ties to even, or toward zero. What is too large becomes an infinity, toward zero
+    too, as in tensor cores; the largest finite value where `dtype` has no infinity.
+
+    Args:
+        dtype: what to round to, with at most 52 fraction bits.
+        negative: signs; a zero keeps its sign.
+        significand: below 2^62.
+        exponent: within +-2^20.
+        sticky: whether the true value lies strictly between this significand and the next, which
+            needs at least 3 more significant bits than `dtype` has.
+        toward_zero: drop what lies below the last bit.
+    """
+    fraction, lowest = dtype.fraction_bits, dtype.emin - dtype.fraction_bits
+    if sticky is not False:
+        significand = significand | np.asarray(sticky).astype(np.uint64)
+    ulp = np.maximum(exponent + (bit_length(significand) - (fraction + 1)), lowest)
+    drop = ulp - exponent
+    right = np.minimum(np.maximum(drop, 0), 63).view(np.uint64)
+    shifted = significand << np.maximum(-drop, 0).view(np.uint64)
+    if not toward_zero:
+        # Below the last bit kept: less than half of it, and one more where that bit is 1.
+        below = (np.uint64(1) << right) - np.uint64(1)
+        shifted += (below >> np.uint64(1)) + ((shifted >> right) & below & np.uint64(1))
+    kept = shifted >> right
+    # The hidden bit of `kept` adds one to an exponent field that is one too small, and a carry
+    # out of the rounding adds another.
+    field = np.minimum(ulp - lowest, 1 << dtype.exponent_bits).view(np.uint64)
+    largest = np.uint64(dtype.infinity if dtype.has_infinity else dtype.largest_code)
+    pattern = np.minimum((field << np.uint64(fraction)) + kept, largest)
+    pattern *= kept != 0
+    return pattern | (negative.astype(np.uint64) << np.uint64(dtype.width - 1))
+
+
+def split(
+    dtype: Float, patterns: NDArray[np.unsignedinteger]
+) -> tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.int64]]:
+    """Sign, significand and exponent of its least significant bit, for finite values of `dtype`."""
+    wide = patterns.astype(np.uint64)
+    rest = wide & np.uint64(dtype.sign_bit - 1)
+    below = np.maximum(rest >> np.uint64(dtype.fraction_bits), np.uint64(1)) - np.uint64(1)
+    significand = rest - (below << np.uint64(dtype.fraction_bits))
+    exponent = below.view(np.int64) + (dtype.emin - dtype.fraction_bits)
+    return wide >= np.uint64(dtype.sign_bit), significand, exponent

@@ -4,19 +4,26 @@ Every function takes and gives uint32 arrays. Subnormals are kept, overflow give
 NaN is always `FP32.quiet_nan`, whatever the processor at hand would return.
 """
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.floats import bit_length
-from axs6.golden.spec import ACCUMULATOR_SCALE, FP32, PRODUCT_MAX
+from axs6.golden import floats
+from axs6.golden.floats import round_to_float
+from axs6.golden.formats import FP32, Float
+from axs6.golden.spec import PRODUCT_MAX
 
 Bits = NDArray[np.uint32]
 
 LOWEST = 1 - FP32.bias - FP32.fraction_bits
 """Exponent of the least significant bit of a subnormal, -149."""
 
+ONE: Final[Bits] = np.array(FP32.bias << FP32.fraction_bits, np.uint32)
+"""1.0."""
+
 GUARD = 36
-"""Bits below the larger operand of an addition; beyond them a sticky bit is enough."""
+"""Bits below the last one of operands; beyond them it is enough to know whether any is 1."""
 
 
 def round_to_fp32(
@@ -34,32 +41,18 @@ def round_to_fp32(
         sticky: whether the true value lies strictly between this significand and the next, which
             needs at least 26 significant bits.
     """
-    length = bit_length(significand)
-    ulp = np.maximum(exponent + length - FP32.fraction_bits - 1, LOWEST)
-    drop = ulp - exponent
-    left = np.clip(-drop, 0, 63).astype(np.uint64)
-    right = np.clip(drop, 0, 63).astype(np.uint64)
-    shifted = significand << left
-    kept = shifted >> right
-    rest = shifted - (kept << right)
-    half = (np.uint64(1) << right) >> np.uint64(1)
-    odd = (kept & np.uint64(1)).astype(bool)
-    above = (rest > half) | ((rest == half) & (odd | sticky))
-    kept += (above & (drop > 0)).astype(np.uint64)
-    # The hidden bit of `kept` adds one to an exponent field that is one too small, and a carry
-    # out of the rounding adds another.
-    pattern = ((ulp - LOWEST).astype(np.uint64) << np.uint64(FP32.fraction_bits)) + kept
-    pattern = np.where(kept == 0, np.uint64(0), np.minimum(pattern, np.uint64(FP32.infinity)))
-    sign = np.where(negative, np.uint32(FP32.sign_bit), np.uint32(0))
-    return pattern.astype(np.uint32) | sign
+    patterns = round_to_float(FP32, negative, significand, exponent, sticky)
+    return patterns.astype(np.uint32)
 
 
 def split(bits: Bits) -> tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.int64]]:
     """Sign, significand and exponent of its least significant bit, for finite values."""
-    magnitude = (bits & np.uint32(FP32.sign_bit - 1)).astype(np.uint64)
-    field = np.maximum(magnitude >> np.uint64(FP32.fraction_bits), np.uint64(1))
-    significand = magnitude - ((field - np.uint64(1)) << np.uint64(FP32.fraction_bits))
-    return bits >= FP32.sign_bit, significand, field.astype(np.int64) - 1 + LOWEST
+    return floats.split(FP32, bits)
+
+
+def _special(bits: Bits) -> NDArray[np.bool_]:
+    """Which patterns are infinities or NaN."""
+    return (bits & np.uint32(FP32.sign_bit - 1)) >= FP32.infinity
 
 
 def is_nan(bits: Bits) -> NDArray[np.bool_]:
@@ -78,35 +71,85 @@ def from_integer(value: NDArray[np.integer], exponent: NDArray[np.integer]) -> B
     return round_to_fp32(wide < 0, np.abs(wide).astype(np.uint64), exponent.astype(np.int64))
 
 
-def add(a: Bits, b: Bits) -> Bits:
-    """a + b. Opposite infinities give NaN; x + (-x) is +0."""
-    a, b = np.broadcast_arrays(a, b)
-    magnitude = np.uint32(FP32.sign_bit - 1)
-    swap = (a & magnitude) < (b & magnitude)
-    large, small = np.where(swap, b, a), np.where(swap, a, b)
-    negative, significand, exponent = split(large)
-    small_negative, small_significand, small_exponent = split(small)
-    distance = np.minimum(exponent - small_exponent, 63).astype(np.uint64)
-    addend = small_significand << np.uint64(GUARD)
-    aligned = addend >> distance
-    sticky = (aligned << distance) != addend
-    total = significand << np.uint64(GUARD)
-    subtract = negative != small_negative
-    # A subtrahend with bits below the guard leaves a difference just below the next integer.
-    borrow = sticky.astype(np.uint64)
-    total = np.where(subtract, total - aligned - borrow, total + aligned)
-    negative = np.where(total == 0, negative & small_negative, negative)
-    result = round_to_fp32(negative, total, exponent - GUARD, sticky)
-    result = np.where(is_infinite(large), large, result)
+def round_through(
+    dtype: Float,
+    negative: NDArray[np.bool_],
+    significand: NDArray[np.uint64],
+    exponent: NDArray[np.int64],
+    sticky: NDArray[np.bool_] | bool = False,
+    toward_zero: bool = False,
+) -> Bits:
+    """As `axs6.golden.floats.round_to_float`, and FP32 patterns of its results.
+
+    `dtype` has an infinity, and no value that FP32 has not.
+    """
+    bits = round_to_float(dtype, negative, significand, exponent, sticky, toward_zero)
+    if dtype == FP32:
+        return bits.astype(np.uint32)
+    infinite = bits & np.uint64(dtype.sign_bit - 1) == dtype.infinity
+    widened = round_to_fp32(*floats.split(dtype, bits))
+    return np.where(infinite, widened & np.uint32(FP32.sign_bit) | FP32.infinity, widened)
+
+
+def add(a: Bits, b: Bits, dtype: Float = FP32, toward_zero: bool = False) -> Bits:
+    """a + b, rounded to `dtype`. Opposite infinities give NaN; x + (-x) is +0."""
+    a_negative, a_significand, a_exponent = split(a)
+    b_negative, b_significand, b_exponent = split(b)
+    exponent = np.maximum(a_exponent, b_exponent)
+    left = _aligned(a_negative, a_significand, exponent - a_exponent)
+    right = _aligned(b_negative, b_significand, exponent - b_exponent)
+    total = left + right
+    negative = np.where(total == 0, a_negative & b_negative, total < 0)
+    significand = np.abs(total).view(np.uint64)
+    result = round_through(dtype, negative, significand, exponent - GUARD, False, toward_zero)
+    if not (_special(a).any() or _special(b).any()):
+        return result
+    result = np.where(_special(a), a, np.where(_special(b), b, result))
     nan = is_nan(a) | is_nan(b) | (is_infinite(a) & is_infinite(b) & (a != b))
     return np.where(nan, np.uint32(FP32.quiet_nan), result)
 
 
-def divide_by_scale(bits: Bits) -> Bits:
-    """bits / (961 / 1024), which turns an accumulator into the value of the dot product."""
+def _aligned(
+    negative: NDArray[np.bool_], significand: NDArray[np.uint64], distance: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """A signed addend over 2^distance, with GUARD bits more.
+
+    Where bits are lost, the last one that is kept is 1. It lies so far below the last bit of every
+    result that sums and differences are rounded as with all of them.
+    """
+    shift = np.minimum(distance, 63).view(np.uint64)
+    addend = significand << np.uint64(GUARD)
+    aligned = addend >> shift
+    aligned |= (aligned << shift) != addend
+    return np.where(negative, -aligned.view(np.int64), aligned.view(np.int64))
+
+
+def multiply(a: Bits, b: Bits) -> Bits:
+    """a * b. Zero times an infinity gives NaN."""
+    negative, significand, exponent = split(a)
+    other, factor, above = split(b)
+    result = round_to_fp32(negative ^ other, significand * factor, exponent + above)
+    sign = np.uint32(FP32.sign_bit)
+    infinite = is_infinite(a) | is_infinite(b)
+    result = np.where(infinite, (a ^ b) & sign | np.uint32(FP32.infinity), result)
+    zero = (a & ~sign == 0) | (b & ~sign == 0)
+    nan = is_nan(a) | is_nan(b) | infinite & zero
+    return np.where(nan, np.uint32(FP32.quiet_nan), result)
+
+
+def divide_by_scale(bits: Bits, divisor: int = PRODUCT_MAX) -> Bits:
+    """bits / (divisor / 2^n), which turns an accumulator into the value of the dot product.
+
+    `divisor` is below 2^27, and n its bits: 961 / 1024 for AXS-6.
+    """
     negative, significand, exponent = split(bits)
-    quotient, remainder = np.divmod(significand << np.uint64(GUARD), np.uint64(PRODUCT_MAX))
-    exponent = exponent + ACCUMULATOR_SCALE - GUARD
+    quotient, remainder = np.divmod(significand << np.uint64(GUARD), np.uint64(divisor))
+    exponent = exponent + (scale_bits(divisor) - GUARD)
     result = round_to_fp32(negative, quotient, exponent, remainder != 0)
     result = np.where(is_infinite(bits), bits, result)
     return np.where(is_nan(bits), np.uint32(FP32.quiet_nan), result)
+
+
+def scale_bits(divisor: int) -> int:
+    """n of the power 2^n, not below `divisor`, that keeps an accumulator in the range of y."""
+    return (divisor - 1).bit_length()

@@ -5,7 +5,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_integer, check_random_bits
+from axs6.golden.arguments import check_integer
+from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_random_bits
 
 LFSR_BITS: Final = 32
 LFSR_TAPS: Final = (31, 21, 1, 0)

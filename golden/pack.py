@@ -1,56 +1,112 @@
-"""The packed byte layout of blocks: a 16-bit header, then the payload from bit 0 up."""
+"""The packed byte layout of blocks: scales, coarse to fine, then codes, from bit 0 up.
+
+A format with modes has a header of 16 bits in place of its scale: the scale, the mode, and zeros.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_blocks, chunks, sparse_values
-from axs6.golden.spec import (
-    ALIGN_MAX,
-    CODE_BITS,
-    EXPONENT_MAX,
-    HEADER_BITS,
-    HEADER_USED,
-    MODE_BITS,
-    Mode,
-    check_block,
-    check_integer,
-    check_shape,
-    code_formats,
-    dropped_values,
-    payload_bits,
-)
+from axs6.golden.arguments import check_integer, check_shape
+from axs6.golden.bits import pack_codes, put, shift_down, shift_up, take, unpack_codes
+from axs6.golden.blocks import Blocks, check_blocks, chunks, scale_shape
+from axs6.golden.formats import TENSOR, BlockFormat, Mode, block_format
+from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.modes import elements, sparse_values
+from axs6.golden.scaling import code_dtype
+from axs6.golden.spec import ALIGN_MAX, CODE_BITS, HEADER_USED, MODE_BITS, dropped_values
 
 HEADER_BYTES = HEADER_BITS // 8
 MODE_MASK = (1 << MODE_BITS) - 1
-GROUP = 8
-"""Codes of a word of 64 bits, a byte each, which take 48 bits in every mode."""
-
-PART_BITS = 16
-PARTS = GROUP * CODE_BITS // PART_BITS
-"""Parts of a packed word: no machine has words of 48 bits."""
 
 CHUNK_VALUES = 1 << 17
 """Values packed at a time: their temporaries stay within a core's cache."""
 
 
-def packed_bytes(block: int, align: int = 1, mode: Mode = Mode.DENSE) -> int:
-    """Bytes of a block: 26 for 32 values, 24 if it is sparse; rounded up to `align`.
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a block lie in its bytes.
 
-    Blocks of 16 take 14 bytes or 13, blocks of 8 take 8; high-precision blocks as many as dense
-    ones.
+    Args:
+        format: the block format.
+        align: bytes to a multiple of which a block is padded.
+    """
+
+    format: BlockFormat
+    align: int = 1
+
+    def payload_bits(self, mode: Mode) -> int:
+        """Bits of a block's codes, with the mask of a sparse one."""
+        size, (even, odd) = self.format.block, elements(self.format, mode)
+        if mode is Mode.SPARSE:
+            return size + (size - dropped_values(size)) * even.width
+        return size * (even.width + odd.width) // 2
+
+    def bytes_of(self, mode: Mode = Mode.DENSE) -> int:
+        """Bytes of a block of this mode."""
+        used = -(-(self.format.scale_bits + self.payload_bits(mode)) // 8)
+        return -(-used // self.align) * self.align
+
+    @cached_property
+    def strides(self) -> NDArray[np.int64]:
+        """Bytes of a block by its mode."""
+        return np.array([self.bytes_of(mode) for mode in Mode], np.int64)
+
+    @property
+    def scales(self) -> list[tuple[int, int, int, int]]:
+        """Place of every scale of a block: its level among those of blocks (coarse to fine), its
+        number in the level, its first bit and its width. Zero points come as one more level."""
+        found, bit = [], MODE_BITS if self.format.has_modes else 0
+        for number, level in enumerate(self.format.blocked[::-1]):
+            for group in range(self.format.block // int(level.group)):
+                found.append((number, group, bit, level.scale.bits))
+                bit += level.scale.bits
+                if not self.format.element.signed:
+                    found.append((number + 1, group, bit, self.format.element.width))
+                    bit += self.format.element.width
+        return found
+
+
+def layout_of(
+    format: str | BlockFormat = "axs6", align: int = 1, block: int | None = None
+) -> Layout:
+    """The layout of blocks of a format, or of it with another block.
 
     Raises:
-        ValueError: an unknown block size, or an alignment that is not an integer from 1 to 4096.
+        ValueError: the format or the block is unknown, or `align` is not an integer from 1 to 4096.
     """
     check_integer("align", align, 1, ALIGN_MAX)
-    used = HEADER_BYTES + -(-payload_bits(check_block(block), mode) // 8)
-    return -(-used // align) * align
+    fmt = block_format(format)
+    return Layout(fmt if block is None else fmt.with_block(block), align)
+
+
+def packed_bytes(
+    format: str | BlockFormat = "axs6",
+    align: int = 1,
+    mode: Mode = Mode.DENSE,
+    *,
+    block: int | None = None,
+) -> int:
+    """Bytes of a block: 26 for 32 values of AXS-6, 24 if it is sparse; rounded up to `align`.
+
+    Args:
+        format: a name of the catalog, a string, or a BlockFormat.
+        align: bytes to a multiple of which blocks are padded.
+        mode: layout of the block, for formats with modes.
+        block: size of the block, in place of the format's.
+
+    Raises:
+        ValueError: as `layout_of`.
+    """
+    return layout_of(format, align, block).bytes_of(mode)
 
 
 def pack(blocks: Blocks, align: int = 1) -> bytes:
-    """Blocks as bytes, in index order.
+    """Blocks as bytes: the scales of the tensor and of channels, then the blocks in index order.
 
     Args:
         blocks: any number of blocks, of any modes.
@@ -60,19 +116,30 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
         TypeError: `blocks` is not Blocks.
         ValueError: `align` is not an integer from 1 to 4096.
 
-    Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md.
+    Source: AXS-6 specification, sections 3, 4 and 11; docs/format.md and docs/formats.md.
     """
     check_blocks("blocks", blocks)
+    layout = layout_of(blocks.format, align)
     size = blocks.block
-    codes, modes = blocks.codes.reshape(-1, size), blocks.modes.ravel()
-    header = blocks.exponents.ravel().astype(np.uint16) << np.uint16(MODE_BITS) | modes
+    codes = blocks.codes.reshape(-1, size)
+    outer = len(blocks.format.outer)
+    ahead = _outer_bytes(blocks)
+    scales = [
+        x.reshape(len(codes), size // int(level.group))
+        for level, x in zip(blocks.format.blocked[::-1], blocks.scales[outer:], strict=True)
+    ]
+    if blocks.zero_points is not None and not outer:
+        scales.append(blocks.zero_points.reshape(len(codes), 1))
+    if not blocks.format.has_modes:
+        return ahead + _packed(layout, scales, codes, Mode.DENSE).tobytes()
+    modes = blocks.modes.ravel()
     parts = [
-        (rows, _packed(header[rows], codes[rows], mode, packed_bytes(size, align, mode)))
+        (rows, _packed(layout, [x[rows] for x in scales], codes[rows], mode))
         for mode, rows in _rows_by_mode(modes)
     ]
     if len(parts) == 1:
         return parts[0][1].tobytes()
-    strides = _strides(size, align)[modes]
+    strides = layout.strides[modes]
     starts = np.cumsum(strides) - strides
     out = np.empty(int(strides.sum()), np.uint8)
     for rows, packed in parts:
@@ -80,22 +147,28 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     return out.tobytes()
 
 
+def _outer_bytes(blocks: Blocks) -> bytes:
+    """Scales of the tensor and of channels, little-endian, and zero points after them."""
+    outer = blocks.scales[: len(blocks.format.outer)]
+    data = b"".join(x.astype(x.dtype.newbyteorder("<")).tobytes() for x in outer)
+    return data if blocks.zero_points is None or not outer else data + blocks.zero_points.tobytes()
+
+
 def _packed(
-    header: NDArray[np.uint16], codes: NDArray[np.uint8], mode: Mode, length: int
+    layout: Layout, scales: list[NDArray[Any]], codes: NDArray[np.uint8], mode: Mode
 ) -> NDArray[np.uint8]:
     """Blocks of one mode as bytes (n, length)."""
-    packed = np.zeros((len(codes), length), np.uint8)
-    packed[:, 0] = header & 0xFF
-    packed[:, 1] = header >> 8
+    packed = np.zeros((len(codes), layout.bytes_of(mode)), np.uint8)
+    for number, group, bit, width in layout.scales:
+        put(packed, bit, width, scales[number][:, group])
+    if layout.format.has_modes:
+        packed[:, 0] |= np.uint8(mode)
+    first, bits = divmod(layout.format.scale_bits, 8)
     for rows in chunks(len(codes), CHUNK_VALUES // codes.shape[1]):
-        payload = _payload(codes[rows], mode)
-        packed[rows, HEADER_BYTES : HEADER_BYTES + payload.shape[1]] = payload
+        payload = shift_up(_payload(layout, codes[rows], mode), bits)
+        end = min(first + payload.shape[1], packed.shape[1])
+        packed[rows, first:end] |= payload[:, : end - first]
     return packed
-
-
-def _strides(size: int, align: int) -> NDArray[np.int64]:
-    """Bytes of a block by its mode."""
-    return np.array([packed_bytes(size, align, mode) for mode in Mode], np.int64)
 
 
 def _rows_by_mode(
@@ -111,101 +184,113 @@ def _rows_by_mode(
             yield mode, np.flatnonzero(here)
 
 
-def _payload(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
+def _widths(layout: Layout, mode: Mode) -> tuple[int, int]:
+    even, odd = elements(layout.format, mode)
+    return even.width, odd.width
+
+
+def _payload(layout: Layout, codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
     """Payloads (n, bytes) of blocks of codes (n, B)."""
+    widths = _widths(layout, mode)
     if mode is not Mode.SPARSE:
-        return _pack_codes(codes, mode)
+        return pack_codes(codes, *widths)
     size = codes.shape[1]
-    dropped, _ = sparse_values(codes)
+    dropped, _ = sparse_values(codes, layout.format)
     kept = codes[~dropped].reshape(len(codes), size - dropped_values(size))
     mask = np.packbits(~dropped, axis=1, bitorder="little")
-    return np.concatenate([mask, _pack_codes(kept, mode)], axis=1)
-
-
-def _pack_codes(codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
-    """Codes (n, count) as bytes (n, ceil(count * 6 / 8))."""
-    count = codes.shape[1]
-    if count % GROUP:
-        codes = np.pad(codes, ((0, 0), (0, -count % GROUP)))
-    words = np.ascontiguousarray(codes).view("<u8")
-    for low, high, gap in _gaps(mode):
-        words = words & low | (words & high) >> gap
-    parts = np.empty((*words.shape, PARTS), "<u2")
-    for part in range(PARTS):
-        parts[..., part] = words >> np.uint64(PART_BITS * part)
-    packed = parts.reshape(len(codes), words.shape[1] * PARTS).view(np.uint8)
-    return packed[:, : -(-count * CODE_BITS // 8)]
-
-
-def _gaps(mode: Mode) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
-    """The steps that join codes in bytes to 48 bits of a word: in pairs, fours, and all eight.
-
-    Each is the bits of the lower codes, those of the upper ones, and how far these are apart.
-    """
-    lower, upper = (code.width for code in code_formats(mode))
-    half, steps = 8, []
-    while half < 64:
-        lanes = sum(1 << lane for lane in range(0, 64, 2 * half))
-        low, high = ((1 << lower) - 1) * lanes, ((1 << upper) - 1 << half) * lanes
-        steps.append((np.uint64(low), np.uint64(high), np.uint64(half - lower)))
-        lower = upper = lower + upper
-        half *= 2
-    return steps
+    return np.concatenate([mask, pack_codes(kept, *widths)], axis=1)
 
 
 def unpack(
     data: bytes | bytearray | memoryview,
     shape: tuple[int, ...],
-    block: int = 32,
+    format: str | BlockFormat = "axs6",
+    *,
+    block: int | None = None,
     align: int = 1,
+    axis: int = -1,
 ) -> Blocks:
     """Blocks from the bytes that `pack` wrote.
 
     Args:
         data: the bytes of all blocks.
-        shape: shape of the encoded values, (..., K).
-        block, align: as they were in `pack`.
+        shape: shape of the encoded values.
+        format, block, align, axis: as they were in `encode` and `pack`.
 
     Raises:
         ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
-            by its number) has header or padding bits that are not zero, the reserved mode, or a
-            mask of a sparse block that does not leave out the first B/4 zeros, so that no two
-            sequences of bytes are the same blocks.
+            by its number) has header or padding bits that are not zero, the reserved mode, a scale
+            that is no code, or a mask of a sparse block that does not leave out the first B/4
+            zeros, so that no two sequences of bytes are the same blocks.
     """
-    strides = _strides(block, align)
+    layout = layout_of(format, align, block)
     shape = check_shape(shape)
-    per_row = -(-shape[-1] // block)
-    count = int(np.prod(shape[:-1], dtype=object)) * per_row
+    leading = tuple(np.delete(shape, axis).tolist())
+    per_row = -(-shape[axis] // layout.format.block)
+    count = int(np.prod(leading, dtype=object)) * per_row
     raw = np.frombuffer(data, np.uint8)
-    starts = _starts(raw, count, strides)
+    outer, zero, first = _outer(layout.format, leading, raw, shape)
+    raw = raw[first:]
+    starts = _starts(raw, count, layout)
     if len(starts) < count:
         raise ValueError(
             f"data must be {count} blocks for shape {shape}, but its {len(raw)} bytes end in "
             f"block {len(starts)}"
         )
-    exponents, modes, codes, end = _unpack(raw, starts, block, strides, 0)
+    scales, modes, codes, end = _unpack(raw, starts, layout, 0)
     if len(raw) != end:
         raise ValueError(
             f"data must be {count} blocks, {end} bytes, for shape {shape}, not {len(raw)}"
         )
-    leading = (*shape[:-1], per_row)
+    size = layout.format.block
+    shapes = [scale_shape(x, leading, per_row, size) for x in layout.format.blocked[::-1]]
+    found = [x.reshape(to) for x, to in zip(scales, shapes, strict=False)]
+    if len(scales) > len(shapes):
+        zero = scales[-1].reshape(shapes[0])
     return Blocks(
-        exponents=exponents.reshape(leading),
-        modes=modes.reshape(leading),
-        codes=codes.reshape(*leading, block),
-        shape=shape,
+        layout.format,
+        (*outer, *found),
+        codes.reshape(*leading, per_row, size),
+        shape,
+        axis,
+        modes.reshape(*leading, per_row),
+        zero,
     )
 
 
+def _outer(
+    fmt: BlockFormat, leading: tuple[int, ...], raw: NDArray[np.uint8], shape: tuple[int, ...]
+) -> tuple[list[NDArray[Any]], NDArray[np.uint8] | None, int]:
+    """Scales of the tensor and of channels, their zero points, and where the blocks start."""
+    found, zero, at = [], None, 0
+    for level in fmt.outer[::-1]:
+        groups = () if level.group == TENSOR else leading
+        dtype = np.dtype(code_dtype(level.scale.bits)).newbyteorder("<")
+        size = dtype.itemsize * int(np.prod(groups))
+        if len(raw) < at + size:
+            raise ValueError(
+                f"data must start with scales of {at + size} bytes for shape {shape}, not end "
+                f"after {len(raw)} bytes"
+            )
+        scales = np.frombuffer(raw[at : at + size].tobytes(), dtype)
+        found.append(scales.astype(dtype.newbyteorder("=")).reshape(groups))
+        at += size
+    if not fmt.element.signed and fmt.outer:
+        groups = found[0].shape
+        zero = raw[at : at + int(np.prod(groups))].reshape(groups).copy()
+        at += zero.size
+    return found, zero, at
+
+
 def unpack_some(
-    data: NDArray[np.uint8], count: int, block: int, align: int, first: int
+    data: NDArray[np.uint8], count: int, layout: Layout, first: int
 ) -> tuple[Blocks, int]:
     """The first blocks of many, and how many bytes they take.
 
     Args:
         data: packed bytes, at least those of the blocks.
         count: number of blocks.
-        block, align: as they were in `pack`.
+        layout: the layout of their bytes, in a format without scales of channels or the tensor.
         first: number of the first block in error messages.
 
     Returns:
@@ -214,19 +299,24 @@ def unpack_some(
     Raises:
         ValueError: the bytes end too soon, or as `unpack`.
     """
-    strides = _strides(block, align)
-    starts = _starts(data, count, strides)
+    starts = _starts(data, count, layout)
     if len(starts) < count:
         raise ValueError(f"block {first + len(starts)}: the data end in it")
-    exponents, modes, codes, end = _unpack(data, starts, block, strides, first)
-    return Blocks(exponents, modes, codes, (count * block,)), end
+    scales, modes, codes, end = _unpack(data, starts, layout, first)
+    fmt = layout.format
+    shapes = [scale_shape(x, (), count, fmt.block) for x in fmt.blocked[::-1]]
+    found = tuple(x.reshape(to) for x, to in zip(scales, shapes, strict=False))
+    zero = scales[-1].reshape(shapes[0]) if len(scales) > len(shapes) else None
+    shape = (count * fmt.block,)
+    return Blocks(fmt, found, codes, shape, modes=modes, zero_points=zero), end
 
 
-def _starts(raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(raw: NDArray[np.uint8], count: int, layout: Layout) -> NDArray[np.int64]:
     """Where the first `count` blocks start, fewer if the bytes end in one."""
+    strides = layout.strides
     dense = int(strides[Mode.DENSE])
     evenly = np.arange(min(count, len(raw) // dense)) * dense
-    if strides[Mode.SPARSE] == dense:
+    if not layout.format.has_modes or strides[Mode.SPARSE] == dense:
         return evenly
     if len(evenly) == count and not (raw[evenly] & MODE_MASK == Mode.SPARSE).any():
         return evenly
@@ -241,18 +331,43 @@ def _starts(raw: NDArray[np.uint8], count: int, strides: NDArray[np.int64]) -> N
 
 
 def _unpack(
-    raw: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    size: int,
-    strides: NDArray[np.int64],
-    first: int,
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], int]:
-    """Exponents, modes and codes of the blocks that start there, and where the last one ends.
+    raw: NDArray[np.uint8], starts: NDArray[np.int64], layout: Layout, first: int
+) -> tuple[list[NDArray[Any]], NDArray[np.uint8], NDArray[np.uint8], int]:
+    """Scales, modes and codes of the blocks that start there, and where the last one ends.
 
     `first` is the number of the first of them in error messages.
     """
-    count = len(starts)
+    count, size = len(starts), layout.format.block
     numbers = np.arange(first, first + count)
+    modes = np.zeros(count, np.uint8)
+    if layout.format.has_modes:
+        modes = _modes(raw, starts, numbers)
+    scales = [
+        np.empty((count, size // int(x.group)), code_dtype(x.scale.bits))
+        for x in layout.format.blocked[::-1]
+    ]
+    if not layout.format.element.signed and layout.format.blocked:
+        scales.append(np.empty((count, 1), np.uint8))
+    codes = np.empty((count, size), np.uint8)
+    for mode, rows in _rows_by_mode(modes):
+        length = int(layout.strides[mode])
+        if isinstance(rows, slice):
+            packed = raw[: count * length].reshape(count, length)
+        else:
+            packed = raw[starts[rows][:, None] + np.arange(length)]
+        for number, group, bit, width in layout.scales:
+            scales[number][rows, group] = take(packed, bit, width)
+        for part in chunks(len(packed), CHUNK_VALUES // size):
+            here = part if isinstance(rows, slice) else rows[part]
+            codes[here] = _unpack_payload(packed[part], layout, mode, numbers[here])
+    end = int(starts[-1] + layout.strides[modes[-1]]) if count else 0
+    return scales, modes, codes, end
+
+
+def _modes(
+    raw: NDArray[np.uint8], starts: NDArray[np.int64], numbers: NDArray[np.intp]
+) -> NDArray[np.uint8]:
+    """Modes in the headers of blocks, of which the reserved bits are checked."""
     low = raw[starts]
     header = low | raw[starts + 1].astype(np.uint16) << 8
     rule = f"header bits {HEADER_USED} to {HEADER_BITS - 1} must be zero"
@@ -262,35 +377,27 @@ def _unpack(
     if reserved.size:
         block = int(numbers[reserved[0]])
         raise ValueError(f"block {block}: mode {int(Mode.RESERVED)} is reserved")
-    codes = np.empty((count, size), np.uint8)
-    for mode, rows in _rows_by_mode(modes):
-        length = int(strides[mode])
-        if isinstance(rows, slice):
-            packed = raw[: count * length].reshape(count, length)
-        else:
-            packed = raw[starts[rows][:, None] + np.arange(length)]
-        for part in chunks(len(packed), CHUNK_VALUES // size):
-            here = part if isinstance(rows, slice) else rows[part]
-            codes[here] = _unpack_payload(packed[part, HEADER_BYTES:], size, mode, numbers[here])
-    end = int(starts[-1] + strides[modes[-1]]) if count else 0
-    return (header >> MODE_BITS & EXPONENT_MAX).astype(np.uint8), modes, codes, end
+    return modes
 
 
 def _unpack_payload(
-    packed: NDArray[np.uint8], size: int, mode: Mode, numbers: NDArray[np.intp]
+    packed: NDArray[np.uint8], layout: Layout, mode: Mode, numbers: NDArray[np.intp]
 ) -> NDArray[np.uint8]:
-    """Codes (n, B) of payloads with their padding; `numbers` are those of the blocks."""
-    bits = payload_bits(size, mode)
-    used = -(-bits // 8)
+    """Codes (n, B) of blocks with their padding; `numbers` are those of the blocks."""
+    first, drop = divmod(layout.format.scale_bits, 8)
+    end = layout.format.scale_bits + layout.payload_bits(mode)
+    used = -(-end // 8)
     _check_rows(packed[:, used:], "padding must be zero", numbers)
-    if bits % 8:
-        _check_rows(packed[:, used - 1] >> bits % 8, "padding must be zero", numbers)
+    if end % 8:
+        _check_rows(packed[:, used - 1] >> end % 8, "padding must be zero", numbers)
+    size = layout.format.block
+    payload = shift_down(packed[:, first:used], drop)[:, : -(-layout.payload_bits(mode) // 8)]
     if mode is not Mode.SPARSE:
-        return _unpack_codes(packed[:, :used], size, mode)
-    codes, right = sparse_codes(packed[:, :used], size)
+        return unpack_codes(payload, size, *_widths(layout, mode))
+    codes, right = sparse_codes(payload, size)
     if not right.all():
         row = int(np.flatnonzero(~right)[0])
-        raise ValueError(f"block {int(numbers[row])}: {_mask_fault(packed[row, :used], size)}")
+        raise ValueError(f"block {int(numbers[row])}: {_mask_fault(payload[row], size)}")
     return codes
 
 
@@ -306,7 +413,7 @@ def sparse_codes(
     right = mask.sum(axis=1) == stored
     codes = np.zeros((len(packed), size), np.uint8)
     kept = packed[right, size // 8 :]
-    codes[mask & right[:, None]] = _unpack_codes(kept, stored, Mode.SPARSE).ravel()
+    codes[mask & right[:, None]] = unpack_codes(kept, stored, CODE_BITS, CODE_BITS).ravel()
     dropped, _ = sparse_values(codes)
     return codes, right & (dropped == ~mask).all(axis=1)
 
@@ -327,21 +434,6 @@ def _mask_fault(packed: NDArray[np.uint8], size: int) -> str:
         f"the mask of a sparse block must leave out its first {size - stored} zeros, "
         f"{np.flatnonzero(dropped).tolist()}, not {np.flatnonzero(~mask).tolist()}"
     )
-
-
-def _unpack_codes(packed: NDArray[np.uint8], count: int, mode: Mode) -> NDArray[np.uint8]:
-    """Codes (n, count) of their bytes."""
-    group_bytes = GROUP * CODE_BITS // 8
-    if packed.shape[1] % group_bytes:
-        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % group_bytes)))
-    parts = np.ascontiguousarray(packed).view("<u2")
-    parts = parts.reshape(len(packed), parts.shape[1] // PARTS, PARTS)
-    words = parts[..., 0].astype("<u8")
-    for part in range(1, PARTS):
-        words |= parts[..., part].astype(np.uint64) << np.uint64(PART_BITS * part)
-    for low, high, gap in reversed(_gaps(mode)):
-        words = words & low | words << gap & high
-    return words.view(np.uint8)[:, :count]
 
 
 def _check_rows(values: NDArray[np.generic], rule: str, numbers: NDArray[np.intp]) -> None:

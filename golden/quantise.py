@@ -1,197 +1,179 @@
-"""Exponents and codes of rows of values, in integer arithmetic only: what `encode` is made of."""
+"""Codes of values, given the scales of their groups: one rounding to the element's grid.
+
+All elements are rounded by one rule. Over its scale, a value of exponent e and significand M has
+the quantum 2^(max(e, emin) - fraction_bits) / divisor. So its magnitude is divisor * M shifted
+right and rounded; above emin, each binade adds 2^fraction_bits, as in a floating-point code.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.floats import fp32_bits, wide
-from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_MAX, FP32, Mode, Rounding, code_formats
+from axs6.golden.floats import Wide
+from axs6.golden.formats import FP32, Element, TwosComplement
+from axs6.golden.spec import Rounding
 
-Flags = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
-"""Which values are infinite and which NaN; None where there are none."""
-
+HIDDEN = np.uint32(1 << FP32.fraction_bits)
 UPPER_FRACTION_BITS = FP32.fraction_bits - 16
-"""Bits of a fraction in the upper half of a pattern, from which a block's exponent is found."""
+"""Bits of a fraction in the upper half of a pattern."""
+
+ZERO = np.int16(0)
+
+WIDE_BITS = 62
+"""Bits of a significand of which a double's or a wide integer's is made; one more is its half."""
+
+
+def each(x: NDArray[np.int16], size: int) -> NDArray[np.int16]:
+    """Numbers (rows,) as a column; repeated for 2 and 4 values, which NumPy broadcasts slowly."""
+    if size not in (2, 4):
+        return x[:, None]
+    copies = np.uint32(0x10001) if size == 2 else np.uint64(0x1000100010001)
+    return (x.view(np.uint16) * copies).view(np.int16).reshape(-1, size)
 
 
 @dataclass(frozen=True)
 class Quantiser:
-    """What the codes of a block are, and how a magnitude that falls between two is chosen.
+    """How the values of a group become codes.
 
     Args:
-        mode: dense or high-precision.
-        block: values in a row.
-        rounding: how a magnitude is rounded.
+        elements: the elements at even and at odd indices of a group, alike but for their width.
+        rounding: how a magnitude that falls between two codes is rounded.
         random_bits: width of the random words of stochastic rounding.
     """
 
-    mode: Mode
-    block: int
+    elements: tuple[Element, Element]
     rounding: Rounding
     random_bits: int
 
     @property
-    def magnitude_bits(self) -> NDArray[np.uint8] | np.uint8:
-        """Bits of the magnitudes in a row; one number where all are alike."""
-        even, odd = (code.magnitude_bits for code in code_formats(self.mode))
-        if even == odd:
-            return np.uint8(even)
-        return np.tile(np.array([even, odd], np.uint8), self.block // 2)
+    def element(self) -> Element:
+        """The element of the first value."""
+        return self.elements[0]
 
-    def largest(self, dtype: Any) -> Any:
-        """Largest magnitudes in a row."""
-        one = dtype(1)
-        return (one << self.magnitude_bits.astype(dtype)) - one
+    @cached_property
+    def reach(self) -> int:
+        """Bits by which a value may lie below `emin` and not be lost."""
+        random = self.random_bits if self.rounding is Rounding.STOCHASTIC else 0
+        return self.element.fraction_bits + self.element.divisor.bit_length() + random + 1
 
-    def encode(
-        self,
-        values: NDArray[np.generic],
-        words: NDArray[np.uint64] | None,
-        exponents: NDArray[np.uint8],
-        codes: NDArray[np.uint8],
-    ) -> Flags:
-        """Encode rows of values into `exponents` and `codes`; say which are not finite."""
-        bits = fp32_bits(values)
-        if bits is None:
-            return self._encode_wide(values, words, exponents, codes)
-        return self._encode_fp32(bits, words, exponents, codes)
+    def _each(self, name: str, size: int, dtype: Any) -> Any:
+        """A property of the elements of a group of `size`; one number where both are alike."""
+        even, odd = (getattr(element, name) for element in self.elements)
+        return dtype(even) if even == odd else np.tile(np.array([even, odd], dtype), size // 2)
 
-    def _encode_fp32(
+    def magnitudes(
         self,
         bits: NDArray[np.uint32],
+        upper: NDArray[np.uint16],
+        base: NDArray[np.int16],
         words: NDArray[np.uint64] | None,
-        exponents: NDArray[np.uint8],
-        codes: NDArray[np.uint8],
-    ) -> Flags:
-        """With e the exponent field (at least 1) and M the significand, |x| / scale is
-        M / 2^(23 + E - e)."""
-        upper = _upper_half(bits)
-        largest = _row_max(upper)
-        infinite = nan = None
-        if int(largest.max(initial=0)) >= FP32.infinity >> 16:
-            magnitude = bits & np.uint32(FP32.sign_bit - 1)
-            infinite, nan = magnitude == FP32.infinity, magnitude > FP32.infinity
-            # The pattern before an infinity is the largest finite value of its sign.
-            bits = np.where(nan, np.uint32(0), bits - infinite)
-            upper = _upper_half(bits)
-            largest = _row_max(upper)
-        # A block of subnormals has exponent 1 where its top fraction bit is set, else 0.
-        subnormal = largest >> np.uint16(UPPER_FRACTION_BITS - 1)
-        exponent = np.where(subnormal > 1, (largest >> UPPER_FRACTION_BITS) + 1, subnormal)
-        exponents[:] = exponent
-        significand, shift = self._below_scale(bits, upper, exponent.astype(np.uint16))
-        if words is None:
-            twice = significand * (self.largest(np.uint32) * np.uint32(2)) >> shift
-            codes[:] = self._halved(twice)
+    ) -> NDArray[np.uint8]:
+        """Magnitudes of finite FP32 values (rows, size), as codes without a sign.
+
+        Args:
+            bits: their patterns.
+            upper: the upper halves of the patterns, without the sign.
+            base: for each row the exponent field of 2^emin times the scale, (rows,): more than
+                `reach`, so that what FP32 holds as subnormal is 0.
+            words: random words, for stochastic rounding.
+        """
+        element, size = self.element, bits.shape[1]
+        below = each(base, size) - (upper >> UPPER_FRACTION_BITS).view(np.int16)
+        nearest = int(below.min(initial=1))
+        above_emin = nearest < 0
+        drop = np.maximum(below, ZERO) if above_emin else below
+        shift = (drop + np.int16(FP32.fraction_bits - element.fraction_bits)).astype(np.uint32)
+        scaled = bits & (HIDDEN - np.uint32(1))
+        scaled |= HIDDEN
+        if element.divisor > 1:
+            scaled *= self._each("divisor", size, np.uint32)
+        magnitude = self._rounded(scaled, shift, words)
+        if element.divisor > 1 and nearest > 0:  # below 2^emin, nothing rounds beyond it
+            return magnitude.astype(np.uint8)
+        magnitude = magnitude.astype(np.int16)
+        if above_emin:
+            drop -= below
+            drop <<= np.int16(element.fraction_bits)
+            magnitude += drop
+        largest = self._each("largest_code", size, np.int16)
+        return np.minimum(magnitude, largest, out=magnitude).astype(np.uint8)
+
+    def wide_magnitudes(
+        self, x: Wide, base: NDArray[np.int64], words: NDArray[np.uint64] | None
+    ) -> NDArray[np.uint64]:
+        """Magnitudes of finite values (rows, size) of which FP32 cannot hold all.
+
+        With n bits in a divisor 2^n - 1, floor(divisor M / 2^n) stands for divisor * M: the bits
+        that it drops lie below all that is read, because such elements have no fraction bits.
+
+        Args:
+            x: the values.
+            base: for each row the exponent of 2^emin times the scale, (rows,).
+            words: random words, for stochastic rounding.
+        """
+        element, size = self.element, x.significand.shape[1]
+        below = base[:, None] - np.where(x.significand != 0, x.exponent + 63, -(1 << 20))
+        drop = np.clip(below, 0, 4 * WIDE_BITS)
+        if element.divisor > 1:
+            divisor = self._each("divisor", size, np.uint64)
+            bits = np.uint64(1) * np.bitwise_count(divisor)
+            scaled = divisor * (x.significand >> bits)
+            scaled += divisor * (x.significand & divisor) >> bits
+            shift = 63 - bits.astype(np.int64) + drop
         else:
-            product = (significand * self.largest(np.uint32)).astype(np.uint64)
-            fixed = product << np.uint64(self.random_bits) >> shift.astype(np.uint64)
-            codes[:] = self._rounded_up(fixed, words)
-        negative = bits > np.uint32(FP32.sign_bit)
-        codes |= self._signs(negative)
-        if infinite is not None:
-            self._saturate(infinite, negative, exponents, codes)
-        return infinite, nan
+            dropped = x.significand & np.uint64(3) != 0
+            scaled = x.significand >> np.uint64(2) | dropped
+            shift = WIDE_BITS - 1 - element.fraction_bits + drop
+        magnitude = self._rounded(scaled, shift.astype(np.uint64), words)
+        binades = np.clip(-below, 0, 1 << 12).astype(np.uint64)
+        magnitude += binades << np.uint64(element.fraction_bits)
+        return np.minimum(magnitude, self._each("largest_code", size, np.uint64))
 
-    def _below_scale(
-        self, bits: NDArray[np.uint32], upper: NDArray[np.uint16], exponent: NDArray[np.uint16]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Significands of rows, and how far each lies below the row's scale, in bits.
+    def _rounded(
+        self, scaled: NDArray[Any], shift: NDArray[Any], words: NDArray[np.uint64] | None
+    ) -> NDArray[Any]:
+        """`scaled` / 2^shift, rounded, where the shift leaves no more bits than a code has.
 
-        Shifts may exceed the width of a word: NumPy shifts all its bits out then.
+        NumPy shifts all bits out of a word where a shift is as wide as the word or wider.
         """
-        hidden = np.uint32(1 << FP32.fraction_bits)
-        significand = bits & (hidden - np.uint32(1)) | hidden
-        # Ones below E + 23 keep fractions from borrowing of the difference of exponents.
-        fraction = np.uint16(UPPER_FRACTION_BITS)
-        reach = (exponent + np.uint16(FP32.fraction_bits + 1) << fraction) - np.uint16(1)
-        shift = (reach[:, None] - upper >> fraction).astype(np.uint32)
-        # Above, every subnormal value becomes 0, with a hidden bit or without it.
-        if int(exponent.min(initial=EXPONENT_MAX)) + FP32.fraction_bits < 31 + self.random_bits:
-            subnormal = upper >> fraction == 0
-            significand -= subnormal * hidden
-            shift -= subnormal
-        return significand, shift
-
-    def _encode_wide(
-        self,
-        values: NDArray[np.generic],
-        words: NDArray[np.uint64] | None,
-        exponents: NDArray[np.uint8],
-        codes: NDArray[np.uint8],
-    ) -> Flags:
-        """Rows of float64 or integers, whose significands M reach 64 bits.
-
-        With n magnitude bits floor((2^n - 1) M / 2^n) stands for (2^n - 1) M: the n bits that it
-        drops lie below all that is read, because M / 2^shift < 1 makes every shift 64 or more.
-        """
-        x = wide(values)
-        saturated = x.infinite.any(axis=1)
-        top = np.where(x.significand != 0, x.exponent + 63, -EXPONENT_BIAS - 1).max(axis=1)
-        exponent = np.clip(top + EXPONENT_BIAS + 1, 0, EXPONENT_MAX)
-        exponent[saturated] = EXPONENT_MAX
-        exponents[:] = exponent
-        bits, largest = self.magnitude_bits.astype(np.uint64), self.largest(np.uint64)
-        low = x.significand & largest
-        scaled = largest * (x.significand >> bits) + (largest * low >> bits)
-        shift = (exponent - EXPONENT_BIAS)[:, None] - x.exponent - bits.astype(np.int64)
+        dtype = scaled.dtype.type
+        one = dtype(1)
         if words is not None:
-            shift = shift - self.random_bits
-            fixed = np.where(shift > 63, 0, scaled >> np.minimum(shift, 63).astype(np.uint64))
-            magnitude = self._rounded_up(fixed.astype(np.uint64), words)
-        else:
-            magnitude = self._halved(scaled >> np.maximum(shift - 1, 0).astype(np.uint64))
-        codes[:] = magnitude
-        codes |= self._signs(x.negative & (x.significand != 0))
-        if not (x.infinite.any() or x.nan.any()):
-            return None, None
-        self._saturate(x.infinite, x.negative, exponents, codes)
-        return x.infinite, x.nan
+            free = 64 - 8 * scaled.itemsize
+            right = (shift.astype(np.int64) + (free - self.random_bits)).astype(np.uint64)
+            fixed = scaled.astype(np.uint64) << np.uint64(free) >> right
+            return (fixed + words >> np.uint64(self.random_bits)).astype(dtype)
+        if self.rounding is Rounding.TOWARD_ZERO:
+            return scaled >> shift
+        if self.element.divisor > 1:  # halfway at 1/2 alone, where up is even
+            twice = scaled >> shift - one
+            twice += one
+            twice >>= one
+            return twice
+        # Just under a half carries where more is dropped; a last bit of 1 makes it a half.
+        odd = scaled >> shift & one
+        odd += one << shift - one
+        odd += scaled
+        odd -= one
+        odd >>= shift
+        return odd
 
-    def _halved(self, twice: NDArray) -> NDArray[np.uint8]:
-        """Twice the magnitudes, rounded down, as magnitudes.
+    def signed(self, magnitude: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """Codes of magnitudes and signs."""
+        sign = negative.view(np.uint8)
+        if isinstance(self.element, TwosComplement):
+            mask = np.uint8(2 * self.element.sign_bit - 1)
+            return (magnitude.astype(np.uint8) ^ -sign) + sign & mask
+        codes = sign * self._each("sign_bit", magnitude.shape[1], np.uint8)
+        codes |= magnitude.astype(np.uint8, copy=False)
+        return codes
 
-        Half up is right for nearest: docs/format.md shows the only tie.
-        """
-        rounded = twice.astype(np.uint8)
-        if self.rounding is Rounding.NEAREST:
-            rounded += np.uint8(1)
-        return rounded >> np.uint8(1)
-
-    def _signs(self, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """The sign bits of codes."""
-        return negative.view(np.uint8) * (self.largest(np.uint8) + np.uint8(1))
-
-    def _rounded_up(self, fixed: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray:
-        """Numbers with `random_bits` bits after the point, rounded up where a word carries."""
-        return fixed + words >> np.uint64(self.random_bits)
-
-    def _saturate(
-        self,
-        infinite: NDArray[np.bool_],
-        negative: NDArray[np.bool_],
-        exponents: NDArray[np.uint8],
-        codes: NDArray[np.uint8],
-    ) -> None:
-        exponents[infinite.any(axis=1)] = EXPONENT_MAX
-        largest = np.broadcast_to(self.largest(np.uint8), codes.shape)
-        codes[infinite] = largest[infinite]
-        codes[infinite & negative] |= (largest + np.uint8(1))[infinite & negative]
-
-
-def _upper_half(bits: NDArray[np.uint32]) -> NDArray[np.uint16]:
-    """The upper 16 bits of magnitudes."""
-    return (bits >> np.uint32(16)).astype(np.uint16) & np.uint16((FP32.sign_bit - 1) >> 16)
-
-
-def _row_max(x: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Largest value of each row: NumPy reduces short rows slowly, so whole arrays are compared
-    with themselves, shifted."""
-    width, flat = x.shape[1], x.reshape(-1)
-    step = width // 2
-    while step:
-        flat = np.maximum(flat[:-step], flat[step:])
-        step //= 2
-    return flat[::width].copy()
+    def largest(self, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """The codes of the largest values of these signs."""
+        each = self._each("largest_code", negative.shape[1], np.uint8)
+        if not self.element.signed:
+            return np.where(negative, np.uint8(0), each)
+        return self.signed(np.broadcast_to(each, negative.shape), negative)

@@ -4,13 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
+from axs6.golden.formats import Mode
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, sparse_codes, unpack
-from axs6.golden.spec import HEADER_USED, Mode, payload_bits
+from axs6.golden.spec import HEADER_USED, payload_bits
 
 
 def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
     """Bytes of blocks, of shape (n, packed_bytes(B))."""
-    length = packed_bytes(blocks.block)
+    length = packed_bytes(block=blocks.block)
     return np.frombuffer(pack(blocks, align=length), np.uint8).reshape(-1, length)
 
 
@@ -22,7 +23,7 @@ def read_rows(rows: NDArray[np.uint8], block: int) -> tuple[Blocks, NDArray[np.b
     error = _unreadable(rows, block)
     data = np.where(error[:, None], np.uint8(0), rows).tobytes()
     shape = (len(rows), block)
-    return unpack(data, shape, block, align=packed_bytes(block)), error
+    return unpack(data, shape, block=block, align=packed_bytes(block=block)), error
 
 
 def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:

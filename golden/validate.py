@@ -1,19 +1,22 @@
-"""Comparison of the golden model with the definitions of AXS-6, bit for bit.
+"""Comparison of the golden model with the definitions of the block formats, bit for bit.
 
-The model works on arrays of integers; the other side, `axs6.golden.exact`, works on one value at
-a time in fractions and shares no code with it. The inputs, in `axs6.golden.cases` and
-`axs6.golden.cases_fp32`, sit at every border that the format names, and at random places between.
+The model works on arrays of integers; the other side works on one value at a time in fractions
+and shares no code with it: `axs6.golden.exact` for AXS-6 with its modes and dot products,
+`axs6.golden.exact_encode` and `axs6.golden.exact_blocks` for every block format. The inputs, in
+`axs6.golden.cases`, `cases_fp32` and `cases_formats`, sit at every border that a format names,
+and at random places between.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from axs6.golden import checks_decode, checks_encode, checks_sums
+from axs6.golden import checks_decode, checks_encode, checks_formats, checks_sums
+from axs6.golden.arguments import check_integer
 from axs6.golden.comparison import GOLDEN, Comparison, Model
-from axs6.golden.spec import check_integer
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,9 @@ def validate(
     progress: Callable[[Check, int], object] | None = None,
     model: Model = GOLDEN,
     names: Collection[str] | None = None,
+    formats: Sequence[str] = (),
 ) -> list[Check]:
-    """Run every check, or those named.
+    """Run every check of AXS-6, or those named, and those of other block formats.
 
     Args:
         seed: seed of the random inputs.
@@ -49,9 +53,10 @@ def validate(
         progress: called after each check with its outcome and the number of checks to run.
         model: the functions to validate.
         names: keys of `CHECKS` to run; None runs all.
+        formats: names or strings of block formats, each of which is one more check.
 
     Returns:
-        The outcomes, in the order of `CHECKS`.
+        The outcomes, in the order of `CHECKS` and `formats`.
 
     Raises:
         ValueError: `seed` is negative, `blocks` is not positive, or a name is unknown.
@@ -62,14 +67,21 @@ def validate(
     for name in chosen:
         if name not in CHECKS:
             raise ValueError(f"names must be among {', '.join(CHECKS)}, not {name!r}")
+    planned = [
+        (name, [seed, number], check)
+        for number, (name, check) in enumerate(CHECKS.items())
+        if name in chosen
+    ]
+    for name in formats:
+        subject = checks_formats.Subject.of(name)
+        of_format = partial(checks_formats.compare_format, subject=subject)
+        planned.append((f"format {name}", [seed, *name.encode()], of_format))
     results = []
-    for number, (name, check) in enumerate(CHECKS.items()):
-        if name not in chosen:
-            continue
-        rng = np.random.default_rng([seed, number])
+    for name, seeds, check in planned:
+        rng = np.random.default_rng(seeds)
         results.append(_run(name, check(model, rng, blocks)))
         if progress:
-            progress(results[-1], len(chosen))
+            progress(results[-1], len(planned))
     return results
 
 
@@ -111,5 +123,6 @@ CHECKS: Final[dict[str, Callable[[Model, np.random.Generator, int], Iterator[Com
     "fp32 addition": checks_sums.additions,
     "fp32 division by 961/1024": checks_sums.divisions,
     "matmul": checks_sums.matrix_products,
+    "other formats": checks_formats.compare_catalog,
 }
 """Every check of `validate` by its name."""

@@ -1,21 +1,42 @@
 """`python -m axs6.golden.vectors DIRECTORY`: write the test vectors."""
 
 import sys
+from argparse import ArgumentError, ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from axs6.golden.vectors import write_vectors
+from axs6.golden.arguments import check_integer
+from axs6.golden.vectors import SUBJECTS, format_subjects, write_vectors
+from axs6.golden.vectors.formats import CASES, NAMES
+
+NEEDED = "needed: python -m axs6.golden.vectors DIRECTORY [--format FORMAT]... [--cases N]"
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what was needed, in place of what argparse makes of it."""
+        raise ArgumentError(None, NEEDED)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write all files and say what is in them; 1 if the models differ, 2 for bad input."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("axs6: needed: python -m axs6.golden.vectors DIRECTORY", file=sys.stderr)
-        return 2
+    """Write all files and say what is in them; 1 if the models differ, 2 for bad input.
+
+    With `--format` those of these block formats alone, names or strings; with `--cases` so many
+    random cases of each format.
+    """
+    parser = _Parser(add_help=False)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--format", action="append")
+    parser.add_argument("--cases", type=int, default=CASES)
     try:
-        for path, count in write_vectors(Path(arguments[0])):
+        given = parser.parse_args(arguments)
+        check_integer("cases", given.cases, 1)
+        subjects = {} if given.format else dict(SUBJECTS)
+        subjects |= format_subjects(given.format or NAMES, given.cases)
+        for path, count in write_vectors(given.folder, subjects):
             print(f"wrote {path}: {count:,} cases")
-    except (OSError, RuntimeError) as error:
+    except (ArgumentError, OSError, RuntimeError, ValueError) as error:
         print(f"axs6: {error}", file=sys.stderr)
         return 1 if isinstance(error, RuntimeError) else 2
     return 0

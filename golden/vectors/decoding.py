@@ -34,7 +34,7 @@ def decode_by_definition(block: int, align: int, packed: bytes) -> Decoded:
 
 def decode_by_golden(block: int, align: int, packed: bytes) -> Decoded:
     """What the golden model gives for one packed block."""
-    found = unpack(packed, (block,), block, align)
+    found = unpack(packed, (block,), block=block, align=align)
     single = decode(found, np.float32).view(np.uint32).tolist()
     short = decode(found, "bfloat16").tolist()
     double = decode(found, np.float64).view(np.uint64).tolist()
@@ -122,7 +122,7 @@ def unpack_by_definition(block: int, align: int, count: int, packed: bytes) -> t
 def unpack_by_golden(block: int, align: int, count: int, packed: bytes) -> tuple[str, int]:
     """As `unpack_by_definition`."""
     try:
-        return "none", len(unpack(packed, (count * block,), block, align).exponents)
+        return "none", len(unpack(packed, (count * block,), block=block, align=align).exponents)
     except ValueError as error:
         for fault, message in FAULTS.items():
             found = re.search(message, str(error))

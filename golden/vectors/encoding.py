@@ -1,4 +1,4 @@
-"""Vectors of encoding: directed and random blocks in every input format, rounding and mode."""
+"""Vectors of encoding: directed and random blocks in every input dtype, rounding and mode."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -7,21 +7,14 @@ import numpy as np
 
 from axs6.golden import cases, exact, exact_sequences
 from axs6.golden.encode import encode
+from axs6.golden.formats import Mode
 from axs6.golden.pack import pack
-from axs6.golden.spec import (
-    AUTO,
-    BLOCK_SIZES,
-    DETERMINISTIC,
-    RANDOM_SEED,
-    Mode,
-    Rounding,
-    code_formats,
-)
+from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_SEED, Rounding, code_formats
 from axs6.golden.vectors import directed
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 
 KINDS: Final = {"fp32": cases.KINDS[0], "bf16": cases.KINDS[2], "fp16": cases.KINDS[1]}
-"""Input dtypes by the names of their formats."""
+"""Kinds of inputs by the names of their dtypes."""
 
 DENSE, SPARSE, PRECISE = Mode.DENSE.label, Mode.SPARSE.label, Mode.HIGH_PRECISION.label
 OTHER_MODES: Final = (SPARSE, PRECISE, AUTO)
@@ -30,7 +23,7 @@ THRESHOLDS: Final = {
     "bf16": ((32, 127),),
     "fp16": ((32, 127),),
 }
-"""Block sizes and exponents of the rounding thresholds, by format."""
+"""Block sizes and exponents of the rounding thresholds, by dtype."""
 
 RANDOM_WIDTHS: Final = (4, 8, 16)
 
@@ -40,27 +33,27 @@ Outputs = tuple[int, int, list[int], bytes, int]
 
 def by_definition(
     block: int,
-    format: str,
+    dtype: str,
     rounding: str,
     mode: str,
     values: Sequence[int],
     random: exact.Random | None = None,
 ) -> Outputs:
     """What exact fractions give for a block of bit patterns."""
-    given = [KINDS[format].value(pattern) for pattern in values]
+    given = [KINDS[dtype].value(pattern) for pattern in values]
     config, (exponent, codes) = exact.encode_in_mode(given, rounding, mode, random)
     invalid = int(any(isinstance(value, exact.Special) for value in given))
     return exponent, config, codes, exact.pack_block(exponent, codes, mode=config), invalid
 
 
 def by_golden(
-    block: int, format: str, rounding: str, mode: str, values: Sequence[int], **random: Any
+    block: int, dtype: str, rounding: str, mode: str, values: Sequence[int], **random: Any
 ) -> Outputs:
     """What the golden model gives: it refuses what is invalid unless told to saturate."""
-    x = KINDS[format].array(np.array(values, np.uint64))
-    blocks = encode(x, block, rounding, mode, nonfinite="saturate", **random)
+    x = KINDS[dtype].array(np.array(values, np.uint64))
+    blocks = encode(x, block=block, rounding=rounding, mode=mode, nonfinite="saturate", **random)
     try:
-        encode(x, block, rounding, mode, **random)
+        encode(x, block=block, rounding=rounding, mode=mode, **random)
         invalid = 0
     except ValueError:
         invalid = 1
@@ -69,7 +62,7 @@ def by_golden(
 
 
 def _case(name: str, form: str, rounding: str, mode: str, values: list[int]) -> Case:
-    how = {"block": len(values), "format": form, "rounding": str(rounding), "mode": mode}
+    how = {"block": len(values), "dtype": form, "rounding": str(rounding), "mode": mode}
     return Case(name, {**how, "values": values})
 
 
@@ -119,7 +112,7 @@ ENCODE: Final = Subject(
     title="blocks of floating-point values, and the AXS-6 blocks they become",
     inputs={
         "block": NUMBER,
-        "format": WORD,
+        "dtype": WORD,
         "rounding": WORD,
         "mode": WORD,
         "values": PATTERNS,
@@ -176,7 +169,7 @@ def _random_words(
     for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):
         patterns = cases.blocks_with_zeros(kind, block, 2, rng).tolist()
         values = [[kind.value(pattern) for pattern in row] for row in patterns]
-        largest = [code.largest for code in code_formats(mode or Mode.DENSE)]
+        largest = [code.largest_code for code in code_formats(mode or Mode.DENSE)]
         words = cases.deciding_words(values, largest, bits, rng)
         for row, chosen in zip(patterns, words, strict=True):
             yield _stochastic("random", form, mode.label if mode else AUTO, bits, row, chosen)
@@ -185,25 +178,25 @@ def _random_words(
 def _stochastic(
     name: str, form: str, mode: str, bits: int, values: list[int], words: list[int]
 ) -> Case:
-    how = {"block": len(values), "format": form, "mode": mode, "bits": bits}
+    how = {"block": len(values), "dtype": form, "mode": mode, "bits": bits}
     return Case(name, {**how, "values": values, "random": words})
 
 
 def stochastic_by_definition(
-    block: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+    block: int, dtype: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
 ) -> Outputs:
     """`by_definition` with random words."""
     words = exact.Random(random, bits)
-    return by_definition(block, format, Rounding.STOCHASTIC, mode, values, words)
+    return by_definition(block, dtype, Rounding.STOCHASTIC, mode, values, words)
 
 
 def stochastic_by_golden(
-    block: int, format: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
+    block: int, dtype: str, mode: str, bits: int, values: Sequence[int], random: Sequence[int]
 ) -> Outputs:
     """`by_golden` with random words."""
     words = np.array(random, np.uint64)
     return by_golden(
-        block, format, Rounding.STOCHASTIC, mode, values, random=words, random_bits=bits
+        block, dtype, Rounding.STOCHASTIC, mode, values, random=words, random_bits=bits
     )
 
 
@@ -212,7 +205,7 @@ STOCHASTIC: Final = Subject(
     title="stochastic rounding by given random words",
     inputs={
         "block": NUMBER,
-        "format": WORD,
+        "dtype": WORD,
         "mode": WORD,
         "bits": NUMBER,
         "values": PATTERNS,

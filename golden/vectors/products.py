@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from axs6.golden import cases, cases_fp32, dot, exact
 from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
-from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, PRODUCT_MAX, Accumulate, Rounding
+from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, PRODUCT_MAX, Rounding
 from axs6.golden.vectors.subject import NUMBER, NUMBERS, PATTERN, PATTERNS, Case, Subject
 
 Block = exact.Block
@@ -36,7 +36,7 @@ def _golden(block: int, exponents: Sequence[int], codes: Sequence[int]) -> Block
     shape = (1, len(exponents))
     given = np.array(exponents, np.uint8).reshape(shape)
     values = np.array(codes, np.uint8).reshape(*shape, block)
-    return Blocks(given, np.zeros(shape, np.uint8), values, (1, len(codes)))
+    return Blocks.with_modes(given, np.zeros(shape, np.uint8), values, (1, len(codes)))
 
 
 def _pair(name: str, a: Block, b: Block) -> Case:
@@ -162,7 +162,7 @@ def dot_by_definition(
 ) -> tuple[int, ...]:
     """FP32 patterns of the sums accumulated in FP32 and exactly."""
     a, b = _definition(block, a_exponents, a_codes), _definition(block, b_exponents, b_codes)
-    return tuple(exact.vector_dot(a, b, how) for how in Accumulate)
+    return tuple(exact.vector_dot(a, b, how) for how in exact.HOW)
 
 
 def dot_by_golden(
@@ -174,7 +174,7 @@ def dot_by_golden(
 ) -> tuple[int, ...]:
     """As `dot_by_definition`."""
     a, b = _golden(block, a_exponents, a_codes), _golden(block, b_exponents, b_codes)
-    return tuple(_patterns(dot.matmul(a, b, how))[0] for how in Accumulate)
+    return tuple(_patterns(dot.matmul(a, b, how))[0] for how in exact.HOW)
 
 
 def _patterns(y: NDArray[np.float32]) -> list[int]:
@@ -191,7 +191,7 @@ DOT: Final = Subject(
         "b_exponents": NUMBERS,
         "b_codes": PATTERNS,
     },
-    outputs={str(how): PATTERN for how in Accumulate},
+    outputs=dict.fromkeys(exact.HOW, PATTERN),
     cases=dot_cases,
     exact=dot_by_definition,
     golden=dot_by_golden,
@@ -233,7 +233,7 @@ def matmul_by_definition(
     )
     return tuple(
         [exact.vector_dot(row, column, how) for row in left for column in right]
-        for how in Accumulate
+        for how in exact.HOW
     )
 
 
@@ -242,10 +242,10 @@ def matmul_by_golden(
 ) -> tuple[list[int], ...]:
     """As `matmul_by_definition`."""
     left, right = (
-        encode(np.array(x, np.uint32).view(np.float32).reshape(rows, k), block)
+        encode(np.array(x, np.uint32).view(np.float32).reshape(rows, k), block=block)
         for x, rows in ((a, m), (b, n))
     )
-    return tuple(_patterns(dot.matmul(left, right, how)) for how in Accumulate)
+    return tuple(_patterns(dot.matmul(left, right, how)) for how in exact.HOW)
 
 
 MATMUL: Final = Subject(
@@ -259,7 +259,7 @@ MATMUL: Final = Subject(
         "a": PATTERNS,
         "b": PATTERNS,
     },
-    outputs={str(how): PATTERNS for how in Accumulate},
+    outputs=dict.fromkeys(exact.HOW, PATTERNS),
     cases=matmul_cases,
     exact=matmul_by_definition,
     golden=matmul_by_golden,

@@ -7,9 +7,10 @@ import numpy as np
 
 from axs6.golden import cases, exact, exact_sequences
 from axs6.golden.feedback import encode_with_feedback
+from axs6.golden.formats import Mode
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import pack
-from axs6.golden.spec import AUTO, BLOCK_SIZES, RANDOM_SEED, Mode, Rounding
+from axs6.golden.spec import AUTO, BLOCK_SIZES, RANDOM_SEED, Rounding
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Subject
 
 Drawn = tuple[list[int], list[int], list[int]]

@@ -59,6 +59,7 @@ class Subject:
         exact: gives the outputs for inputs as keyword arguments, in the order of the fields, by
             the definitions of the format.
         golden: the same by the golden model.
+        of: the format.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Subject:
     cases: Callable[[], Iterable[Case]]
     exact: Callable[..., tuple[Any, ...]]
     golden: Callable[..., tuple[Any, ...]]
+    of: str = "AXS-6"
 
     @property
     def file_name(self) -> str:
@@ -79,7 +81,7 @@ class Subject:
         """The comments at the head of the file, the last of which names the fields."""
         fields = " ".join(["name", *self.inputs, ARROW, *self.outputs])
         return [
-            f"# AXS-6 test vectors: {self.title}.",
+            f"# {self.of} test vectors: {self.title}.",
             "# docs/vectors.md explains the fields; python -m axs6.golden.vectors writes the file.",
             f"# {fields}",
         ]

@@ -12,13 +12,13 @@ def all_codes():
     """Every exponent with every code, as 512 blocks of 32."""
     exponents = np.repeat(np.arange(256, dtype=np.uint8), 2).reshape(1, -1)
     codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(1, -1, 32)
-    return Blocks(exponents, np.zeros_like(exponents), codes, (1, codes.size))
+    return Blocks.with_modes(exponents, np.zeros_like(exponents), codes, (1, codes.size))
 
 
 def decode_one(exponent, code, dtype):
     codes = np.zeros((1, 8), np.uint8)
     codes[0, 0] = code
-    blocks = Blocks(np.array([exponent], np.uint8), np.zeros(1, np.uint8), codes, (8,))
+    blocks = Blocks.with_modes(np.array([exponent], np.uint8), np.zeros(1, np.uint8), codes, (8,))
     return int(decode(blocks, dtype).view(UNSIGNED[dtype])[0])
 
 
@@ -68,7 +68,7 @@ def test_float32_normals_as_ieee_division():
 
 
 def test_float64_keeps_what_float32_saturates():
-    blocks = encode(np.array([np.inf, -np.inf], np.float32), 8, nonfinite="saturate")
+    blocks = encode(np.array([np.inf, -np.inf], np.float32), block=8, nonfinite="saturate")
     largest = np.finfo(np.float32).max
     assert decode(blocks, np.float64).tolist() == [2.0**128, -(2.0**128)]
     assert decode(blocks).tolist() == [largest, -largest]
@@ -87,7 +87,7 @@ def test_bfloat16_arrays_and_patterns():
 )
 @pytest.mark.parametrize("size", [8, 32])
 def test_shape(shape, size):
-    assert decode(encode(np.ones(shape, np.float32), size)).shape == shape
+    assert decode(encode(np.ones(shape, np.float32), block=size)).shape == shape
 
 
 def test_many_blocks():

@@ -1,9 +1,14 @@
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from axs6.golden import Blocks, accumulate, block_dot, dot, encode, exact, matmul
+from axs6.golden.accumulator import Accumulator
+from axs6.golden.dot import block_dot_unit
+from axs6.golden.formats import CATALOG, Exponent, Integer, Shift
+from axs6.golden.terms import Terms
 
 INFINITY, NAN, ONE = 0x7F800000, 0x7FC00000, 0x3F800000
 SCALED_ONE = ONE + 549930
@@ -13,7 +18,7 @@ SCALED_ONE = ONE + 549930
 def make_blocks(exponents, codes):
     exponents, codes = np.array(exponents, np.uint8), np.array(codes, np.uint8)
     shape = (*exponents.shape[:-1], codes.shape[-2] * codes.shape[-1])
-    return Blocks(exponents, np.zeros_like(exponents), codes, shape)
+    return Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape)
 
 
 def bits(sums, exponents, how="fp32"):
@@ -23,7 +28,7 @@ def bits(sums, exponents, how="fp32"):
 def random_blocks(shape, k, seed, size=8):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((*shape, k)) * np.exp2(rng.integers(-9, 9, (*shape, k)))
-    return encode(x.astype(np.float32), size)
+    return encode(x.astype(np.float32), block=size)
 
 
 def test_block_dot():
@@ -100,7 +105,7 @@ def test_accumulate_shapes(how):
 def test_matmul_is_accumulated_block_dots(how, size):
     a, b = random_blocks((5,), 77, 1, size), random_blocks((4,), 77, 2, size)
     y = matmul(a, b, how)
-    wide_a = Blocks(a.exponents[:, None], a.modes[:, None], a.codes[:, None], (5, 1, 77))
+    wide_a = Blocks.with_modes(a.exponents[:, None], a.modes[:, None], a.codes[:, None], (5, 1, 77))
     expected = accumulate(*block_dot(wide_a, b), how)
     assert y.dtype == np.float32
     assert y.tobytes() == expected.tobytes()
@@ -117,7 +122,7 @@ def test_matmul_is_near_the_product():
 def test_matmul_of_few_rows_at_a_time(how, monkeypatch):
     a, b = random_blocks((5,), 40, 4), random_blocks((3,), 40, 5)
     whole = matmul(a, b, how)
-    monkeypatch.setattr(dot, "MATMUL_VALUES", 6)
+    monkeypatch.setattr(dot, "TILE_TERMS", 6)
     assert matmul(a, b, how).tobytes() == whole.tobytes()
 
 
@@ -131,7 +136,7 @@ def test_empty_matmul(how, shape):
 
 
 def test_block_sizes_differ():
-    a, b = encode(np.ones((1, 32)), 8), encode(np.ones((1, 32)), 16)
+    a, b = encode(np.ones((1, 32)), block=8), encode(np.ones((1, 32)), block=16)
     message = r"^a and b must have the same block, not 8 and 16$"
     with pytest.raises(ValueError, match=message):
         block_dot(a, b)
@@ -141,7 +146,10 @@ def test_block_sizes_differ():
 
 @pytest.mark.parametrize("product", [block_dot, matmul])
 def test_high_precision_blocks_are_refused(product):
-    dense, precise = encode(np.ones((2, 16)), 8), encode(np.ones((2, 16)), 8, mode="high_precision")
+    dense, precise = (
+        encode(np.ones((2, 16)), block=8),
+        encode(np.ones((2, 16)), block=8, mode="high_precision"),
+    )
     for name, operands in (("a", (precise, dense)), ("b", (dense, precise))):
         message = f"^block 0 of {name} is high-precision, which has no dot product"
         with pytest.raises(ValueError, match=message):
@@ -163,14 +171,14 @@ def test_what_no_block_dot_product_gives_is_refused(sums, exponents, message):
 def test_block_shapes_do_not_broadcast():
     message = r"^a and b must have block shapes that broadcast, not \(2, 1\) and \(3, 1\)$"
     with pytest.raises(ValueError, match=message):
-        block_dot(encode(np.ones((2, 8)), 8), encode(np.ones((3, 8)), 8))
+        block_dot(encode(np.ones((2, 8)), block=8), encode(np.ones((3, 8)), block=8))
 
 
 @pytest.mark.parametrize(("a", "b"), [((2, 8), (3, 9)), ((8,), (8,)), ((1, 2, 8), (2, 8))])
 def test_matmul_shapes(a, b):
     message = f"a and b must have shapes (M, K) and (N, K), not {a} and {b}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        matmul(encode(np.ones(a), 8), encode(np.ones(b), 8))
+        matmul(encode(np.ones(a), block=8), encode(np.ones(b), block=8))
 
 
 @pytest.mark.parametrize(("p", "e"), [((2,), (3,)), ((), ()), ((2, 3), (3,))])
@@ -181,8 +189,123 @@ def test_accumulate_shapes_differ(p, e):
 
 
 def test_unknown_accumulation():
-    message = r"^accumulate must be one of fp32, exact, not 'tree'$"
+    message = r"^accumulator must be one of fp32, exact, paper, .*, not 'tree'$"
     with pytest.raises(ValueError, match=message):
         accumulate(np.zeros(1, int), np.zeros(1, int), "tree")
     with pytest.raises(ValueError, match=message):
         matmul(encode(np.ones((1, 8))), encode(np.ones((1, 8))), "tree")
+
+
+WIDTHS = {
+    "axs6": 16,
+    "mxfp4": 14,
+    "mxfp6_e2m3": 18,
+    "mx9": 21,
+    "mxfp6_e3m2": 24,
+    "mxfp8_e4m3": 42,
+    "mxfp8_e5m2": 70,
+}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_widths_of_sums(name):
+    fmt = CATALOG[name]
+    assert Terms.of(fmt, fmt, Accumulator()).width == WIDTHS[name]
+
+
+def values(blocks):
+    """What the blocks hold without scales of channels and tensors, as fractions."""
+    zero = 0 if blocks.zero_points is None else int(blocks.zero_points)
+    element = blocks.format.element
+    whole = [(element.integer(c) - zero) * element.unit for c in blocks.codes.ravel().tolist()]
+    for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
+        if level.blocked:
+            for lane, code in enumerate(np.repeat(codes.ravel(), level.group).tolist()):
+                whole[lane] *= scale_value(level.scale, code)
+    return np.array(whole, object).reshape(*blocks.leading, blocks.count, blocks.block)
+
+
+def scale_value(scale, code):
+    if isinstance(scale, Exponent):
+        return Fraction(2) ** (code - scale.bias)
+    if isinstance(scale, Shift):
+        return Fraction(2) ** -code
+    return (
+        Fraction(code)
+        if isinstance(scale, Integer)
+        else scale.dtype.integer(code) * scale.dtype.unit
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        *((name, name) for name in CATALOG),
+        ("axs6", "mxfp8_e5m2"),
+        ("mxint8", "mxfp4"),
+        ("int8_float32_t32", "e5m2_float32_t32"),
+    ],
+)
+def test_block_dot_of_every_format(a, b):
+    rng = np.random.default_rng([ord(c) for c in a + b])
+    x, y = (
+        encode(rng.standard_normal((2, 75)) * np.exp2(rng.integers(-20, 20, (2, 75))), name)
+        for name in (a, b)
+    )
+    sums, exponents = block_dot(x, y)
+    unit = block_dot_unit(a, b)
+    assert sums.shape == exponents.shape == (2, x.count)
+    bits = Terms.of(x.format, y.format, Accumulator()).width
+    assert sums.dtype == (object if bits > 64 else f"int{max(16, 1 << (bits - 1).bit_length())}")
+    exact_sums = (values(x) * values(y)).sum(axis=-1)
+    for total, p, e in zip(exact_sums.flat, sums.flat, exponents.flat, strict=True):
+        assert total == int(p) * Fraction(2) ** int(e) * unit
+    got = accumulate(sums, exponents, "exact", (a, b))
+    expected = [[float(row.sum())] for row in exact_sums]
+    assert got.tolist() == [np.float32(x) for (x,) in expected]
+
+
+def test_the_largest_sum_of_e5m2_takes_python_integers():
+    fmt = CATALOG["mxfp8_e5m2"]
+    codes = np.full((1, 1, 32), fmt.element.largest_code, np.uint8)
+    largest = Blocks(fmt, (np.full((1, 1), 127, np.uint8),), codes, (1, 32))
+    sums, exponents = block_dot(largest, largest)
+    assert sums.tolist() == [[32 * (57344 << 16) ** 2]]
+    assert sums[0, 0].bit_length() == WIDTHS["mxfp8_e5m2"] - 1
+    for how in ("fp32", "exact"):
+        y = accumulate(sums, exponents, how, ("mxfp8_e5m2", "mxfp8_e5m2"))
+        assert y.tolist() == [32 * 57344**2]
+        assert matmul(largest, largest, how).tolist() == [[32 * 57344**2]]
+
+
+def test_a_sum_for_each_part_with_an_exponent():
+    x = encode(np.arange(32.0)[None], "e4m3fn_e8m0_t16_e4m3fn_t32_float32")
+    sums, exponents = block_dot(x, x)
+    assert sums.shape == exponents.shape == (1, 2)
+
+
+def test_accumulated_sums_in_any_accumulator():
+    a, b = random_blocks((3,), 200, 1, 32), random_blocks((3,), 200, 2, 32)
+    diagonal = np.arange(3)
+    for how in ("paper", "blackwell", "hopper_fp8", "fp32,reduction=64,promote=2"):
+        y = accumulate(*block_dot(a, b), how)
+        assert y.tobytes() == matmul(a, b, how)[diagonal, diagonal].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "lanes"),
+    [("mxfp8_e4m3", "paper", 1), ("mxfp4", "blackwell_fp4", 16), ("axs6", "volta", 4)],
+)
+def test_parts_of_blocks_are_no_sums(name, how, lanes):
+    message = rf"adds products of {lanes} lanes of {name}.*, which sums of 32 do not tell$"
+    with pytest.raises(ValueError, match=message):
+        accumulate(np.zeros(1, int), np.zeros(1, int), how, (name, name))
+
+
+def test_what_is_no_integer_has_no_block_dot():
+    number = encode(np.ones((1, 32)), "mxfp8_e5m2")
+    for code, scale in ((0x7C, 127), (0xFC, 127), (0x7D, 127), (0, 255)):
+        scales, codes = np.array([[scale]], np.uint8), np.full((1, 1, 32), code, np.uint8)
+        other = Blocks(number.format, (scales,), codes, (1, 32))
+        with pytest.raises(ValueError, match=r"^b holds NaN or infinities, which no integer is$"):
+            block_dot(number, other)

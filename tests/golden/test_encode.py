@@ -14,7 +14,7 @@ SUBNORMAL = 2.0**-149
 
 def encode_one(x, rounding="nearest", dtype=np.float32):
     """Exponent and code of the first value of a block of 8 that holds `x` and zeros."""
-    block = encode(np.array([x] + [0] * 7, dtype), 8, rounding, nonfinite="saturate")
+    block = encode(np.array([x] + [0] * 7, dtype), block=8, rounding=rounding, nonfinite="saturate")
     assert not block.codes[0, 1:].any()
     return int(block.exponents[0]), int(block.codes[0, 0])
 
@@ -55,22 +55,26 @@ def test_one_value(x, nearest, toward_zero):
 
 def test_block():
     x = np.array([1, 0.5, -0.25, 2.0**-5, -(2.0**-6), -(2.0**-30), -0.0, 0.1], np.float32)
-    block = encode(x, 8)
+    block = encode(x, block=8)
     assert block.exponents.tolist() == [128]
     # 15.5, 7.75, -3.875, 0.484, -0.242, tiny, zero, 1.55
     assert block.codes.tolist() == [[16, 8, 36, 0, 32, 32, 0, 2]]
-    assert encode(x, 8, "toward_zero").codes.tolist() == [[15, 7, 35, 0, 32, 32, 0, 1]]
+    assert encode(x, block=8, rounding="toward_zero").codes.tolist() == [
+        [15, 7, 35, 0, 32, 32, 0, 1]
+    ]
 
 
 def test_saturated_block_keeps_its_other_values():
     x = np.array([np.nan, -np.inf, 2.0**127, -(2.0**126), 1, -1, 0, np.inf], np.float32)
-    block = encode(x, 8, nonfinite="saturate")
+    block = encode(x, block=8, nonfinite="saturate")
     assert block.exponents.tolist() == [255]
     assert block.codes.tolist() == [[0, 63, 16, 40, 0, 32, 0, 31]]
 
 
 def test_nan_has_no_part_in_the_maximum():
-    block = encode(np.array([np.nan, -np.nan] + [0.25] * 6, np.float32), 8, nonfinite="saturate")
+    block = encode(
+        np.array([np.nan, -np.nan] + [0.25] * 6, np.float32), block=8, nonfinite="saturate"
+    )
     assert block.exponents.tolist() == [126]
     assert block.codes.tolist() == [[0, 0] + [16] * 6]
 
@@ -104,7 +108,9 @@ def test_every_narrow_float_as_float32(name):
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     with np.errstate(invalid="ignore"):
         widened = x.astype(np.float32)
-    assert same(encode(x, 8, nonfinite="saturate"), encode(widened, 8, nonfinite="saturate"))
+    assert same(
+        encode(x, block=8, nonfinite="saturate"), encode(widened, block=8, nonfinite="saturate")
+    )
 
 
 def test_bfloat16_bit_patterns():
@@ -135,14 +141,14 @@ def test_every_tie_of_the_smallest_exponent_is_half_the_scale():
 def test_exponent_next_to_every_power_of_two():
     powers = np.ldexp(np.float32(1), np.arange(-126, 128))
     for x, offset in ((powers, 128), (np.nextafter(powers, np.float32(0)), 127)):
-        blocks = encode(np.stack([x] + [np.zeros_like(x)] * 7, axis=1), 8)
+        blocks = encode(np.stack([x] + [np.zeros_like(x)] * 7, axis=1), block=8)
         assert blocks.exponents.ravel().tolist() == [n + offset for n in range(-126, 128)]
 
 
 def test_encoding_is_not_idempotent():
     x = np.full(8, 0.99, np.float32)
-    once = encode(x, 8)
-    twice = encode(decode(once), 8)
+    once = encode(x, block=8)
+    twice = encode(decode(once), block=8)
     assert (once.exponents[0], once.codes[0, 0]) == (127, 31)
     assert (twice.exponents[0], twice.codes[0, 0]) == (128, 16)
 
@@ -162,7 +168,7 @@ float32_patterns = st.one_of(
 )
 def test_any_float32_block_by_definition(patterns, rounding):
     x = np.array(patterns, np.uint32).view(np.float32)
-    block = encode(x, len(patterns), rounding, nonfinite="saturate")
+    block = encode(x, block=len(patterns), rounding=rounding, nonfinite="saturate")
     values = [exact.float_value(pattern, exact.FP32) for pattern in patterns]
     expected = exact.encode_block(values, rounding)
     assert (int(block.exponents[0]), block.codes[0].tolist()) == expected
@@ -171,7 +177,7 @@ def test_any_float32_block_by_definition(patterns, rounding):
 @settings(deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=8, max_size=8))
 def test_any_int64_block_by_definition(values):
-    block = encode(np.array(values, np.int64), 8)
+    block = encode(np.array(values, np.int64), block=8)
     expected = exact.encode_block([Fraction(v) for v in values])
     assert (int(block.exponents[0]), block.codes[0].tolist()) == expected
 
@@ -198,11 +204,11 @@ def test_padding_is_zeros(size, k):
     n = -(-k // size)
     padded = np.zeros((3, n * size), np.float32)
     padded[:, :k] = x
-    blocks = encode(x, size)
+    blocks = encode(x, block=size)
     assert blocks.shape == (3, k)
     assert blocks.exponents.shape == (3, n)
     assert blocks.codes.shape == (3, n, size)
-    assert same(blocks, encode(padded, size))
+    assert same(blocks, encode(padded, block=size))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0), (2, 0, 40)])
@@ -216,7 +222,7 @@ def test_empty(shape, dtype):
 def test_input_is_left_alone():
     x = np.array([np.nan, -0.0, 1, 2, 3, 4, 5, np.inf], np.float32)
     before = x.tobytes()
-    encode(x, 8, nonfinite="saturate")
+    encode(x, block=8, nonfinite="saturate")
     assert x.tobytes() == before
 
 
@@ -241,7 +247,7 @@ def test_dtype(dtype, n):
 def test_block_size(size):
     message = f"^block must be one of 8, 16, 32, not {size!r}$"
     with pytest.raises(ValueError, match=message):
-        encode(np.zeros(8, np.float32), size)
+        encode(np.zeros(8, np.float32), block=size)
 
 
 def test_rounding():
@@ -279,37 +285,37 @@ def test_mode():
 )
 def test_random(options, message):
     with pytest.raises(ValueError, match=message):
-        encode(np.zeros(8, np.float32), 8, **options)
+        encode(np.zeros(8, np.float32), block=8, **options)
 
 
 def test_spans_of_time_are_no_random_words():
     words = np.zeros(8, "m8[s]")
     with pytest.raises(TypeError, match=r"^random must hold integers, not timedelta64\[s\]$"):
-        encode(np.zeros(8, np.float32), 8, "stochastic", random=words)
+        encode(np.zeros(8, np.float32), block=8, rounding="stochastic", random=words)
 
 
 def test_random_must_hold_integers():
     with pytest.raises(TypeError, match=r"^random must hold integers, not float64$"):
-        encode(np.zeros(8, np.float32), 8, "stochastic", random=np.zeros(8))
+        encode(np.zeros(8, np.float32), block=8, rounding="stochastic", random=np.zeros(8))
 
 
 def test_a_sparse_block_drops_the_first_quarter_of_zeros():
     x = np.array([0, 1, -1e-9, 0, 1, -1e-9, 1, 1], np.float32)
-    blocks = encode(x, 8, mode="sparse")
+    blocks = encode(x, block=8, mode="sparse")
     assert blocks.modes.tolist() == [1]
     # 16/31 of the scale is 1; the third and sixth values round to -0, of which one is stored.
     assert blocks.codes.tolist() == [[0, 16, 0, 0, 16, 32, 16, 16]]
-    assert np.array_equal(decode(blocks), decode(encode(x, 8)))
+    assert np.array_equal(decode(blocks), decode(encode(x, block=8)))
 
 
 def test_a_block_with_too_few_zeros_stays_dense():
     x = np.array([0, 1, 1, 1, 1, 1, 1, 1], np.float32)
-    assert encode(x, 8, mode="sparse").modes.tolist() == [0]
+    assert encode(x, block=8, mode="sparse").modes.tolist() == [0]
 
 
 def test_high_precision_by_hand():
     x = np.array([0.5, 0.5, -0.25, 0.25, 0.999, 0.999, -1e-9, 0], np.float32)
-    blocks = encode(x, 8, mode="high_precision")
+    blocks = encode(x, block=8, mode="high_precision")
     assert blocks.modes.tolist() == [2]
     # round(63 |x|) with sign 64 at even indices, round(15 |x|) with sign 16 at odd ones.
     assert blocks.codes.tolist() == [[32, 8, 64 + 16, 4, 63, 15, 64, 0]]
@@ -334,7 +340,11 @@ def test_stochastic_rounding_has_the_predicted_mean():
     x = rng.standard_normal(32).astype(np.float32)
     words = np.arange(256)
     blocks = encode(
-        np.tile(x, (256, 1)), 32, "stochastic", random=np.tile(words[:, None], 32), random_bits=8
+        np.tile(x, (256, 1)),
+        block=32,
+        rounding="stochastic",
+        random=np.tile(words[:, None], 32),
+        random_bits=8,
     )
     total = (blocks.codes & 31).astype(int).sum(axis=0).ravel()
     steps = np.abs(x.astype(float)) * 31 / 2.0 ** (int(blocks.exponents[0, 0]) - 127)
@@ -342,7 +352,7 @@ def test_stochastic_rounding_has_the_predicted_mean():
 
 
 def test_nonfinite():
-    message = "^nonfinite must be one of error, saturate, not 'ignore'$"
+    message = "^nonfinite must be one of error, saturate, propagate, not 'ignore'$"
     with pytest.raises(ValueError, match=message):
         encode(np.zeros(8, np.float32), nonfinite="ignore")
 
@@ -359,7 +369,7 @@ def test_first_value_without_a_code_is_named(dtype, bad):
     x[2, 3] = 0
     x[1099, 46] = bad
     with pytest.raises(ValueError, match=rf"element \(1099, 46\) is {bad} \("):
-        encode(x, 8)
+        encode(x, block=8)
 
 
 @pytest.mark.parametrize("dtype", ["<u2", ">u2"])

@@ -8,10 +8,10 @@ from axs6.golden.feedback import encode_with_feedback
 def test_the_error_is_what_was_lost():
     x = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)
     blocks, error = encode_with_feedback(x, np.zeros_like(x), 16)
-    assert np.array_equal(blocks.codes, encode(x, 16).codes)
+    assert np.array_equal(blocks.codes, encode(x, block=16).codes)
     assert np.array_equal(error, x - decode(blocks))
     again, left = encode_with_feedback(x, error, 16)
-    assert np.array_equal(again.codes, encode(x + error, 16).codes)
+    assert np.array_equal(again.codes, encode(x + error, block=16).codes)
     assert np.array_equal(left, (x + error) - decode(again))
 
 

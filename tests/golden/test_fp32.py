@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import cases_fp32, exact, fp32
-from axs6.golden.spec import FP32
+from axs6.golden.formats import FP16, FP32, Float
 
 
 def canonical(x):
@@ -40,6 +40,51 @@ def test_nan_is_canonical():
     assert (fp32.add(nans, np.uint32([0])) == 0x7FC00000).all()
     assert (fp32.add(np.uint32([0x7F800000]), nans) == 0x7FC00000).all()
     assert (fp32.divide_by_scale(nans) == 0x7FC00000).all()
+
+
+def test_add_rounds_to_a_dtype():
+    """Truncated to E8M13, whose patterns are those of FP32 with ten zeros."""
+    narrow = Float(8, 13)
+    a, b = cases_fp32.random_pairs(3000, np.random.default_rng(11))
+    a, b = (x & np.uint32(~0x3FF & 0xFFFFFFFF) for x in (a, b))
+    got = fp32.add(a, b, narrow, toward_zero=True).tolist()
+    for x, y, bits in zip(a.tolist(), b.tolist(), got, strict=True):
+        exactly = exact.float_value(x, exact.FP32), exact.float_value(y, exact.FP32)
+        if all(isinstance(v, Fraction) for v in exactly) and sum(exactly):
+            total = sum(exactly)
+            nearest = exact.round_to_float(total, exact.FP32)
+            down = nearest & ~0x3FF
+            if nearest & 0x3FF == 0:
+                beyond = abs(exact.float_value(nearest, exact.FP32)) > abs(total)
+                down -= 0x400 if beyond else 0
+            assert bits == down
+        else:
+            assert bits == exact.add_fp32(x, y)
+
+
+def test_add_rounds_to_fp16():
+    a, b = np.uint32([0x3F800000, 0x477FE000, 0x33800000]), np.uint32([0x3A000000, 0x41800000, 0])
+    assert fp32.add(a, b, FP16).tolist() == [0x3F800000, 0x7F800000, 0x33800000]
+
+
+def test_multiply_as_ieee():
+    corners = cases_fp32.corners()
+    a, b = cases_fp32.random_pairs(200_000, np.random.default_rng(8))
+    a = np.concatenate([np.repeat(corners, len(corners)), a])
+    b = np.concatenate([np.tile(corners, len(corners)), b])
+    with np.errstate(all="ignore"):
+        expected = canonical(a.view(np.float32) * b.view(np.float32))
+    assert np.array_equal(fp32.multiply(a, b), expected)
+
+
+@pytest.mark.parametrize("divisor", [3, 31, 31 * 15, 127 * 127])
+def test_divide_by_other_denominators(divisor):
+    a = cases_fp32.random_pairs(3000, np.random.default_rng(9))[0]
+    scale = Fraction(divisor, 1 << divisor.bit_length())
+    for x, bits in zip(a.tolist(), fp32.divide_by_scale(a, divisor).tolist(), strict=True):
+        exactly = exact.float_value(x, exact.FP32)
+        if isinstance(exactly, Fraction) and exactly:
+            assert bits == exact.round_to_float(exactly / scale, exact.FP32)
 
 
 def test_divide_as_ieee():

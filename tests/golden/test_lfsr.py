@@ -74,7 +74,9 @@ def test_rounding_is_unbiased_to_four_standard_errors(bits):
     x = np.abs(rng.standard_normal(32)).astype(np.float32)
     x[0] = x.max() * 1.01
     words = Lfsr(32, 7, bits).draw(count)
-    blocks = encode(np.tile(x, (count, 1)), 32, "stochastic", random=words, random_bits=bits)
+    blocks = encode(
+        np.tile(x, (count, 1)), block=32, rounding="stochastic", random=words, random_bits=bits
+    )
     magnitudes = (blocks.codes[:, 0] & 31).astype(np.int64)
     exact = 31 * x.astype(np.float64) / 2.0 ** (int(blocks.exponents[0, 0]) - 127)
     predicted = np.floor(exact * 2**bits) / 2**bits
@@ -132,7 +134,9 @@ def test_the_variance_of_rounding_is_that_of_its_fractions(bits):
     count = 20_000
     x = np.random.default_rng(2).standard_normal(32).astype(np.float32)
     words = Lfsr(32, 11, bits).draw(count)
-    blocks = encode(np.tile(x, (count, 1)), 32, "stochastic", random=words, random_bits=bits)
+    blocks = encode(
+        np.tile(x, (count, 1)), block=32, rounding="stochastic", random=words, random_bits=bits
+    )
     magnitudes = (blocks.codes[:, 0] & 31).astype(np.float64)
     exact = 31 * np.abs(x.astype(np.float64)) / 2.0 ** (int(blocks.exponents[0, 0]) - 127)
     fraction = np.floor(exact * 2**bits) / 2**bits % 1

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
-from axs6.golden.pack import unpack_some
-from axs6.golden.spec import Mode
+from axs6.golden.formats import Mode
+from axs6.golden.pack import layout_of, unpack_some
 
 
 def make_blocks(exponents, codes):
     exponents, codes = np.array(exponents, np.uint8), np.array(codes, np.uint8)
-    return Blocks(exponents, np.zeros_like(exponents), codes, (codes.size,))
+    return Blocks.with_modes(exponents, np.zeros_like(exponents), codes, (codes.size,))
 
 
 def damaged(data, position, value):
@@ -24,9 +24,9 @@ def damaged(data, position, value):
 
 @pytest.mark.parametrize(("size", "used"), [(8, 8), (16, 14), (32, 26)])
 def test_packed_bytes(size, used):
-    assert packed_bytes(size) == used
-    assert packed_bytes(size, 32) == 32
-    assert packed_bytes(size, 4) == -(-used // 4) * 4
+    assert packed_bytes(block=size) == used
+    assert packed_bytes(block=size, align=32) == 32
+    assert packed_bytes(block=size, align=4) == -(-used // 4) * 4
 
 
 def test_one_block_by_hand():
@@ -55,7 +55,7 @@ def test_round_trip_and_definition(given_blocks, align):
     blocks = make_blocks([e for e, _ in given_blocks], [codes for _, codes in given_blocks])
     data = pack(blocks, align)
     assert data == b"".join(exact.pack_block(*block, align) for block in given_blocks)
-    back = unpack(data, blocks.shape, blocks.block, align)
+    back = unpack(data, blocks.shape, block=blocks.block, align=align)
     assert np.array_equal(back.exponents, blocks.exponents)
     assert np.array_equal(back.codes, blocks.codes)
     assert back.shape == blocks.shape
@@ -70,19 +70,19 @@ def test_round_trip_and_definition(given_blocks, align):
 def test_bytes_are_blocks_or_refused(size, seed, changes):
     """Blocks of all modes with a few bytes changed: no two sequences of bytes are the same."""
     exponents, modes, codes = cases.random_codes_in_modes(size, 4, np.random.default_rng(seed))
-    data = bytearray(pack(Blocks(exponents, modes, codes, (codes.size,))))
+    data = bytearray(pack(Blocks.with_modes(exponents, modes, codes, (codes.size,))))
     for place, value in changes:
         data[place % len(data)] = value
     with contextlib.suppress(ValueError):
-        assert pack(unpack(data, (4 * size,), size)) == data
+        assert pack(unpack(data, (4 * size,), block=size)) == data
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0), (2, 0, 40)])
 def test_no_blocks(size, shape):
-    blocks = encode(np.zeros(shape, np.float32), size)
+    blocks = encode(np.zeros(shape, np.float32), block=size)
     assert pack(blocks) == b""
-    assert unpack(b"", shape, size, 32).shape == shape
+    assert unpack(b"", shape, block=size, align=32).shape == shape
 
 
 @pytest.mark.parametrize("shape", [(1,) * 65, (2**60, 2), (0, 2**62)])
@@ -94,10 +94,10 @@ def test_shapes_that_no_array_has(shape):
 
 
 def test_shape_is_kept_and_buffers_are_accepted():
-    blocks = encode(np.random.default_rng(0).standard_normal((2, 3, 40)), 16)
+    blocks = encode(np.random.default_rng(0).standard_normal((2, 3, 40)), block=16)
     data = pack(blocks)
     for buffer in (data, bytearray(data), memoryview(data)):
-        back = unpack(buffer, (np.int64(2), 3, 40), 16)
+        back = unpack(buffer, (np.int64(2), 3, 40), block=16)
         assert back.shape == (2, 3, 40)
         assert np.array_equal(back.codes, blocks.codes)
 
@@ -106,7 +106,7 @@ def test_shape_is_kept_and_buffers_are_accepted():
 def test_align(align):
     message = f"^align must be an integer from 1 to 4096, not {align!r}$"
     with pytest.raises(ValueError, match=message):
-        packed_bytes(32, align)
+        packed_bytes(block=32, align=align)
     with pytest.raises(ValueError, match=message):
         pack(encode(np.ones(8)), align)
 
@@ -114,9 +114,9 @@ def test_align(align):
 def test_block_size():
     message = "^block must be one of 8, 16, 32, not 24$"
     with pytest.raises(ValueError, match=message):
-        packed_bytes(24)
+        packed_bytes(block=24)
     with pytest.raises(ValueError, match=message):
-        unpack(bytes(20), (24,), 24)
+        unpack(bytes(20), (24,), block=24)
 
 
 @pytest.mark.parametrize("length", [79, 104])
@@ -160,7 +160,7 @@ def test_the_reserved_mode():
 
 def test_a_sparse_block_by_hand():
     # E = 0x81 and mode 1: 0x205; values 1 and 2 are dropped, 0b11111001; then six codes from 1 up.
-    blocks = Blocks(
+    blocks = Blocks.with_modes(
         np.array([0x81], np.uint8),
         np.array([1], np.uint8),
         np.array([[1, 0, 0, 2, 3, 4, 5, 6]], np.uint8),
@@ -168,29 +168,29 @@ def test_a_sparse_block_by_hand():
     )
     codes = 1 | 2 << 6 | 3 << 12 | 4 << 18 | 5 << 24 | 6 << 30
     assert pack(blocks).hex() == "0502" + "f9" + codes.to_bytes(5, "little").hex()
-    assert unpack(pack(blocks), (8,), 8).codes.tolist() == blocks.codes.tolist()
+    assert unpack(pack(blocks), (8,), block=8).codes.tolist() == blocks.codes.tolist()
 
 
 def test_a_high_precision_block_by_hand():
     codes = [[127, 0, 1, 31, 64, 16, 3, 4]]
-    blocks = Blocks(
+    blocks = Blocks.with_modes(
         np.array([2], np.uint8), np.array([2], np.uint8), np.array(codes, np.uint8), (8,)
     )
     pairs = [127, 1 | 31 << 7, 64 | 16 << 7, 3 | 4 << 7]
     payload = sum(pair << 12 * k for k, pair in enumerate(pairs))
     assert pack(blocks).hex() == "0a00" + payload.to_bytes(6, "little").hex()
-    assert unpack(pack(blocks), (8,), 8).codes.tolist() == codes
+    assert unpack(pack(blocks), (8,), block=8).codes.tolist() == codes
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
 @pytest.mark.parametrize("align", [1, 32])
 def test_blocks_of_all_modes_keep_their_bytes(size, align):
     exponents, modes, codes = cases.random_codes_in_modes(size, 500, np.random.default_rng(0))
-    blocks = Blocks(exponents, modes, codes, (codes.size,))
+    blocks = Blocks.with_modes(exponents, modes, codes, (codes.size,))
     data = pack(blocks, align)
-    lengths = {mode: packed_bytes(size, align, Mode(mode)) for mode in range(3)}
+    lengths = {mode: packed_bytes(block=size, align=align, mode=Mode(mode)) for mode in range(3)}
     assert len(data) == sum(lengths[mode] for mode in modes.tolist())
-    back = unpack(data, blocks.shape, size, align)
+    back = unpack(data, blocks.shape, block=size, align=align)
     for name in ("exponents", "modes", "codes"):
         assert np.array_equal(getattr(back, name), getattr(blocks, name))
     assert pack(back, align) == data
@@ -211,16 +211,16 @@ def test_a_mask_leaves_out_a_quarter(mask, ones):
 def test_a_mask_leaves_out_the_first_zeros(stored):
     """Values 0 to 2 of block 1 are zeros; its mask leaves out 0 and 2, and 1 is stored."""
     blocks = make_blocks([9, 9], [[1, 0, 0, 0, 5, 6, 7, 8], [0, 0, 0, 4, 5, 6, 7, 8]])
-    data = pack(Blocks(blocks.exponents, np.ones(2, np.uint8), blocks.codes, (16,)))
+    data = pack(Blocks.with_modes(blocks.exponents, np.ones(2, np.uint8), blocks.codes, (16,)))
     assert data[10] == 0b11111100
     wrong = damaged(data, 10, 0b11111010)
     wrong[11] |= stored
     rule = r"the mask of a sparse block must leave out its first 2 zeros, \[0, 1\], not \[0, 2\]$"
     with pytest.raises(ValueError, match="^block 1: " + rule):
-        unpack(wrong, (16,), 8)
+        unpack(wrong, (16,), block=8)
     with pytest.raises(ValueError, match="^block 41: " + rule):
-        unpack_some(np.frombuffer(wrong, np.uint8), 2, 8, 1, 40)
-    assert unpack_some(np.frombuffer(data, np.uint8), 2, 8, 1, 40)[1] == 16
+        unpack_some(np.frombuffer(wrong, np.uint8), 2, layout_of(block=8), 40)
+    assert unpack_some(np.frombuffer(data, np.uint8), 2, layout_of(block=8), 40)[1] == 16
 
 
 def test_bytes_behind_a_sparse_block_are_not_lost():
@@ -235,9 +235,9 @@ def test_bytes_behind_a_sparse_block_are_not_lost():
 
 
 def test_padding_within_a_byte():
-    data = pack(encode(np.zeros((2, 8), np.float32), 8, mode="sparse"))
+    data = pack(encode(np.zeros((2, 8), np.float32), block=8, mode="sparse"))
     with pytest.raises(ValueError, match=r"^block 1: padding must be zero, not 8$"):
-        unpack(damaged(data, 15, 0x80), (2, 8), 8)
+        unpack(damaged(data, 15, 0x80), (2, 8), block=8)
 
 
 def test_padding():

@@ -8,7 +8,7 @@ from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, mat
 from axs6.golden.validate import CHECKS, GOLDEN, Model, validate
 
 SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
-PACK, DOT, SUMS, ADD, DIVIDE, MATMUL = REST
+PACK, DOT, SUMS, ADD, DIVIDE, MATMUL, SHARE = REST
 
 
 def run(model, name, blocks=20):
@@ -27,7 +27,7 @@ def float32_only(change):
     """An encoder that is `change(x, blocks)` for float32 and right for other dtypes."""
 
     def wrong(x, block, rounding="nearest", nonfinite="error"):
-        blocks = encode(x, block, rounding, nonfinite=nonfinite)
+        blocks = encode(x, block=block, rounding=rounding, nonfinite=nonfinite)
         if x.dtype != np.float32:
             return blocks
         return change(np.ascontiguousarray(x).reshape(blocks.codes.shape), blocks, rounding)
@@ -45,7 +45,7 @@ def log2_in_float32(x, blocks, rounding):
     with np.errstate(all="ignore"):
         amax = np.where(np.isnan(x), 0, np.abs(x)).max(axis=-1)
         exponents = np.clip(np.nan_to_num(np.floor(np.log2(amax))) + 128, 0, 255)
-    return replace(blocks, exponents=np.where(amax > 0, exponents, 0).astype(np.uint8))
+    return replace(blocks, scales=(np.where(amax > 0, exponents, 0).astype(np.uint8),))
 
 
 def negative_zero_keeps_its_sign(x, blocks, rounding):
@@ -68,7 +68,7 @@ def decode_rounding_twice(blocks, dtype):
     if dtype != "float32":
         return decode(blocks, dtype)
     low = blocks.exponents < 64
-    raised = replace(blocks, exponents=np.where(low, blocks.exponents + 64, blocks.exponents))
+    raised = replace(blocks, scales=(np.where(low, blocks.exponents + 64, blocks.exponents),))
     shift = np.repeat(np.where(low, -64, 0), blocks.block, axis=-1)
     return np.ldexp(decode(raised), shift.reshape(blocks.shape))
 
@@ -85,6 +85,7 @@ def add_without_sticky_bit(a, b):
     return fp32.add(large, np.where(exponents[0] == 255, small, kept))
 
 
+@pytest.mark.slow  # the command's test makes all checks in every run
 def test_the_model_passes():
     checks = validate(seed=3, blocks=40)
     assert [check.name for check in checks] == list(CHECKS)
@@ -110,7 +111,7 @@ def test_cases_grow_with_blocks():
 @pytest.mark.parametrize(
     ("change", "name", "what"),
     [
-        (half_down, SPECIAL, "encode float32, nearest"),
+        pytest.param(half_down, SPECIAL, "encode float32, nearest", marks=pytest.mark.slow),
         (half_down, THRESHOLDS, "encode float32, nearest"),
         (log2_in_float32, SPECIAL, "encode float32"),
         (negative_zero_keeps_its_sign, SPECIAL, "encode float32.*0x80000000"),
@@ -139,15 +140,17 @@ def test_encoding_through_float32_is_caught():
 )
 def test_a_wrong_mode_is_caught(changed, what):
     def wrong(x, block, rounding, mode, nonfinite="error"):
-        return encode(x, block, rounding, **changed, nonfinite=nonfinite)
+        return encode(x, block=block, rounding=rounding, **changed, nonfinite=nonfinite)
 
     assert_caught(Model(encode=wrong), MODES, what)
 
 
 def test_dropping_the_last_zeros_is_caught():
     def wrong(x, block, rounding, mode, nonfinite="error"):
-        blocks = encode(x, block, rounding, mode, nonfinite=nonfinite)
-        codes = encode(x[:, ::-1], block, rounding, mode, nonfinite=nonfinite).codes
+        blocks = encode(x, block=block, rounding=rounding, mode=mode, nonfinite=nonfinite)
+        codes = encode(
+            x[:, ::-1], block=block, rounding=rounding, mode=mode, nonfinite=nonfinite
+        ).codes
         sparse = (blocks.modes == 1)[..., None]
         # What is dropped at the end may have a sign at the front, where it is stored.
         reversed_codes = codes.reshape(len(x), -1)[:, ::-1].reshape(blocks.codes.shape)
@@ -158,16 +161,16 @@ def test_dropping_the_last_zeros_is_caught():
 
 
 def test_rounding_up_one_word_late_is_caught():
-    def wrong(x, *args, random, random_bits):
+    def wrong(x, *, random, **options):
         less = np.where(random > 0, random - np.uint64(1), random)
-        return encode(x, *args, random=less, random_bits=random_bits)
+        return encode(x, random=less, **options)
 
     assert_caught(Model(encode=wrong), STOCHASTIC, "encode float32, 1 random bits")
 
 
 def test_a_wrong_decoder_of_high_precision_is_caught():
     def wrong(blocks, dtype):
-        return decode(replace(blocks, exponents=np.maximum(blocks.exponents, 1)), dtype)
+        return decode(replace(blocks, scales=(np.maximum(blocks.exponents, 1),)), dtype)
 
     assert_caught(Model(decode=wrong), PRECISE, "decode to float32, 6 magnitude bits")
 
@@ -194,8 +197,8 @@ def test_wrong_packing_is_caught():
         data[-1] |= align == 32
         return bytes(data)
 
-    def without_sign(data, *args):
-        blocks = unpack(data, *args)
+    def without_sign(data, *args, **options):
+        blocks = unpack(data, *args, **options)
         return replace(blocks, codes=blocks.codes & np.uint8(31))
 
     assert_caught(Model(pack=without_aligned_tail), PACK, "^pack align=32")
@@ -228,11 +231,26 @@ def test_wrong_matmul_is_caught():
         def shortened(x):
             codes = x.codes.copy()
             codes[:, -1:] = 0
-            return Blocks(x.exponents, x.modes, codes, x.shape)
+            return Blocks.with_modes(x.exponents, x.modes, codes, x.shape)
 
         return matmul(shortened(a), shortened(b), how)
 
     assert_caught(Model(matmul=without_last_block), MATMUL, "matmul fp32, block size 8")
+
+
+def test_other_formats_are_checked_too():
+    def signs_lost(x, format, *args, **options):
+        return encode(abs(x) if x.dtype == np.float32 else x, format, *args, **options)
+
+    assert_caught(Model(encode=signs_lost), SHARE, "encode mx9 of")
+
+
+def test_formats_are_checks_of_their_own():
+    checks = validate(blocks=1, names=[], formats=["mxfp4", "e2m3fn_e8m0_t32"])
+    assert [check.name for check in checks] == ["format mxfp4", "format e2m3fn_e8m0_t32"]
+    assert all(check.cases > 500 and not check.mismatches for check in checks)
+    with pytest.raises(ValueError, match=r"^'mxfp5' is no block format: .* name is mxfp4$"):
+        validate(formats=["mxfp5"])
 
 
 @pytest.mark.parametrize("blocks", [0, -1])

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from axs6.golden import exact, vectors
-from axs6.golden.vectors import SUBJECTS, Subject, Vector
+from axs6.golden import exact
+from axs6.golden.vectors import SUBJECTS, Subject, Vector, __main__
 from axs6.golden.vectors.__main__ import main
 
 FOLDER = Path(__file__).parents[2] / "vectors"
@@ -52,7 +52,8 @@ def test_the_page_explains_lines_of_the_file(subject: Subject) -> None:
 
 
 def test_there_is_no_other_file() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {s.file_name for s in SUBJECTS.values()}
+    names = {path.name for path in FOLDER.iterdir() if path.is_file()}
+    assert names == {s.file_name for s in SUBJECTS.values()}
 
 
 @every_subject
@@ -113,7 +114,8 @@ def test_lines_that_are_no_cases_are_named(line: str, message: str) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     small = {name: SUBJECTS[name] for name in ("block_dot", "lfsr")}
-    monkeypatch.setattr(vectors, "SUBJECTS", small)
+    monkeypatch.setattr(__main__, "SUBJECTS", small)
+    monkeypatch.setattr(__main__, "format_subjects", lambda formats, count: {})
     folder = tmp_path / "new"
     assert main([str(folder)]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -125,7 +127,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 
 def test_nothing_is_written_where_the_models_differ(tmp_path: Path, capsys, monkeypatch) -> None:
     wrong = replace(SUBJECTS["block_dot"], golden=lambda **_: (0, 0))
-    monkeypatch.setattr(vectors, "SUBJECTS", {"block_dot": wrong})
+    monkeypatch.setattr(__main__, "SUBJECTS", {"block_dot": wrong})
     assert main([str(tmp_path)]) == 1
     error = capsys.readouterr().err
     assert error.startswith("axs6: block_dot.txt:4: largest: sum is 7688, the golden model gives 0")
@@ -140,6 +142,10 @@ def test_bad_arguments_of_the_command(tmp_path: Path, capsys) -> None:
         ([], "needed: python -m axs6.golden.vectors DIRECTORY"),
         (["--help"], "needed: python -m axs6.golden.vectors DIRECTORY"),
         ([str(taken)], str(taken)),
+        ([str(tmp_path), "--cases", "0"], "cases must be an integer of at least 1, not 0"),
+        ([str(tmp_path), "--cases", "many"], "needed: python -m axs6.golden.vectors DIRECTORY"),
+        ([str(tmp_path), "--format", "mxfp5"], "'mxfp5' is no block format"),
+        ([str(tmp_path), "--format", "axs6_t8"], "vectors of formats need blocks without modes"),
     ):
         assert main(arguments) == 2
         error = capsys.readouterr().err
@@ -152,7 +158,7 @@ def test_encoding_is_covered() -> None:
     inputs = [each.inputs for each in found]
     assert {each["block"] for each in inputs} == {8, 16, 32}
     asked = {
-        (each["format"], each["rounding"], each["mode"]) for each in inputs if "rounding" in each
+        (each["dtype"], each["rounding"], each["mode"]) for each in inputs if "rounding" in each
     }
     assert len(asked) == 3 * 2 * 4
     asked = {(each["mode"], each["bits"]) for each in inputs if "bits" in each}

@@ -1,0 +1,218 @@
+"""Accumulators as data: how the products of two vectors become one FP32 result.
+
+A matrix product takes its lanes in steps. A *term* is the exact sum of the products of as many
+lanes of a step as share their exponents: a block of fixed-point elements, a single product of
+floating-point ones. What happens to the terms of a step, and to the results of the steps, differs
+between chips; `Accumulator` says all of it. docs/format.md has the definition of every field.
+"""
+
+import re
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import BF16, FP16, FP32, Float
+from axs6.golden.spec import DETERMINISTIC, Rounding, check_rounding
+
+FRACTION_MAX: Final = 48
+"""Bits kept of an aligned term, at most: sums of some hundred of them are 64-bit integers."""
+
+REDUCTION_MAX: Final = 4096
+"""Lanes of a step, at most."""
+
+
+class Alignment(StrEnum):
+    """How the bits of an aligned term that are not kept are dropped."""
+
+    FLOOR = "floor"
+    """Toward minus infinity, as two's complement does. Zeros count with their exponents."""
+    ZERO = "zero"
+    """Toward zero, as magnitudes do. Zeros do not count in the largest exponent."""
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """What lies between the products of a dot product and its result.
+
+    Args:
+        reduction: lanes of a step, a multiple of the block or a part of it; None for one block.
+        fraction: None to add the terms of a step exactly. Else each is shifted right by the
+            distance of its exponent to the largest one in the step, and this many bits after its
+            point are kept. The point is that of the product of the significands, where factors
+            without exponents count as they are; in a term of fixed-point elements, it is after the
+            top bit of the largest magnitude that such a term has.
+        alignment: how the other bits are dropped.
+        fused: whether the accumulator is one of the terms of a step, or the result of the step is
+            added to it afterwards.
+        output: dtype of the result of each step, and of the sum with it; None for one integer that
+            is wide enough, rounded once to FP32 at the end.
+        rounding: to nearest even or toward zero; sums that are too large become infinite.
+        promote: steps after which the accumulator is added to another one, in FP32 to nearest
+            even, and starts again at 0; None for never.
+        term: lanes whose products are added exactly, whatever their exponents, and multiplied by
+            the significands of the scales. Such a term has the exponents of the scales alone and
+            its point at 1, and counts in the largest exponent even where it is 0. None for terms
+            as above.
+        nan: the FP32 pattern that every NaN becomes.
+
+    Raises:
+        ValueError: a field is out of range, or two do not fit: the message says which.
+    """
+
+    reduction: int | None = None
+    fraction: int | None = None
+    alignment: Alignment = Alignment.FLOOR
+    fused: bool = False
+    output: Float | None = FP32
+    rounding: Rounding = Rounding.NEAREST
+    promote: int | None = None
+    term: int | None = None
+    nan: int = FP32.quiet_nan
+
+    def __post_init__(self) -> None:
+        limits = {
+            "reduction": (1, REDUCTION_MAX),
+            "fraction": (0, FRACTION_MAX),
+            "promote": (1, None),
+            "term": (1, REDUCTION_MAX),
+        }
+        for name, (low, high) in limits.items():
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), low, high)
+        if self.alignment not in tuple(Alignment):
+            known = ", ".join(Alignment)
+            raise ValueError(f"alignment must be one of {known}, not {self.alignment!r}")
+        object.__setattr__(self, "alignment", Alignment(self.alignment))
+        object.__setattr__(self, "rounding", check_rounding(self.rounding, DETERMINISTIC))
+        if not isinstance(self.fused, bool):
+            raise ValueError(f"fused must be True or False, not {self.fused!r}")
+        check_integer("nan", self.nan, FP32.infinity + 1, FP32.sign_bit - 1)
+        self._check_output()
+        if self.term is not None and self.fraction is None:
+            raise ValueError("term needs a fraction, to which such terms are aligned")
+
+    def _check_output(self) -> None:
+        if self.output is None:
+            if self.fused or self.promote is not None:
+                raise ValueError("output=None goes with neither fused nor promote, which round")
+            return
+        if not isinstance(self.output, Float):
+            raise ValueError(f"output must be a Float or None, not {self.output!r}")
+        if not (
+            self.output.has_infinity
+            and self.output.emin - self.output.fraction_bits >= FP32.emin - FP32.fraction_bits
+            and self.output.fraction_bits <= FP32.fraction_bits
+            and self.output.largest <= FP32.largest
+        ):
+            raise ValueError(
+                f"output must have an infinity, and values that FP32 has, not {self.output.name}"
+            )
+
+    def __str__(self) -> str:
+        for name, known in ACCUMULATORS.items():
+            if known == self:
+                return name
+        changed = [
+            f"{x.name}={_spell(x.name, getattr(self, x.name))}"
+            for x in fields(self)
+            if getattr(self, x.name) != x.default
+        ]
+        return ",".join(["fp32", *changed])
+
+
+def _tensor_core(reduction: int, fraction: int, **changes: Any) -> Accumulator:
+    """Products and accumulator aligned together and truncated, as in NVIDIA's tensor cores."""
+    return Accumulator(
+        reduction,
+        fraction,
+        Alignment.ZERO,
+        fused=True,
+        rounding=Rounding.TOWARD_ZERO,
+        nan=0x7FFFFFFF,
+        **changes,
+    )
+
+
+E8M13: Final = Float(8, 13)
+"""FP32 with the lowest ten bits 0: what the tensor cores of Ada and Hopper keep of FP8 products."""
+
+ACCUMULATORS: Final[dict[str, Accumulator]] = {
+    "fp32": Accumulator(),
+    "exact": Accumulator(output=None),
+    "paper": Accumulator(reduction=64, fraction=23),
+    "volta": _tensor_core(4, 23),
+    "turing": _tensor_core(8, 24),
+    "ampere": _tensor_core(8, 24),
+    "hopper": _tensor_core(16, 25),
+    "ada_fp8": _tensor_core(16, 13, output=E8M13),
+    "hopper_fp8": _tensor_core(32, 13, output=E8M13),
+    "blackwell": _tensor_core(32, 25),
+    "blackwell_mx": _tensor_core(32, 25),
+    "blackwell_fp4": _tensor_core(64, 35, term=16),
+}
+"""Every accumulator that has a name, by its name.
+
+fp32: exact blocks, added in order in FP32; the default. exact: one wide integer, rounded at the
+end. paper: the pipeline of Fig. 6 of the shared-microexponents paper, with numbers of 25 bits. The
+others are tensor cores as MMA-Sim (arXiv 2511.10909) publishes them. "volta" to "hopper" are those
+of 16-bit products. "blackwell", of FP8, is the same as "blackwell_mx", of MXFP8, MXFP6 and MXFP4;
+"blackwell_fp4" is of MXFP4 and NVFP4.
+"""
+
+DTYPES: Final = {"fp32": FP32, "bf16": BF16, "fp16": FP16}
+NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
+FLOAT: Final = re.compile(r"e(\d+)m(\d+)")
+
+
+def accumulator(value: str | Accumulator) -> Accumulator:
+    """The accumulator of a name, perhaps with some fields changed.
+
+    Args:
+        value: a key of `ACCUMULATORS`, followed by `,field=value` for each field that differs, as
+            `str` gives it back: "hopper_fp8,promote=4", "fp32,reduction=64,fraction=25"; or an
+            Accumulator, which is returned.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: the name, a field or its value is unknown.
+    """
+    if isinstance(value, Accumulator):
+        return value
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise TypeError(f"accumulator must be a string or an Accumulator, not {kind}")
+    name, *changes = value.split(",")
+    if name not in ACCUMULATORS:
+        known = ", ".join(ACCUMULATORS)
+        raise ValueError(f"accumulator must be one of {known}, not {name!r}")
+    known_fields = [x.name for x in fields(Accumulator)]
+    changed: dict[str, Any] = {}
+    for change in changes:
+        key, separator, text = change.partition("=")
+        if not separator or key not in known_fields:
+            needed = f"field=value with one of the fields {', '.join(known_fields)}"
+            raise ValueError(f"accumulator needs {needed}, not {change!r}")
+        changed[key] = _read(key, text)
+    return replace(ACCUMULATORS[name], **changed)
+
+
+def _read(key: str, text: str) -> Any:
+    """The value of a field; what is none stays a string, which the field then refuses."""
+    if text == "none":
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    if NUMBER.fullmatch(text):
+        return int(text, 0)
+    if key == "output" and text in DTYPES:
+        return DTYPES[text]
+    if key == "output" and (match := FLOAT.fullmatch(text)):
+        return Float(int(match[1]), int(match[2]))
+    return text
+
+
+def _spell(key: str, value: Any) -> str:
+    if isinstance(value, Float):
+        return value.name
+    return hex(value) if key == "nan" else str(value).lower()

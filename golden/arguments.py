@@ -1,0 +1,35 @@
+"""Checks of arguments, which say in one line what was needed and what came."""
+
+from math import prod
+from numbers import Integral
+from typing import Any, Final
+
+AXES_MAX: Final = 64
+VALUES_MAX: Final = 1 << 60
+"""What a shape may have: as many axes as NumPy's, and values that it can count the bytes of."""
+
+
+def check_integer(name: str, value: int, low: int, high: int | None = None) -> int:
+    """Return `value`, or raise ValueError unless it is an integer from `low` to `high`, if any."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < low
+        or (high is not None and value > high)
+    ):
+        reach = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {reach}, not {value!r}")
+    return value
+
+
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape of at least one axis as integers, or raise ValueError if it is none.
+
+    Axes of length 0 count as of length 1: NumPy has no larger arrays of no values.
+    """
+    axes = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if not axes or any(isinstance(n, bool) or not isinstance(n, Integral) or n < 0 for n in axes):
+        raise ValueError(f"shape must be at least one non-negative integer, not {shape!r}")
+    if len(axes) > AXES_MAX or prod(max(1, n) for n in axes) > VALUES_MAX:
+        raise ValueError(f"shape must have at most {AXES_MAX} axes and 2^60 values, not {shape!r}")
+    return tuple(int(n) for n in axes)

@@ -1,0 +1,372 @@
+"""Checks of block formats of any kind: encoding, decoding and bytes, against their definitions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import cases, cases_formats, exact
+from axs6.golden import exact_formats as definitions
+from axs6.golden.blocks import Blocks
+from axs6.golden.cases import KINDS, Kind, Patterns
+from axs6.golden.comparison import Comparison, Model
+from axs6.golden.exact import power
+from axs6.golden.exact_blocks import Block, decode_bits, pack_block, pack_outer
+from axs6.golden.exact_encode import NEAREST, Rounding, encode
+from axs6.golden.exact_formats import Definition
+from axs6.golden.formats import (
+    CATALOG,
+    BlockFormat,
+    Element,
+    Exponent,
+    Float,
+    Integer,
+    Level,
+    Shift,
+    SignMagnitude,
+    TwosComplement,
+    block_format,
+)
+from axs6.golden.spec import RANDOM_BITS_MAX
+
+COMPOSED: Final = (
+    *("axs6-even", "axs6_t8", "mx9-rceil", "mx6-ceil", "mxint8-even", "msfp12-rceil"),
+    *("mxfp8_e4m3-ceil", "mxfp8_e4m3-rceil", "mxfp8_e5m2-even", "mxfp6_e2m3-rceil"),
+    *("mxfp6_e3m2-ceil", "mxfp4-even", "mxfp4-rceil", "mxfp4_t16", "sm5_e5m0_t8"),
+    *("int6_e4m0_t64", "e3m2fn_e6m0n_t16", "e3m4_e8m0_t32", "int4_e8m0_t16s4o2s2o1"),
+    *("int8_float32_t128", "int8_bfloat16_t32", "int4_float32_t0", "e4m3fn_float32_t0"),
+    *("e2m1fn_e5m2_t32_float32_t0", "int6_u6_t16_float32_t0", "int6_u10_t16_float32"),
+    *("uint4_float32_uint4", "uint8_float32_uint8_t0", "uint6_bfloat16_uint6_t32"),
+    *("e2m1fn_e8m0_t32_float32", "e4m3fn_e5m0_t8_bfloat16_t64_float32"),
+)
+"""Formats beside those of the catalog that `validate` compares for "all"."""
+
+ALL: Final = (*CATALOG, *COMPOSED)
+
+ROUNDINGS: Final = (NEAREST, Rounding("toward_zero"))
+OUTPUTS: Final = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A format to check.
+
+    Args:
+        name: what users call it.
+        fmt: as the model has it.
+        definition: as the exact model has it.
+    """
+
+    name: str
+    fmt: BlockFormat
+    definition: Definition
+
+    @classmethod
+    def of(cls, name: str) -> "Subject":
+        """The format of a name or string; those of the catalog are defined by the exact model."""
+        fmt = block_format(name)
+        known = definitions.CATALOG.get(name)
+        return cls(name, fmt, known or definition_of(fmt))
+
+
+def definition_of(fmt: BlockFormat) -> Definition:
+    """A format in plain numbers, for the exact model."""
+    levels = tuple(_level(level) for level in fmt.levels)
+    return Definition(_element(fmt.element), levels, header=fmt.has_modes)
+
+
+def _element(element: Element) -> definitions.Element:
+    if isinstance(element, Float):
+        return definitions.floating(*_fields(element))
+    if isinstance(element, SignMagnitude):
+        unit = power(element.unit_exponent)
+        if element.full_scale:
+            unit /= 2**element.magnitude_bits - 1
+        return definitions.sign_magnitude(element.magnitude_bits, unit, element.signed_zero)
+    if isinstance(element, TwosComplement):
+        return definitions.twos_complement(element.bits, power(element.unit_exponent))
+    return definitions.unsigned(element.bits)
+
+
+def _fields(dtype: Float) -> tuple[int, int, str, int | None]:
+    return dtype.exponent_bits, dtype.fraction_bits, str(dtype.specials), dtype.exponent_bias
+
+
+def _level(level: Level) -> definitions.Level:
+    scale = level.scale
+    if isinstance(scale, Exponent):
+        return definitions.Exponent(level.group, scale.bits, str(scale.rule), scale.nan)
+    if isinstance(scale, Shift):
+        return definitions.Shift(level.group, scale.bits)
+    if isinstance(scale, Integer):
+        return definitions.Integer(level.group, scale.bits)
+    return definitions.Real(level.group, *_fields(scale.dtype), scale.zero_point)
+
+
+Plain = tuple[Any, ...]
+"""A block as it is compared: its scales, its codes, and its zero point if there is one."""
+
+
+def _plain(block: Block) -> Plain:
+    return block[:2] if block.zero_point is None else tuple(block)
+
+
+def as_rows(blocks: Blocks) -> list[list[Block]]:
+    """Blocks of the model, (rows, n), as the exact model has them."""
+    rows, count, _ = blocks.codes.shape
+
+    def each(array: NDArray[Any]) -> list[list[tuple[int, ...]]]:
+        ends = array.reshape(array.shape + (1,) * (3 - array.ndim)) if array.ndim else array
+        full = np.broadcast_to(ends, (rows, count, array.shape[-1] if array.ndim == 3 else 1))
+        return [[tuple(x) for x in row] for row in full.tolist()]
+
+    scales = [each(array) for array in blocks.scales]
+    zeros = None if blocks.zero_points is None else each(blocks.zero_points)
+    return [
+        [
+            Block(
+                tuple(level[i][k] for level in scales),
+                tuple(codes),
+                zeros[i][k][0] if zeros else None,
+            )
+            for k, codes in enumerate(row)
+        ]
+        for i, row in enumerate(blocks.codes.tolist())
+    ]
+
+
+def as_blocks(blocks: Sequence[Block], fmt: BlockFormat) -> Blocks:
+    """Blocks of the exact model as one row of the model's; what they share is the first one's."""
+    scales = []
+    for number, level in enumerate(fmt.levels[::-1]):
+        codes = np.array([block.scales[number] for block in blocks])
+        if isinstance(level.group, str):
+            codes = codes[0, 0] if level.group == "tensor" else codes[:1, 0]
+        elif codes.shape[1] == 1:
+            codes = codes[None, :, 0]
+        else:
+            codes = codes[None]
+        bits = level.scale.bits
+        scales.append(np.asarray(codes, np.uint8 if bits <= 8 else f"u{2 if bits <= 16 else 4}"))
+    count = len(blocks)
+    zeros = blocks[0].zero_point
+    return Blocks(
+        fmt,
+        tuple(scales),
+        np.array([[block.codes for block in blocks]], np.uint8),
+        (1, count * fmt.block),
+        zero_points=None if zeros is None else np.full(scales[0].shape, zeros, np.uint8),
+    )
+
+
+def _compare_encode(
+    model: Model,
+    subject: Subject,
+    kind: Kind,
+    patterns: Patterns,
+    rounding: Rounding,
+    **options: Any,
+) -> Iterator[Comparison]:
+    """One array along its last axis or, transposed, along its first: whichever it falls to."""
+    definition, axis = subject.definition, -int(patterns.sum() % np.uint64(2))
+    policy = options.pop("nonfinite", "saturate")
+    words, given = options.get("random"), options.get("scale")
+    values = cases_formats.values(kind, patterns)
+    by_definition = encode(
+        values,
+        definition,
+        rounding,
+        None if words is None else words.tolist(),
+        policy,
+        None if given is None else Fraction(float(given)),
+    )
+    array = kind.array(patterns)
+    if axis == 0:
+        array = np.ascontiguousarray(array.T)
+        options |= {} if words is None else {"random": words.T}
+    got = model.encode(array, subject.fmt, rounding.name, axis=axis, nonfinite=policy, **options)
+    answers = as_rows(got)
+    size = definition.block
+    what = f"encode {subject.name} of {kind.name}, {rounding.name}, {policy}, axis {axis}, block"
+    for i, row in enumerate(patterns.tolist()):
+        for k, block in enumerate(by_definition[i]):
+            inputs = row[k * size : (k + 1) * size]
+            yield Comparison(what, inputs, _plain(answers[i][k]), _plain(block))
+
+
+Check = Callable[[Model, Subject, np.random.Generator, int], Iterator[Comparison]]
+
+
+def _share(blocks: int, part: int, size: int) -> int:
+    """Blocks of a size that have as many values as one of `part` of so many blocks of 32."""
+    return 3 + blocks * 32 // (part * size)
+
+
+def encode_special(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Powers of two and their neighbours, limits, zeros of both signs, NaN and infinities."""
+    for kind in KINDS:
+        for rounding in ROUNDINGS:
+            size = subject.definition.block
+            found = cases_formats.special(kind, size, _share(blocks, 40, size), rng)
+            for patterns in cases_formats.arrays(found, subject.definition):
+                yield from _compare_encode(model, subject, kind, patterns, rounding)
+
+
+def encode_thresholds(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Values next to every code and every midpoint; largest values where scales change."""
+    definition = subject.definition
+    for number, kind in enumerate(KINDS):
+        powers = cases_formats.SPREAD if kind.fmt else (0, 5, 12)
+        few = powers if number == 0 else rng.choice(powers, 1).tolist()
+        found = cases_formats.thresholds(kind, definition, few)
+        for rounding in ROUNDINGS:
+            for patterns in cases_formats.arrays(found, definition):
+                yield from _compare_encode(model, subject, kind, patterns, rounding)
+        if kind.fmt:
+            few = [*few, *rng.integers(-126, 120, 1 + blocks // 500).tolist()]
+        found = cases_formats.scale_thresholds(kind, definition, few)
+        for patterns in cases_formats.arrays(found[number > 0 :: 1 + (number > 0)], definition):
+            yield from _compare_encode(model, subject, kind, patterns, NEAREST)
+
+
+def encode_random(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Random arrays over all exponents, some not of whole blocks, some with a given scale."""
+    size = subject.definition.block
+    outermost = subject.definition.levels[-1]
+    for kind in KINDS:
+        for rounding in ROUNDINGS:
+            found = cases.random_blocks(kind, size, 2 * _share(blocks, 80, size), rng)
+            rows = found.reshape(-1, 2 * size)[:, : 2 * size - int(rng.integers(0, size))]
+            for patterns in cases_formats.arrays(rows, subject.definition, rows=3):
+                yield from _compare_encode(model, subject, kind, patterns, rounding)
+        if isinstance(outermost, definitions.Real) and outermost.group == "tensor":
+            scale = np.float32(2.0 ** rng.uniform(-60, 60))
+            few = cases.random_blocks(kind, size, 6, rng)
+            yield from _compare_encode(model, subject, kind, few, NEAREST, scale=scale)
+
+
+def encode_stochastic(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Stochastic rounding by random words, many of them 0 or the largest."""
+    for kind in (KINDS[0], KINDS[3]):
+        for bits in (1, 4, 16, RANDOM_BITS_MAX):
+            size = subject.definition.block
+            found = cases.random_blocks(kind, size, _share(blocks, 100, size), rng)
+            for patterns in cases_formats.arrays(found, subject.definition):
+                random = cases_formats.words(patterns.shape, bits, rng)
+                rounding = Rounding("stochastic", bits)
+                yield from _compare_encode(
+                    model, subject, kind, patterns, rounding, random=random, random_bits=bits
+                )
+
+
+def encode_nonfinite(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """NaN and infinities among other values: saturated, propagated and refused."""
+    for kind in (kind for kind in KINDS if kind.fmt):
+        size = subject.definition.block
+        found = cases_formats.infinite(kind, size, _share(blocks, 100, size), rng)
+        for patterns in cases_formats.arrays(found, subject.definition):
+            for policy in ("saturate", "propagate") if subject.fmt.has_nan else ("saturate",):
+                yield from _compare_encode(
+                    model, subject, kind, patterns, NEAREST, nonfinite=policy
+                )
+        for policy in ("error",) if subject.fmt.has_nan else ("error", "propagate"):
+            what = f"encode {subject.name} of {kind.name}, {policy} refuses NaN"
+            refused = _refuses(model, kind.array(found[-1:]), subject.fmt, policy)
+            yield Comparison(what, found[-1].tolist(), refused, True)
+
+
+def _refuses(model: Model, x: NDArray[Any], fmt: BlockFormat, policy: str) -> bool:
+    try:
+        model.encode(x, fmt, nonfinite=policy)
+    except ValueError:
+        return True
+    return False
+
+
+def _coded(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[list[Block], Blocks]]:
+    """Blocks to decode and pack, in arrays of the model: those that share a scale together."""
+    outer = [i for i, x in enumerate(subject.fmt.levels[::-1]) if isinstance(x.group, str)]
+    together: dict[Any, list[Block]] = {}
+    for block in cases_formats.coded_blocks(subject.definition, rng):
+        key = (tuple(block.scales[i] for i in outer), block.zero_point)
+        together.setdefault(key, []).append(block)
+    for blocks in together.values():
+        yield blocks, as_blocks(blocks, subject.fmt)
+
+
+def decode_all(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Every code beside the smallest, the largest and other codes of every scale."""
+    for given, array in _coded(subject, rng):
+        for name, dtype in OUTPUTS:
+            unsigned = f"u{(dtype.exponent_bits + dtype.fraction_bits + 1) // 8}"
+            got = model.decode(array, name).view(unsigned).reshape(len(given), -1).tolist()
+            for block, answer in zip(given, got, strict=True):
+                by_definition = [
+                    decode_bits(block, i, subject.definition, dtype)
+                    for i in range(subject.definition.block)
+                ]
+                what = f"decode {subject.name} to {name}, block"
+                yield Comparison(what, _plain(block), answer, by_definition)
+
+
+def pack_bytes(
+    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+) -> Iterator[Comparison]:
+    """Bytes of arrays, and arrays from bytes."""
+    for given, array in _coded(subject, rng):
+        ahead = pack_outer([given], subject.definition)
+        packed = [pack_block(block, subject.definition) for block in given]
+        data, size = model.pack(array), len(packed[0])
+        back = model.unpack(ahead + b"".join(packed), array.shape, subject.fmt)
+        what = f"pack {subject.name}, scales before the blocks and bytes in all, block"
+        start, total = len(ahead), len(ahead) + len(packed) * size
+        yield Comparison(what, _plain(given[0]), (data[:start], len(data)), (ahead, total))
+        for i, (block, piece, answer) in enumerate(
+            zip(given, packed, as_rows(back)[0], strict=True)
+        ):
+            got = data[start + i * size : start + (i + 1) * size]
+            yield Comparison(f"pack {subject.name}, block", _plain(block), got, piece)
+            yield Comparison(f"unpack {subject.name}, bytes", piece, _plain(answer), _plain(block))
+
+
+CHECKS: Final[dict[str, Check]] = {
+    "special values": encode_special,
+    "rounding and scale thresholds": encode_thresholds,
+    "random arrays": encode_random,
+    "stochastic rounding": encode_stochastic,
+    "NaN and infinities": encode_nonfinite,
+    "decode every code": decode_all,
+    "pack and unpack": pack_bytes,
+}
+"""What is compared of a format."""
+
+
+def compare_format(
+    model: Model, rng: np.random.Generator, blocks: int, subject: Subject
+) -> Iterator[Comparison]:
+    """Everything that is compared of a format."""
+    return chain.from_iterable(check(model, subject, rng, blocks) for check in CHECKS.values())
+
+
+def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """A small share of what is compared of each format of the catalog but AXS-6."""
+    for name in CATALOG:
+        if name != "axs6":
+            for check in (encode_special, encode_random, encode_nonfinite):
+                yield from check(model, Subject.of(name), rng, 1 + blocks // 100)

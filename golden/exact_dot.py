@@ -1,0 +1,323 @@
+"""Dot products of blocks of any format, exactly and as accumulators of hardware add them up.
+
+Everything is a fraction until the format of an accumulator rounds it. The rules are those of
+docs/formats.md and, for tensor cores, of MMA-Sim (arXiv 2511.10909).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor, trunc
+from typing import Final, NamedTuple
+
+from axs6.golden.exact import (
+    FP32,
+    FP32_NAN,
+    Format,
+    Special,
+    Value,
+    float_value,
+    floor_log2,
+    power,
+    round_to_float,
+)
+from axs6.golden.exact_blocks import Block, decode_value, scale_value
+from axs6.golden.exact_formats import Definition, Exponent, Integer, Level, Real, real_element
+
+
+class Output(NamedTuple):
+    """Format of an accumulator, and whether it rounds toward zero or to nearest even."""
+
+    fields: Format = FP32
+    toward_zero: bool = False
+
+
+FP32_TOWARD_ZERO: Final = Output(FP32, toward_zero=True)
+E8M13_TOWARD_ZERO: Final = Output(Format(8, 13), toward_zero=True)
+
+
+class Accumulator(NamedTuple):
+    """How products become one FP32 number.
+
+    Args:
+        reduction: lanes of a step; None: a block.
+        fraction: bits that terms keep after the point; None: terms are added exactly.
+        toward_zero: whether the bits below are dropped from magnitudes, not from signed numbers.
+        fused: whether the accumulator is one of the terms of a step.
+        output: format of the accumulator.
+        promote: steps after which it is added to an FP32 one outside; None: never.
+        joined: lanes whose products are one term, at the exponent of their scales; 1: by the
+            elements.
+        wide: whether one number holds the whole sum, rounded once at the end.
+        nan: the pattern of NaN.
+    """
+
+    reduction: int | None = None
+    fraction: int | None = None
+    toward_zero: bool = False
+    fused: bool = False
+    output: Output = Output()
+    promote: int | None = None
+    joined: int = 1
+    wide: bool = False
+    nan: int = FP32_NAN
+
+
+def _tensor_core(reduction: int, fraction: int, output: Output = FP32_TOWARD_ZERO) -> Accumulator:
+    return Accumulator(reduction, fraction, True, True, output, nan=0x7FFFFFFF)
+
+
+ACCUMULATORS: Final = {
+    "fp32": Accumulator(),
+    "exact": Accumulator(wide=True),
+    "paper": Accumulator(64, 23),
+    "volta": _tensor_core(4, 23),
+    "turing": _tensor_core(8, 24),
+    "ampere": _tensor_core(8, 24),
+    "hopper": _tensor_core(16, 25),
+    "ada_fp8": _tensor_core(16, 13, E8M13_TOWARD_ZERO),
+    "hopper_fp8": _tensor_core(32, 13, E8M13_TOWARD_ZERO),
+    "blackwell": _tensor_core(32, 25),
+    "blackwell_fp4": _tensor_core(64, 35)._replace(joined=16),
+}
+"""Accumulators that have names."""
+
+
+class Operand(NamedTuple):
+    """A row of blocks in a format."""
+
+    blocks: Sequence[Block]
+    definition: Definition
+
+
+class Lane(NamedTuple):
+    """One product, without the scales of tensors and channels.
+
+    Args:
+        value: the product.
+        scale: the sum of the exponent fields of the scales.
+        exponent: the same with those of the elements.
+    """
+
+    value: Value
+    scale: int
+    exponent: int
+
+
+class Term(NamedTuple):
+    """A number that a step adds.
+
+    Args:
+        value: the number.
+        exponent: power of two of its point.
+        counts: whether the exponent counts where the number is 0 and magnitudes are aligned.
+    """
+
+    value: Fraction
+    exponent: int
+    counts: bool = False
+
+
+def block_dot(a: Block, b: Block, fa: Definition, fb: Definition) -> Value:
+    """The sum of the products of two blocks, exactly."""
+    return _add(
+        [_multiply(decode_value(a, i, fa), decode_value(b, i, fb)) for i in range(fa.block)]
+    )
+
+
+def dot(a: Operand, b: Operand, how: Accumulator) -> int:
+    """FP32 pattern of the dot product of two rows of blocks."""
+    lanes = [
+        _lane(x, y, index, a.definition, b.definition)
+        for x, y in zip(a.blocks, b.blocks, strict=True)
+        for index in range(a.definition.block)
+    ]
+    outer = _multiply(_outer(a), _outer(b))
+    factor = outer if isinstance(outer, Special) else _value(round_to_float(outer, FP32))
+    if how.wide:
+        return _product_bits(_add([lane.value for lane in lanes]), factor, how)
+    divisor = _divisor(a.definition) * _divisor(b.definition)
+    result = _accumulated(lanes, a.definition, b.definition, divisor, how)
+    if divisor != 1:
+        result = _product_bits(_value(result), 1 / divisor, how)
+    if factor != 1:
+        result = _product_bits(_value(result), factor, how)
+    return result
+
+
+def _divisor(definition: Definition) -> Fraction:
+    """2^n - 1 over 2^n, in whose units accumulators hold elements with this denominator."""
+    denominator = definition.element.magnitudes[1].denominator
+    if denominator & denominator - 1 == 0:
+        return Fraction(1)
+    return Fraction(denominator, 2 ** denominator.bit_length())
+
+
+def _accumulated(
+    lanes: list[Lane], fa: Definition, fb: Definition, divisor: Fraction, how: Accumulator
+) -> int:
+    """FP32 pattern of the sum over all steps, in units of `divisor`."""
+    step = how.reduction or fa.block
+    outside = inside = 0
+    for number, start in enumerate(range(0, len(lanes), step), 1):
+        terms, special = _terms(lanes[start : start + step], fa, fb, divisor, how)
+        inside = _stepped(inside, terms, special, how)
+        if how.promote and number % how.promote == 0:
+            outside, inside = _sum_bits(outside, inside, Output(), how), 0
+    return _sum_bits(outside, inside, Output(), how) if how.promote else inside
+
+
+def _stepped(accumulator: int, terms: list[Term], special: Value, how: Accumulator) -> int:
+    """The accumulator after a step; `special` is the sum of what are no numbers among its terms."""
+    before = _value(accumulator)
+    if how.fused and isinstance(before, Fraction):
+        terms = [*terms, Term(before, max(accumulator >> 23 & 255, 1) - 127)]
+    total: Value = _aligned(terms, how)
+    if isinstance(special, Special):
+        total = special
+    if how.fused:
+        return _bits(
+            _add([before, total]) if isinstance(before, Special) else total, how.output, how
+        )
+    return _sum_bits(accumulator, _bits(total, how.output, how), how.output, how)
+
+
+def _aligned(terms: list[Term], how: Accumulator) -> Fraction:
+    """The sum of terms, each with its bits far below the largest exponent dropped."""
+    if how.fraction is None:
+        return sum((term.value for term in terms), Fraction(0))
+    counted = [x.exponent for x in terms if x.value or x.counts or not how.toward_zero]
+    unit = power(max(counted, default=0) - how.fraction)
+    drop = trunc if how.toward_zero else floor
+    return sum((drop(term.value / unit) for term in terms), 0) * unit
+
+
+def _terms(
+    lanes: list[Lane], fa: Definition, fb: Definition, divisor: Fraction, how: Accumulator
+) -> tuple[list[Term], Value]:
+    """The terms of a step, and the sum of the products that are no numbers, 0 if there are none."""
+    specials = [lane.value for lane in lanes if isinstance(lane.value, Special)]
+    special = _add(specials) if specials else Fraction(0)
+    numbers = [Fraction(0) if isinstance(x.value, Special) else x.value * divisor for x in lanes]
+    floating = bool(fa.element.fields or fb.element.fields)
+    if how.joined == 1 and floating:
+        return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)], special
+    together = min(_one_exponent(fa), _one_exponent(fb), how.reduction or fa.block)
+    size = how.joined if how.joined > 1 else together
+    top = 0 if how.joined > 1 else floor_log2(size * _bound(fa) * _bound(fb) * divisor)
+    return [
+        Term(sum(numbers[i : i + size], Fraction(0)), lanes[i].scale + top, how.joined > 1)
+        for i in range(0, len(lanes), size)
+    ], special
+
+
+def _one_exponent(definition: Definition) -> int:
+    """Values of the largest group with one exponent."""
+    levels = [x for x in definition.levels if isinstance(x, Exponent | Real)]
+    return min((x.group for x in levels if isinstance(x.group, int)), default=definition.block)
+
+
+def _bound(definition: Definition) -> Fraction:
+    """The largest magnitude of a value over the power of two of its scales."""
+    bound = max(abs(x) for x in definition.element.values if isinstance(x, Fraction))
+    for level in definition.levels:
+        if isinstance(level, Integer):
+            bound *= 2**level.bits - 1
+        if isinstance(level, Real) and isinstance(level.group, int):
+            bound *= 2 - power(-level.fraction_bits)
+    return bound
+
+
+def _lane(a: Block, b: Block, index: int, fa: Definition, fb: Definition) -> Lane:
+    value: Value = Fraction(1)
+    scale = exponent = 0
+    for block, definition in ((a, fa), (b, fb)):
+        levels = tuple(level for level in definition.levels if isinstance(level.group, int))
+        scales = block.scales[len(definition.levels) - len(levels) :]
+        inner = definition._replace(levels=levels)
+        value = _multiply(value, decode_value(block._replace(scales=scales), index, inner))
+        for level, codes in zip(levels[::-1], scales, strict=True):
+            scale += _exponent_field(codes[index * len(codes) // definition.block], level)
+        if definition.element.fields:
+            exponent += definition.element.fields[block.codes[index]]
+    return Lane(value, scale, scale + exponent)
+
+
+def _exponent_field(code: int, level: Level) -> int:
+    """The power of two that the exponent field of a scale says; shifts are part of the value."""
+    if isinstance(level, Exponent):
+        return code - 2 ** (level.bits - 1) + 1
+    if isinstance(level, Real):
+        return max(code >> 23, 1) - 127 if level.single else real_element(level).fields[code]
+    return 0
+
+
+def _outer(operand: Operand) -> Value:
+    """The product of the scales of the tensor and the channel."""
+    product: Value = Fraction(1)
+    for level, codes in zip(operand.definition.levels[::-1], operand.blocks[0].scales, strict=True):
+        if not isinstance(level.group, int):
+            product = _multiply(product, scale_value(codes[0], level))
+    return product
+
+
+def _value(bits: int) -> Value:
+    return float_value(bits, FP32)
+
+
+def _multiply(x: Value, y: Value) -> Value:
+    """x * y by IEEE 754, without the sign of zeros."""
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return x * y
+    if Special.NAN in (x, y) or _zero(x) or _zero(y):
+        return Special.NAN if Special.NAN in (x, y) or _infinite(x) or _infinite(y) else Fraction(0)
+    negative = _negative(x) != _negative(y)
+    return Special.NEGATIVE_INFINITY if negative else Special.INFINITY
+
+
+def _zero(x: Value) -> bool:
+    return x in (0, Special.NEGATIVE_ZERO)
+
+
+def _infinite(x: Value) -> bool:
+    return x in (Special.INFINITY, Special.NEGATIVE_INFINITY)
+
+
+def _negative(x: Value) -> bool:
+    return x is Special.NEGATIVE_INFINITY or (isinstance(x, Fraction) and x < 0)
+
+
+def _add(values: Sequence[Value]) -> Value:
+    """The exact sum: NaN of NaN and of opposite infinities."""
+    infinities = {x for x in values if _infinite(x)}
+    if Special.NAN in values or len(infinities) == 2:
+        return Special.NAN
+    if infinities:
+        return infinities.pop()
+    return sum((x for x in values if isinstance(x, Fraction)), Fraction(0))
+
+
+def _sum_bits(a: int, b: int, output: Output, how: Accumulator) -> int:
+    """a + b of FP32 patterns, rounded to an output; the sum of zeros is -0 only if both are."""
+    if a == b == FP32.sign:
+        return a
+    return _bits(_add([_value(a), _value(b)]), output, how)
+
+
+def _product_bits(x: Value, factor: Value, how: Accumulator) -> int:
+    """FP32 pattern of x times a factor that is not negative; a product of 0 keeps the sign of x."""
+    bits = _bits(_multiply(x, factor), Output(), how)
+    minus = x is Special.NEGATIVE_ZERO or _negative(x)
+    return FP32.sign if minus and not bits else bits
+
+
+def _bits(x: Value, output: Output, how: Accumulator) -> int:
+    """FP32 pattern of a number rounded to an output; overflow gives an infinity."""
+    if isinstance(x, Special):
+        infinite = FP32.infinity if x is Special.INFINITY else FP32.sign | FP32.infinity
+        return how.nan if x is Special.NAN else infinite
+    if x == 0:
+        return 0
+    exponent = max(floor_log2(abs(x)), 1 - FP32.bias)
+    unit = power(exponent - output.fields.fraction_bits)
+    count = (floor if output.toward_zero else round)(abs(x) / unit)
+    return (FP32.sign if x < 0 else 0) | round_to_float(count * unit, FP32)

@@ -1,0 +1,364 @@
+"""Encoding in every block format, in fractions: the exact model, one group at a time.
+
+Each function keeps to the wording of docs/formats.md, at the cost of speed. Nothing is imported
+from the model that `validate` compares with this one.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, floor, prod
+from typing import Final, NamedTuple
+
+from axs6.golden.exact import (
+    FP32,
+    FP32_NAN,
+    Special,
+    Value,
+    float_value,
+    floor_log2,
+    power,
+    round_to_float,
+)
+from axs6.golden.exact_blocks import Block
+from axs6.golden.exact_formats import (
+    Definition,
+    Element,
+    Exponent,
+    Integer,
+    Level,
+    Real,
+    negated,
+    real_code,
+    real_element,
+    real_range,
+    real_value,
+)
+
+FP32_LARGEST: Final = power(128) - power(104)
+INFINITE: Final = (Special.INFINITY, Special.NEGATIVE_INFINITY)
+
+
+class Rounding(NamedTuple):
+    """How a value between two codes is rounded.
+
+    Args:
+        name: "nearest", "toward_zero" or "stochastic".
+        bits: width of the random integers of "stochastic".
+    """
+
+    name: str = "nearest"
+    bits: int = 0
+
+
+NEAREST: Final = Rounding()
+
+
+class _Above(NamedTuple):
+    """What the scales above a group say.
+
+    Args:
+        factors: the real and integer scales, coarse to fine.
+        reciprocal: r, FP32, of all of them; an infinity where it overflows.
+        exponent: of the power of two.
+        top: floor(log2 amax) of the group above.
+    """
+
+    factors: tuple[Fraction, ...] = ()
+    reciprocal: Value = Fraction(1)
+    exponent: int = 0
+    top: int = 0
+
+
+class _Encoding(NamedTuple):
+    """A format, how to round, and what is found so far, group by group."""
+
+    definition: Definition
+    rounding: Rounding
+    propagate: bool
+    given: Fraction | None
+    scales: list[list[int]]
+    codes: list[int]
+    zero_points: list[int]
+
+
+def encode(
+    rows: Sequence[Sequence[Value]],
+    definition: Definition,
+    rounding: Rounding = NEAREST,
+    words: Sequence[Sequence[int]] | None = None,
+    nonfinite: str = "saturate",
+    given: Fraction | None = None,
+) -> list[list[Block]]:
+    """The blocks of each row of a tensor.
+
+    Args:
+        rows: values along the axis of the blocks, rows of one length.
+        definition: the format.
+        rounding: of elements.
+        words: a random integer for each value, for stochastic rounding.
+        nonfinite: "saturate" or "propagate".
+        given: the outermost real scale, where it is known beforehand.
+    """
+    size = definition.block
+    padding = -len(rows[0]) % size
+    propagate = nonfinite == "propagate"
+    flat = [limited(x) for row in rows for x in (*row, *[Fraction(0)] * padding)]
+    random = [w for row in words or () for w in (*row, *[0] * padding)] or [0] * len(flat)
+    lanes = [_Lane(x, _signed(x, propagate), w) for x, w in zip(flat, random, strict=True)]
+    levels = definition.levels[::-1]
+    sizes = [_group_size(level, len(flat), len(flat) // len(rows)) for level in levels]
+    found = _Encoding(definition, rounding, propagate, given, [[] for _ in levels], [], [])
+    _encode_group(lanes, levels, tuple(sizes), _Above(), found)
+    count = len(flat) // len(rows) // size
+    blocks = [_block(found, sizes, number) for number in range(len(rows) * count)]
+    return [blocks[i * count : (i + 1) * count] for i in range(len(rows))]
+
+
+def limited(x: Value) -> Value:
+    """The value, or an infinity from 2^128 on."""
+    if isinstance(x, Fraction) and abs(x) >= power(128):
+        return Special.INFINITY if x > 0 else Special.NEGATIVE_INFINITY
+    return x
+
+
+def _group_size(level: Level, tensor: int, channel: int) -> int:
+    if isinstance(level.group, int):
+        return level.group
+    return tensor if level.group == "tensor" else channel
+
+
+def _block(found: _Encoding, sizes: Sequence[int], number: int) -> Block:
+    block = found.definition.block
+    start = number * block
+    scales = tuple(
+        tuple(codes[start // size : max(start // size + 1, (start + block) // size)])
+        for codes, size in zip(found.scales, sizes, strict=True)
+    )
+    zero_point = found.zero_points[start // sizes[0]] if found.zero_points else None
+    return Block(scales, tuple(found.codes[start : start + block]), zero_point)
+
+
+class _Lane(NamedTuple):
+    """One value.
+
+    Args:
+        value: what it is.
+        number: what the scales take it for, a number.
+        word: the random integer of stochastic rounding.
+    """
+
+    value: Value
+    number: Fraction
+    word: int
+
+
+def _signed(x: Value, propagate: bool) -> Fraction:
+    """A value as maxima take it: of NaN 0, of infinities 0 or the largest FP32 value."""
+    if isinstance(x, Fraction):
+        return x
+    if propagate or x not in INFINITE:
+        return Fraction(0)
+    return FP32_LARGEST if x is Special.INFINITY else -FP32_LARGEST
+
+
+def _encode_group(
+    lanes: Sequence[_Lane],
+    levels: Sequence[Level],
+    sizes: Sequence[int],
+    above: _Above,
+    found: _Encoding,
+) -> None:
+    """Append the scales within a group and its codes."""
+    if not levels:
+        found.codes.extend(_element(lane, above, found) for lane in lanes)
+        return
+    depth = len(found.scales) - len(levels)
+    for start in range(0, len(lanes), sizes[0]):
+        group = lanes[start : start + sizes[0]]
+        if isinstance(levels[0], Real) and levels[0].zero_point:
+            _encode_with_zero_point(group, levels[0], found)
+            continue
+        top = max(abs(lane.number) for lane in group)
+        code, within = _scale(levels, top, above, found)
+        begun = len(found.codes)
+        _encode_group(group, levels[1:], sizes[1:], within, found)
+        nan = _nan_scale(levels, group, found)
+        if nan is not None:
+            found.codes[begun:] = [0] * len(group)
+        found.scales[depth].append(code if nan is None else nan)
+
+
+def _nan_code(level: Level) -> int | None:
+    if isinstance(level, Exponent):
+        return 2**level.bits - 1 if level.nan else None
+    if isinstance(level, Real) and level.specials != "none":
+        return FP32_NAN if level.single else real_element(level).nan
+    return None
+
+
+def _nan_scale(levels: Sequence[Level], lanes: Sequence[_Lane], found: _Encoding) -> int | None:
+    """NaN as the group's scale, if a value needs it and no finer scale has it."""
+    if not found.propagate or any(_nan_code(level) is not None for level in levels[1:]):
+        return None
+    element = found.definition.element
+    specials = [lane.value for lane in lanes if isinstance(lane.value, Special)]
+    needed = any(_own_code(x, element) is None for x in specials)
+    return _nan_code(levels[0]) if needed else None
+
+
+def _own_code(x: Special, element: Element) -> int | None:
+    """The code of NaN, an infinity or -0 in an element that has one."""
+    return element.nan if x is Special.NAN else element.codes.get(x)
+
+
+def _scale(
+    levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding
+) -> tuple[int, _Above]:
+    """The code of a group's scale, and what the scales say to what is within the group."""
+    level = levels[0]
+    if isinstance(level, Real):
+        code = _real(levels, top, above, found)
+        s = real_value(code, level)
+        assert isinstance(s, Fraction)
+        return code, _divided(above, s)
+    if isinstance(level, Integer):
+        quotient = top / (found.definition.element.largest * prod(above.factors))
+        code = min(max(ceil(quotient), 1), 2**level.bits - 1)
+        return code, _divided(above, Fraction(code))
+    top = _divide(top, above)
+    if isinstance(level, Exponent):
+        code = exponent_code(level, top, found.definition)
+        bias = 2 ** (level.bits - 1) - 1
+        return code, above._replace(exponent=code - bias, top=floor_log2(top) if top else 0)
+    code = 2**level.bits - 1
+    if top:
+        code = min(above.top - floor_log2(top), code)
+    within = above._replace(exponent=above.exponent - code)
+    return code, within._replace(top=floor_log2(top)) if top else within
+
+
+def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding) -> int:
+    level = levels[0]
+    assert isinstance(level, Real)
+    if not above.factors and found.given is not None:
+        return real_code(found.given, level)
+    s = fp32(top / (found.definition.element.largest * _largest_factor(levels[1:])))
+    for factor in above.factors:
+        s = fp32(s / factor)
+    low, high = real_range(level)
+    if level.single and top == 0:
+        s = Fraction(1)
+    return real_code(min(max(s, low), high), level)
+
+
+def _largest_factor(levels: Sequence[Level]) -> Fraction:
+    """The largest factor of the next real or integer scale, 1 where there is none."""
+    for level in levels[:1]:
+        if isinstance(level, Integer):
+            return Fraction(2**level.bits - 1)
+        if isinstance(level, Real):
+            return real_range(level)[1]
+    return Fraction(1)
+
+
+def _divided(above: _Above, s: Fraction) -> _Above:
+    r = above.reciprocal
+    if isinstance(r, Fraction):
+        r = float_value(round_to_float(r / s, FP32), FP32)
+    return above._replace(factors=(*above.factors, s), reciprocal=r)
+
+
+def _divide(x: Fraction, above: _Above) -> Fraction:
+    """v = fp32(x * r); x itself where there is no real scale."""
+    if not above.factors or x == 0:
+        return x
+    if isinstance(above.reciprocal, Special):
+        return FP32_LARGEST
+    return fp32(x * above.reciprocal)
+
+
+def fp32(x: Fraction) -> Fraction:
+    """FP32 value nearest to `x`; the largest where that is an infinity."""
+    value = float_value(round_to_float(x, FP32, saturate=True), FP32)
+    assert isinstance(value, Fraction)
+    return value
+
+
+def exponent_code(level: Exponent, top: Fraction, definition: Definition) -> int:
+    """The code of the power of two of a group whose largest magnitude is `top`."""
+    if top == 0:
+        return 0
+    emax = -floor_log2(1 / definition.element.largest) - 1
+    if level.rule == "floor":
+        exponent = floor_log2(top) - emax
+    elif level.rule == "ceil":
+        exponent = -floor_log2(1 / top) - emax
+    elif level.rule == "even":
+        step = power(floor_log2(top) - definition.element.precision)
+        exponent = floor_log2(floor(top / step + Fraction(1, 2)) * step) - emax
+    else:
+        quotient = fp32(top / definition.element.largest)
+        exponent = -floor_log2(1 / quotient) if quotient else -(2**16)
+    bias = 2 ** (level.bits - 1) - 1
+    return min(max(exponent + bias, 0), 2**level.bits - (2 if level.nan else 1))
+
+
+def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
+    """The code of one value."""
+    element, value = found.definition.element, lane.value
+    if value is Special.NAN:
+        return (element.nan or 0) if found.propagate else 0
+    if value is Special.NEGATIVE_ZERO:
+        return element.codes[value if element.zero_sign else Fraction(0)]
+    if value in INFINITE and found.propagate:
+        return element.codes.get(value, 0)
+    place = len(element.magnitudes) - 1
+    if value not in INFINITE:
+        v = _divide(abs(lane.number), above) / power(above.exponent)
+        place = rounded(v, element, found.rounding, lane.word)
+    magnitude = element.magnitudes[place]
+    return element.codes[negated(magnitude) if lane.number < 0 else magnitude]
+
+
+def rounded(x: Fraction, element: Element, rounding: Rounding, word: int = 0) -> int:
+    """The place in an element's magnitudes of the one that `x` >= 0 is rounded to."""
+    if rounding.name == "nearest":
+        return element.nearest(x)
+    low = element.below(x)
+    if rounding.name == "toward_zero" or low == len(element.magnitudes) - 1:
+        return low
+    lower, upper = element.magnitudes[low : low + 2]
+    part = (x - lower) / (upper - lower)
+    return low + (floor(part * 2**rounding.bits) + word) // 2**rounding.bits
+
+
+def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: _Encoding) -> None:
+    """Append scale, zero point and codes of a group of unsigned integers."""
+    last = len(found.definition.element.values) - 1
+    low = min(Fraction(0), *(lane.number for lane in lanes))
+    high = max(Fraction(0), *(lane.number for lane in lanes))
+    s = fp32(fp32(high - low) / last) if high > low or not level.single else Fraction(1)
+    smallest, largest = real_range(level)
+    code = real_code(min(max(s, smallest), largest) if found.given is None else found.given, level)
+    scale = real_value(code, level)
+    assert isinstance(scale, Fraction)
+    r = fp32(1 / scale)
+    zero_point = min(max(round(fp32(-low * r)), 0), last)
+    codes = [
+        min(max(counted(fp32(x.number * r), found.rounding, x.word) + zero_point, 0), last)
+        for x in lanes
+    ]
+    nan = _nan_scale([level], lanes, found)
+    found.scales[0].append(code if nan is None else nan)
+    found.zero_points.append(zero_point)
+    found.codes.extend(codes if nan is None else [0] * len(lanes))
+
+
+def counted(x: Fraction, rounding: Rounding, word: int) -> int:
+    """The integer that `x` is rounded to."""
+    if rounding.name == "nearest":
+        return round(x)
+    magnitude = floor(abs(x))
+    if rounding.name == "stochastic":
+        magnitude = (floor(abs(x) * 2**rounding.bits) + word) // 2**rounding.bits
+    return -magnitude if x < 0 else magnitude

@@ -1,0 +1,276 @@
+"""Block formats by their public definitions: elements as tables of values, and levels of scales.
+
+As in `axs6.golden.exact`, nothing comes from the model or from `axs6.golden.formats`, and what the
+definitions say is stated again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
+MX9, MX6, MX4, VSQ: its Tables I and II) and NVFP4.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from math import floor
+from typing import Final, NamedTuple
+
+from axs6.golden.exact import FP32, Special, Value, float_value, power, round_to_float
+
+Table = tuple[Value, ...]
+"""The value of every code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """What the codes of values say.
+
+    Args:
+        values: of every code.
+        precision: bits after the leading one of the largest values.
+        fields: power of two of each code's exponent field; none for a fixed point.
+        nan: the code that NaN gets, if there is one.
+        zero_sign: whether -0.0 keeps its sign.
+    """
+
+    values: Table
+    precision: int
+    fields: tuple[int, ...] = ()
+    nan: int | None = None
+    zero_sign: bool = True
+
+    @property
+    def width(self) -> int:
+        """Bits of a code."""
+        return (len(self.values) - 1).bit_length()
+
+    @cached_property
+    def magnitudes(self) -> tuple[Fraction, ...]:
+        """The finite values from 0 up, in the order of their codes."""
+        return tuple(x for x in self.values if isinstance(x, Fraction) and x >= 0)
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest finite value."""
+        return self.magnitudes[-1]
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """The same, counted in the smallest above 0, of which all are multiples."""
+        return tuple(int(x / self.magnitudes[1]) for x in self.magnitudes)
+
+    @cached_property
+    def codes(self) -> dict[Value, int]:
+        """The code of each value; of -0 that of 0 where it has none of its own."""
+        codes = {value: code for code, value in enumerate(self.values)}
+        codes.setdefault(Special.NEGATIVE_ZERO, codes[Fraction(0)])
+        return codes
+
+    def below(self, x: Fraction) -> int:
+        """The place of the largest magnitude that is not above `x` >= 0."""
+        return bisect_right(self.counts, floor(x / self.magnitudes[1])) - 1
+
+    def nearest(self, x: Fraction) -> int:
+        """The place of the magnitude nearest to `x` >= 0, ties to the even place."""
+        low = self.below(x)
+        if low == len(self.magnitudes) - 1:
+            return low
+        beyond = 2 * x - self.magnitudes[low] - self.magnitudes[low + 1]
+        return low + (beyond > 0 or (beyond == 0 and low % 2 == 1))
+
+
+class Exponent(NamedTuple):
+    """2^(code - bias) with bias 2^(bits - 1) - 1; all ones is NaN where `nan`."""
+
+    group: int | str
+    bits: int = 8
+    rule: str = "floor"
+    nan: bool = True
+
+
+class Shift(NamedTuple):
+    """2^-code."""
+
+    group: int | str
+    bits: int
+
+
+class Integer(NamedTuple):
+    """The code itself, from 1."""
+
+    group: int | str
+    bits: int
+
+
+class Real(NamedTuple):
+    """A positive floating-point number of the given fields; with or without a zero point."""
+
+    group: int | str
+    exponent_bits: int = 8
+    fraction_bits: int = 23
+    specials: str = "ieee"
+    bias: int | None = None
+    zero_point: bool = False
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return 1 + self.exponent_bits + self.fraction_bits
+
+    @property
+    def single(self) -> bool:
+        """Whether it is FP32."""
+        return self[1:5] == (8, 23, "ieee", None)
+
+
+Level = Exponent | Shift | Integer | Real
+
+
+class Definition(NamedTuple):
+    """A block format.
+
+    Args:
+        element: the codes of values.
+        levels: scales, fine to coarse. A group is a number of values, "channel" or "tensor".
+        header: whether packed blocks begin with 16 bits, the exponent above two of the mode.
+    """
+
+    element: Element
+    levels: tuple[Level, ...]
+    header: bool = False
+
+    @property
+    def block(self) -> int:
+        """Values of a block: the largest group that is a number, 32 where there is none."""
+        return max((x.group for x in self.levels if isinstance(x.group, int)), default=32)
+
+
+def sign_magnitude(bits: int, unit: Fraction, zero_sign: bool = True) -> Element:
+    """A sign above a magnitude of so many bits, in units."""
+    positive = [q * unit for q in range(2**bits)]
+    negative = [negated(x) for x in positive]
+    return Element((*positive, *negative), bits - 1, zero_sign=zero_sign)
+
+
+def twos_complement(bits: int, unit: Fraction) -> Element:
+    """Two's complement of so many bits, in units."""
+    half = 2 ** (bits - 1)
+    counts = [*range(half), *range(-half, 0)]
+    return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False)
+
+
+def unsigned(bits: int) -> Element:
+    """An unsigned integer of so many bits."""
+    return Element(tuple(map(Fraction, range(2**bits))), bits - 1, zero_sign=False)
+
+
+@cache
+def floating(e: int, m: int, specials: str, bias: int | None = None) -> Element:
+    """A sign, e bits of a biased exponent and m of a fraction, with subnormal values.
+
+    `specials` is "ieee" where the largest exponent field holds infinities and NaN, "nan" where the
+    magnitude of all ones alone is NaN, "none" where every code is a number.
+    """
+    bias = 2 ** (e - 1) - 1 if bias is None else bias
+    values: list[Value] = []
+    fields = []
+    for code in range(2 ** (1 + e + m)):
+        field, fraction = code >> m & 2**e - 1, code & 2**m - 1
+        exponent = max(field, 1) - bias
+        significand = fraction + (2**m if field else 0)
+        magnitude: Value = significand * power(exponent - m)
+        if specials == "ieee" and field == 2**e - 1:
+            magnitude = Special.NAN if fraction else Special.INFINITY
+        if specials == "nan" and code % 2 ** (e + m) == 2 ** (e + m) - 1:
+            magnitude = Special.NAN
+        values.append(negated(magnitude) if code >> e + m else magnitude)
+        fields.append(exponent)
+    quiet = {"ieee": (2**e - 1 << m) + 2 ** (m - 1), "nan": 2 ** (e + m) - 1, "none": None}
+    return Element(tuple(values), m, tuple(fields), quiet[specials])
+
+
+NEGATED: Final[dict[Special, Value]] = {
+    Special.NAN: Special.NAN,
+    Special.INFINITY: Special.NEGATIVE_INFINITY,
+    Special.NEGATIVE_INFINITY: Special.INFINITY,
+    Special.NEGATIVE_ZERO: Fraction(0),
+}
+
+
+def negated(x: Value) -> Value:
+    """-x, also of zeros, infinities and NaN."""
+    if isinstance(x, Special):
+        return NEGATED[x]
+    return -x if x else Special.NEGATIVE_ZERO
+
+
+@cache
+def real_element(level: Real) -> Element:
+    """The table of a real scale of 16 bits or fewer."""
+    return floating(*level[1:5])
+
+
+def real_value(code: int, level: Real) -> Value:
+    """The value of a real scale."""
+    return float_value(code, FP32) if level.single else real_element(level).values[code]
+
+
+def real_code(x: Fraction, level: Real) -> int:
+    """The real scale nearest to `x`, ties to even, for x up to the largest of them."""
+    if level.single:
+        return round_to_float(x, FP32)
+    return real_element(level).nearest(x)
+
+
+def real_range(level: Real) -> tuple[Fraction, Fraction]:
+    """The smallest normal value of a real scale and the largest."""
+    if level.single:
+        return power(-126), power(128) - power(104)
+    return power(real_element(level).fields[0]), real_element(level).magnitudes[-1]
+
+
+def _ocp(e: int, m: int, specials: str) -> Definition:
+    return Definition(floating(e, m, specials), (Exponent(32),))
+
+
+def _scaled(element: Element) -> Definition:
+    return Definition(element, (Real("tensor"),))
+
+
+def _bfp(m: int, k: int) -> Definition:
+    return Definition(sign_magnitude(m, power(1 - m)), (Exponent(k),))
+
+
+def _microexponents(m: int) -> Definition:
+    element = sign_magnitude(m, power(1 - m))
+    return Definition(element, (Shift(2, 1), Exponent(16)))
+
+
+def _vsq(bits: int) -> Definition:
+    return Definition(twos_complement(bits, power(0)), (Integer(16, 4), Real("channel")))
+
+
+CATALOG: Final[dict[str, Definition]] = {
+    "axs6": Definition(
+        sign_magnitude(5, Fraction(1, 31), zero_sign=False), (Exponent(32, nan=False),), header=True
+    ),
+    "mx9": _microexponents(7),
+    "mx6": _microexponents(4),
+    "mx4": _microexponents(2),
+    "mxfp8_e4m3": _ocp(4, 3, "nan"),
+    "mxfp8_e5m2": _ocp(5, 2, "ieee"),
+    "mxfp6_e3m2": _ocp(3, 2, "none"),
+    "mxfp6_e2m3": _ocp(2, 3, "none"),
+    "mxfp4": _ocp(2, 1, "none"),
+    "mxint8": Definition(twos_complement(8, power(-6)), (Exponent(32),)),
+    "nvfp4": Definition(floating(2, 1, "none"), (Real(16, 4, 3, "nan"), Real("tensor"))),
+    "msfp16": _bfp(7, 16),
+    "msfp12": _bfp(3, 16),
+    "fp8_e4m3": _scaled(floating(4, 3, "nan")),
+    "fp8_e5m2": _scaled(floating(5, 2, "ieee")),
+    "int8": _scaled(twos_complement(8, power(0))),
+    "int6": _scaled(twos_complement(6, power(0))),
+    "int4": _scaled(twos_complement(4, power(0))),
+    "uint8": Definition(unsigned(8), (Real("tensor", zero_point=True),)),
+    "vsq4": _vsq(4),
+    "vsq6": _vsq(6),
+    "vsq8": _vsq(8),
+}
+"""The formats that have names."""

@@ -1,0 +1,75 @@
+"""Scales of channels and tensors, by which dot products are multiplied at the end."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import fp32, kulisch
+from axs6.golden.blocks import Blocks
+from axs6.golden.floats import split
+from axs6.golden.formats import FP32, Exponent, Real, Scale
+from axs6.golden.operands import Integers
+from axs6.golden.terms import DIGIT_BITS, digits_of, products_of_digits
+
+SIGNIFICAND_BITS = 2 * (FP32.fraction_bits + 1)
+"""Bits of the significand of a channel's scale times a tensor's."""
+
+
+@dataclass(frozen=True)
+class FinalScale:
+    """The product of the scales of channels and tensors: significand * 2^exponent, exactly.
+
+    Args:
+        significand: int64 of shape (rows, 1) or (1, 1).
+        exponent: int64 of that shape.
+        nan: where it is NaN instead.
+    """
+
+    significand: Integers
+    exponent: Integers
+    nan: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, blocks: Blocks) -> Self:
+        """1 where the format has no such scale."""
+        ones = np.ones((1, 1), np.int64)
+        product = cls(ones, ones * 0, ones == 0)
+        for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
+            if not level.blocked:
+                product = product.times(level.scale, codes.reshape(-1, 1))
+        fields = (product.significand, product.exponent, product.nan)
+        return cls(*np.broadcast_arrays(*fields))
+
+    def times(self, scale: Scale, codes: NDArray[Any]) -> Self:
+        """The product with the scales of one more level."""
+        significand, exponent = self.significand, self.exponent
+        if isinstance(scale, Exponent):
+            exponent = exponent + (codes.astype(np.int64) - scale.bias)
+        else:
+            assert isinstance(scale, Real)
+            _, own, lowest = split(scale.dtype, codes)
+            significand, exponent = significand * own.view(np.int64), exponent + lowest
+        nan = self.nan | (codes == scale.nan_code if scale.nan_code is not None else False)
+        return replace(self, significand=significand, exponent=exponent, nan=nan)
+
+    def product(self, other: "FinalScale", rows: slice, columns: slice) -> fp32.Bits:
+        """FP32 patterns of this[m] * other[n], rounded once to nearest even; the canonical NaN."""
+        a, b = self._rows(rows), other._rows(columns)
+        left, right = (digits_of(x.significand, SIGNIFICAND_BITS) for x in (a, b))
+        digits = products_of_digits(left, [x.T for x in right], np.multiply)
+        negative, top, exponent, sticky = kulisch.leading(digits, DIGIT_BITS)
+        exponent = exponent + a.exponent + b.exponent.T
+        bits = fp32.round_to_fp32(negative, top, exponent, sticky)
+        return np.where(a.nan | b.nan.T, np.uint32(FP32.quiet_nan), bits)
+
+    def _rows(self, rows: slice) -> Self:
+        if len(self.nan) == 1:
+            return self
+        return replace(
+            self,
+            significand=self.significand[rows],
+            exponent=self.exponent[rows],
+            nan=self.nan[rows],
+        )

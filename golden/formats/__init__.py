@@ -1,0 +1,59 @@
+"""Block formats as data: elements, scales, `BlockFormat`, the catalog and the strings."""
+
+from axs6.golden.formats.block_format import BlockFormat, Mode
+from axs6.golden.formats.catalog import AXS6, CATALOG, formats
+from axs6.golden.formats.element import (
+    BF16,
+    FP16,
+    FP32,
+    FP64,
+    Element,
+    Float,
+    NotANumber,
+    SignMagnitude,
+    Specials,
+    TwosComplement,
+    Unsigned,
+)
+from axs6.golden.formats.names import block_format, name_of
+from axs6.golden.formats.scale import (
+    CHANNEL,
+    TENSOR,
+    Exponent,
+    Integer,
+    Level,
+    Real,
+    Rule,
+    Scale,
+    Shift,
+)
+
+__all__ = [
+    "AXS6",
+    "BF16",
+    "CATALOG",
+    "CHANNEL",
+    "FP16",
+    "FP32",
+    "FP64",
+    "TENSOR",
+    "BlockFormat",
+    "Element",
+    "Exponent",
+    "Float",
+    "Integer",
+    "Level",
+    "Mode",
+    "NotANumber",
+    "Real",
+    "Rule",
+    "Scale",
+    "Shift",
+    "SignMagnitude",
+    "Specials",
+    "TwosComplement",
+    "Unsigned",
+    "block_format",
+    "formats",
+    "name_of",
+]

@@ -1,0 +1,242 @@
+"""`BlockFormat`: an element and the scales above it, from which everything else follows."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import log2
+from numbers import Integral
+from typing import Any, Final
+
+from axs6.golden.formats.element import FP32, Element, SignMagnitude, Unsigned
+from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Rule, Shift
+from axs6.golden.formats.spelling import spell
+
+UNBLOCKED: Final = 32
+"""Values of a block where no level has a group of a fixed size: lanes that share nothing more."""
+
+TILE_VALUES: Final = 256
+LINE_BYTES: Final = 64
+"""A tile of memory, and the lines that it is fetched in, by which storage is counted."""
+
+HEADER_BITS: Final = 16
+"""Header of a block in a format with modes: its scale, its mode, and zeros."""
+
+ORDER: Final = (Shift, Exponent, Integer, Real)
+"""Kinds of scales, fine to coarse."""
+
+
+class Mode(IntEnum):
+    """Layout of a block's payload: the two configuration bits of its header."""
+
+    DENSE = 0
+    SPARSE = 1
+    HIGH_PRECISION = 2
+    RESERVED = 3
+
+    @property
+    def label(self) -> str:
+        """Its name in parameters and on the command line."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """A block format: every value is its element times the scales of the groups that it is in.
+
+    Args:
+        element: what the code of a value says.
+        levels: scales, fine to coarse.
+        modes: layouts that a block may have. With more than one, a block has a header.
+
+    Raises:
+        ValueError: the levels do not fit each other or the element: the message says which.
+    """
+
+    element: Element
+    levels: tuple[Level, ...]
+    modes: tuple[Mode, ...] = (Mode.DENSE,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(self.levels))
+        if not self.levels:
+            raise ValueError("a block format needs at least one level of scales")
+        self._check_groups()
+        self._check_kinds()
+
+    def _check_groups(self) -> None:
+        def size(level: Level) -> float:
+            return {CHANNEL: 2.0**60, TENSOR: 2.0**61}.get(str(level.group)) or float(level.group)
+
+        for fine, coarse in pairwise(self.levels):
+            if size(coarse) <= size(fine):
+                raise ValueError(
+                    f"groups must grow from level to level, and {coarse.group} after {fine.group} "
+                    "does not"
+                )
+
+    def _check_kinds(self) -> None:
+        scales = [level.scale for level in self.levels]
+        kinds = [ORDER.index(type(scale)) for scale in scales]
+        if kinds != sorted(kinds):
+            raise ValueError("scales must come in the order shift, exponent, integer, real")
+        if kinds.count(1) > 1:
+            raise ValueError("a block format has at most one exponent scale")
+        if 0 in kinds and 1 not in kinds:
+            raise ValueError("a shift needs an exponent scale above it")
+        if 2 in kinds and (kinds.count(2) > 1 or kinds.count(3) != 1):
+            raise ValueError("an integer scale needs one real scale above it, and no other")
+        inner = [scale for scale in scales[:-1] if isinstance(scale, Real)]
+        if any(scale.dtype.width > 16 for scale in inner):
+            raise ValueError("a real scale under another must have at most 16 bits")
+        if 2 in kinds and isinstance(scales[-1], Real) and scales[-1].dtype != FP32:
+            raise ValueError("the real scale above an integer scale must be float32")
+        for level in self.levels:
+            if isinstance(level.scale, Shift | Integer) and not level.blocked:
+                raise ValueError(f"a shift or integer scale needs blocks, not a {level.group}")
+            if isinstance(level.scale, Exponent) and not level.blocked and 0 in kinds:
+                raise ValueError("a shift needs an exponent scale of blocks above it")
+        zero_points = [scale for scale in scales if isinstance(scale, Real) and scale.zero_point]
+        if bool(zero_points) is not isinstance(self.element, Unsigned):
+            raise ValueError("unsigned elements, and they alone, need a scale with a zero point")
+        if zero_points and len(scales) > 1:
+            raise ValueError("a scale with a zero point must be the only one")
+
+    def __str__(self) -> str:
+        return spell(self)
+
+    @property
+    def block(self) -> int:
+        """Values of a block, B: the largest group of a fixed size; 32 where there is none."""
+        sizes = [level.group for level in self.levels if isinstance(level.group, int)]
+        return sizes[-1] if sizes else UNBLOCKED
+
+    @property
+    def blocked(self) -> tuple[Level, ...]:
+        """Levels whose groups lie within a block, fine to coarse."""
+        return tuple(level for level in self.levels if level.blocked)
+
+    @property
+    def outer(self) -> tuple[Level, ...]:
+        """Levels whose groups are channels or the tensor, fine to coarse."""
+        return tuple(level for level in self.levels if not level.blocked)
+
+    @property
+    def exponent(self) -> Exponent | None:
+        """The exponent scale, if there is one."""
+        return next((x.scale for x in self.levels if isinstance(x.scale, Exponent)), None)
+
+    @property
+    def shifts(self) -> tuple[Level, ...]:
+        """Levels of shifts, fine to coarse."""
+        return tuple(level for level in self.levels if isinstance(level.scale, Shift))
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether blocks say in a header which layout they have."""
+        return len(self.modes) > 1
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether NaN has a code, in the element or in a scale."""
+        return self.element.has_nan or any(x.scale.nan_code is not None for x in self.levels)
+
+    @cached_property
+    def scale_bits(self) -> int:
+        """Bits of a block's scales, with the header where there is one."""
+        return HEADER_BITS if self.has_modes else self._used_scale_bits
+
+    @property
+    def _used_scale_bits(self) -> int:
+        """Bits of a block's scales and zero points."""
+        zero = 0 if self.element.signed else self.element.width
+        return sum(self.block // int(x.group) * (x.scale.bits + zero) for x in self.blocked)
+
+    @property
+    def payload_bits(self) -> int:
+        """Bits of a block's codes."""
+        return self.block * self.element.width
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of a dense block."""
+        return -(-(self.scale_bits + self.payload_bits) // 8)
+
+    @property
+    def bits_a_value(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Bits a value three ways, without the scales of channels and tensors.
+
+        Codes and scales alone (without the unused bits of a header); blocks of whole bytes; a tile
+        of 256 values in lines of 64 bytes.
+        """
+        used = self.payload_bits + self._used_scale_bits
+        if self.has_modes:
+            used += (len(self.modes) - 1).bit_length()
+        tile = -(-TILE_VALUES // self.block) * self.packed_bytes
+        lines = -(-tile // LINE_BYTES) * LINE_BYTES
+        return (
+            Fraction(used, self.block),
+            Fraction(8 * self.packed_bytes, self.block),
+            Fraction(8 * lines, TILE_VALUES),
+        )
+
+    @property
+    def binades(self) -> tuple[float, float]:
+        """log2 of the largest over the smallest positive value: in a block, and with all scales.
+
+        In a block the scales of smaller groups count, and its own do not.
+        """
+        inner = outer = self.element.largest / self.element.smallest
+        for level in self.levels:
+            ratio = level.scale.largest / level.scale.smallest
+            outer *= ratio
+            if level.blocked and level.group != self.block:
+                inner *= ratio
+        return _binades(inner), _binades(outer)
+
+    def with_block(self, block: int) -> "BlockFormat":
+        """The format with another size of its largest group of a fixed size.
+
+        Raises:
+            ValueError: it has none, or the size does not fit.
+        """
+        if not self.blocked:
+            raise ValueError(f"{self} has no blocks, so block={block} cannot be chosen")
+        if self.has_modes and (not isinstance(block, Integral) or block not in MODE_BLOCKS):
+            known = ", ".join(map(str, MODE_BLOCKS))
+            raise ValueError(f"block must be one of {known}, not {block!r}")
+        at = len(self.blocked) - 1
+        size = int(block) if isinstance(block, Integral) else block
+        return self._with_level(at, Level(self.levels[at].scale, size))
+
+    def with_rule(self, rule: str) -> "BlockFormat":
+        """The format with another rule of its exponent scale.
+
+        Raises:
+            ValueError: it has none, or the rule is unknown.
+        """
+        if rule not in tuple(Rule):
+            raise ValueError(f"rule must be one of {', '.join(Rule)}, not {rule!r}")
+        if self.exponent is None:
+            raise ValueError(f"{self} has no exponent scale, so no rule {rule!r} for it")
+        at = next(i for i, x in enumerate(self.levels) if isinstance(x.scale, Exponent))
+        changed = replace(self.exponent, rule=Rule(rule))
+        return self._with_level(at, Level(changed, self.levels[at].group))
+
+    def _with_level(self, index: int, level: Level) -> "BlockFormat":
+        levels: Any = list(self.levels)
+        levels[index] = level
+        return replace(self, levels=tuple(levels))
+
+
+def _binades(ratio: Fraction) -> float:
+    return log2(ratio.numerator) - log2(ratio.denominator)
+
+
+MODE_BLOCKS: Final = (8, 16, 32)
+"""Sizes of blocks with modes."""
+
+HIGH_CODE: Final = SignMagnitude(6, 0, full_scale=True, signed_zero=False)
+LOW_CODE: Final = SignMagnitude(4, 0, full_scale=True, signed_zero=False)
+"""Elements of a high-precision block at even indices, and at odd ones."""

@@ -1,0 +1,81 @@
+"""The catalog: the formats that have names. A new format is one entry here."""
+
+from typing import Final
+
+from axs6.golden.formats.block_format import BlockFormat, Mode
+from axs6.golden.formats.element import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    FP32,
+    Element,
+    SignMagnitude,
+    TwosComplement,
+    Unsigned,
+)
+from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
+
+MODES: Final = (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION)
+
+
+def block_floating_point(magnitude_bits: int, block: int) -> BlockFormat:
+    """A sign and a magnitude of one bit before the point for each value, under one exponent."""
+    element = SignMagnitude(magnitude_bits, 1 - magnitude_bits)
+    return BlockFormat(element, (Level(Exponent(), block),))
+
+
+def _micro(magnitude_bits: int) -> BlockFormat:
+    element = SignMagnitude(magnitude_bits, 1 - magnitude_bits)
+    return BlockFormat(element, (Level(Shift(1), 2), Level(Exponent(), 16)))
+
+
+def _mx(element: Element) -> BlockFormat:
+    return BlockFormat(element, (Level(Exponent(), 32),))
+
+
+def _whole(element: Element, zero_point: bool = False) -> BlockFormat:
+    return BlockFormat(element, (Level(Real(FP32, zero_point), TENSOR),))
+
+
+def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
+    levels = (Level(Integer(scale_bits), 16), Level(Real(FP32), CHANNEL))
+    return BlockFormat(TwosComplement(bits), levels)
+
+
+AXS6_ELEMENT: Final = SignMagnitude(5, 0, full_scale=True, signed_zero=False)
+
+CATALOG: Final[dict[str, BlockFormat]] = {
+    "axs6": BlockFormat(AXS6_ELEMENT, (Level(Exponent(nan=False), 32),), MODES),
+    "mx9": _micro(7),
+    "mx6": _micro(4),
+    "mx4": _micro(2),
+    "mxfp8_e4m3": _mx(E4M3),
+    "mxfp8_e5m2": _mx(E5M2),
+    "mxfp6_e3m2": _mx(E3M2),
+    "mxfp6_e2m3": _mx(E2M3),
+    "mxfp4": _mx(E2M1),
+    "mxint8": _mx(TwosComplement(8, -6)),
+    "nvfp4": BlockFormat(E2M1, (Level(Real(E4M3), 16), Level(Real(FP32), TENSOR))),
+    "msfp16": block_floating_point(7, 16),
+    "msfp12": block_floating_point(3, 16),
+    "fp8_e4m3": _whole(E4M3),
+    "fp8_e5m2": _whole(E5M2),
+    "int8": _whole(TwosComplement(8)),
+    "int6": _whole(TwosComplement(6)),
+    "int4": _whole(TwosComplement(4)),
+    "uint8": _whole(Unsigned(8), zero_point=True),
+    "vsq4": _vector(4),
+    "vsq6": _vector(6),
+    "vsq8": _vector(8),
+}
+"""Every format that has a name, by its name."""
+
+
+def formats() -> dict[str, BlockFormat]:
+    """Every format that has a name, by its name."""
+    return dict(CATALOG)
+
+
+AXS6: Final = CATALOG["axs6"]

@@ -1,0 +1,213 @@
+"""Scales: what the values of a group are multiplied by, and how the scale is coded."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import ClassVar, Final, Literal
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats.element import FP32, Float
+
+CHANNEL: Final = "channel"
+TENSOR: Final = "tensor"
+"""Groups that have no fixed size: the whole axis, and all values."""
+
+GROUP_MAX: Final = 1024
+"""Values of a group of a fixed size, at most."""
+
+
+class Rule(StrEnum):
+    """How the largest magnitude of a group, amax, gives its exponent.
+
+    emax is the element's: see `axs6.golden.formats.element`.
+    """
+
+    FLOOR = "floor"
+    """floor(log2 amax) - emax."""
+    CEIL = "ceil"
+    """ceil(log2 amax) - emax."""
+    EVEN = "even"
+    """`floor` of amax, rounded half up to the precision of the element first."""
+    RCEIL = "rceil"
+    """The least exponent whose scale is fp32(amax / largest element) or more."""
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """A power of two: 2^(code - bias), with bias 2^(bits - 1) - 1.
+
+    Args:
+        bits: width of the code, 4 to 8.
+        rule: how it comes from the largest magnitude.
+        nan: whether the code of all ones is NaN, for the whole group.
+
+    Raises:
+        ValueError: the width is out of range, or the rule unknown.
+    """
+
+    bits: int = 8
+    rule: Rule = Rule.FLOOR
+    nan: bool = True
+
+    def __post_init__(self) -> None:
+        check_integer("bits", self.bits, 4, 8)
+        object.__setattr__(self, "rule", Rule(self.rule))
+
+    @property
+    def bias(self) -> int:
+        """Code of the scale 1."""
+        return (1 << self.bits - 1) - 1
+
+    @property
+    def largest_code(self) -> int:
+        """Largest code of a number."""
+        return (1 << self.bits) - 1 - self.nan
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest factor."""
+        return Fraction(2) ** (self.largest_code - self.bias)
+
+    @property
+    def smallest(self) -> Fraction:
+        """The smallest factor."""
+        return Fraction(2) ** -self.bias
+
+    @property
+    def nan_code(self) -> int | None:
+        """The code of NaN, if there is one."""
+        return (1 << self.bits) - 1 if self.nan else None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A negative power of two below the group's exponent: 2^-code.
+
+    Args:
+        bits: width of the code, 1 to 4.
+
+    Raises:
+        ValueError: the width is out of range.
+    """
+
+    bits: int
+    nan_code: ClassVar[None] = None
+    largest: ClassVar[Fraction] = Fraction(1)
+
+    def __post_init__(self) -> None:
+        check_integer("bits", self.bits, 1, 4)
+
+    @property
+    def smallest(self) -> Fraction:
+        """The smallest factor."""
+        return Fraction(1, 1 << self.largest_code)
+
+    @property
+    def largest_code(self) -> int:
+        """Largest shift."""
+        return (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A positive integer, its code itself; 0 is never written.
+
+    Args:
+        bits: width of the code, 1 to 16.
+
+    Raises:
+        ValueError: the width is out of range.
+    """
+
+    bits: int
+    nan_code: ClassVar[None] = None
+    smallest: ClassVar[Fraction] = Fraction(1)
+
+    def __post_init__(self) -> None:
+        check_integer("bits", self.bits, 1, 16)
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest factor."""
+        return Fraction(self.largest_code)
+
+    @property
+    def largest_code(self) -> int:
+        """Largest factor."""
+        return (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class Real:
+    """A positive floating-point number.
+
+    Args:
+        dtype: its format.
+        zero_point: whether the code of the value 0 goes with it, an unsigned integer of the
+            element's width that is subtracted from every code.
+    """
+
+    dtype: Float = FP32
+    zero_point: bool = False
+
+    @property
+    def bits(self) -> int:
+        """Width of the code."""
+        return self.dtype.width
+
+    @property
+    def largest_code(self) -> int:
+        """Pattern of the largest factor."""
+        return self.dtype.largest_code
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest factor."""
+        return self.dtype.largest
+
+    @property
+    def smallest(self) -> Fraction:
+        """The smallest factor that encoding gives: a normal number."""
+        return Fraction(2) ** self.dtype.emin
+
+    @property
+    def nan_code(self) -> int | None:
+        """The pattern of NaN, if there is one."""
+        return self.dtype.quiet_nan if self.dtype.has_nan else None
+
+
+Scale = Exponent | Shift | Integer | Real
+
+
+@dataclass(frozen=True)
+class Level:
+    """A scale, and the group of values that shares it.
+
+    Args:
+        scale: the kind of scale.
+        group: values of a group along the axis, a power of two from 1 to 1024; "channel" for the
+            whole axis; "tensor" for all values.
+
+    Raises:
+        ValueError: the group is none of these.
+    """
+
+    scale: Scale
+    group: int | Literal["channel", "tensor"]
+
+    def __post_init__(self) -> None:
+        if self.group in (CHANNEL, TENSOR):
+            return
+        size = self.group
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= GROUP_MAX:
+            raise ValueError(
+                f"a group must be a power of two from 1 to {GROUP_MAX}, {CHANNEL!r} or {TENSOR!r}, "
+                f"not {size!r}"
+            )
+        if size & size - 1:
+            raise ValueError(f"a group must be a power of two, not {size}")
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the group has a fixed size."""
+        return isinstance(self.group, int)

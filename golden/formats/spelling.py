@@ -1,0 +1,113 @@
+"""How a block format is written: `spell` gives the string that `block_format` reads as it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from axs6.golden.formats.element import (
+    BF16,
+    FP16,
+    FP32,
+    Element,
+    Float,
+    SignMagnitude,
+    Specials,
+    TwosComplement,
+    Unsigned,
+)
+from axs6.golden.formats.scale import (
+    CHANNEL,
+    TENSOR,
+    Exponent,
+    Integer,
+    Level,
+    Real,
+    Rule,
+    Scale,
+    Shift,
+)
+
+if TYPE_CHECKING:
+    from axs6.golden.formats.block_format import BlockFormat
+
+DTYPES: Final = {"float32": FP32, "bfloat16": BF16, "float16": FP16}
+"""Scales that are dtypes, by the names that they have in strings."""
+
+MODES: Final = "modes"
+"""The last part of a format whose blocks have modes."""
+
+
+def sign_magnitude(levels: Sequence[Level]) -> bool:
+    """Whether "int" means a sign and a magnitude: under shifts, as microexponents have it."""
+    return any(isinstance(level.scale, Shift) for level in levels)
+
+
+def unit_exponent(
+    magnitude_bits: int, levels: Sequence[Level], fraction: str | None, full: bool = False
+) -> int:
+    """Exponent of the unit: as it is given, else one bit before the point under an exponent."""
+    if fraction is not None:
+        return -int(fraction)
+    under_exponent = any(isinstance(level.scale, Exponent) for level in levels)
+    return 1 - magnitude_bits if under_exponent and not full else 0
+
+
+def specials_of(width: int, suffix: str | None) -> Specials:
+    """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others."""
+    if suffix is None:
+        return Specials.IEEE
+    return Specials.NAN if suffix == ("fn" if width >= 8 else "n") else Specials.NONE
+
+
+def spell(fmt: "BlockFormat") -> str:
+    """The string that `block_format` reads as this format."""
+    parts = [_spell_element(fmt)]
+    shifts = ""
+    for level in fmt.levels:
+        if isinstance(level.scale, Shift):
+            shifts = f"s{level.group}o{level.scale.bits}" + shifts
+            continue
+        parts.append(_spell_scale(level.scale, fmt.element))
+        if level.group != TENSOR:
+            parts.append(f"t{0 if level.group == CHANNEL else level.group}{shifts}")
+            shifts = ""
+    return "_".join([*parts, MODES] if fmt.has_modes else parts)
+
+
+def _spell_element(fmt: "BlockFormat") -> str:
+    element, levels = fmt.element, list(fmt.levels)
+    if isinstance(element, Unsigned):
+        return f"uint{element.bits}"
+    if isinstance(element, Float):
+        return _spell_float(element)
+    full = isinstance(element, SignMagnitude) and element.full_scale
+    usual = unit_exponent(element.width - 1, levels, None, full)
+    fraction = "" if element.unit_exponent == usual else f"q{-element.unit_exponent}"
+    if isinstance(element, TwosComplement):
+        return f"{'tc' if sign_magnitude(levels) else 'int'}{element.bits}{fraction}"
+    kind = "int" if sign_magnitude(levels) else "sm"
+    one_zero = "" if element.signed_zero else "z"
+    return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}"
+
+
+def _spell_float(x: Float) -> str:
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    if x in names:
+        return names[x]
+    suffixes = {Specials.IEEE: "", Specials.NAN: "n", Specials.NONE: "f"}
+    suffix = suffixes[x.specials]
+    if specials_of(x.width, "fn") is x.specials:
+        suffix = "fn"
+    bias = "" if x.exponent_bias is None else f"b{x.exponent_bias}"
+    return f"e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}"
+
+
+def _spell_scale(scale: Scale, element: Element) -> str:
+    if isinstance(scale, Exponent):
+        nan = "" if scale.nan is (scale.bits == 8) else ("n" if scale.nan else "f")
+        rule = "" if scale.rule is Rule.FLOOR else f"-{scale.rule}"
+        return f"e{scale.bits}m0{nan}{rule}"
+    if isinstance(scale, Integer):
+        return f"u{scale.bits}"
+    assert isinstance(scale, Real)
+    zero_point = f"_uint{element.width}" if scale.zero_point else ""
+    return _spell_float(scale.dtype) + zero_point

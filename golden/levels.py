@@ -1,0 +1,365 @@
+"""Rows of blocks through the levels of scales, coarse to fine, to codes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.finite import MAGNITUDE, Finite, Largest, reshaped
+from axs6.golden.floats import Wide
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Level, Real, Rule, Shift
+from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
+from axs6.golden.scaling import (
+    Values32,
+    as_wide,
+    code_dtype,
+    exponents,
+    fp32_exponents,
+    group_max,
+    log2,
+    real_scales,
+    rounded_product,
+    rounded_quotient,
+    rounded_sum,
+    spread,
+)
+
+SURE_FIELD = 16
+"""FP32 values of a larger exponent field say what their group's exponent and shifts are.
+
+Below, groups that look empty may hold subnormal values, whose distance to this is counted.
+"""
+
+FULL_FIELD = 255
+"""In place of the exponent field of the scale of zeros, so that they become 0 as all others do."""
+
+
+def factors(fmt: BlockFormat) -> tuple[Level, ...]:
+    """Levels of real and integer scales, coarse to fine."""
+    return tuple(x for x in fmt.levels[::-1] if isinstance(x.scale, Real | Integer))
+
+
+def divisor(fmt: BlockFormat, level: Level) -> Fraction:
+    """What the largest magnitude of a group is over its real scale: the largest element, times
+    the largest factor of the next finer scale."""
+    chain = factors(fmt)
+    finer = chain[chain.index(level) + 1 :]
+    if not finer:
+        return fmt.element.largest
+    scale = finer[0].scale
+    return fmt.element.largest * (
+        scale.dtype.largest if isinstance(scale, Real) else scale.largest_code
+    )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The scales found so far: their values, coarse to fine, and what values are multiplied by."""
+
+    above: tuple[Values32, ...]
+    reciprocal: Values32
+
+    @classmethod
+    def one(cls) -> "Factor":
+        """No scale."""
+        return cls((), np.ones((1, 1), np.float32))
+
+    def find(
+        self, fmt: BlockFormat, level: Level, largest: Largest, given: Values32 | None = None
+    ) -> tuple[NDArray[Any], "Factor"]:
+        """Codes of a level of real or integer scales, and the factor with it.
+
+        Args:
+            fmt: the format.
+            level: one of its levels.
+            largest: the largest magnitudes of its groups, (rows, groups).
+            given: values in place of those that follow from the largest magnitudes.
+        """
+        scale, groups = level.scale, largest.shape[1]
+        above = [spread(x, groups) for x in self.above]
+        codes: NDArray[Any]
+        if isinstance(scale, Integer):
+            codes = largest.ratio(fmt.element.largest, above[0], scale.largest_code)
+            value, codes = codes.astype(np.float32), codes.astype(code_dtype(scale.bits))
+        else:
+            assert isinstance(scale, Real)
+            quotient = largest.quotient(divisor(fmt, level))
+            with np.errstate(over="ignore"):  # `real_scales` holds it to the dtype's numbers
+                for x in above:
+                    quotient = quotient / x
+            if given is not None:
+                quotient = given
+            codes, value = real_scales(scale, quotient, largest.zero & (given is None))
+        with np.errstate(over="ignore"):  # `_scaled` takes infinite ones
+            reciprocal = np.divide(spread(self.reciprocal, groups), value, dtype=np.float32)
+        return codes, Factor((*above, value), reciprocal)
+
+
+@dataclass(frozen=True)
+class Outer:
+    """What channels and the tensor give to each row, all of shape (rows, 1) or (1, 1).
+
+    Args:
+        factor: real scales.
+        exponent: exponents of scales, where an exponent scale is not of blocks.
+        zero_point: codes of the value 0.
+    """
+
+    factor: Factor
+    exponent: NDArray[np.int16] | None = None
+    zero_point: NDArray[np.int16] | None = None
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "Outer":
+        """What it gives to these of its rows."""
+
+        def some(x: Any) -> Any:
+            return x if x is None or len(x) == 1 else x[rows]
+
+        above = tuple(some(x) for x in self.factor.above)
+        factor = Factor(above, some(self.factor.reciprocal))
+        return Outer(factor, some(self.exponent), some(self.zero_point))
+
+
+@dataclass(frozen=True)
+class RowEncoder:
+    """Encodes rows of blocks.
+
+    Args:
+        fmt: the format.
+        quantiser: how values over their scales become codes.
+    """
+
+    fmt: BlockFormat
+    quantiser: Quantiser
+
+    def encode(
+        self,
+        x: Finite,
+        words: NDArray[np.uint64] | None,
+        outer: Outer,
+        scales: Sequence[NDArray[Any]],
+        codes: NDArray[np.uint8],
+        zero_points: NDArray[np.uint8] | None,
+    ) -> None:
+        """Encode rows of blocks.
+
+        Args:
+            x: their values, (rows, B).
+            words: random words of their shape, for stochastic rounding.
+            outer: scales of channels and the tensor.
+            scales: receives the scales of blocks, coarse to fine, each (rows, groups).
+            codes: receives the codes, (rows, B).
+            zero_points: receives the zero points of blocks, where blocks have them, (rows, groups).
+        """
+        fmt, size = self.fmt, codes.shape[1]
+        found = dict(zip(fmt.blocked[::-1], scales, strict=True))
+        factor, zero = outer.factor, outer.zero_point
+        for level in factors(fmt):
+            if level.blocked:
+                if isinstance(level.scale, Real) and level.scale.zero_point:
+                    found[level][:], zero, factor = zero_point_scales(fmt, x, int(level.group))
+                    assert zero_points is not None
+                    zero_points[:] = zero
+                else:
+                    largest = x.largest(int(level.group))
+                    found[level][:], factor = factor.find(fmt, level, largest)
+        if factor.above:
+            x = _scaled(x, factor.reciprocal)
+        empty = None
+        if fmt.exponent and outer.exponent is None:
+            exponent, empty = self._exponents(x, found)
+            group = int(fmt.blocked[0].group)
+        else:
+            given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
+            exponent, group = np.broadcast_to(given, (len(codes), 1)), size
+        rows = self._codes(
+            x,
+            group,
+            exponent.reshape(-1),
+            empty,
+            None if words is None else words.reshape(-1, group),
+            zero,
+        )
+        codes[:] = rows.reshape(codes.shape)
+
+    def _exponents(
+        self, x: Finite, found: dict[Level, NDArray[Any]]
+    ) -> tuple[NDArray[np.int16], NDArray[np.bool_] | None]:
+        """Exponents of the finest scales, and which of their groups lie in an exponent's group of
+        zeros; None where there is none."""
+        levels = [x for x in self.fmt.blocked if isinstance(x.scale, Exponent | Shift)]
+        group = int(levels[-1].group)
+        x = x.in_rows(group)
+        into = {level: found[level].reshape(-1, group // int(level.group)) for level in levels}
+        if x.bits is None or len(levels) > 2:
+            return self._wide_exponents(x, into), None
+        fine = group_max(x.upper, int(levels[0].group)).reshape(into[levels[0]].shape)
+        field = group_max(fine, fine.shape[1]) >> np.uint16(UPPER_FRACTION_BITS)
+        exponent = self._fp32_exponents(x, fine, field, levels, into)
+        unsure = np.flatnonzero(field <= SURE_FIELD)
+        if not unsure.size:
+            return exponent, None
+        some = {level: codes[unsure] for level, codes in into.items()}
+        exponent[unsure] = self._wide_exponents(Finite(x.bits[unsure], None), some)
+        for level, codes in into.items():
+            codes[unsure] = some[level]
+        empty = np.zeros(len(field), bool)
+        empty[unsure] = ~(x.bits[unsure] & MAGNITUDE).any(axis=1)
+        return exponent, np.repeat(empty, fine.shape[1])
+
+    def _fp32_exponents(
+        self,
+        x: Finite,
+        fine: NDArray[np.uint16],
+        field: NDArray[np.uint16],
+        levels: Sequence[Level],
+        into: dict[Level, NDArray[Any]],
+    ) -> NDArray[np.int16]:
+        """As `_wide_exponents`, from the exponent fields of the largest FP32 values; right where
+        these are above `SURE_FIELD`.
+
+        Args:
+            x: the values, in rows of one exponent.
+            fine: upper halves of the largest values of the finest groups, (rows, groups).
+            field: exponent fields of the largest values of the rows.
+            levels: the shift, if there is one, and the exponent.
+            into: receives the codes of the levels.
+        """
+        scale = levels[-1].scale
+        assert isinstance(scale, Exponent)
+        assert x.bits is not None
+        if scale.rule is Rule.FLOOR:
+            largest = field.astype(np.uint32) << np.uint32(FP32.fraction_bits)
+        else:
+            largest = group_max(x.bits & MAGNITUDE, x.bits.shape[1])
+        codes = fp32_exponents(scale, self.fmt.element, largest)[:, None]
+        exponent = codes.astype(np.int16) - np.int16(scale.bias)
+        into[levels[-1]][:] = codes
+        if len(levels) == 1:
+            return exponent
+        most = np.uint16(levels[0].scale.largest_code)
+        apart = field[:, None] - (fine >> np.uint16(UPPER_FRACTION_BITS))
+        shift = np.where(fine == 0, most, np.minimum(apart, most))
+        into[levels[0]][:] = shift
+        return exponent - shift.view(np.int16)
+
+    def _wide_exponents(self, x: Finite, found: dict[Level, NDArray[Any]]) -> NDArray[np.int16]:
+        """Exponents of the finest scales, (rows, groups), from exact largest values."""
+        exponent = above = None
+        for level in self.fmt.blocked[::-1]:
+            if not isinstance(level.scale, Exponent | Shift):
+                continue
+            largest = x.largest(int(level.group)).exact
+            top = log2(largest)
+            if isinstance(level.scale, Exponent):
+                codes = exponents(level.scale, self.fmt.element, largest)
+                exponent = codes.astype(np.int16) - np.int16(level.scale.bias)
+            else:
+                assert exponent is not None
+                assert above is not None
+                most = level.scale.largest_code
+                apart = np.minimum(spread(above, top.shape[1]) - top, most)
+                codes = np.where(largest.significand == 0, most, apart).astype(np.uint8)
+                exponent = spread(exponent, top.shape[1]) - codes.astype(np.int16)
+            found[level][:] = codes
+            above = top
+        assert exponent is not None
+        return exponent
+
+    def _codes(
+        self,
+        x: Finite,
+        size: int,
+        exponent: NDArray[np.int16],
+        empty: NDArray[np.bool_] | None,
+        words: NDArray[np.uint64] | None,
+        zero: NDArray[np.int16] | None,
+    ) -> NDArray[np.uint8]:
+        """Codes of the values of groups, with the exponents of their scales, (groups, size)."""
+        how, element = self.quantiser, self.fmt.element
+        if x.bits is None:
+            assert x.wide is not None
+            return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
+        bits = x.bits.reshape(len(exponent), size)
+        base = exponent + np.int16(FP32.bias + element.emin)
+        if empty is not None:
+            base[empty] = FULL_FIELD
+        magnitude = how.magnitudes(bits, x.upper.reshape(bits.shape), base, words)
+        negative = bits >= FP32.sign_bit if element.signed_zero else bits > FP32.sign_bit
+        if zero is not None:
+            sign = negative.view(np.int8).astype(np.int16)
+            code = (magnitude ^ -sign) + sign  # the negative of negative ones
+            code += zero
+            np.maximum(code, np.int16(0), out=code)
+            return np.minimum(code, np.int16(element.largest_code), out=code).astype(np.uint8)
+        codes = how.signed(magnitude, negative)
+        deep = base <= how.reach
+        if deep.any():
+            given = None if words is None else words[deep]
+            codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)
+        return codes
+
+    def _wide_codes(
+        self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
+    ) -> NDArray[np.uint8]:
+        base = exponent.astype(np.int64) + self.fmt.element.emin
+        magnitude = self.quantiser.wide_magnitudes(x, base, words)
+        negative = x.negative
+        if not self.fmt.element.signed_zero:
+            negative = negative & (x.significand != 0)
+        return self.quantiser.signed(magnitude, negative)
+
+
+def _scaled(x: Finite, reciprocal: Values32) -> Finite:
+    """fp32(x * reciprocal), at most the largest finite value, with reciprocals (rows or 1, groups).
+
+    An infinite reciprocal leaves 0 as it is.
+    """
+    groups = reciprocal.shape[1]
+    if x.bits is not None:
+        values = x.bits.view(np.float32)
+        values = values.reshape(len(x.bits), groups, x.bits.shape[1] // groups)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = (values * reciprocal[..., None]).view(np.uint32).reshape(x.bits.shape)
+        given, zero = x.bits, x.bits & MAGNITUDE == 0
+    else:
+        assert x.wide is not None
+        shape = x.wide.significand.shape
+        each = np.broadcast_to(reciprocal[..., None], (shape[0], groups, shape[1] // groups))
+        factor, infinite = each.reshape(shape), np.isinf(each).reshape(shape)
+        product = rounded_product(x.wide, np.where(infinite, np.float32(1), factor))
+        product |= np.where(infinite, np.uint32(FP32.infinity), np.uint32(0))
+        given, zero = product, x.wide.significand == 0
+    scaled = Finite(product, None)
+    if int(scaled.upper.max(initial=0)) < FP32.infinity >> 16:
+        return scaled
+    held = np.minimum(product & MAGNITUDE, np.uint32(FP32.max_finite))
+    return Finite(np.where(zero, np.uint32(0), held) | given & FP32.sign_bit, None)
+
+
+def zero_point_scales(
+    fmt: BlockFormat, x: Finite, group: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int16], Factor]:
+    """Codes of scales with a zero point, the zero points, and the factor, each (rows, groups)."""
+    return zero_points_between(
+        fmt, x.largest_of_sign(True, group).exact, x.largest_of_sign(False, group).exact
+    )
+
+
+def zero_points_between(
+    fmt: BlockFormat, low: Wide, high: Wide, given: Values32 | None = None
+) -> tuple[NDArray[np.uint32], NDArray[np.int16], Factor]:
+    """As `zero_point_scales`, of the largest magnitudes below and above 0, or with given scales."""
+    scale, most = fmt.levels[0].scale, fmt.element.largest_code
+    assert isinstance(scale, Real)
+    reach = as_wide(np.minimum(rounded_sum(low, high), np.uint32(FP32.max_finite)))
+    quotient = rounded_quotient(reach, Fraction(most)).view(np.float32)
+    nothing = (low.significand == 0) & (high.significand == 0) & (given is None)
+    codes, value = real_scales(scale, quotient if given is None else given, nothing)
+    reciprocal = np.float32(1) / value
+    place = np.minimum(rounded_product(low, reciprocal).view(np.float32), np.float32(most))
+    zero = np.rint(place).astype(np.int16)
+    return codes, np.clip(zero, 0, most), Factor((value,), reciprocal)

@@ -1,0 +1,132 @@
+"""How far decoded values are from those that were encoded."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from axs6.golden.decode import decode
+from axs6.golden.encode import encode
+from axs6.golden.floats import fp32_bits
+from axs6.golden.formats import BlockFormat
+
+
+@dataclass
+class ErrorSums:
+    """Sums of squares over values that may come in pieces, in float64.
+
+    Args:
+        values: how many there were.
+        squared_values: sum of their squares.
+        squared_errors: sum of the squares of decoded less exact values.
+        largest: the largest magnitude of such a difference.
+    """
+
+    values: int = 0
+    squared_values: float = 0.0
+    squared_errors: float = 0.0
+    largest: float = 0.0
+
+    def add(self, exact: NDArray[np.float64], decoded: NDArray[np.float64]) -> None:
+        """Count some values and what became of them."""
+        if not exact.size:
+            return
+        difference = np.abs(exact - decoded).ravel()
+        self.values += exact.size
+        self.squared_values += float(np.vdot(exact, exact))
+        self.squared_errors += float(np.vdot(difference, difference))
+        self.largest = max(self.largest, float(difference.max()))
+
+    @property
+    def qsnr(self) -> float:
+        """Signal to quantisation noise in dB; infinite without errors."""
+        if not self.squared_errors:
+            return math.inf
+        if not self.squared_values:
+            return -math.inf
+        return 10 * math.log10(self.squared_values / self.squared_errors)
+
+
+@dataclass(frozen=True)
+class BinadeErrors:
+    """Relative errors, abs(Q(x) - x) / abs(x), of the values of one binade.
+
+    Args:
+        binade: e, of the values of magnitude 2^e to below 2^(e + 1).
+        values: how many.
+        mean: their mean error.
+        largest: their largest error; 1 for a value that became 0.
+    """
+
+    binade: int
+    values: int
+    mean: float
+    largest: float
+
+
+def qsnr(x: ArrayLike, format: str | BlockFormat = "axs6", **options: Any) -> float:
+    """Ratio of signal to quantisation noise of encoding and decoding values, in dB.
+
+    -10 log10(E[||Q(X) - X||^2] / E[||X||^2]): each of the two means is taken over all vectors
+    before they are divided, so that a vector counts by its power. It is the ratio of two sums over
+    all values, and no mean of the vectors' own ratios.
+
+    Args:
+        x: values, as `encode` takes them.
+        format: a name of the catalog, a string, or a BlockFormat.
+        options: `axis`, `block`, `rounding` and others of `encode`, but not `nonfinite`.
+
+    Returns:
+        The ratio in dB, computed in float64; infinite where every value comes back exactly.
+
+    Raises:
+        TypeError, ValueError: as `encode`.
+
+    Source: Rouhani et al., With Shared Microexponents, A Little Shifting Goes a Long Way, eq. 3.
+    """
+    sums = ErrorSums()
+    sums.add(*_there_and_back(x, format, options))
+    return sums.qsnr
+
+
+def errors_by_binade(
+    x: ArrayLike, format: str | BlockFormat = "axs6", **options: Any
+) -> list[BinadeErrors]:
+    """Errors of encoding and decoding values, in units of the value, for each binade of values.
+
+    Args:
+        x, format, options: as for `qsnr`.
+
+    Returns:
+        A row for each binade that holds values, in rising order. Zeros are in none.
+
+    Raises:
+        TypeError, ValueError: as `encode`.
+    """
+    exact, decoded = _there_and_back(x, format, options)
+    return list(_rows(exact[exact != 0], decoded[exact != 0]))
+
+
+def _rows(exact: NDArray[np.float64], decoded: NDArray[np.float64]) -> Iterator[BinadeErrors]:
+    with np.errstate(over="ignore"):  # of subnormal values that stochastic rounding raises
+        errors = np.abs((decoded - exact) / exact)
+    binades = np.frexp(exact)[1] - 1
+    for binade in np.unique(binades):
+        here = errors[binades == binade]
+        yield BinadeErrors(int(binade), here.size, float(here.mean()), float(here.max()))
+
+
+def _there_and_back(
+    x: ArrayLike, format: str | BlockFormat, options: dict[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values in float64, and what they are after encoding and decoding."""
+    if "nonfinite" in options:
+        raise TypeError("errors are those of finite values: nonfinite is no option here")
+    values = np.asarray(x)
+    blocks = encode(values, format, **options)
+    bits = fp32_bits(values)
+    exact = values if bits is None else bits.view(np.float32)
+    return exact.astype(np.float64), decode(blocks, np.float64)

@@ -1,0 +1,184 @@
+"""Adding the terms of dot products, step by step, as an accumulator says."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from axs6.golden import fp32, kulisch
+from axs6.golden.accumulator import Alignment
+from axs6.golden.formats import FP32
+from axs6.golden.kulisch import Leading
+from axs6.golden.operands import Integers
+from axs6.golden.spec import Rounding
+from axs6.golden.terms import DIGIT_BITS, FLOAT_BITS, Step, Terms
+
+NOTHING = -(1 << 18)
+"""In place of the exponent of a term that does not count: below that of every other."""
+
+FP32_RANGE = (FP32.emin - FP32.fraction_bits, FP32.bias - FP32.fraction_bits)
+"""Exponents of the last bits of FP32 values."""
+
+
+def combined(
+    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None = None
+) -> fp32.Bits:
+    """FP32 results of steps that come in index order.
+
+    Args:
+        terms: what the terms are.
+        steps: the steps of the dot products.
+        shape: shape of the results.
+        scale: FP32 patterns that the dot products are multiplied by at the end; None for 1.
+    """
+    results = (_exact if terms.accumulator.output is None else _rounded)(terms, steps, shape, scale)
+    return np.where(fp32.is_nan(results), np.uint32(terms.accumulator.nan), results)
+
+
+def _rounded(
+    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None
+) -> fp32.Bits:
+    """Sums that are rounded after each step."""
+    how = terms.accumulator
+    promoted = total = np.zeros(shape, np.uint32)
+    for number, step in enumerate(steps, 1):
+        total = _next(terms, step, total)
+        if how.promote and number % how.promote == 0:
+            promoted, total = fp32.add(promoted, total), np.zeros(shape, np.uint32)
+    if how.promote:
+        total = fp32.add(promoted, total)
+    if terms.divisor > 1:
+        total = fp32.divide_by_scale(total, terms.divisor)
+    return total if scale is None else fp32.multiply(total, scale)
+
+
+def _next(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
+    """The accumulator after one more step."""
+    how = terms.accumulator
+    assert how.output is not None
+    toward_zero = how.rounding is Rounding.TOWARD_ZERO
+    before = total if how.fused else None
+    if how.fraction is not None:
+        value = aligned(terms, step, before)
+    elif len(step.exponents) > 1 or how.fused:
+        value = exactly(terms, step, before)
+    else:
+        negative, top, exponent, sticky = kulisch.leading([x[0] for x in step.digits], DIGIT_BITS)
+        value = negative, top, exponent + (step.exponents[0] + terms.offset), sticky
+    result = fp32.round_through(how.output, *value, toward_zero=toward_zero)
+    if not how.fused:
+        if step.special is not None:
+            result = np.where(step.special != 0, step.special, result)
+        return fp32.add(total, result, how.output, toward_zero)
+    special = np.zeros_like(total) if step.special is None else step.special
+    # What is no number stays, or meets the next one.
+    stays = (special != 0) | fp32.is_infinite(total) | fp32.is_nan(total)
+    return np.where(stays, fp32.add(total, special), result) if stays.any() else result
+
+
+def _exact(
+    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None
+) -> fp32.Bits:
+    """Sums of one rounding at the end."""
+    wide = None
+    special = np.zeros(shape, np.uint32)
+    for step in steps:
+        if terms.accumulator.fraction is None:
+            wide = wide or _wide_enough(terms, shape, step)
+            _add_terms(terms, step, wide)
+        else:
+            negative, top, exponent, _ = aligned(terms, step, None)
+            lowest = terms.offset + terms.point - terms.accumulator.fraction
+            highest = lowest + terms.largest_exponent
+            wide = wide or kulisch.Accumulator(shape, lowest, highest, terms.aligned_bits)
+            signed = top.view(np.int64)
+            wide.add(np.where(negative, -signed, signed), np.maximum(exponent, lowest))
+        if step.special is not None:
+            special = fp32.add(special, step.special)
+    if wide is None:
+        return special
+    factor = fp32.ONE if scale is None else scale
+    results = wide.quotient(factor, terms.divisor, terms.scale_bits)
+    return np.where(special != 0, fp32.multiply(special, factor), results)
+
+
+def _wide_enough(
+    terms: Terms, shape: tuple[int, ...], step: Step, total: bool = False
+) -> kulisch.Accumulator:
+    """A wide integer for terms of any exponent and, if `total`, for an FP32 value."""
+    bits = max(FLOAT_BITS, FP32.fraction_bits + 1) if len(step.digits) > 1 else terms.width - 1
+    lowest = terms.offset
+    highest = lowest + terms.largest_exponent + DIGIT_BITS * (len(step.digits) - 1)
+    if total:
+        lowest, highest = min(lowest, FP32_RANGE[0]), max(highest, FP32_RANGE[1])
+        bits = max(bits, FP32.fraction_bits + 1)
+    return kulisch.Accumulator(shape, lowest, highest, bits)
+
+
+def _add_terms(terms: Terms, step: Step, wide: kulisch.Accumulator) -> None:
+    for part, digits in enumerate(step.digits):
+        for term, exponent in zip(digits, step.exponents, strict=True):
+            wide.add(term, exponent + (terms.offset + DIGIT_BITS * part))
+
+
+def exactly(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
+    """The sum of the terms of a step, and of the accumulator where it is one of them."""
+    shape = step.exponents.shape[1:]
+    wide = _wide_enough(terms, shape, step, total is not None)
+    _add_terms(terms, step, wide)
+    if total is not None:
+        negative, significand, exponent = fp32.split(total)
+        signed = significand.view(np.int64)
+        wide.add(np.where(negative, -signed, signed), exponent)
+    return wide.leading()
+
+
+def aligned(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
+    """As `exactly`, with the bits dropped that lie too far below the largest exponent."""
+    how = terms.accumulator
+    assert how.fraction is not None
+    zero = how.alignment is Alignment.ZERO
+    drop = terms.point - how.fraction
+    exponents = step.exponents + (terms.offset + terms.point)
+    if zero:
+        negative, digits = kulisch.magnitude(step.digits, DIGIT_BITS)
+        if how.term is None:
+            nothing = np.logical_and.reduce([x == 0 for x in digits])
+            exponents = np.where(nothing, NOTHING, exponents)
+    else:
+        digits = kulisch.settle(step.digits, DIGIT_BITS)
+    kept = kulisch.shifted(digits, DIGIT_BITS, drop)
+    top = exponents.max(axis=0)
+    if total is not None:
+        own, value, low = _own_term(terms, total)
+        top = np.maximum(top, own)
+    kept >>= np.minimum(top - exponents, 63)
+    if zero:
+        kept = np.where(negative, -kept, kept)
+    summed = kept.sum(axis=0)
+    if total is not None:
+        summed += _divided(value, top - how.fraction - low, zero)
+    sign = summed < 0
+    return sign, np.abs(summed).view(np.uint64), top - how.fraction, np.zeros(sign.shape, bool)
+
+
+def _own_term(terms: Terms, total: fp32.Bits) -> tuple[Integers, Integers, Integers]:
+    """The accumulator as a term: its exponent, and the integer and exponent that it is.
+
+    The integer has more bits where more than those of FP32 are kept.
+    """
+    how = terms.accumulator
+    assert how.fraction is not None
+    assert how.output is not None
+    negative, significand, low = fp32.split(total)
+    exponent = np.maximum(low + FP32.fraction_bits, how.output.emin)
+    if how.alignment is Alignment.ZERO:
+        exponent = np.where(significand == 0, NOTHING, exponent)
+    more = max(how.fraction - FP32.fraction_bits, 0)
+    signed = significand.view(np.int64) << np.int64(more)
+    return exponent, np.where(negative, -signed, signed), low - more
+
+
+def _divided(x: Integers, right: Integers, toward_zero: bool) -> Integers:
+    """x / 2^right, toward zero or toward minus infinity."""
+    right = np.clip(right, 0, 63)
+    return np.where(x < 0, -(-x >> right), x >> right) if toward_zero else x >> right

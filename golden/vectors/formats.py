@@ -1,0 +1,362 @@
+"""Vectors of any block format: a folder with elements, scales, encoded blocks and dot products."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from axs6.golden import cases, cases_formats, exact, exact_dot
+from axs6.golden import exact_encode as encoder
+from axs6.golden.checks_formats import as_blocks, definition_of
+from axs6.golden.decode import decode
+from axs6.golden.dot import block_dot, block_dot_unit, matmul
+from axs6.golden.encode import encode
+from axs6.golden.exact import FP32
+from axs6.golden.exact_blocks import Block, decode_bits, pack_block, pack_outer, scale_value
+from axs6.golden.exact_formats import Definition
+from axs6.golden.formats import (
+    CATALOG,
+    BlockFormat,
+    Exponent,
+    Integer,
+    Level,
+    NotANumber,
+    Real,
+    block_format,
+    name_of,
+)
+from axs6.golden.pack import pack, unpack
+from axs6.golden.vectors.exactly import exact_sum, pattern_of, unpacked
+from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Kind, Subject
+
+NAMES: Final = tuple(name for name in CATALOG if not CATALOG[name].has_modes)
+"""Formats with a folder in the repository: those of the catalog but AXS-6, which has its own."""
+
+CASES: Final = 24
+"""Random arrays that are encoded; there are three times as many random dot products."""
+
+Answer = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The vectors of a format.
+
+    Args:
+        fmt: the format, as the golden model has it.
+        count: random cases of encoding; there are three times as many dot products.
+
+    Raises:
+        ValueError: blocks of the format have modes, or its elements are no multiples of a power
+            of two.
+    """
+
+    fmt: BlockFormat
+    count: int = CASES
+
+    def __post_init__(self) -> None:
+        if self.fmt.has_modes or self.fmt.element.divisor != 1:
+            raise ValueError(
+                "vectors of formats need blocks without modes, and elements that are multiples of "
+                f"a power of two, which {self.name} has not"
+            )
+
+    @property
+    def name(self) -> str:
+        """What users call the format."""
+        return name_of(self.fmt)
+
+    @cached_property
+    def definition(self) -> Definition:
+        """The format as the exact model has it."""
+        return definition_of(self.fmt)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of scales, coarse to fine."""
+        return self.fmt.levels[::-1]
+
+    def subjects(self) -> list[Subject]:
+        """The files of the folder."""
+        return [self._elements(), self._scales(), self._encode(), self._dot()]
+
+    def _subject(
+        self,
+        name: str,
+        title: str,
+        inputs: dict[str, Kind],
+        outputs: dict[str, Kind],
+        cases: Callable[[], Iterator[Case]],
+        by_definition: Callable[..., Answer],
+        by_golden: Callable[..., Answer],
+    ) -> Subject:
+        path = f"formats/{self.name}/{name}"
+        of = self.name if self.name == str(self.fmt) else f"{self.name} ({self.fmt})"
+        return Subject(path, title, inputs, outputs, cases, by_definition, by_golden, of)
+
+    # Elements
+
+    def _elements(self) -> Subject:
+        return self._subject(
+            "elements",
+            "every code of an element, and its value",
+            {"code": PATTERN},
+            {"value": PATTERN},
+            self._element_cases,
+            lambda code: (pattern_of(self.definition.element.values[code]),),
+            lambda code: self._decoded(code, [neutral(level) for level in self.levels]),
+        )
+
+    def _element_cases(self) -> Iterator[Case]:
+        for code in range(1 << self.fmt.element.width):
+            value = self.fmt.element.integer(code)
+            name = "number" if value else "zero"
+            if isinstance(value, NotANumber):
+                name = "nan" if value is NotANumber.NAN else "infinity"
+            yield Case(name, {"code": code})
+
+    def _decoded(self, code: int, scales: Sequence[int], of_unit: bool = False) -> Answer:
+        """What the golden model decodes a code to, times these scales; as FP32."""
+        zero = (
+            0
+            if any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.levels)
+            else None
+        )
+        groups = [self.fmt.block // int(x.group) if x.blocked else 1 for x in self.levels]
+        every = tuple((code,) * n for code, n in zip(scales, groups, strict=True))
+        block = Block(every, (code,) * self.fmt.block, zero)
+        value = decode(as_blocks([block], self.fmt), np.float64).ravel()[0]
+        if of_unit:
+            value = value / float(self.fmt.element.unit)
+        bits = int(np.float32(value).view(np.uint32))
+        assert np.isnan(value) or np.float32(value) == value
+        return (bits,)
+
+    # Scales
+
+    def _scales(self) -> Subject:
+        return self._subject(
+            "scales",
+            "codes of scales, and their values",
+            {"level": NUMBER, "code": PATTERN},
+            {"value": PATTERN},
+            self._scale_cases,
+            self._scale_by_definition,
+            self._scale_by_golden,
+        )
+
+    def _scale_cases(self) -> Iterator[Case]:
+        rng = np.random.default_rng(20)
+        for number, level in enumerate(self.levels):
+            scale = level.scale
+            first = 1 if isinstance(scale, Integer) else 0
+            last = scale.largest_code
+            if last < 1 << 8:
+                codes = list(range(first, last + 1))
+            else:
+                some = rng.integers(first, last, 2 * self.count).tolist()
+                ends = [0, 1, 2, neutral(level), neutral(level) + 1, last - 1, last]
+                codes = sorted({*some, *ends})
+            for code in (*codes, *([scale.nan_code] if scale.nan_code is not None else [])):
+                name = type(scale).__name__.lower()
+                yield Case(name, {"level": number, "code": int(code)})
+
+    def _scale_by_definition(self, level: int, code: int) -> Answer:
+        return (pattern_of(scale_value(code, self.definition.levels[::-1][level])),)
+
+    def _scale_by_golden(self, level: int, code: int) -> Answer:
+        scales = [neutral(x) for x in self.levels]
+        scales[level] = code
+        return self._decoded(1, scales, of_unit=True)
+
+    # Encoded blocks
+
+    def _encode(self) -> Subject:
+        return self._subject(
+            "encode",
+            "arrays of FP32 values, their bytes, and what they decode to",
+            {"rounding": WORD, "nonfinite": WORD, "values": PATTERNS},
+            {"packed": BYTES, "fp32": PATTERNS},
+            self._encode_cases,
+            self._encode_by_definition,
+            self._encode_by_golden,
+        )
+
+    def _encode_cases(self) -> Iterator[Case]:
+        seen: set[str] = set()
+        for name, policy, values in self._arrays():
+            for rounding in ("nearest", "toward_zero"):
+                if rounding != "nearest" and len(seen) % 3:
+                    continue  # a third of them both ways
+                inputs = {"rounding": rounding, "nonfinite": policy, "values": values}
+                if str(inputs) not in seen:
+                    seen.add(str(inputs))
+                    yield Case(name, inputs)
+
+    def _arrays(self) -> Iterator[tuple[str, str, list[int]]]:
+        kind, size, rng = cases.KINDS[0], self.fmt.block, np.random.default_rng(21)
+
+        def some(rows: Any) -> list[list[int]]:
+            chosen: list[list[int]] = rows[rng.permutation(len(rows))[: self.count]].tolist()
+            return chosen
+
+        ones = [0] * size
+        yield "zeros", "saturate", ones
+        yield "negative_zeros", "saturate", [1 << 31] * size
+        yield "one", "saturate", [0x3F800000, *ones[1:]]
+        yield "largest", "saturate", [0x7F7FFFFF, 0xFF7FFFFF] * (size // 2) or [0x7F7FFFFF]
+        yield "smallest", "saturate", [1, *ones[1:]]
+        for row in some(cases_formats.special(kind, size, self.count, rng)):
+            yield "special", "saturate", row
+        powers = cases_formats.SPREAD
+        for row in some(cases_formats.thresholds(kind, self.definition, powers)):
+            yield "next_to_a_midpoint", "saturate", row
+        for row in some(cases_formats.scale_thresholds(kind, self.definition, powers)):
+            yield "next_to_a_scale", "saturate", row
+        policies = ("saturate", "propagate") if self.fmt.has_nan else ("saturate",)
+        for policy in policies:
+            for row in some(cases_formats.infinite(kind, size, self.count // 2, rng)):
+                yield "nan_or_infinite", policy, row
+        blocks = cases.random_blocks(kind, size, 2 * self.count, rng).reshape(-1, 2 * size)
+        for row in blocks.tolist():
+            yield "random", "saturate", row[: int(rng.integers(1, 2 * size))]
+
+    def _encode_by_definition(self, rounding: str, nonfinite: str, values: list[int]) -> Answer:
+        exactly = cases_formats.values(cases.KINDS[0], np.array([values], np.uint64))
+        how = encoder.Rounding(rounding)
+        (blocks,) = encoder.encode(exactly, self.definition, how, nonfinite=nonfinite)
+        packed = pack_outer([blocks], self.definition)
+        packed += b"".join(pack_block(block, self.definition) for block in blocks)
+        size = self.fmt.block
+        decoded = [
+            decode_bits(blocks[i // size], i % size, self.definition, FP32)
+            for i in range(len(values))
+        ]
+        return packed, decoded
+
+    def _encode_by_golden(self, rounding: str, nonfinite: Any, values: list[int]) -> Answer:
+        x = np.array(values, np.uint32).view(np.float32)
+        blocks = encode(x, self.fmt, rounding, nonfinite=nonfinite)
+        packed = pack(blocks)
+        assert pack(unpack(packed, x.shape, self.fmt)) == packed
+        return packed, decode(blocks).view(np.uint32).tolist()
+
+    # Dot products
+
+    def _dot(self) -> Subject:
+        return self._subject(
+            "dot",
+            "pairs of packed blocks, and their exact dot products",
+            {"a": BYTES, "b": BYTES},
+            {"sum": WORD, "exponent": NUMBER},
+            self._dot_cases,
+            self._dot_by_definition,
+            self._dot_by_golden,
+        )
+
+    def _dot_cases(self) -> Iterator[Case]:
+        element, size, rng = self.fmt.element, self.fmt.block, np.random.default_rng(22)
+        one, least = [neutral(x) for x in self.levels], [1] * len(self.levels)
+        top = [level.scale.largest_code for level in self.levels]
+        largest, sign = element.largest_code, element.sign_bit
+        yield self._pair("zeros", ([0] * size, top), ([0] * size, top))
+        yield self._pair("largest", ([largest] * size, top), ([largest] * size, top))
+        yield self._pair("smallest", ([1] * size, least), ([1] * size, least))
+        yield self._pair("one_product", ([1] + [0] * (size - 1), one), ([largest] * size, one))
+        finite = [c for c in range(1 << element.width) if isinstance(element.integer(c), int)]
+        special = [c for c in range(1 << element.width) if c not in finite]
+        if sign:
+            negative = [largest | sign, largest] if self._sign_alone else [sign + 1, largest]
+            yield self._pair("cancelled", ([largest] * size, top), (negative * (size // 2), top))
+            yield self._pair("negative", ([largest] * size, top), ([negative[0]] * size, top))
+        for number in range(3 * self.count):
+            draw = [rng.choice(finite, size).tolist() for _ in range(2)]
+            name = "random"
+            if special and number % 6 == 0:
+                draw[0][int(rng.integers(size))] = int(rng.choice(special))
+                name = "nan_or_infinite"
+            scales = [[self._random_scale(x, rng) for x in self.levels] for _ in range(2)]
+            if number % 12 == 1 and self._set_nan(scales[1]):
+                name = "nan_scale"
+            yield self._pair(name, (draw[0], scales[0]), (draw[1], scales[1]), rng)
+
+    def _set_nan(self, scales: list[list[int]]) -> bool:
+        """Make the coarsest scales of blocks NaN, if they have it."""
+        for level, found in zip(self.levels, scales, strict=True):
+            if level.blocked and level.scale.nan_code is not None:
+                found[:] = [level.scale.nan_code] * len(found)
+                return True
+        return False
+
+    @property
+    def _sign_alone(self) -> bool:
+        """Whether a code with the sign bit is the negative of that without."""
+        element = self.fmt.element
+        return element.integer(element.sign_bit | 1) == -1
+
+    def _random_scale(self, level: Level, rng: np.random.Generator) -> list[int]:
+        scale = level.scale
+        if not level.blocked:
+            return [neutral(level)]
+        groups, first = self.fmt.block // int(level.group), int(isinstance(scale, Integer))
+        return rng.integers(first, scale.largest_code, groups, endpoint=True).tolist()
+
+    def _pair(
+        self,
+        name: str,
+        a: tuple[list[int], Sequence[Any]],
+        b: tuple[list[int], Sequence[Any]],
+        rng: np.random.Generator | None = None,
+    ) -> Case:
+        return Case(name, {"a": self._packed(*a, rng), "b": self._packed(*b, rng)})
+
+    def _packed(
+        self, codes: list[int], scales: Sequence[Any], rng: np.random.Generator | None
+    ) -> bytes:
+        """A block of these codes, and scales or one for all groups; outer ones are 1."""
+        every = []
+        for level, found in zip(self.levels, scales, strict=True):
+            if not level.blocked:
+                found = neutral(level)
+            groups = self.fmt.block // int(level.group) if level.blocked else 1
+            every.append(tuple(found) if isinstance(found, list) else (found,) * groups)
+        zero = None
+        if not self.fmt.element.signed:
+            zero = int(rng.integers(0, 1 << self.fmt.element.width)) if rng else 0
+        block = Block(tuple(every), tuple(codes), zero)
+        return pack(as_blocks([block], self.fmt))
+
+    def _dot_by_definition(self, a: bytes, b: bytes) -> Answer:
+        left, right = (unpacked(data, self.definition) for data in (a, b))
+        return exact_sum(exact_dot.block_dot(left, right, self.definition, self.definition))
+
+    def _dot_by_golden(self, a: bytes, b: bytes) -> Answer:
+        left, right = (unpack(data, (1, self.fmt.block), self.fmt) for data in (a, b))
+        if np.isfinite(decode(left)).all() and np.isfinite(decode(right)).all():
+            sums, exponents = block_dot(left, right)
+            unit = block_dot_unit(self.fmt, self.fmt)
+            terms = zip(sums.ravel().tolist(), exponents.ravel().tolist(), strict=True)
+            return exact_sum(sum((p * unit * Fraction(2) ** e for p, e in terms), Fraction(0)))
+        bits = int(matmul(left, right, "exact").view(np.uint32)[0, 0])
+        return exact_sum(exact.float_value(bits, FP32))
+
+
+def neutral(level: Level) -> int:
+    """The code of a scale that is 1."""
+    scale = level.scale
+    if isinstance(scale, Exponent):
+        return scale.bias
+    if isinstance(scale, Real):
+        return scale.dtype.bias << scale.dtype.fraction_bits
+    return 1 if isinstance(scale, Integer) else 0
+
+
+def format_subjects(
+    formats: Sequence[str | BlockFormat] = NAMES, count: int = CASES
+) -> dict[str, Subject]:
+    """The files of these formats, by their names."""
+    found = [subject for each in formats for subject in Pack(block_format(each), count).subjects()]
+    return {subject.name: subject for subject in found}

@@ -1,0 +1,200 @@
+import re
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axs6.golden.formats import (
+    BF16,
+    CATALOG,
+    CHANNEL,
+    FP16,
+    FP32,
+    TENSOR,
+    BlockFormat,
+    Exponent,
+    Float,
+    Integer,
+    Level,
+    Real,
+    Rule,
+    Shift,
+    SignMagnitude,
+    Specials,
+    TwosComplement,
+    Unsigned,
+    block_format,
+    name_of,
+)
+
+STRINGS = {
+    "axs6": "sm6dz_e8m0f_t32_modes",
+    "mx9": "int8_e8m0_t16s2o1",
+    "mx6": "int5_e8m0_t16s2o1",
+    "mx4": "int3_e8m0_t16s2o1",
+    "mxfp8_e4m3": "e4m3fn_e8m0_t32",
+    "mxfp8_e5m2": "e5m2_e8m0_t32",
+    "mxfp6_e3m2": "e3m2fn_e8m0_t32",
+    "mxfp6_e2m3": "e2m3fn_e8m0_t32",
+    "mxfp4": "e2m1fn_e8m0_t32",
+    "mxint8": "int8_e8m0_t32",
+    "nvfp4": "e2m1fn_e4m3fn_t16_float32",
+    "msfp16": "sm8_e8m0_t16",
+    "msfp12": "sm4_e8m0_t16",
+    "fp8_e4m3": "e4m3fn_float32",
+    "fp8_e5m2": "e5m2_float32",
+    "int8": "int8_float32",
+    "int6": "int6_float32",
+    "int4": "int4_float32",
+    "uint8": "uint8_float32_uint8",
+    "vsq4": "int4_u4_t16_float32_t0",
+    "vsq6": "int6_u4_t16_float32_t0",
+    "vsq8": "int8_u4_t16_float32_t0",
+}
+
+
+def test_every_name_prints_as_a_string_that_makes_it():
+    assert {name: str(fmt) for name, fmt in CATALOG.items()} == STRINGS
+    for name, text in STRINGS.items():
+        assert block_format(text) == block_format(name) == CATALOG[name]
+        assert name_of(block_format(text)) == name
+
+
+@pytest.mark.parametrize("text", ["axs6_t8", "mxfp8_e4m3-rceil", "mxint8-even_t64", "mx9_t32"])
+def test_names_with_other_rules_and_blocks(text):
+    fmt = block_format(text)
+    assert name_of(fmt) == text
+    assert block_format(str(fmt)) == fmt
+
+
+EMAX = {
+    "axs6": -1, "mx9": 0, "mx6": 0, "mx4": 0, "mxint8": 0, "mxfp8_e4m3": 8, "mxfp8_e5m2": 15,
+    "mxfp6_e2m3": 2, "mxfp6_e3m2": 4, "mxfp4": 2,
+}  # fmt: skip
+
+
+def test_the_binade_that_a_rule_fills():
+    assert {name: CATALOG[name].element.emax for name in EMAX} == EMAX
+
+
+def test_bits_a_value():
+    assert CATALOG["axs6"].bits_a_value == (Fraction(101, 16), Fraction(13, 2), 8)
+    assert CATALOG["mx9"].bits_a_value == (9, 9, 10)
+    assert CATALOG["nvfp4"].bits_a_value == (Fraction(9, 2), Fraction(9, 2), 6)
+    assert CATALOG["vsq6"].bits_a_value == (Fraction(25, 4), Fraction(13, 2), 8)
+
+
+PUBLIC = {
+    "mxfp8_e5m2": ml_dtypes.float8_e5m2,
+    "mxfp8_e4m3": ml_dtypes.float8_e4m3fn,
+    "mxfp6_e3m2": ml_dtypes.float6_e3m2fn,
+    "mxfp6_e2m3": ml_dtypes.float6_e2m3fn,
+    "mxfp4": ml_dtypes.float4_e2m1fn,
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_codes_are_those_of_ml_dtypes(name):
+    element = CATALOG[name].element
+    codes = np.arange(1 << element.width, dtype=np.uint8)
+    values = codes.view(PUBLIC[name]).astype(np.float64)
+    assert np.array_equal(np.isnan(values), element.nan_codes)
+    assert np.array_equal((values == np.inf) * 1 - (values == -np.inf), element.infinite_codes)
+    finite = np.isfinite(values)
+    assert np.array_equal(values[finite], (element.integers * float(element.unit))[finite])
+    assert float(element.largest) == ml_dtypes.finfo(PUBLIC[name]).max
+
+
+def test_two_s_complement_and_unsigned_codes():
+    assert TwosComplement(3).integers.tolist() == [0, 1, 2, 3, -4, -3, -2, -1]
+    assert Unsigned(2).integers.tolist() == [0, 1, 2, 3]
+    assert SignMagnitude(2, -1).integers.tolist() == [0, 1, 2, 3, 0, -1, -2, -3]
+
+
+def elements():
+    floats = st.builds(
+        Float, st.integers(2, 5), st.integers(1, 2), st.sampled_from(Specials),
+        st.none() | st.integers(-3, 20),
+    )  # fmt: skip
+    signs = st.builds(
+        SignMagnitude, st.integers(1, 7), st.integers(-9, 9), st.booleans(), st.booleans()
+    )
+    return floats | signs | st.builds(TwosComplement, st.integers(2, 8), st.integers(-9, 9))
+
+
+SCALES = st.builds(Exponent, st.integers(4, 8), st.sampled_from(Rule), st.booleans())
+NARROW = st.sampled_from([BF16, FP16, Float(4, 3, Specials.NAN)])
+DTYPES = NARROW | st.just(FP32)
+
+
+@st.composite
+def formats(draw):
+    sizes = sorted(draw(st.sets(st.sampled_from([2, 4, 8, 16, 32, 64, 128]), min_size=3)))
+    wide = draw(st.sampled_from([CHANNEL, TENSOR]))
+    levels = draw(
+        st.sampled_from(
+            [
+                (Level(draw(SCALES), sizes[0]),),
+                (Level(Shift(draw(st.integers(1, 4))), sizes[0]), Level(draw(SCALES), sizes[1])),
+                (
+                    Level(Shift(2), sizes[0]),
+                    Level(Shift(1), sizes[1]),
+                    Level(draw(SCALES), sizes[2]),
+                    Level(Real(), wide),
+                ),
+                (Level(Integer(draw(st.integers(1, 16))), sizes[0]), Level(Real(FP32), wide)),
+                (Level(Real(draw(NARROW)), sizes[0]), Level(Real(FP32), wide)),
+                (Level(Real(draw(DTYPES)), wide),),
+            ]
+        )
+    )
+    return BlockFormat(draw(elements()), levels)
+
+
+@given(formats())
+def test_every_format_prints_as_the_string_that_makes_it(fmt):
+    assert block_format(str(fmt)) == fmt
+    assert block_format(name_of(fmt)) == fmt
+    assert hash(block_format(str(fmt))) == hash(fmt)
+
+
+WRONG = {
+    "mx8": "'mx8' is no block format: a name, or an element such as e4m3fn or int8 is needed at "
+    "'mx8' (character 1); the nearest name is mx9",
+    "e4m3fn": "'e4m3fn' is no block format: a scale, such as e8m0 or float32, is needed at its end",
+    "e4m3fn_e8m1q_t32": "a scale, such as e8m0 or float32, is needed at 'e8m1q' (character 8)",
+    "int8_e8m0_t16_": "a scale is needed at its end",
+    "e4m3fn_e8m0_t33": "a group must be a power of two, not 33",
+    "int9_e8m0_t32": "bits must be an integer from 2 to 8, not 9",
+    "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not",
+    "int8_float32_t16_e8m0_t32": "scales must come in the order shift, exponent, integer, real",
+    "uint8_float32": "unsigned elements, and they alone, need a scale with a zero point",
+    "int8_u4_t16": "an integer scale needs one real scale above it",
+    "": "is needed at its end",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_string_that_is_no_format(text):
+    with pytest.raises(ValueError, match=re.escape(WRONG[text])) as caught:
+        block_format(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_format_of_another_type():
+    with pytest.raises(TypeError, match="format must be a string or a BlockFormat, not int"):
+        block_format(32)
+
+
+def test_a_block_or_rule_that_a_format_cannot_have():
+    with pytest.raises(ValueError, match="int8_float32 has no blocks, so block=8"):
+        CATALOG["int8"].with_block(8)
+    with pytest.raises(ValueError, match="block must be one of 8, 16, 32, not 64"):
+        CATALOG["axs6"].with_block(64)
+    with pytest.raises(ValueError, match="no exponent scale, so no rule 'ceil'"):
+        CATALOG["nvfp4"].with_rule("ceil")
+    with pytest.raises(ValueError, match="rule must be one of floor, ceil, even, rceil, not 'up'"):
+        CATALOG["mxfp4"].with_rule("up")
