@@ -5,8 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.pack import packed_bytes
-from axs6.hw.layouts import packed_layout
-from axs6.hw.structures import ArrayLayout, StructLayout
+from axs6.hw.core.layouts import packed_layout
+from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 
 class AxiStream(wiring.Signature):
@@ -42,6 +42,6 @@ def aligned_layout(block: int, align: int) -> data.StructLayout:
     Raises:
         ValueError: `align` is not an integer from 1 to 4096, or the block size is unknown.
     """
-    padding = packed_bytes(block, align) - packed_bytes(block)
+    padding = packed_bytes(block=block, align=align) - packed_bytes(block=block)
     more = {"padding": ArrayLayout(unsigned(8), padding)} if padding else {}
     return StructLayout({**packed_layout(block).members, **more})

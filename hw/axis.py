@@ -7,16 +7,17 @@ from amaranth.hdl import Module, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.spec import DETERMINISTIC, Mode, check_rounding
+from axs6.golden.formats import Mode
+from axs6.golden.spec import DETERMINISTIC, check_rounding
 from axs6.hw.axi_stream import AxiStream, aligned_layout, marks_layout
-from axs6.hw.decoder import Decoder
-from axs6.hw.dot import Dot
-from axs6.hw.encoder import Encoder
-from axs6.hw.layouts import fp32_layout
-from axs6.hw.parameters import STRUCTURE
-from axs6.hw.pipeline import Pipeline, Wrapper
-from axs6.hw.structures import StructLayout
-from axs6.hw.trees import any_of
+from axs6.hw.core.layouts import fp32_layout
+from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.pipeline import Pipeline, Wrapper
+from axs6.hw.core.structures import StructLayout
+from axs6.hw.core.trees import any_of
+from axs6.hw.decoder.decoder import Decoder
+from axs6.hw.dot.dot import Dot
+from axs6.hw.encoder.encoder import Encoder
 
 
 class AxisPipeline(Wrapper):
@@ -53,7 +54,7 @@ class AxisEncoder(AxisPipeline):
     `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too.
 
     Args:
-        block, format, mode, view: those of `Encoder`.
+        block, dtype, mode, view: those of `Encoder`.
         rounding: "nearest" or "toward_zero".
         align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
@@ -67,7 +68,7 @@ class AxisEncoder(AxisPipeline):
     def __init__(
         self,
         block: int = 32,
-        format: str = "fp32",
+        dtype: str = "fp32",
         rounding: str = "nearest",
         mode: str = "dense",
         align: int = 1,
@@ -75,7 +76,7 @@ class AxisEncoder(AxisPipeline):
         view: str = STRUCTURE,
     ) -> None:
         how = check_rounding(rounding, DETERMINISTIC)
-        encoder = Encoder(block, format, how, mode, stages=stages, view=view)
+        encoder = Encoder(block, dtype, how, mode, stages=stages, view=view)
         super().__init__(encoder, encoder.i.payload.shape(), aligned_layout(block, align))
 
     def elaborate(self, platform: Any) -> Module:
@@ -103,7 +104,7 @@ class AxisDecoder(AxisPipeline):
     not zero, sets `tuser` too and gives zeros.
 
     Args:
-        block, format, view: those of `Decoder`.
+        block, dtype, view: those of `Decoder`.
         align: bytes that a beat of `s_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
 
@@ -116,12 +117,12 @@ class AxisDecoder(AxisPipeline):
     def __init__(
         self,
         block: int = 32,
-        format: str = "fp32",
+        dtype: str = "fp32",
         align: int = 1,
         stages: int = 0,
         view: str = STRUCTURE,
     ) -> None:
-        decoder = Decoder(block, format, "packed", stages, view)
+        decoder = Decoder(block, dtype, "packed", stages, view)
         values = StructLayout({"values": decoder.o.payload.shape()["values"].shape})
         super().__init__(decoder, aligned_layout(block, align), values)
 

@@ -13,16 +13,16 @@ from axs6.golden.decode import decode
 from axs6.golden.dot import add_block, block_dot
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
+from axs6.golden.formats import Mode
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK
 from axs6.golden.rows import read_rows, write_rows
 from axs6.golden.spec import (
     EXPONENT_BITS,
     EXPONENT_MAX,
-    INPUT_FORMATS,
+    INPUT_DTYPES,
     MODE_BITS,
-    OUTPUT_FORMATS,
-    Mode,
+    OUTPUT_DTYPES,
     Rounding,
 )
 
@@ -34,14 +34,14 @@ Outputs = dict[str, NDArray[Any]]
 
 def encoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
     """Blocks in the encoder's mode."""
-    fmt = INPUT_FORMATS[parameters["format"]]
+    fmt = INPUT_DTYPES[parameters["dtype"]]
     bits = items["values"]
     dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[fmt.name]
     blocks = encode(
         bits.astype(f"u{fmt.width // 8}").view(dtype),
-        parameters["block"],
-        parameters["rounding"],
-        parameters["mode"],
+        block=parameters["block"],
+        rounding=parameters["rounding"],
+        mode=parameters["mode"],
         random=items.get("random"),
         random_bits=parameters["random_bits"],
         nonfinite="saturate",
@@ -115,7 +115,9 @@ def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Outputs:
 def dense_blocks(exponents: NDArray[Any], codes: NDArray[Any]) -> Blocks:
     """Blocks of exponents (n,) and codes (n, B)."""
     modes = np.zeros_like(exponents, np.uint8)[:, None]
-    return Blocks(exponents.astype(np.uint8)[:, None], modes, codes[:, None], codes.shape)
+    return Blocks.with_modes(
+        exponents.astype(np.uint8)[:, None], modes, codes[:, None], codes.shape
+    )
 
 
 def _blocks(items: Arrays, prefix: str = "") -> Blocks:
@@ -154,7 +156,7 @@ def expander_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
 
 def decoder_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
     """Values, zeros for errors."""
-    fmt = OUTPUT_FORMATS[parameters["format"]]
+    fmt = OUTPUT_DTYPES[parameters["dtype"]]
     dtype = {"fp32": np.float32, "bf16": "bfloat16"}[fmt.name]
     errors = {}
     if parameters["blocks"] == "packed":
@@ -196,7 +198,7 @@ def matmul_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
         codes = np.expand_dims(items[f"{name}.codes"].astype(np.uint8), axis)
         exponents = np.expand_dims(items[f"{name}.exponents"].astype(np.uint8), axis)
         shape = (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-        sides.append(Blocks(exponents, np.zeros_like(exponents), codes, shape))
+        sides.append(Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape))
     sums, scales = block_dot(*sides)
     return {"values": _reduce(sums, scales, items["last"], parameters["interleave"])}
 

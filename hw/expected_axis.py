@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from axs6.golden.formats import Mode
 from axs6.golden.pack import packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import RANDOM_BITS, Mode
+from axs6.golden.spec import RANDOM_BITS
 from axs6.hw.expected import (
     Arrays,
     Outputs,
@@ -57,7 +58,7 @@ def axis_dot_items(items: Arrays, parameters: Mapping[str, Any]) -> Outputs:
 def padding_bytes(parameters: Mapping[str, Any]) -> int:
     """Bytes that follow a packed block in its beat."""
     block = parameters["block"]
-    return packed_bytes(block, parameters["align"]) - packed_bytes(block)
+    return packed_bytes(block=block, align=parameters["align"]) - packed_bytes(block=block)
 
 
 def _read(items: Arrays, prefix: str, wrong: Any) -> Outputs:

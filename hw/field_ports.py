@@ -6,8 +6,8 @@ from amaranth.hdl import Module, Shape, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.layouts import Field, fields
-from axs6.hw.pipeline import Wrapper
+from axs6.hw.core.layouts import Field, fields
+from axs6.hw.core.pipeline import Wrapper
 
 
 def port_of(field: Field) -> str:

@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from axs6.golden.lfsr import LFSR_BITS, lane_seeds, leap
 from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block, check_random_bits
-from axs6.hw.layouts import words_layout
-from axs6.hw.pipeline import Pipeline, Step, Wrapper
-from axs6.hw.rtlil import add_lanes
-from axs6.hw.structures import ArrayLayout, StructLayout
+from axs6.hw.core.layouts import words_layout
+from axs6.hw.core.pipeline import Pipeline, Step, Wrapper
+from axs6.hw.core.rtlil import add_lanes
+from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 
 class LeapLane(wiring.Component):

@@ -16,28 +16,28 @@ from axs6.golden.spec import (
     ALIGN_MAX,
     BLOCK_SIZES,
     DETERMINISTIC,
-    INPUT_FORMATS,
-    OUTPUT_FORMATS,
+    INPUT_DTYPES,
+    OUTPUT_DTYPES,
     RANDOM_BITS,
     RANDOM_BITS_MAX,
     RANDOM_SEED,
     Rounding,
 )
 from axs6.hw import expected, expected_axis
-from axs6.hw.accumulator import MOST_INTERLEAVED
 from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
-from axs6.hw.block_dot import BlockDot
-from axs6.hw.decoder import Decoder
-from axs6.hw.dot import Dot
-from axs6.hw.encoder import Encoder
-from axs6.hw.encoder_modes import MODES
-from axs6.hw.expander import Expander
-from axs6.hw.feedback_encoder import FeedbackEncoder
-from axs6.hw.layouts import fields
+from axs6.hw.core.layouts import fields
+from axs6.hw.core.parameters import BEHAVIOUR, BLOCK_FORMS, VIEWS
+from axs6.hw.decoder.decoder import Decoder
+from axs6.hw.decoder.expander import Expander
+from axs6.hw.dot.block_dot import BlockDot
+from axs6.hw.dot.dot import Dot
+from axs6.hw.dot.matmul import MOST_SIDE, Matmul
+from axs6.hw.encoder.encoder import Encoder
+from axs6.hw.encoder.feedback import FeedbackEncoder
+from axs6.hw.encoder.modes import MODES
+from axs6.hw.encoder.stochastic import StochasticEncoder
+from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 from axs6.hw.lfsr import Lfsr
-from axs6.hw.matmul import MOST_SIDE, Matmul
-from axs6.hw.parameters import BEHAVIOUR, BLOCK_FORMS, VIEWS
-from axs6.hw.stochastic_encoder import StochasticEncoder
 
 LARGEST = {
     "interleave": MOST_INTERLEAVED,
@@ -64,6 +64,8 @@ class Unit:
         operation: what it does for each value of a block and lane: "MAC", or "value" where it
             converts them or makes them.
         remembers: whether an output depends on all items since reset.
+        needs: for a parameter that keeps its default unless another one has a certain value, the
+            name of that one and the value.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Unit:
     samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     operation: str = "MAC"
     remembers: bool = False
+    needs: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -85,19 +88,30 @@ class Unit:
         """All parameters, the given ones in place of their defaults.
 
         Raises:
-            ValueError: the unit has no such parameter.
+            ValueError: the unit has no such parameter, or it means nothing beside the others.
         """
         for name in given:
             if name not in self.defaults:
                 known = ", ".join(self.defaults)
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
-        return {**self.defaults, **given}
+        found = {**self.defaults, **given}
+        for name, (other, value) in self.needs.items():
+            if found[name] != self.defaults[name] and not self.takes(name, found):
+                raise ValueError(f"{name} is for {other} {value}, not {found[other]}")
+        return found
+
+    def takes(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether a parameter may have another value than its default beside the given ones."""
+        if name not in self.needs:
+            return True
+        other, value = self.needs[name]
+        return bool(given.get(other, self.defaults[other]) == value)
 
     def simulated(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters where a simulator runs the unit: the behaviour view is the default.
 
         Raises:
-            ValueError: the unit has no such parameter.
+            ValueError: as of `parameters`.
         """
         view = {"view": BEHAVIOUR} if "view" in self.defaults else {}
         return self.parameters({**view, **given})
@@ -172,7 +186,7 @@ UNITS: Mapping[str, Unit] = {
             Encoder,
             {
                 **_BLOCK,
-                "format": tuple(INPUT_FORMATS),
+                "dtype": tuple(INPUT_DTYPES),
                 "rounding": tuple(map(str, Rounding)),
                 "mode": tuple(MODES),
                 **_VIEW,
@@ -180,12 +194,13 @@ UNITS: Mapping[str, Unit] = {
             expected.encoder_items,
             _RANDOM_SAMPLES,
             operation="value",
+            needs={"random_bits": ("rounding", str(Rounding.STOCHASTIC))},
         ),
         Unit(
             "stochastic_encoder",
             "an encoder with stochastic rounding and random words of its own",
             StochasticEncoder,
-            {**_BLOCK, "format": tuple(INPUT_FORMATS), "mode": tuple(MODES)},
+            {**_BLOCK, "dtype": tuple(INPUT_DTYPES), "mode": tuple(MODES)},
             expected.stochastic_encoder_items,
             {**_RANDOM_SAMPLES, **_SEED_SAMPLES},
             operation="value",
@@ -213,7 +228,7 @@ UNITS: Mapping[str, Unit] = {
             "decoder",
             "an AXS-6 block becomes floating-point values",
             Decoder,
-            {**_BLOCK, "format": tuple(OUTPUT_FORMATS), "blocks": BLOCK_FORMS, **_VIEW},
+            {**_BLOCK, "dtype": tuple(OUTPUT_DTYPES), "blocks": BLOCK_FORMS, **_VIEW},
             expected.decoder_items,
             operation="value",
         ),
@@ -270,7 +285,7 @@ BUS_UNITS: Mapping[str, Unit] = {
             "axis_decoder",
             "the decoder on AXI4-Stream, blocks as packed bytes",
             AxisDecoder,
-            {**_BLOCK, "format": tuple(OUTPUT_FORMATS), **_VIEW},
+            {**_BLOCK, "dtype": tuple(OUTPUT_DTYPES), **_VIEW},
             expected_axis.axis_decoder_items,
             _BEATS,
             "value",

@@ -10,11 +10,11 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from axs6.hw import rtlil
 from axs6.hw.axi_stream import AxiStream
+from axs6.hw.core import rtlil
+from axs6.hw.core.layouts import Field, fields
+from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.field_ports import FieldPorts, port_of
-from axs6.hw.layouts import Field, fields
-from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import BUS_UNITS, find
 
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")

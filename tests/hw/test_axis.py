@@ -29,7 +29,7 @@ def test_every_choice_of_parameters_builds(name: str) -> None:
 def test_beats_are_whole_blocks(block: int) -> None:
     values = {"fp32": 32, "bf16": 16, "fp16": 16}
     for fmt, width in values.items():
-        assert bus("axis_encoder", "s_axis", block=block, format=fmt)["width"] == width * block
+        assert bus("axis_encoder", "s_axis", block=block, dtype=fmt)["width"] == width * block
     for unit, name in (
         ("axis_encoder", "m_axis"),
         ("axis_decoder", "s_axis"),

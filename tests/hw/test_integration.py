@@ -107,7 +107,7 @@ def with_payloads(made: Generated, unit: str) -> Generated:
 @WITH_ICARUS
 @pytest.mark.parametrize("unit", ["block_dot", pytest.param("encoder", marks=pytest.mark.slow)])
 def test_ports_for_fields_have_the_same_bits_and_timing(unit: str) -> None:
-    made = generate(unit, name="by_fields", ports="fields", **SMALL)
+    made = generate(unit, name="by_fields", ports="fields", view="behaviour", **SMALL)
     assert "payload" not in made.manifest["streams"][0]
     wrapped = with_payloads(made, unit)
     given = made.manifest["parameters"]
@@ -164,7 +164,7 @@ endmodule
 @pytest.mark.parametrize("fault", [0, 1])
 def test_a_verilog_testbench_reads_blocks(fault: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    a, b = (axs6.encode(rng.standard_normal((5, 16)), 8) for _ in range(2))
+    a, b = (axs6.encode(rng.standard_normal((5, 16)), block=8) for _ in range(2))
     items = {**block_items(a, "a."), **block_items(b, "b.")}
     made = generate("block_dot", block=8, stages=0)
     expected = dict(find("block_dot").golden(items, made.manifest["parameters"]))
@@ -181,6 +181,6 @@ def test_a_verilog_testbench_reads_blocks(fault: int, tmp_path: Path) -> None:
 
 
 def test_blocks_that_are_not_dense_are_refused() -> None:
-    blocks = axs6.encode(np.zeros((1, 8)), 8, mode="sparse")
+    blocks = axs6.encode(np.zeros((1, 8)), block=8, mode="sparse")
     with pytest.raises(ValueError, match="blocks must be dense here"):
         block_items(blocks)

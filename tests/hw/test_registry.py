@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from amaranth.lib import stream
 
-from axs6.hw.layouts import fields
+from axs6.hw.core.layouts import fields
 from axs6.hw.registry import UNITS, find
 
 CASES = [
@@ -52,15 +52,16 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("block_dot", {"format": "fp32"}, "block_dot has no parameter 'format'; it has block"),
+        ("block_dot", {"dtype": "fp32"}, "block_dot has no parameter 'dtype'; it has block"),
         ("encoder", {"block": 12}, "block must be one of 8, 16, 32, not 12"),
-        ("encoder", {"format": "fp8"}, "format must be one of fp32, bf16, fp16, not 'fp8'"),
-        ("decoder", {"format": "fp16"}, "format must be one of fp32, bf16, not 'fp16'"),
+        ("encoder", {"dtype": "fp8"}, "dtype must be one of fp32, bf16, fp16, not 'fp8'"),
+        ("decoder", {"dtype": "fp16"}, "dtype must be one of fp32, bf16, not 'fp16'"),
         (
             "encoder",
             {"rounding": "up"},
             "rounding must be one of nearest, toward_zero, stochastic, not 'up'",
         ),
+        ("encoder", {"random_bits": 8}, "random_bits is for rounding stochastic, not nearest"),
         ("encoder", {"stages": 10}, "stages must be an integer from 0 to 9, not 10"),
         ("decoder", {"stages": 5}, "stages must be an integer from 0 to 4, not 5"),
         ("block_dot", {"stages": 12}, "stages must be an integer from 0 to 11, not 12"),

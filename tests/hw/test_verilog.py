@@ -1,20 +1,27 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from axs6.hw.parameters import VIEWS
+from axs6.golden.spec import BLOCK_SIZES
+from axs6.hw.core.parameters import VIEWS
 from axs6.hw.registry import ALL_UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.tools import simulator_environment
 
 CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]
 ON_BUS = [("axis_encoder", 2), ("axis_decoder", 0), ("axis_dot", 1)]
+
+
+@cache
+def small(unit: str) -> str:
+    """Verilog of a unit with blocks of 8 and two ranks of registers."""
+    return generate(unit, block=8, stages=2).verilog
 
 
 @pytest.mark.parametrize(("unit", "stages"), CASES)
@@ -24,14 +31,18 @@ def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None
     assert str(Path.cwd()) not in first.verilog
 
 
-@pytest.mark.parametrize(
-    ("unit", "stages", "block", "view"),
-    [
-        *((*case, block, "structure") for case in CASES for block in (8, 16, 32)),
-        *((*case, 8, "structure") for case in ON_BUS),
-        *((*case, 8, "behaviour") for case in (*CASES, *ON_BUS) if case[1]),
-    ],
-)
+def read_cases() -> Iterator[Any]:
+    """Every case with every size of block, of which each run takes one, and with the other view."""
+    for number, case in enumerate(CASES):
+        for index, block in enumerate(BLOCK_SIZES):
+            at_once = index == number % len(BLOCK_SIZES)
+            marks = () if at_once else pytest.mark.slow
+            yield pytest.param(*case, block, "structure", marks=marks)
+    yield from ((*case, 8, "structure") for case in ON_BUS)
+    yield from ((*case, 8, "behaviour") for case in (*CASES, *ON_BUS) if case[1])
+
+
+@pytest.mark.parametrize(("unit", "stages", "block", "view"), list(read_cases()))
 def test_verilator_and_icarus_read_it_without_a_word(
     unit: str, stages: int, block: int, view: str, tmp_path: Path
 ) -> None:
@@ -52,7 +63,7 @@ def test_verilator_and_icarus_read_it_without_a_word(
 def test_yosys_reads_it_without_a_warning(pyosys: Callable[..., Any], tmp_path: Path) -> None:
     for unit in ALL_UNITS:
         source = tmp_path / f"{unit}.v"
-        source.write_text(generate(unit, block=8, stages=2).verilog)
+        source.write_text(small(unit))
         check = ["proc", f"hierarchy -check -top axs6_{unit}", "check -assert"]
         done = pyosys(f"read_verilog {source}", *check)
         assert done.returncode == 0, done.stderr
@@ -95,12 +106,6 @@ def test_the_manifest_describes_the_ports() -> None:
     for port in (given, taken):
         for name in (port["valid"], port["ready"], port["payload"]):
             assert f" {name};" in made.verilog
-
-
-@cache
-def small(unit: str) -> str:
-    """Verilog of a unit with blocks of 8."""
-    return generate(unit, block=8, stages=0).verilog
 
 
 @pytest.mark.parametrize("unit", ALL_UNITS)

@@ -1,0 +1,1 @@
+"""What every unit is built of: steps and pipelines, layouts, trees, RTLIL."""

@@ -1,0 +1,167 @@
+"""Payload layouts of the units' ports, with every width taken from the golden specification."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from amaranth.hdl import Shape, signed, unsigned
+from amaranth.lib import data
+
+from axs6.golden.formats import FP32, Float, Mode, SignMagnitude
+from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.spec import (
+    CODE_BITS,
+    DENSE_CODE,
+    EXPONENT_BITS,
+    EXPONENT_SUM_BITS,
+    HEADER_USED,
+    MODE_BITS,
+    SUM_BITS,
+    payload_bits,
+)
+
+
+def float_layout(fmt: Float) -> data.StructLayout:
+    """Fields of one floating-point value, from bit 0."""
+    return data.StructLayout(
+        {"fraction": fmt.fraction_bits, "exponent": fmt.exponent_bits, "sign": 1}
+    )
+
+
+def code_layout_of(code: SignMagnitude) -> data.StructLayout:
+    """Fields of one code, from bit 0."""
+    return data.StructLayout({"magnitude": code.magnitude_bits, "sign": 1})
+
+
+code_layout = code_layout_of(DENSE_CODE)
+"""Fields of one 6-bit code, from bit 0."""
+
+
+def lanes_layout(kinds: Sequence[data.Layout], block: int) -> data.StructLayout:
+    """Lanes `lane0`, `lane1` and so on, whose layouts alternate between some."""
+    return data.StructLayout({f"lane{k}": kinds[k % len(kinds)] for k in range(block)})
+
+
+def lanes_of(lanes: data.View) -> list[Any]:
+    """The lanes of a `lanes_layout`, in order."""
+    return [lanes[name] for name, _ in lanes.shape()]
+
+
+def words_layout(block: int, random_bits: int) -> data.StructLayout:
+    """A random word for each lane, that of lane 0 in the lowest bits."""
+    return data.StructLayout({"random": data.ArrayLayout(unsigned(random_bits), block)})
+
+
+def values_layout(block: int, fmt: Float) -> data.StructLayout:
+    """A block of floating-point values, value 0 in the lowest bits."""
+    return data.StructLayout({"values": data.ArrayLayout(unsigned(fmt.width), block)})
+
+
+def block_layout(block: int) -> data.StructLayout:
+    """A dense AXS-6 block: the shared exponent, then the codes, code 0 in the lowest bits."""
+    return data.StructLayout(
+        {
+            "exponent": unsigned(EXPONENT_BITS),
+            "codes": data.ArrayLayout(unsigned(CODE_BITS), block),
+        }
+    )
+
+
+def packed_layout(block: int) -> data.StructLayout:
+    """A block of any mode as its packed bytes; zeros make a sparse one as long as the others."""
+    return data.StructLayout(
+        {
+            "mode": unsigned(MODE_BITS),
+            "exponent": unsigned(EXPONENT_BITS),
+            "reserved": unsigned(HEADER_BITS - HEADER_USED),
+            "payload": data.ArrayLayout(unsigned(8), payload_bits(block, Mode.DENSE) // 8),
+        }
+    )
+
+
+def encoded_layout(block: int, mode: Mode = Mode.DENSE) -> data.StructLayout:
+    """A block and whether one of the values it came from was NaN or infinite.
+
+    A dense block is its exponent and codes, one of another mode its packed bytes.
+    """
+    layout = block_layout(block) if mode is Mode.DENSE else packed_layout(block)
+    return data.StructLayout({"block": layout, "invalid": 1})
+
+
+error_layout = data.StructLayout({"error": 1})
+"""Says that a packed block cannot be read, or not here."""
+
+
+def pair_layout(block: int, *, packed: bool = False) -> data.StructLayout:
+    """The two operands of a block dot product: dense blocks, or packed ones of any mode."""
+    layout = packed_layout(block) if packed else block_layout(block)
+    return data.StructLayout({"a": layout, "b": layout})
+
+
+def blocks_layout(block: int, count: int) -> data.StructLayout:
+    """Dense AXS-6 blocks side by side: their shared exponents, then their codes."""
+    return data.StructLayout(
+        {
+            "exponents": data.ArrayLayout(unsigned(EXPONENT_BITS), count),
+            "codes": data.ArrayLayout(data.ArrayLayout(unsigned(CODE_BITS), block), count),
+        }
+    )
+
+
+sum_layout = data.StructLayout({"sum": signed(SUM_BITS), "exponent": unsigned(EXPONENT_SUM_BITS)})
+"""Result of a block dot product: sum / 961 * 2^(exponent - 254)."""
+
+fp32_layout = data.StructLayout({"value": unsigned(FP32.width)})
+"""One FP32 value as its bit pattern."""
+
+
+last_layout = data.StructLayout({"last": 1})
+"""Marks the last item of a vector."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One number, or one array of equal numbers, within a payload.
+
+    `name` joins nested names with dots; `offset` and `width` are bits; `shape` is () for a number.
+    Element i of an array, counted in row-major order, lies at `offset + i * width`.
+    """
+
+    name: str
+    offset: int
+    width: int
+    signed: bool
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+
+def port_fields(component: Any) -> tuple[list[Field], list[Field]]:
+    """The fields of the payloads of a component's streams `i` and `o`."""
+    return fields(component.i.payload.shape()), fields(component.o.payload.shape())
+
+
+def fields(layout: data.StructLayout) -> list[Field]:
+    """The numbers in a payload, in bit order."""
+    found: list[Field] = []
+    _collect(layout, "", 0, found)
+    return found
+
+
+def _collect(layout: data.StructLayout, prefix: str, base: int, found: list[Field]) -> None:
+    for key, field in layout:
+        name, offset = f"{prefix}{key}", base + field.offset
+        if isinstance(field.shape, data.StructLayout):
+            _collect(field.shape, f"{name}.", offset, found)
+        else:
+            shape: list[int] = []
+            element = field.shape
+            while isinstance(element, data.ArrayLayout):
+                shape.append(element.length)
+                element = element.elem_shape
+            number = Shape.cast(element)
+            found.append(Field(name, offset, number.width, number.signed, tuple(shape)))

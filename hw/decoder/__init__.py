@@ -1,0 +1,1 @@
+"""Decoder and expander: blocks become floating-point values, packed ones dense."""

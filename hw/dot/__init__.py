@@ -1,0 +1,1 @@
+"""Dot products of blocks, of vectors of them, and tiles of those."""

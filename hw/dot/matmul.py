@@ -1,0 +1,89 @@
+"""Matrix product tile: R x C dot products side by side, each of a row and a column."""
+
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Module, unsigned
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import FP32
+from axs6.hw.core.layouts import blocks_layout, last_layout
+from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.dot.reduction import Reduction, ReductionUnit
+
+MOST_SIDE = 64
+"""Rows and columns that a tile may have: more lanes than 64 x 64 take hours to generate."""
+
+
+class Matmul(ReductionUnit):
+    """An output-stationary tile: each cycle takes a block of R rows of A and of C columns of B.
+
+    Output (r, c) of a tile is the dot product of row r and column c, given as a stream of blocks
+    with `last` on the final ones; its arithmetic is that of `Reduction`. `interleave` tiles take
+    turns, so that the FP32 adders may have as many ranks of registers: item n belongs to tile n
+    modulo `interleave`. The order of additions within an output is the order of its blocks.
+
+    Args:
+        block: values in a block: 8, 16 or 32.
+        rows: rows of A in a tile, R, 1 to 64.
+        columns: columns of B in a tile, C, 1 to 64.
+        stages: ranks of registers beside the accumulators, from 0.
+        interleave: tiles that take turns, 1 to 14.
+        view: "structure" or "behaviour"; see `BlockDot`.
+
+    Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
+    An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
+    ceil(T / I) * I * ceil(K / block) + latency cycles with I = interleave; the utilisation is
+    M * N * K / (cycles * R * C * block).
+
+    Raises:
+        ValueError: a parameter is not what it must be.
+    """
+
+    def __init__(
+        self,
+        block: int = 32,
+        rows: int = 4,
+        columns: int = 4,
+        stages: int = 0,
+        interleave: int = 4,
+        view: str = STRUCTURE,
+    ) -> None:
+        self._rows = check_integer("rows", rows, 1, MOST_SIDE)
+        self._columns = check_integer("columns", columns, 1, MOST_SIDE)
+        make = partial(Reduction, block, stages, interleave, view)
+        items = StructLayout(
+            {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
+            | dict(last_layout.members)
+        )
+        row = ArrayLayout(unsigned(FP32.width), columns)
+        values = StructLayout({"values": ArrayLayout(row, rows)})
+        super().__init__(make, rows * columns, items, values)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Give each lane its row and its column."""
+        m = Module()
+        items, results = self.add_reductions(m, platform)
+        a, b = self.i.payload.a, self.i.payload.b
+        for r in range(self._rows):
+            for c in range(self._columns):
+                lane = r * self._columns + c
+                pair = items[lane].data
+                m.d.comb += [
+                    pair.a.exponent.eq(a.exponents[r]),
+                    pair.a.codes.eq(a.codes[r]),
+                    pair.b.exponent.eq(b.exponents[c]),
+                    pair.b.codes.eq(b.codes[c]),
+                    self.o.payload.values[r][c].eq(results[lane].value),
+                ]
+        return m
+
+
+def tile_cycles(
+    shape: tuple[int, int, int], block: int, rows: int, columns: int, interleave: int, latency: int
+) -> int:
+    """Cycles from the first item to the last output of an (M, N, K) product, without stalls."""
+    m, n, k = shape
+    tiles = -(-m // rows) * -(-n // columns)
+    return -(-tiles // interleave) * interleave * -(-k // block) + latency

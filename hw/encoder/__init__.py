@@ -1,0 +1,1 @@
+"""Encoders: floating-point values become blocks."""

@@ -1,0 +1,46 @@
+"""How the shared exponent follows from the exponent fields and fractions of an input format."""
+
+from axs6.golden.formats import Float, SignMagnitude
+from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_MAX
+
+
+def exponent_offset(fmt: Float) -> int:
+    """Shared exponent minus exponent field, for a block whose largest value is normal."""
+    return EXPONENT_BIAS + 1 - fmt.bias
+
+
+def deepest_subnormal(fmt: Float) -> int:
+    """How far the shared exponent goes below that of field 1, for a block of subnormals.
+
+    Down to the lowest significand bit for fp16; fp32 and bf16 reach exponent 0 after 2.
+    """
+    return min(fmt.fraction_bits, exponent_offset(fmt) + 1)
+
+
+def reaches_zero(fmt: Float) -> bool:
+    """Whether blocks of subnormals other than zero can have the shared exponent 0."""
+    return deepest_subnormal(fmt) > exponent_offset(fmt)
+
+
+def reaches_highest(fmt: Float) -> bool:
+    """Whether blocks of finite values can have the shared exponent of infinity."""
+    return fmt.exponent_special - 1 + exponent_offset(fmt) == EXPONENT_MAX
+
+
+def deciding_bits(fmt: Float) -> int:
+    """Highest fraction bits, which decide the shared exponent of a block of subnormals."""
+    return deepest_subnormal(fmt) - reaches_zero(fmt)
+
+
+def positions(fmt: Float, code: SignMagnitude) -> int:
+    """Distances at which a value has a code that is not 0, those of subnormal blocks included."""
+    return deepest_subnormal(fmt) + code.magnitude_bits + 1
+
+
+def unused_exponent_bits(fmt: Float) -> int:
+    """Bits of the shared exponent that always equal another one: fp16 reaches part of its range."""
+    lowest = 1 + exponent_offset(fmt) - deepest_subnormal(fmt)
+    highest = fmt.exponent_special - 1 + exponent_offset(fmt)
+    reached = {0, EXPONENT_MAX, *range(lowest, highest + 1)}
+    different = {tuple(e >> bit & 1 for e in reached) for bit in range(EXPONENT_BITS)}
+    return EXPONENT_BITS - len(different)

@@ -1,0 +1,73 @@
+"""An encoder with stochastic rounding whose random words come from shift registers of its own."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib.wiring import connect, flipped
+
+from axs6.golden.spec import INPUT_DTYPES, RANDOM_BITS, RANDOM_SEED, check_block, check_random_bits
+from axs6.hw.core.parameters import float_dtype
+from axs6.hw.core.pipeline import Pipeline, Series, most_split_stages, split_stages
+from axs6.hw.encoder.modes import encoder_mode, packing_steps
+from axs6.hw.encoder.random import random_steps
+from axs6.hw.lfsr import Lfsr
+
+
+class StochasticEncoder(Series):
+    """Encodes a block of floating-point values in each cycle, rounded by words of an `Lfsr`.
+
+    The first block after a reset takes the first words, and each later one the next. The words
+    meet a block where it is rounded, behind the ranks of registers of the steps before. All else
+    is as in `Encoder`.
+
+    Args:
+        block: values in a block: 8, 16 or 32.
+        dtype: of the values: "fp32", "bf16" or "fp16".
+        mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
+        random_bits: bits of a random word, 1 to 32.
+        lfsr_seed: of the shift registers, 1 to 2^32 - 1.
+        stages: ranks of registers, from 0.
+
+    Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
+
+    Raises:
+        ValueError: a parameter is not what it must be.
+    """
+
+    def __init__(
+        self,
+        block: int = 32,
+        dtype: str = "fp32",
+        mode: str = "dense",
+        random_bits: int = RANDOM_BITS,
+        lfsr_seed: int = RANDOM_SEED,
+        stages: int = 0,
+    ) -> None:
+        block = check_block(block)
+        fmt, kind = float_dtype(dtype, INPUT_DTYPES), encoder_mode(mode)
+        front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
+        back = [last, *packing_steps(block, kind, fmt)]
+        self.most_stages = most_split_stages(front, back)
+        before, after = split_stages(front, back, stages)
+        self._scale, self._round = Pipeline(front, before), Pipeline(back, after)
+        self._words = Lfsr(block, random_bits, lfsr_seed)
+        super().__init__((self._scale, self._words, self._round), self._scale.i, self._round.o)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Join scaled values and words."""
+        m = Module()
+        m.submodules.scale = scale = self._scale
+        m.submodules.words = words = self._words
+        m.submodules.round = last = self._round
+        connect(m, flipped(self.i), scale.i)
+        connect(m, last.o, flipped(self.o))
+        fields = scale.o.payload.shape().members
+        m.d.comb += [
+            words.i.valid.eq(scale.o.valid),
+            words.o.ready.eq(last.i.ready),
+            last.i.valid.eq(scale.o.valid),
+            scale.o.ready.eq(last.i.ready),
+            last.i.payload.random.eq(words.o.payload.random),
+            *(last.i.payload[name].eq(scale.o.payload[name]) for name in fields),
+        ]
+        return m

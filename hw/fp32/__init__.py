@@ -1,0 +1,1 @@
+"""FP32 arithmetic: addition, conversion, division, and the accumulator."""

@@ -1,0 +1,86 @@
+"""Accumulator: adds FP32 terms in order, several vectors in turn."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from axs6.golden.arguments import check_integer
+from axs6.hw.core.layouts import error_layout, fp32_layout, last_layout
+from axs6.hw.core.pipeline import NOTHING, Pipeline, past
+from axs6.hw.core.structures import StructLayout
+from axs6.hw.fp32.add import addition_steps
+
+MOST_INTERLEAVED = len(addition_steps()) + 1
+
+
+class Accumulator(wiring.Component):
+    """Adds terms to an FP32 accumulator that starts each vector at +0.
+
+    Item n belongs to vector n modulo `interleave`: that many vectors take turns, each of any
+    length, and the next one in the same turn follows its `last`. The adder has `interleave` ranks
+    of registers, which hold the accumulators: a vector's sum comes out of the adder in the cycle
+    in which its next term arrives, so a term enters in every cycle, and the terms of one vector
+    are added in their order.
+
+    `i` carries the terms and `last`; `o` gives the total of each vector, `interleave` cycles
+    after its last term. Interval 1.
+
+    Args:
+        interleave: vectors that take turns, 1 to 14.
+        errors: whether a term may have an `error`, which the total of its vector then has too.
+
+    Raises:
+        ValueError: `interleave` is not an integer from 1 to 14.
+    """
+
+    interval = 1
+
+    def __init__(self, interleave: int, errors: bool = False) -> None:
+        self._interleave = check_integer("interleave", interleave, 1, MOST_INTERLEAVED)
+        self._errors = errors
+        passing = error_layout if errors else NOTHING
+        adder = past(addition_steps(), passing)
+        # The loop adds logic of its own to `ready`, on its way to the pipeline before.
+        self._adder = Pipeline(adder, interleave, carry=last_layout, registered=True)
+        value = StructLayout({**fp32_layout.members, **passing.members})
+        term = StructLayout({"data": value, "carry": last_layout})
+        super().__init__({"i": In(stream.Signature(term)), "o": Out(stream.Signature(value))})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from taking the last term of a vector to offering its total."""
+        return self._interleave
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the adder, and one that says which turns begin a vector for each turn."""
+        return self._adder.flip_flops + self._interleave
+
+    def elaborate(self, platform: Any) -> Module:
+        """Close the loop around the adder."""
+        m = Module()
+        m.submodules.adder = adder = self._adder
+        first = Signal(self._interleave, init=-1)
+        last = self.i.payload.carry.last
+        done = adder.o.payload.carry.last
+        returned = adder.o.valid & ~done
+        m.d.comb += [
+            adder.i.valid.eq(self.i.valid & (first[0] | returned)),
+            self.i.ready.eq(Mux(first[0], adder.i.ready, returned)),
+            self.o.valid.eq(adder.o.valid & done),
+            adder.o.ready.eq(Mux(done, self.o.ready, self.i.valid & ~first[0])),
+            adder.i.payload.carry.eq(self.i.payload.carry),
+        ]
+        operands, term, total = adder.i.payload.data, self.i.payload.data, adder.o.payload.data
+        m.d.comb += [
+            operands.a.eq(Mux(first[0], 0, total.value)),
+            operands.b.eq(term.value),
+            self.o.payload.eq(total),
+        ]
+        if self._errors:
+            m.d.comb += operands.error.eq(term.error | (total.error & ~first[0]))
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
+        return m
