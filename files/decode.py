@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.container import (
-    Encoded,
-    Entry,
-    blocks_of,
-    open_container,
-    plain,
-    writing,
-)
+from axs6.files.coding import Encoded
+from axs6.files.container import blocks_of, open_container
 from axs6.files.tensors import DTYPES, Tensor
+from axs6.files.writer import Entry, plain, writing
 from axs6.golden.decode import decode
 from axs6.replacing import check_apart, replacing
 
@@ -32,7 +27,8 @@ def decode_file(
     """Decode a container; values get the dtype that they had, those of float16 float32.
 
     Args:
-        source: a container that `encode_file` wrote.
+        source: a container that `encode_file` wrote, or an MXFP4 checkpoint, whose pairs of tensors
+            `NAME_blocks` and `NAME_scales` become bfloat16 tensors `NAME`.
         target: a .safetensors file for all tensors, or a .npy file for the only one.
         progress: called with the name of each tensor before it is decoded.
 
@@ -47,7 +43,7 @@ def decode_file(
     if target.suffix not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy")
     check_apart([target], [source])
-    with open_container(source) as (tensors, encoded):
+    with open_container(source, checkpoints=True) as (tensors, encoded):
         entries = [_entry(tensor, encoded.get(tensor.name)) for tensor in tensors]
         pieces = [_pieces(tensor, encoded.get(tensor.name)) for tensor in tensors]
         if target.suffix == ".npy":

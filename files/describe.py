@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from axs6.files.container import Encoded, blocks_of, open_container
-from axs6.golden.spec import Mode
+from axs6.files.coding import Encoded
+from axs6.files.container import blocks_of, open_container
+from axs6.golden.formats import Mode
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Description:
         dtype, shape: of its values.
         bytes: of the file that it takes.
         encoded: how it was encoded; None where it is as it was.
-        modes: number of blocks by the name of their mode.
+        modes: number of blocks by the name of their mode; all dense in formats without modes.
     """
 
     name: str
@@ -29,16 +30,21 @@ class Description:
     encoded: Encoded | None
     modes: dict[str, int]
 
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return sum(self.modes.values())
+
 
 def describe_file(path: Path) -> list[Description]:
-    """Read every block of a container, and say what is in it.
+    """Read every block of a container or MXFP4 checkpoint, and say what is in it.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: it is damaged or no container; the message names the tensor and the block.
     """
     found = []
-    with open_container(path) as (tensors, encoded):
+    with open_container(path, checkpoints=True) as (tensors, encoded):
         for tensor in tensors:
             how = encoded.get(tensor.name)
             modes: Counter[str] = Counter()
@@ -46,6 +52,5 @@ def describe_file(path: Path) -> list[Description]:
                 for mode, count in zip(*np.unique(blocks.modes, return_counts=True), strict=True):
                     modes[Mode(mode).label] += int(count)
             dtype, shape = (how.dtype, how.shape) if how else (tensor.dtype, tensor.array.shape)
-            size = tensor.array.nbytes
-            found.append(Description(tensor.name, dtype, shape, size, how, dict(modes)))
+            found.append(Description(tensor.name, dtype, shape, tensor.nbytes, how, dict(modes)))
     return found

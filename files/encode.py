@@ -4,29 +4,26 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.container import (
-    Coding,
-    Encoded,
-    Entry,
-    Piece,
-    container_metadata,
-    plain,
-    reduction,
-    writing,
-)
-from axs6.files.errors import ErrorSums
+from axs6.files.checkpoint import check_pair, pair_contents, pair_entries
+from axs6.files.coding import Coding, Encoded, Piece, reduction
+from axs6.files.container import container_metadata
+from axs6.files.outer import Values, Whole
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
+from axs6.files.writer import Entry, plain, writing
+from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.encode import encode
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
+from axs6.golden.metrics import ErrorSums
 from axs6.golden.pack import pack
+from axs6.golden.planar import check_checkpoint
 from axs6.golden.spec import Rounding
 from axs6.replacing import check_apart
 
@@ -38,10 +35,23 @@ class Options(Coding):
     Args:
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors that one of
             `include` and none of `exclude` matches are encoded, the others kept as they are.
+        checkpoint: write an MXFP4 checkpoint in place of a container: pairs of tensors
+            `NAME_blocks` and `NAME_scales`, along the last axis, without metadata.
+
+    Raises:
+        ValueError: as `Coding`, or checkpoints do not have such blocks.
     """
 
     include: Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
+    checkpoint: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.checkpoint:
+            check_checkpoint(self.layout.format)
+            if self.align > 1:
+                raise ValueError("checkpoints have no padding, so align must be 1")
 
     def chosen(self, tensor: Tensor) -> bool:
         """Whether a tensor is encoded."""
@@ -97,64 +107,109 @@ def encode_file(
         raise ValueError(f"{target} must end in .safetensors")
     check_apart([target], [source])
     with open_tensors(source) as (tensors, metadata):
-        entries = [_entry(tensor, how) for tensor in tensors]
-        if not any(entry.encoded for entry in entries):
+        kinds = [_encoded(tensor, how) if how.chosen(tensor) else None for tensor in tensors]
+        if not any(kinds):
             raise ValueError(f"{source} has no floating-point tensor of a name that is included")
+        entries = [_entries(*each, how.checkpoint) for each in zip(tensors, kinds, strict=True)]
+        every = list(chain(*entries))
+        _check_names(every)
+        if not how.checkpoint:
+            metadata = container_metadata(every, metadata)
         rows = []
-        with writing(target, entries, container_metadata(entries, metadata)) as writer:
-            for tensor, entry in zip(tensors, entries, strict=True):
+        with writing(target, every, metadata) as writer:
+            for tensor, kind, written in zip(tensors, kinds, entries, strict=True):
                 if progress:
                     progress(tensor.name)
-                errors = ErrorSums() if entry.encoded else None
-                if entry.encoded and errors:
-                    length = writer.add(entry, _packed(tensor, entry.encoded, errors))
-                else:
-                    length = writer.add(entry, plain(tensor.array))
-                before = tensor.array.nbytes
+                errors = ErrorSums() if kind else None
+                contents = _contents(tensor, kind, errors, how.checkpoint)
+                lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
+                before, after = tensor.nbytes, sum(lengths)
                 shape = tensor.array.shape
-                rows.append(Row(tensor.name, tensor.dtype, shape, before, length, errors))
+                rows.append(Row(tensor.name, tensor.dtype, shape, before, after, errors))
     return rows
 
 
-def _entry(tensor: Tensor, how: Options) -> Entry:
+def _entries(tensor: Tensor, how: Encoded | None, checkpoint: bool) -> list[Entry]:
+    """The tensors that are written for one."""
     shape = tensor.array.shape
-    if not how.chosen(tensor):
-        return Entry(tensor.name, tensor.dtype, shape, tensor.array.nbytes)
+    if how is None:
+        return [Entry(tensor.name, tensor.dtype, shape, tensor.nbytes)]
+    if checkpoint:
+        return pair_entries(tensor.name, how)
+    return [Entry(tensor.name, tensor.dtype, shape, how.most_bytes, how)]
+
+
+def _check_names(entries: Sequence[Entry]) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.name in seen:
+            raise ValueError(f"two tensors would have the name {entry.name!r}")
+        seen.add(entry.name)
+
+
+def _contents(
+    tensor: Tensor, how: Encoded | None, errors: ErrorSums | None, checkpoint: bool
+) -> Iterator[Iterator[bytes]]:
+    """The bytes of each of the tensors that are written for one, in pieces."""
+    if how is None or errors is None:
+        yield plain(tensor.array)
+    elif checkpoint:
+        yield from pair_contents(_blocks(tensor, Whole(how, _reader(tensor, how)), errors))
+    else:
+        yield _packed(tensor, how, errors)
+
+
+def _encoded(tensor: Tensor, how: Options) -> Encoded:
+    shape = tensor.array.shape
     try:
         coding = {each.name: getattr(how, each.name) for each in fields(Coding)}
         if how.axis is None and how.flatten is None:
-            coding |= reduction(len(shape))
+            coding |= {"axis": -1} if how.checkpoint else reduction(len(shape))
         encoded = Encoded(shape=shape, dtype=tensor.dtype, **coding)
+        if how.checkpoint:
+            check_pair(encoded)
+        return encoded
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
-    return Entry(tensor.name, tensor.dtype, shape, encoded.most_bytes, encoded)
+
+
+def _reader(tensor: Tensor, how: Encoded) -> Callable[[Piece], Values]:
+    """What gives the values of a piece, each exactly."""
+
+    def read(piece: Piece) -> Values:
+        values = taken(tensor.array, how, piece)
+        bits = fp32_bits(values)
+        return values.astype(np.float64) if bits is None else bits.view(np.float32)
+
+    return read
 
 
 def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
-    source = None
+    whole = Whole(how, _reader(tensor, how))
+    yield from whole.outer_bytes()
+    for blocks in _blocks(tensor, whole, errors):
+        yield pack(blocks, how.align)[how.outer_bytes(len(blocks.codes)) :]
+
+
+def _blocks(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[Blocks]:
+    """The blocks of a tensor, piece by piece; the errors are added up."""
+    how, source = whole.how, None
     if how.rounding == Rounding.STOCHASTIC:
-        source = Lfsr(how.block, how.seed, how.random_bits)
-    for piece in how.pieces():
-        values = taken(tensor.array, how, piece)
-        random = None
-        if source:
-            words = source.draw(piece.blocks(how.block))
-            random = words.reshape(piece.rows, -1)[:, : piece.values]
-        try:
-            encoded = encode(
-                values,
-                how.block,
-                how.rounding,
-                how.mode,
-                random=random,
-                random_bits=how.random_bits,
-            )
-        except ValueError as error:
-            raise ValueError(f"tensor {tensor.name!r}, {piece}: {error}") from error
-        bits = fp32_bits(values)
-        exact = values if bits is None else bits.view(np.float32)
-        errors.add(exact.astype(np.float64), decode(encoded, np.float64))
-        yield pack(encoded, how.align)
+        source = Lfsr(how.size, how.seed, how.random_bits)
+
+    def random(piece: Piece) -> NDArray[Any] | None:
+        if source is None:
+            return None
+        words = source.draw(piece.blocks(how.size))
+        return words.reshape(piece.rows, -1)[:, : piece.values]
+
+    options = {"rounding": how.rounding, "mode": how.mode, "random_bits": how.random_bits}
+    try:
+        for values, blocks in whole.encode(random, **options):
+            errors.add(values.astype(np.float64), decode(blocks, np.float64))
+            yield blocks
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor.name!r}, {error}") from error
 
 
 def taken(array: NDArray[Any], how: Encoded, piece: Piece) -> NDArray[Any]:

@@ -57,6 +57,11 @@ class Tensor:
     dtype: str
     array: NDArray[Any]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file that it takes."""
+        return self.array.nbytes
+
 
 @contextmanager
 def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:

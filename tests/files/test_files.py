@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import axs6
-from axs6.files import Options, container, decode_file, describe_file, encode_file
+from axs6.files import Options, coding, decode_file, describe_file, encode_file
 from axs6.golden.lfsr import Lfsr
 
 
@@ -31,7 +31,7 @@ def weights(tmp_path: Path) -> dict[str, Any]:
     return tensors
 
 
-@pytest.mark.parametrize("chunk", [container.CHUNK, 64])
+@pytest.mark.parametrize("chunk", [coding.CHUNK, 64])
 @pytest.mark.parametrize(
     "options",
     [
@@ -48,7 +48,7 @@ def test_decoded_tensors_are_the_golden_models(
     chunk: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(container, "CHUNK", chunk)
+    monkeypatch.setattr(coding, "CHUNK", chunk)
     rows = encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(**options))
     names = decode_file(tmp_path / "x.safetensors", tmp_path / "out.safetensors")
     assert sorted(names) == sorted(weights)
@@ -77,11 +77,11 @@ def test_decoded_tensors_are_the_golden_models(
 
 
 @pytest.mark.parametrize("axis", [0, 1, -3])
-@pytest.mark.parametrize("chunk", [container.CHUNK, 32])
+@pytest.mark.parametrize("chunk", [coding.CHUNK, 32])
 def test_blocks_along_any_axis(
     tmp_path: Path, axis: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container, "CHUNK", chunk)
+    monkeypatch.setattr(coding, "CHUNK", chunk)
     x = np.random.default_rng(1).standard_normal((40, 6, 50)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(axis=axis))
@@ -93,7 +93,7 @@ def test_blocks_along_any_axis(
 KERNELS = np.random.default_rng(4).standard_normal((32, 16, 3, 3)).astype(np.float32)
 
 
-@pytest.mark.parametrize("chunk", [container.CHUNK, 100])
+@pytest.mark.parametrize("chunk", [coding.CHUNK, 100])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(
     ("options", "rows", "axes"),
@@ -113,14 +113,14 @@ def test_weights_of_convolutions_are_flattened(
     chunk: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(container, "CHUNK", chunk)
+    monkeypatch.setattr(coding, "CHUNK", chunk)
     np.save(tmp_path / "x.npy", np.asarray(KERNELS, order=order))
     (row,) = encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(**options))
     blocks = axs6.encode(KERNELS.reshape(rows, -1))
     assert load_file(tmp_path / "x.safetensors")["x"].tobytes() == axs6.pack(blocks)
     (described,) = describe_file(tmp_path / "x.safetensors")
     assert described.shape == KERNELS.shape
-    assert str(described.encoded) == f"dense, nearest, B = 32, {axes}"
+    assert str(described.encoded) == f"axs6, dense, nearest, {axes}"
     decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
     expected = axs6.decode(blocks).reshape(KERNELS.shape)
     assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
@@ -137,18 +137,18 @@ def test_axes_that_are_not_there(tmp_path: Path) -> None:
         encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(flatten=2))
 
 
-@pytest.mark.parametrize("chunk", [container.CHUNK, 64])
+@pytest.mark.parametrize("chunk", [coding.CHUNK, 64])
 def test_stochastic_rounding_takes_words_in_block_order(
     tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container, "CHUNK", chunk)
+    monkeypatch.setattr(coding, "CHUNK", chunk)
     x = np.random.default_rng(2).standard_normal((6, 50)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     options = Options(rounding="stochastic", random_bits=8, seed=5, block=16)
     encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", options)
     decode_file(tmp_path / "x.safetensors", tmp_path / "y.npy")
     words = Lfsr(16, 5, 8).draw(6 * 4).reshape(6, 64)[:, :50]
-    blocks = axs6.encode(x, 16, "stochastic", random=words, random_bits=8)
+    blocks = axs6.encode(x, block=16, rounding="stochastic", random=words, random_bits=8)
     assert np.array_equal(np.load(tmp_path / "y.npy"), axs6.decode(blocks))
 
 
@@ -210,7 +210,7 @@ def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_is_bounded(tmp_path: Path, order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tensors of 16 MB, one encoded and one kept, go through in a fraction of it."""
-    monkeypatch.setattr(container, "CHUNK", 1 << 16)
+    monkeypatch.setattr(coding, "CHUNK", 1 << 16)
     values = np.zeros((1 << 11, 1 << 11), np.float32, order=order)
     np.savez(tmp_path / "x.npz", values=values, kept=values.astype(">i4"))
     tracemalloc.start()
@@ -255,6 +255,18 @@ def of_second(**changes: Any) -> Any:
     return metadata(lambda described: described["tensors"]["second"].update(changes))
 
 
+def version_1(**changes: Any) -> Any:
+    """Tensor `second` as version 1 described it."""
+
+    def changed(described: dict[str, Any]) -> None:
+        described["version"] = 1
+        for entry in described["tensors"].values():
+            del entry["format"]
+        described["tensors"]["second"].update(changes)
+
+    return metadata(changed)
+
+
 def poke(place: int, value: int) -> Any:
     """Change a byte of tensor `second`, which follows the 208 bytes of `first`."""
     return lambda header, body: body.__setitem__(208 + place, value)
@@ -273,8 +285,12 @@ def poke(place: int, value: int) -> Any:
         (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
         (of_second(shape=[True, 64]), "tensor 'second': its metadata are wrong: shape must be"),
-        (of_second(block=12), "tensor 'second': its metadata are wrong: block must be"),
-        (of_second(block=32.0), "block must be one of 8, 16, 32, not 32.0"),
+        (of_second(block=12), "tensor 'second': its metadata are wrong: block is a part of format"),
+        (of_second(format="mxfp5"), "wrong: 'mxfp5' is no block format"),
+        (of_second(format=6), "wrong: format must be a string, not 6"),
+        (of_second(format="mxfp4"), "tensor 'second': 8 blocks have 136 bytes, not 208"),
+        (of_second(format="nvfp4"), "'second': its scales and 16 blocks have 148 bytes, not 208"),
+        (of_second(format="mxfp4", mode="auto"), "mxfp4 has no modes, so mode must be dense"),
         (of_second(seed=0), "tensor 'second': its metadata are wrong: seed must be an integer"),
         (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(axis=True), "tensor 'second': its metadata are wrong: axis must be one of 2"),
@@ -283,9 +299,12 @@ def poke(place: int, value: int) -> Any:
         (of_second(axis=None, flatten=2), "wrong: flatten must be one of 2 axes, not 2"),
         (of_second(align=0), "tensor 'second': its metadata are wrong: align must be"),
         (of_second(colour=1), "tensor 'second': its metadata are wrong"),
-        (metadata(lambda d: d.update(version=2)), "its version must be 1, not 2"),
+        (metadata(lambda d: d.update(version=3)), "its version must be 1 or 2, not 3"),
+        (version_1(block=12), "block must be one of 8, 16, 32, not 12"),
+        (version_1(block=32.0), "block must be one of 8, 16, 32, not 32.0"),
+        (version_1(block_size=None), "block must be one of 8, 16, 32, not None"),
         (metadata(lambda d: d.pop("tensors")), "its metadata `axs6` cannot be read"),
-        (lambda h, b: h["__metadata__"].pop("axs6"), "it is no container of AXS-6 blocks"),
+        (lambda h, b: h["__metadata__"].pop("axs6"), "it is no container of blocks"),
         (
             lambda h, b: h.__setitem__("third", h.pop("second")),
             "tensor 'second' is in its metadata and not in the file",
@@ -380,21 +399,31 @@ def test_what_cannot_be_encoded(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_files_with_the_former_names_are_read(weights: dict[str, Any], tmp_path: Path) -> None:
-    """Versions before `block` was called so wrote `block_size`."""
-    encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(block=16))
-    data = (tmp_path / "x.safetensors").read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    described = json.loads(header["__metadata__"]["axs6"])
+def test_files_of_version_1_are_read(tmp_path: Path) -> None:
+    """The file was written by the code before version 2, in mode auto and blocks of 16."""
+    rng = np.random.default_rng(11)
+    first = rng.standard_normal((3, 70)).astype(np.float32)
+    half = rng.standard_normal((2, 3, 10)).astype(np.float16)
+    first[0, :32:2] = 0
+    old = Path(__file__).parent / "data" / "version_1.safetensors"
+    found = {each.name: each for each in describe_file(old)}
+    assert str(found["auto"].encoded) == "axs6_t16, auto, nearest, axis -1"
+    assert str(found["half"].encoded) == "axs6_t16, auto, nearest, axes from 1 on"
+    assert set(found["auto"].modes) == {"dense", "sparse"}
+    data = old.read_bytes()
+    (tmp_path / "older.safetensors").write_bytes(data)
+    damaged(tmp_path / "older.safetensors", metadata(block_size))
+    for path in (old, tmp_path / "older.safetensors"):
+        decode_file(path, tmp_path / "out.safetensors")
+        out = load_file(tmp_path / "out.safetensors")
+        assert sorted(out) == ["auto", "half", "steps"]
+        for name, values in (("auto", first), ("half", half.reshape(2, 30))):
+            expected = axs6.decode(axs6.encode(values, block=16, mode="auto"))
+            assert out[name].tobytes() == expected.tobytes()
+        assert np.array_equal(out["steps"], np.arange(5))
+
+
+def block_size(described: dict[str, Any]) -> None:
+    """As the first files of version 1 named it."""
     for entry in described["tensors"].values():
         entry["block_size"] = entry.pop("block")
-    header["__metadata__"]["axs6"] = json.dumps(described)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    old = len(text).to_bytes(8, "little") + text + data[8 + length :]
-    (tmp_path / "old.safetensors").write_bytes(old)
-    for name in ("x", "old"):
-        decode_file(tmp_path / f"{name}.safetensors", tmp_path / f"{name}.out.safetensors")
-    found, expected = ((tmp_path / f"{n}.out.safetensors").read_bytes() for n in ("old", "x"))
-    assert found == expected

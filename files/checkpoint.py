@@ -1,0 +1,123 @@
+"""MXFP4 checkpoints: a tensor `NAME` as the pair of tensors `NAME_blocks` and `NAME_scales`.
+
+`NAME_blocks` are the codes, U8 of shape (..., n, 16), two in a byte, the first in the low bits;
+`NAME_scales` the exponents of the blocks, U8 of shape (..., n). Nothing in the file says so, so
+pairs are known by their names, dtypes and shapes.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files import coding
+from axs6.files.coding import Encoded, Piece
+from axs6.files.tensors import Tensor
+from axs6.files.writer import Entry
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import CATALOG
+from axs6.golden.planar import checkpoint_pair, from_checkpoint
+
+MXFP4 = CATALOG["mxfp4"]
+PAIR_BYTES = MXFP4.payload_bits // 8
+
+CODES, SCALES = "_blocks", "_scales"
+"""Ends of the names of a pair."""
+
+DTYPE = "BF16"
+"""What the values were before: bfloat16 holds those of MXFP4 exactly, but for the largest."""
+
+
+@dataclass(frozen=True)
+class Pair(Tensor):
+    """A tensor that two of a file hold: `array` has the codes, as they are in it.
+
+    Args:
+        scales: the exponents of the blocks.
+    """
+
+    scales: NDArray[np.uint8]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file that it takes."""
+        return self.array.nbytes + self.scales.nbytes
+
+    def blocks(self, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+        """The blocks, piece by piece."""
+        codes, scales = (
+            x.reshape(how.rows, how.length // how.size, *x.shape[self.array.ndim - 1 :])
+            for x in (self.array, self.scales)
+        )
+        for piece in how.pieces():
+            rows = slice(piece.first_row, piece.first_row + piece.rows)
+            of_row = slice(piece.start // how.size, (piece.start + piece.values) // how.size)
+            yield piece, from_checkpoint(codes[rows, of_row], scales[rows, of_row])
+
+
+def joined(tensors: Iterable[Tensor]) -> tuple[list[Tensor], dict[str, Encoded]]:
+    """The tensors of a checkpoint, each pair as one, and how these were encoded.
+
+    Tensors that are no pair are as they are.
+    """
+    held = {tensor.name: tensor for tensor in tensors}
+    found: dict[str, Tensor] = {}
+    encoded: dict[str, Encoded] = {}
+    parts = set()
+    for tensor in held.values():
+        name = tensor.name.removesuffix(CODES)
+        scales = held.get(name + SCALES)
+        if tensor.name == name or name in held or not scales or not _is_pair(tensor, scales):
+            continue
+        shape = (*scales.array.shape[:-1], scales.array.shape[-1] * MXFP4.block)
+        found[tensor.name] = Pair(name, tensor.dtype, tensor.array, scales.array)
+        encoded[name] = Encoded(shape=shape, dtype=DTYPE, format=MXFP4, axis=-1)
+        parts.add(scales.name)
+    return [found.get(name, held[name]) for name in held if name not in parts], encoded
+
+
+def _is_pair(codes: Tensor, scales: Tensor) -> bool:
+    bytes_alone = codes.dtype == scales.dtype == "U8" and scales.array.ndim > 0
+    return bytes_alone and codes.array.shape == (*scales.array.shape, PAIR_BYTES)
+
+
+def pair_entries(name: str, how: Encoded) -> list[Entry]:
+    """The two tensors that hold one."""
+    shape = (*how.shape[:-1], how.length // how.size)
+    return [
+        Entry(name + CODES, "U8", (*shape, PAIR_BYTES), how.blocks * PAIR_BYTES),
+        Entry(name + SCALES, "U8", shape, how.blocks),
+    ]
+
+
+def pair_contents(blocks: Iterable[Blocks]) -> Iterator[Iterator[bytes]]:
+    """The bytes of the two tensors, in pieces: those of the codes are to be taken first.
+
+    The scales wait in a temporary file.
+    """
+    with tempfile.TemporaryFile() as file:
+
+        def codes() -> Iterator[bytes]:
+            for each in blocks:
+                pairs, scales = checkpoint_pair(each)
+                file.write(scales.tobytes())
+                yield pairs.tobytes()
+
+        yield codes()
+        file.seek(0)
+        yield iter(lambda: file.read(coding.CHUNK), b"")
+
+
+def check_pair(how: Encoded) -> None:
+    """Raise ValueError unless a tensor can be a pair: of whole blocks, along its last axis.
+
+    The pair does not say how many values of a block are padding.
+    """
+    if how.shape != how.blocked_shape or not how.in_order:
+        raise ValueError("checkpoints have blocks along the last axis")
+    if how.length % how.size:
+        raise ValueError(
+            f"checkpoints have whole blocks of {how.size} values, not {how.length} in a row"
+        )

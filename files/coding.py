@@ -1,0 +1,239 @@
+"""How tensors become packed blocks: the format, where blocks lie, and the pieces they come in."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from axs6.files.tensors import FLOATS
+from axs6.golden.arguments import check_shape
+from axs6.golden.formats import CHANNEL, BlockFormat, Mode, name_of
+from axs6.golden.lfsr import check_seed
+from axs6.golden.pack import Layout, layout_of
+from axs6.golden.scaling import code_dtype
+from axs6.golden.spec import (
+    RANDOM_BITS,
+    RANDOM_SEED,
+    Rounding,
+    check_mode,
+    check_random_bits,
+    check_rounding,
+)
+
+CHUNK = 1 << 20
+"""Values handled at a time."""
+
+
+class Piece(NamedTuple):
+    """Rows of a tensor from `first_row` on, and of each so many values from `start` on."""
+
+    first_row: int
+    rows: int
+    start: int
+    values: int
+
+    def blocks(self, block: int) -> int:
+        """Blocks that hold the piece."""
+        return self.rows * -(-self.values // block)
+
+    def __str__(self) -> str:
+        return f"rows from {self.first_row}, values from {self.start}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coding:
+    """How values become packed blocks.
+
+    Args:
+        format, block, rounding, mode, random_bits: as in `axs6.encode`. Afterwards `format` is the
+            format with this block, and `block` its size, None where it has none.
+        axis: along which blocks are taken.
+        flatten: axes from this one on are flattened, in row-major order, and blocks are taken
+            along the result. Where neither is given it depends on the tensor, `reduction`.
+        align: bytes to a multiple of which blocks are padded.
+        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
+
+    Raises:
+        ValueError: one of them is out of range.
+    """
+
+    format: str | BlockFormat = "axs6"
+    block: int | None = None
+    axis: int | None = None
+    flatten: int | None = None
+    align: int = 1
+    mode: str = Mode.DENSE.label
+    rounding: str = Rounding.NEAREST
+    random_bits: int = RANDOM_BITS
+    seed: int = RANDOM_SEED
+
+    def __post_init__(self) -> None:
+        if self.axis is not None and self.flatten is not None:
+            raise ValueError("axis and flatten must not be given both")
+        fmt = layout_of(self.format, self.align, self.block).format
+        object.__setattr__(self, "format", fmt)
+        object.__setattr__(self, "block", fmt.block if fmt.blocked else None)
+        if check_mode(self.mode) is not Mode.DENSE and not fmt.has_modes:
+            raise ValueError(
+                f"{name_of(fmt)} has no modes, so mode must be dense, not {self.mode!r}"
+            )
+        if fmt.has_modes and fmt.outer:
+            raise ValueError(
+                f"{fmt} has modes and scales of channels or the tensor, which files do not hold"
+            )
+        check_rounding(self.rounding)
+        check_random_bits(self.random_bits)
+        check_seed(self.seed)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parts of a block lie in its bytes."""
+        return layout_of(self.format, self.align)
+
+
+def reduction(axes: int) -> dict[str, Any]:
+    """Where blocks of a tensor lie unless something else is asked for: as the hardware reduces.
+
+    A product sums over all axes of a weight but the first: the input features of a linear layer,
+    input channel and taps of a convolution. Vectors have one axis.
+
+    Args:
+        axes: how many the tensor has.
+
+    Returns:
+        `axis` or `flatten` of `Coding`.
+    """
+    return {"axis": -1} if axes < 3 else {"flatten": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded(Coding):
+    """How a tensor was encoded: the entry of its name in the metadata.
+
+    Args:
+        shape: of its values.
+        dtype: of its values, as safetensors name it.
+
+    Raises:
+        ValueError: as `Coding`, there is neither axis nor flatten, or the shape has no such axis.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        axes = len(check_shape(self.shape))
+        if self.dtype not in FLOATS:
+            raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
+        name, first = ("axis", self.axis) if self.flatten is None else ("flatten", self.flatten)
+        if type(first) is not int or not -axes <= first < axes:
+            raise ValueError(f"{name} must be one of {axes} axes, not {first!r}")
+
+    @property
+    def blocked_shape(self) -> tuple[int, ...]:
+        """Shape of the values with those axes flattened that are; blocks lie along `along`."""
+        if self.flatten is None:
+            return self.shape
+        first = self.flatten % len(self.shape)
+        return (*self.shape[:first], math.prod(self.shape[first:]))
+
+    @property
+    def along(self) -> int:
+        """Axis of `blocked_shape` along which blocks lie, from 0."""
+        axes = len(self.blocked_shape)
+        return axes - 1 if self.axis is None else self.axis % axes
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the values of the blocks, one after the other, are the tensor's in its order."""
+        return self.along == len(self.blocked_shape) - 1
+
+    def __str__(self) -> str:
+        where = f"axis {self.axis}" if self.flatten is None else f"axes from {self.flatten} on"
+        fmt = self.layout.format
+        name = f"{name_of(fmt)}, {self.mode}" if fmt.has_modes else name_of(fmt)
+        return f"{name}, {self.rounding}, {where}"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The entry as JSON has it: the format, its block with it, is a string."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        del values["block"]
+        return {**values, "format": str(self.format)}
+
+    @property
+    def rows(self) -> int:
+        """Rows of values along the axis."""
+        return math.prod(self.shape) // self.length if self.length else 0
+
+    @property
+    def length(self) -> int:
+        """Values in a row."""
+        return self.blocked_shape[self.along]
+
+    @property
+    def size(self) -> int:
+        """Values of a block, B."""
+        return self.layout.format.block
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all rows."""
+        return self.rows * -(-self.length // self.size)
+
+    def pieces(self) -> Iterator["Piece"]:
+        """The values in block order, in pieces of about `CHUNK` values or bytes."""
+        chunk = CHUNK // max(1, self.layout.bytes_of() // self.size)
+        blocks = -(-self.length // self.size)
+        many = max(1, chunk // max(1, blocks * self.size))
+        step = self.length
+        if step > chunk:
+            step = max(1, chunk // self.size) * self.size
+        for first in range(0, self.rows, many):
+            for start in range(0, self.length, step):
+                rows = min(many, self.rows - first)
+                yield Piece(first, rows, start, min(step, self.length - start))
+
+    def groups(self) -> Iterator[list["Piece"]]:
+        """The pieces with the same rows; one without values where rows have none."""
+        if not self.length:
+            yield [Piece(0, self.channels, 0, 0)]
+        for _, pieces in groupby(self.pieces(), lambda piece: piece.first_row):
+            yield list(pieces)
+
+    @property
+    def channels(self) -> int:
+        """Rows, also where there are no values in them."""
+        return math.prod(n for i, n in enumerate(self.blocked_shape) if i != self.along)
+
+    def outer(self, channels: int | None = None) -> list[tuple[int, int]]:
+        """What stands before the blocks: the scales of the tensor and of channels, coarse to fine,
+        then their zero points, of all channels or of some.
+
+        Gives the bytes of an entry of each, and the entries.
+        """
+        fmt, channels = self.layout.format, self.channels if channels is None else channels
+        counts = [channels if level.group == CHANNEL else 1 for level in fmt.outer[::-1]]
+        sizes = [np.dtype(code_dtype(level.scale.bits)).itemsize for level in fmt.outer[::-1]]
+        if fmt.outer and not fmt.element.signed:
+            counts, sizes = [*counts, counts[0]], [*sizes, 1]
+        return list(zip(sizes, counts, strict=True))
+
+    def outer_bytes(self, channels: int | None = None) -> int:
+        """Bytes before the blocks, of all channels or of some."""
+        return sum(size * count for size, count in self.outer(channels))
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that it has at least."""
+        mode = Mode.SPARSE if self.layout.format.has_modes else Mode.DENSE
+        return self.outer_bytes() + self.blocks * self.layout.bytes_of(mode)
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that it has at most."""
+        return self.outer_bytes() + self.blocks * self.layout.bytes_of()
