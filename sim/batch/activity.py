@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.arrays import pointers, room
 from axs6.sim.batch.engine import OPTIONS, Column
 from axs6.sim.batch.model import NETS, model_source, runtime

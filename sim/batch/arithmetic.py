@@ -25,7 +25,7 @@ def cell_bits(
     Raises:
         NetlistError: a type of cell that the batch simulator does not handle.
     """
-    cell = Cell(logic, kind, parameters, operands, width)
+    cell = _Cell(logic, kind, parameters, operands, width)
     if kind.strip("$_") in GATES and kind.startswith("$_"):
         gate = GATES[kind.strip("$_")]
         return [gate(logic, *(operands[port][0] for port in "ABCDS" if port in operands))]
@@ -40,7 +40,7 @@ def extended(bits: Bits, width: int, signed: bool) -> Bits:
     return [*bits[:width], *[more] * (width - len(bits))]
 
 
-class Cell:
+class _Cell:
     """A cell that is being turned into logic."""
 
     def __init__(
@@ -68,22 +68,22 @@ def add(logic: Logic, a: Bits, b: Bits, carry: Literal = FALSE) -> tuple[Bits, L
     return total, carry
 
 
-def _add(cell: Cell) -> Bits:
+def _add(cell: _Cell) -> Bits:
     a, b = cell.arguments("AB", cell.width)
     return add(cell.logic, a, b)[0]
 
 
-def _subtract(cell: Cell) -> Bits:
+def _subtract(cell: _Cell) -> Bits:
     a, b = cell.arguments("AB", cell.width)
     return add(cell.logic, a, _inverted(b), TRUE)[0]
 
 
-def _negate(cell: Cell) -> Bits:
+def _negate(cell: _Cell) -> Bits:
     (a,) = cell.arguments("A", cell.width)
     return add(cell.logic, [FALSE] * cell.width, _inverted(a), TRUE)[0]
 
 
-def _multiply(cell: Cell) -> Bits:
+def _multiply(cell: _Cell) -> Bits:
     """Multiples of A, added; the sign of a signed operand has a negative weight.
 
     A constant operand is the sum of the fewest powers of two and their negatives.
@@ -127,22 +127,22 @@ def _inverted(bits: Iterable[Literal]) -> Bits:
     return [bit ^ 1 for bit in bits]
 
 
-def _bitwise(cell: Cell) -> Bits:
+def _bitwise(cell: _Cell) -> Bits:
     operation = {"$and": Logic.both, "$or": Logic.either}.get(cell.kind, Logic.differ)
     pairs = zip(*cell.arguments("AB", cell.width), strict=True)
     bits = [operation(cell.logic, a, b) for a, b in pairs]
     return _inverted(bits) if cell.kind == "$xnor" else bits
 
 
-def _same(cell: Cell) -> Bits:
+def _same(cell: _Cell) -> Bits:
     return cell.arguments("A", cell.width)[0]
 
 
-def _not(cell: Cell) -> Bits:
+def _not(cell: _Cell) -> Bits:
     return _inverted(_same(cell))
 
 
-def _multiplex(cell: Cell) -> Bits:
+def _multiplex(cell: _Cell) -> Bits:
     chosen = cell.operands["A"]
     alternatives, width = cell.operands["B"], cell.width
     for place, select in enumerate(cell.operands["S"]):
@@ -152,7 +152,7 @@ def _multiplex(cell: Cell) -> Bits:
     return chosen
 
 
-def _compare(cell: Cell) -> Bits:
+def _compare(cell: _Cell) -> Bits:
     a, b = cell.arguments("AB", max(len(cell.operands[port]) for port in "AB"))
     if cell.kind in ("$eq", "$ne"):
         pairs = zip(a, b, strict=True)
@@ -168,10 +168,11 @@ def _compare(cell: Cell) -> Bits:
     return [not_less ^ (cell.kind in ("$lt", "$gt"))]
 
 
-def _shift(cell: Cell) -> Bits:
+def _shift(cell: _Cell) -> Bits:
     """A multiplexer for each bit of the amount, which is unsigned and may exceed the width.
 
-    The highest bit comes first, after which few bits matter to a narrow result.
+    The highest bit comes first, after which few bits matter to a narrow result. Bits of the amount
+    that move everything out act together at the end.
     """
     if cell.signed("B"):
         raise NetlistError("a signed shift amount is not handled by the batch simulator")
@@ -179,20 +180,22 @@ def _shift(cell: Cell) -> Bits:
     width = cell.width if left else max(cell.width, len(cell.operands["A"]))
     bits = extended(cell.operands["A"], width, a_signed)
     fill = bits[-1] if cell.kind == "$sshr" and a_signed else FALSE
-    for place, select in reversed(list(enumerate(cell.operands["B"]))):
-        distance = min(1 << place, width)
-        more = [fill] * distance
-        moved = [*more, *bits[: width - distance]] if left else [*bits[distance:], *more]
+    amount = cell.operands["B"]
+    within = (width - 1).bit_length()
+    for place, select in reversed(list(enumerate(amount[:within]))):
+        more = [fill] * (1 << place)
+        moved = [*more, *bits[: -len(more)]] if left else [*bits[len(more) :], *more]
         pairs = zip(bits, moved, strict=True)
         bits = [cell.logic.choose(select, stay, move) for stay, move in pairs]
-    return bits
+    beyond = _any(cell.logic, amount[within:])
+    return [cell.logic.choose(beyond, bit, fill) for bit in bits]
 
 
 def _any(logic: Logic, bits: Iterable[Literal]) -> Literal:
     return reduce(logic.either, bits, FALSE)
 
 
-def _reduce(cell: Cell) -> Bits:
+def _reduce(cell: _Cell) -> Bits:
     logic, bits = cell.logic, cell.operands["A"]
     match cell.kind:
         case "$reduce_and":
@@ -203,12 +206,12 @@ def _reduce(cell: Cell) -> Bits:
             return [_any(logic, bits) ^ (cell.kind == "$logic_not")]
 
 
-def _logic(cell: Cell) -> Bits:
+def _logic(cell: _Cell) -> Bits:
     a, b = (_any(cell.logic, cell.operands[port]) for port in "AB")
     return [(cell.logic.both if cell.kind == "$logic_and" else cell.logic.either)(a, b)]
 
 
-CELLS: Mapping[str, Callable[[Cell], Bits]] = {
+CELLS: Mapping[str, Callable[[_Cell], Bits]] = {
     "$add": _add,
     "$sub": _subtract,
     "$neg": _negate,

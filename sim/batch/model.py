@@ -5,13 +5,14 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
+from axs6.sim.arrays import element_type
 from axs6.sim.batch.emit import Emitter, block, function
 from axs6.sim.batch.logic import TRUE, Literal
-from axs6.sim.batch.netlist import Netlist
+from axs6.sim.batch.netlist import Netlist, Register
 from axs6.sim.batch.schedule import Group, schedule
 
-RUNTIME = ("bits.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
+RUNTIME = ("bits.hpp", "transpose.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent
 
 CONTROL_INPUTS = ("i__valid", "o__ready")
@@ -19,8 +20,6 @@ CONTROL_OUTPUTS = ("i__ready", "o__valid")
 INPUT, OUTPUT = "i__payload", "o__payload"
 NETS = "activity"
 """Output port whose bits are the nets of a netlist whose changes are counted."""
-
-STEP_PARAMETERS = "Model& m, V* w"
 
 
 def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Field]) -> str:
@@ -36,9 +35,9 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
     registers = sorted(netlist.registers, key=lambda each: each.enable)  # those of a group in a row
     netlist = replace(netlist, registers=registers)
     names = {inner: f"f{index}" for index, inner in enumerate(netlist.functions)}
-    emitter = Emitter("step", STEP_PARAMETERS, _leaves(netlist), names)
+    emitter = Emitter("step", {"m": "Model&", "w": "V*"}, _leaves(netlist), names)
     groups = step_groups(netlist)
-    step = _step(emitter, groups)
+    step = _step(emitter, groups, registers)
     nets = netlist.outputs.get(NETS, [])
     sizes = {
         "i": _width(inputs),
@@ -53,7 +52,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         f"V {', '.join((*CONTROL_INPUTS, *CONTROL_OUTPUTS))};",
         f"V {arrays};",
         *([f"V nets[{len(nets)}];"] if nets else []),
-        "Bytes beyond;  // bits of inputs beyond their fields",
+        "V beyond;  // bits of inputs beyond their fields",
     ]
     load = [
         f"{_field(f)}::load(m.i + {f.offset}, arrays[{k}], "
@@ -86,11 +85,6 @@ def step_groups(netlist: Netlist) -> list[Group]:
     return schedule(netlist, _results(netlist))
 
 
-def array_bits(width: int) -> int:
-    """Bits of an array's element that holds `width` bits."""
-    return next(bits for bits in (8, 16, 32, 64) if width <= bits)
-
-
 def runtime() -> Mapping[str, str]:
     """Texts of the header files that every model includes, by name."""
     return {name: (SOURCES / name).read_text() for name in RUNTIME}
@@ -102,7 +96,7 @@ def _width(fields: Sequence[Field]) -> int:
 
 def _field(field: Field) -> str:
     signed = "true" if field.signed else "false"
-    return f"Field<{array_bits(field.width)}, {field.width}, {field.count}, {signed}>"
+    return f"Field<{8 * element_type(field).itemsize}, {field.width}, {field.count}, {signed}>"
 
 
 def _leaves(netlist: Netlist) -> dict[Literal, str]:
@@ -112,25 +106,22 @@ def _leaves(netlist: Netlist) -> dict[Literal, str]:
     return leaves | {each.output: f"m.s[{k}]" for k, each in enumerate(netlist.registers)}
 
 
-def _step(emitter: Emitter, groups: Sequence[Group]) -> list[str]:
+def _step(emitter: Emitter, groups: Sequence[Group], registers: Sequence[Register]) -> list[str]:
     """One clock cycle: outputs and the registers' next values first, then the registers."""
     always, *guarded = groups
     always.results += [(f"m.g[{k}]", group.guard) for k, group in enumerate(guarded)]
-    lines, commits = ["V* w = m.w;"], []
-    for k, (group, calls) in enumerate(zip(groups, emitter.emit(groups), strict=True)):
-        kept = list(_commits(group))
-        condition = f"if (any(m.g[{k - 1}])) "
-        lines += [condition + "{", *calls, "}"] if k else calls
-        commits += [condition + "{", *kept, "}"] if k and kept else kept
-    return lines + commits
-
-
-def _commits(group: Group) -> Iterator[str]:
-    """Statements that keep the next values of a group's registers, run by run."""
-    numbers = sorted(int(name[4:-1]) for name, _ in group.results if name.startswith("m.n["))
-    for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
-        (_, first), *rest = run
-        yield f"memcpy(m.s + {first}, m.n + {first}, {len(rest) + 1} * sizeof(V));"
+    conditions = {group.guard: f"if (any(m.g[{k}])) " for k, group in enumerate(guarded)}
+    lines = ["V* w = m.w;"]
+    for group, calls in zip(groups, emitter.emit(groups), strict=True):
+        condition = conditions.get(group.guard)
+        lines += [condition + "{", *calls, "}"] if condition else calls
+    first = 0
+    for enable, run in groupby(registers, lambda each: each.enable):
+        size = len(list(run))
+        kept = f"memcpy(m.s + {first}, m.n + {first}, {size} * sizeof(V));"
+        lines.append(conditions.get(enable, "") + kept)
+        first += size
+    return lines
 
 
 def _results(netlist: Netlist) -> Iterator[tuple[str, Literal, Literal]]:

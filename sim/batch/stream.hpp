@@ -44,7 +44,7 @@ static void record(const Trace& trace, int64_t cycle, const Model& m) {
   for (int l = 0; l < COPIES; l++) row[l] = cycle * COPIES + l;
   for (int p = 0; p < 4; p++)
     for (int l = 0; l < COPIES; l++) trace.handshake[row[l]][p] = holds(*ports[p], l);
-  store(m, trace.payload, {row, true, COPIES});
+  store(m, trace.payload, {row, true, COPIES, 0});
 }
 
 // Where every copy stands in the rows of one side, and how many it has left.
@@ -88,10 +88,10 @@ struct Place {
   }
   // The rows of the copies that move; for others, and those at their end, a row of no account.
   Rows rows(const V& moved, int64_t other, int64_t* buffer) {
-    if (consecutive && safe > 0 && all(moved)) return {row, true, active};
+    if (consecutive && safe > 0 && all(moved)) return {row, true, active, stride};
     to_bytes(moved, bytes);
     for (int l = 0; l < active; l++) buffer[l] = bytes[l] && left[l] > 0 ? row[l] : other;
-    return {buffer, false, active};
+    return {buffer, false, active, 0};
   }
   V more() {
     for (int l = 0; l < active; l++) bytes[l] = left[l] > 0;
@@ -155,7 +155,7 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
     }
     if (cycle - moved > patience || stopped(cycle)) break;
   }
-  if (any((V)m.beyond)) return BEYOND;
+  if (any(m.beyond)) return BEYOND;
   if (unfinished) return STUCK;
   for (int l = 0; l < active; l++)
     if (output.left[l] < 0) return TOO_MANY;
