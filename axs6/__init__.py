@@ -9,28 +9,48 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from axs6.golden import (
+        BlockFormat,
         Blocks,
+        Planar,
         accumulate,
         block_dot,
+        block_format,
+        checkpoint_pair,
         decode,
         encode,
+        errors_by_binade,
+        from_checkpoint,
+        from_planar,
         matmul,
         pack,
         packed_bytes,
+        planar,
+        qsnr,
         unpack,
     )
+    from axs6.golden.formats import formats
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BlockFormat",
     "Blocks",
+    "Planar",
     "accumulate",
     "block_dot",
+    "block_format",
+    "checkpoint_pair",
     "decode",
     "encode",
+    "errors_by_binade",
+    "formats",
+    "from_checkpoint",
+    "from_planar",
     "matmul",
     "pack",
     "packed_bytes",
+    "planar",
+    "qsnr",
     "unpack",
 ]
 
@@ -40,8 +60,9 @@ if not TYPE_CHECKING:
         """Load the golden model, and with it NumPy, when it is first asked for."""
         if name not in (*__all__, "golden"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        golden = import_module("axs6.golden")
-        globals().update({each: getattr(golden, each) for each in __all__})
+        golden, catalog = import_module("axs6.golden"), import_module("axs6.golden.formats")
+        here = {each: getattr(golden, each) for each in __all__ if each != "formats"}
+        globals().update(here, formats=catalog.formats)
         return globals()[name]
 
     def __dir__() -> list[str]:

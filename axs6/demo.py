@@ -102,12 +102,12 @@ class Hardware:
         """Encode values of shape (M, K) along K."""
         self.progress(f"encoder: {name} {x.shape[0]} x {x.shape[1]}")
         block = self.tile.parameters["block"]
-        golden = encode(x, block)
+        golden = encode(x, block=block)
         padded = np.zeros((len(x), golden.exponents.shape[1] * block), np.float32)
         padded[:, : x.shape[1]] = x
         values = padded.view(np.uint32).reshape(-1, block)
         run = simulate("encoder", {"values": values}, block=block)
-        blocks = Blocks(
+        blocks = Blocks.with_modes(
             run.outputs["block.exponent"].reshape(golden.exponents.shape),
             np.zeros_like(golden.modes),
             run.outputs["block.codes"].reshape(golden.codes.shape),

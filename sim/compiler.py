@@ -14,9 +14,6 @@ from axs6.sim.tools import ToolError
 
 COMPILER = "g++"
 OPTIONS = ("-std=c++17", "-march=native", "-shared", "-fPIC", "-w")
-UNTANGLED = ("-fno-gcse", "--param=max-combine-insns=2")
-"""Without these g++ takes minutes in place of seconds over functions of thousands of statements
-without a branch, such as a datapath of single bits, for code that is no faster."""
 
 BUILD_SECONDS = 600
 

@@ -6,10 +6,11 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from axs6.golden.spec import check_integer
+from axs6.golden.arguments import check_integer
 from axs6.hw.registry import BUS_UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
@@ -88,11 +89,12 @@ def configurations(
     """Parameters of a unit under which it is tested, default ones first.
 
     Without parameters in `given`, those of `Unit.combinations`, and between them every number of
-    stages in `STAGES` and every value in the unit's samples. With some, the one configuration in
-    which the others have their defaults; with `vary` the others vary as they do without.
+    stages in `STAGES` and every value in the unit's samples, where the others allow it. With some,
+    the one configuration in which the others have their defaults; with `vary` the others vary as
+    they do without.
 
     Raises:
-        ValueError: the unit is unknown or has no such parameter.
+        ValueError: the unit is unknown or refuses a parameter.
     """
     if given and not vary:
         return [find(unit).parameters(given)]
@@ -102,15 +104,28 @@ def configurations(
     samples = {name: values for name, values in entry.samples.items() if name not in given}
     if "stages" not in given:
         samples["stages"] = STAGES
-    count = max(map(len, (combinations, *samples.values())))
-    chosen = []
-    for k in range(count):
-        each = {**fixed, **combinations[k % len(combinations)]}
-        each |= {name: values[k % len(values)] for name, values in samples.items()}
+    rows = [{**fixed, **combination} for combination in combinations]
+    left = {
+        name: list(values)
+        for name, values in samples.items()
+        if any(entry.takes(name, row) for row in rows)
+    }
+    turns = {name: cycle(samples[name]) for name in left}
+
+    def sampled(row: dict[str, Any]) -> dict[str, Any]:
+        each = dict(row)
+        for name in left:
+            if entry.takes(name, row):
+                each[name] = next(turns[name])
+                left[name] = left[name][1:]
         if "stages" not in given:
             most = entry.most_stages(each)
             each["stages"] = most if each["stages"] is None else min(each["stages"], most)
-        chosen.append(each)
+        return each
+
+    chosen = [sampled(row) for row in rows]
+    while missing := [name for name, values in left.items() if values]:
+        chosen.append(sampled(next(row for row in rows if entry.takes(missing[0], row))))
     return chosen
 
 

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from axs6.golden.formats import FP32, Float
 from axs6.golden.spec import (
     CODE_BITS,
     EXPONENT_MAX,
-    FP32,
-    INPUT_FORMATS,
+    INPUT_DTYPES,
     MAGNITUDE_MAX,
     SIGN_BIT,
-    FloatFormat,
     Rounding,
 )
-from axs6.hw.encoder_modes import encoder_mode, lane_codes
+from axs6.hw.encoder.modes import encoder_mode, lane_codes
 from axs6.hw.expected import packed_items
 from axs6.sim.stimulus_packed import packed_corners, packed_random, packed_vectors, random_pairs
 
@@ -40,7 +39,7 @@ class Stimulus:
     random: Callable[[Parameters, Generator, int], Items]
 
 
-def _special_patterns(fmt: FloatFormat) -> NDArray[np.int64]:
+def _special_patterns(fmt: Float) -> NDArray[np.int64]:
     """Each power of two with both neighbours, zeros, subnormals, infinities, NaN; both signs."""
     powers = np.arange(fmt.exponent_special) << fmt.fraction_bits
     subnormal_powers = 1 << np.arange(fmt.fraction_bits)
@@ -51,7 +50,7 @@ def _special_patterns(fmt: FloatFormat) -> NDArray[np.int64]:
     return np.concatenate([patterns, patterns | fmt.sign_bit])
 
 
-def _threshold_patterns(fmt: FloatFormat, field: int, largest: int) -> NDArray[np.int64]:
+def _threshold_patterns(fmt: Float, field: int, largest: int) -> NDArray[np.int64]:
     """Values around each half step k / (2 * largest) of a scale, for a maximum with `field`."""
     width = fmt.fraction_bits + 1
     scaled = (np.arange(1, 2 * largest + 1) << width) // (2 * largest)
@@ -66,7 +65,7 @@ def _threshold_patterns(fmt: FloatFormat, field: int, largest: int) -> NDArray[n
 
 def _encoder_corners(parameters: Parameters) -> Items:
     """Each special value as the maximum of a block and among larger ones, and all boundaries."""
-    fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
+    fmt, block = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
     special = _special_patterns(fmt)
     alone = np.zeros((len(special), block), np.int64)
     alone[np.arange(len(special)), np.arange(len(special)) % block] = special
@@ -75,7 +74,7 @@ def _encoder_corners(parameters: Parameters) -> Items:
     # Below the boundary of fp16's normal range nothing is left to round.
     fields = (8, fmt.exponent_special // 2, fmt.exponent_special - 1)
     for field, code in product(fields, lane_codes(encoder_mode(parameters["mode"]))):
-        near = _threshold_patterns(fmt, field, code.largest)
+        near = _threshold_patterns(fmt, field, code.largest_code)
         # An odd number of other lanes: each value comes to even ones and to odd ones.
         full = np.resize(near, (-(-2 * len(near) // (block - 1)), block - 1))
         top = np.full((len(full), 1), (field << fmt.fraction_bits) + 1)
@@ -98,7 +97,7 @@ def _encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items
 
     Random words reach as many binades further as they have bits.
     """
-    fmt, block = INPUT_FORMATS[parameters["format"]], parameters["block"]
+    fmt, block = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
     top = rng.integers(0, fmt.exponent_special, (count, 1))
     random = parameters.get("rounding", Rounding.STOCHASTIC) == Rounding.STOCHASTIC
     spread = rng.integers(1, 13 + random * parameters["random_bits"], (count, 1))
@@ -112,7 +111,7 @@ def _encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items
     return {"values": values, **_words(parameters, rng, count)}
 
 
-_FEEDBACK = {"format": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
+_FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
 
 
 def _feedback_corners(parameters: Parameters) -> Items:

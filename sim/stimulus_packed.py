@@ -6,10 +6,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import MAX_CODES, Blocks, sparse_values
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import AXS6, Mode
+from axs6.golden.modes import max_codes, sparse_values
 from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import CODE_BITS, DENSE_CODE, EXPONENT_MAX, MODE_BITS, Mode, payload_bits
+from axs6.golden.spec import CODE_BITS, DENSE_CODE, EXPONENT_MAX, MODE_BITS, payload_bits
 from axs6.hw.expected import packed_items
 
 Items = dict[str, NDArray[Any]]
@@ -51,7 +53,7 @@ def packed_random(
     codes = np.where(kept, codes, codes & np.uint8(DENSE_CODE.sign_bit))
     rows = packed_dense(exponents, codes, modes == Mode.SPARSE)
     precise = np.flatnonzero(modes == Mode.HIGH_PRECISION)
-    largest = np.tile(MAX_CODES[Mode.HIGH_PRECISION], block // 2)
+    largest = np.tile(max_codes(AXS6, Mode.HIGH_PRECISION), block // 2)
     given = rng.integers(0, largest + 1, (len(precise), block))
     rows[precise] = _rows(exponents[precise], modes[precise], given)
     flipped = np.flatnonzero(rng.random(count) < wrong)
@@ -71,12 +73,14 @@ def packed_dense(exponents: NDArray[Any], codes: NDArray[Any], sparse: NDArray[n
 def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> Rows:
     exponents, modes, codes = (array.astype(np.uint8) for array in (exponents, modes, codes))
     shape = codes.shape
-    return write_rows(Blocks(exponents[:, None], modes[:, None], codes[:, None], shape)).copy()
+    return write_rows(
+        Blocks.with_modes(exponents[:, None], modes[:, None], codes[:, None], shape)
+    ).copy()
 
 
 def _every_code(mode: Mode, block: int) -> Rows:
     """Every code in some lane, all exponents with each group of codes."""
-    sizes = np.unique(MAX_CODES[mode])[::-1].astype(np.int64) + 1
+    sizes = np.unique(max_codes(AXS6, mode))[::-1].astype(np.int64) + 1
     groups = sizes.max() * len(sizes) // block
     lane = np.arange(groups * block).reshape(groups, block)
     codes = lane // len(sizes) % np.resize(sizes, block)
@@ -96,7 +100,7 @@ def _every_drop(block: int) -> Rows:
     apart = (lanes - starts) % 4 == 0
     many = (lanes - starts) % block < block // 2
     zero = np.concatenate([together, apart, many])
-    filled = (lanes + starts) % DENSE_CODE.largest + 1 | DENSE_CODE.sign_bit * (lanes % 2)
+    filled = (lanes + starts) % DENSE_CODE.largest_code + 1 | DENSE_CODE.sign_bit * (lanes % 2)
     codes = np.where(zero, DENSE_CODE.sign_bit * (starts[:1] % 2), np.tile(filled, (3, 1)))
     codes[2 * block :][many] = DENSE_CODE.sign_bit
     dropped, _ = sparse_values(codes.astype(np.uint8))
@@ -110,7 +114,7 @@ def _wrong(sparse: Rows, block: int) -> Rows:
     """Blocks with one bit of header, mask or padding inverted, of every mode."""
     used = 8 * HEADER_BYTES + payload_bits(block, Mode.SPARSE)
     header, mask = np.arange(8 * HEADER_BYTES), 8 * HEADER_BYTES + np.arange(block)
-    flipped = np.concatenate([header, mask, np.arange(used, 8 * packed_bytes(block))])
+    flipped = np.concatenate([header, mask, np.arange(used, 8 * packed_bytes(block=block))])
     rows = np.resize(sparse, (len(flipped), sparse.shape[1])).copy()
     rows[np.arange(len(rows)), flipped // 8] ^= np.uint8(1) << (flipped % 8).astype(np.uint8)
     early = sparse[:block].copy()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
+from axs6.golden.blocks import Blocks, check_hardware_format
 from axs6.golden.dot import check_operands
 from axs6.hw.registry import find
 from axs6.sim.batch.engine import BatchModel
@@ -50,7 +50,7 @@ class Tile:
     def matmul(self, a: Blocks, b: Blocks, threads: int = 1) -> TileRun:
         """Product of matrices in blocks along K: y[m, n] = sum over k of a[m, k] * b[n, k].
 
-        Equal to `axs6.golden.matmul(a, b, accumulate="fp32")` on every bit. Rows and columns
+        Equal to `axs6.golden.matmul(a, b, accumulator="fp32")` on every bit. Rows and columns
         beyond M and N, and tiles that fill up the last turns, are computed and dropped.
 
         Args:
@@ -69,6 +69,8 @@ class Tile:
             ToolError: the simulation fails.
         """
         check_operands(a, b)
+        for name, blocks in (("a", a), ("b", b)):
+            check_hardware_format(name, blocks)
         block = self.parameters["block"]
         if a.block != block:
             raise ValueError(f"a and b must have block {block}, not {a.block}")

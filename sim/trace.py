@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.arrays import room
 
 HANDSHAKE = ("i_valid", "i_ready", "o_valid", "o_ready")

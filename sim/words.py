@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
-from axs6.golden.spec import Mode
-from axs6.hw.layouts import Field
+from axs6.golden.blocks import Blocks, check_hardware_format
+from axs6.golden.formats import Mode
+from axs6.hw.core.layouts import Field
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,9 @@ def block_items(blocks: Blocks, prefix: str = "") -> dict[str, NDArray[Any]]:
     `prefix` is what the names begin with, such as "a." of a dot product.
 
     Raises:
-        ValueError: a block is not dense.
+        ValueError: a block is not dense, or of a format without hardware.
     """
+    check_hardware_format("blocks", blocks)
     if (blocks.modes != Mode.DENSE).any():
         raise ValueError("blocks must be dense here: packed ones are bytes, see axs6.pack")
     return {

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, check_random_bits, with_unit_options
+from axs6.commands.options import Json, with_unit_options
 
 
 @with_unit_options
@@ -66,8 +66,6 @@ def run(
         raise ValueError(
             f'target must be one target, not {target!r}; for several: --sweep "target={target}"'
         )
-    for unit in units if sweep is None else ():
-        check_random_bits(unit, parameters)
     if stimulus is not None and not energy:
         raise ValueError("--stimulus is the data for --energy and needs it")
     complete = measure(

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.damaged import DAMAGED
-from axs6.golden.spec import FP32, INPUT_FORMATS, FloatFormat
-from axs6.hw.layouts import Field
+from axs6.golden.formats import FP32, Float
+from axs6.golden.spec import INPUT_DTYPES
+from axs6.hw.core.layouts import Field
 
 FLOATS: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp16": np.dtype(np.float16)}
 """Formats that NumPy has; the patterns of the others are in unsigned integers."""
@@ -141,14 +142,14 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
     return arrays
 
 
-def _float_format(name: str, parameters: Mapping[str, Any]) -> FloatFormat | None:
+def _float_format(name: str, parameters: Mapping[str, Any]) -> Float | None:
     """Format of a field's elements: floats, and they alone, are `value`, `values` or `errors`.
 
-    Theirs is the unit's parameter `format`, or FP32 where it has none.
+    Theirs is the unit's parameter `dtype`, or FP32 where it has none.
     """
     if name.rpartition(".")[2] not in FLOAT_FIELDS:
         return None
-    return INPUT_FORMATS[parameters.get("format", FP32.name)]
+    return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
 
 
 def _items(array: NDArray[Any], field: Field, parameters: Mapping[str, Any]) -> NDArray[Any]:
@@ -169,7 +170,7 @@ def _items(array: NDArray[Any], field: Field, parameters: Mapping[str, Any]) -> 
     return array.reshape(-1, count)
 
 
-def _patterns(array: NDArray[Any], name: str, fmt: FloatFormat) -> NDArray[Any]:
+def _patterns(array: NDArray[Any], name: str, fmt: Float) -> NDArray[Any]:
     pattern = np.dtype(f"u{fmt.width // 8}")
     # NumPy reads a bfloat16 array as two bytes of no type.
     expected = FLOATS.get(fmt.name, np.dtype("V2"))

@@ -7,12 +7,17 @@ import typer
 
 
 def run(
-    source: Annotated[Path, typer.Argument(help="A container that `axs6 encode` wrote.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A container that `axs6 encode` wrote, or an MXFP4 checkpoint."),
+    ],
     target: Annotated[
         Path, typer.Argument(help="A .safetensors file, or a .npy file for a single tensor.")
     ],
 ) -> None:
     """Decode packed blocks to the dtypes that the tensors had; float16 ones become float32.
+
+    Pairs of tensors NAME_blocks and NAME_scales of MXFP4 checkpoints become bfloat16 tensors NAME.
 
     Example: axs6 decode packed.safetensors weights.safetensors
     """

@@ -52,7 +52,7 @@ def run(
         reports = measuring.result()
     reference, fp32_accuracy = classifier.classify(lambda x, w: x @ w.T)
     golden, golden_accuracy = classifier.classify(
-        lambda x, w: matmul(encode(x, BLOCK), encode(w, BLOCK))
+        lambda x, w: matmul(encode(x, block=BLOCK), encode(w, block=BLOCK))
     )
     figures: dict[str, Any] = {
         "images": len(classifier.images),

@@ -19,10 +19,25 @@ Patterns = Annotated[
 def run(
     source: Annotated[Path, typer.Argument(help="A .safetensors, .npy or .npz file.")],
     target: Annotated[Path, typer.Argument(help="The .safetensors container to write.")],
+    format: Annotated[
+        str,
+        typer.Option(help="Block format: a name, such as mxfp4, or a string.", metavar="FORMAT"),
+    ] = "axs6",
     block: Annotated[
-        int | None, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
+        int | None,
+        typer.Option(
+            help="Values of a block.", metavar="B", show_default="the format's: 32 of axs6"
+        ),
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="dense, sparse, high_precision or auto.")] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Of exponents: floor, ceil, even or rceil.", show_default="the format's: floor"
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="dense, sparse, high_precision or auto, of axs6.")
+    ] = None,
     rounding: Annotated[
         str | None, typer.Option(help="nearest, toward_zero or stochastic.")
     ] = None,
@@ -45,6 +60,13 @@ def run(
     align: Annotated[
         int | None, typer.Option(help="Pad blocks to a multiple of bytes.", metavar="BYTES")
     ] = None,
+    checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoint",
+            help="Write pairs NAME_blocks and NAME_scales, as in MXFP4 checkpoints.",
+        ),
+    ] = False,
     include: Patterns = None,
     exclude: Patterns = None,
     json: Json = None,
@@ -56,17 +78,20 @@ def run(
     along the last axis of vectors and matrices, and along all axes but the first, flattened, of
     tensors with more, such as weights of convolutions.
 
-    Example: axs6 encode weights.safetensors packed.safetensors --exclude "*.bias"
+    Example: axs6 encode weights.safetensors packed.safetensors --format mxfp4 --exclude "*.bias"
     """
     from rich.text import Text
 
     from axs6.commands.output import console, json_path, print_table, write_json
     from axs6.files import Options, encode_file
+    from axs6.golden.formats import block_format
     from axs6.replacing import check_apart
 
     check_stochastic(rounding or Rounding.NEAREST, random_bits=random_bits, seed=seed)
+    fmt = block_format(format)
     options = Options(
         **given(
+            format=fmt.with_rule(rule) if rule else fmt,
             block=block,
             mode=mode,
             rounding=rounding,
@@ -75,6 +100,7 @@ def run(
             axis=axis,
             flatten=flatten,
             align=align,
+            checkpoint=checkpoint,
             include=include,
             exclude=exclude,
         )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Unit, check_random_bits, with_unit_options
+from axs6.commands.options import Unit, with_unit_options
 
 
 @with_unit_options
@@ -30,7 +30,6 @@ def run(
     from axs6.commands.output import console, write_generated
     from axs6.hw.verilog import generate
 
-    check_random_bits(unit, parameters)
     made = generate(unit, name=name, ports=ports, **parameters)
     paths = write_generated(output, made)
     latency, interval = made.manifest["latency"], made.manifest["interval"]

@@ -1,22 +1,54 @@
 """`axs6 info`."""
 
-from dataclasses import asdict
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from axs6.commands.options import Json
 
+if TYPE_CHECKING:
+    from axs6.files.describe import Description
+    from axs6.golden.formats import BlockFormat
+
 
 def run(
-    source: Annotated[Path, typer.Argument(help="A container that `axs6 encode` wrote.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A container that `axs6 encode` wrote, or a block format: a name that `axs6 list "
+            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name goes first."
+        ),
+    ],
     json: Json = None,
 ) -> None:
-    """Check every block of a container, and show how its tensors are encoded.
+    """Check every block of a container and show how its tensors are encoded, or explain a format.
 
     Example: axs6 info packed.safetensors
     """
+    from axs6.golden.formats import block_format
+
+    path = Path(source)
+    if path.exists() and not path.is_dir():
+        _container(path, json, _is_format(source))
+    elif path.suffix or len(path.parts) > 1:
+        _container(path, json)
+    else:
+        _format(block_format(source), json)
+
+
+def _is_format(text: str) -> bool:
+    from axs6.golden.formats import block_format
+
+    try:
+        block_format(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     from rich.table import Table
 
     from axs6.commands.output import (
@@ -30,6 +62,9 @@ def run(
     from axs6.files import describe_file
 
     check_writable(json_path(json), inputs=[source])
+    out = console(json)
+    if is_format:
+        out.print(f"{source} is a block format and a file here; this is the file")
     found = describe_file(source)
     table = Table("tensor", "dtype", "shape", "encoded", "blocks", box=None, pad_edge=False)
     table.add_column("bytes", justify="right")
@@ -40,10 +75,39 @@ def run(
             each.dtype,
             shape_text(each.shape),
             str(how) if how else "",
-            ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items()),
+            _blocks(each),
             f"{each.bytes:,}",
         )
-    out = console(json)
     print_table(out, table)
-    out.print(f"{sum(sum(each.modes.values()) for each in found):,} blocks, none of them wrong")
-    write_json(json, [asdict(each) for each in found])
+    out.print(f"{sum(each.blocks for each in found):,} blocks, none of them wrong")
+    write_json(json, [_figures(each) for each in found])
+
+
+def _blocks(each: "Description") -> str:
+    if each.encoded is None or each.encoded.layout.format.has_modes:
+        return ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items())
+    return f"{each.blocks:,}"
+
+
+def _figures(each: "Description") -> dict[str, Any]:
+    figures = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
+    return {**figures, "encoded": each.encoded.metadata if each.encoded else None}
+
+
+def _format(fmt: "BlockFormat", json: str | None) -> None:
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.golden.explain import explain, facts, fields, values
+
+    check_writable(json_path(json))
+    console(json).print("\n".join(explain(fmt)))
+    figures = {
+        **facts(fmt),
+        "block": fmt.block,
+        "packed_bytes": fmt.packed_bytes,
+        "fields": [{"label": x.label, "first": x.first, "bits": x.bits} for x in fields(fmt)],
+        "codes": [
+            {"what": what, "code": code, "value": value}
+            for what, code, value in values(fmt.element)
+        ],
+    }
+    write_json(json, figures)

@@ -1,13 +1,31 @@
 """`axs6 list`."""
 
+from typing import Annotated
+
+import typer
+
 from axs6.commands.options import Json
 
 
-def run(json: Json = None) -> None:
-    """Show the units and their parameters.
+def run(
+    formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,
+    json: Json = None,
+) -> None:
+    """Show the units and their parameters, or the block formats that have names.
 
-    Example: axs6 list
+    Columns of --formats: bits a value with scales, as packed bytes, and as tiles of 256 values in
+    lines of 64 bytes; largest and smallest positive element and how many different ones there are,
+    under scales of 1; binades between the largest and the smallest value of a block, and of all.
+
+    Example: axs6 list --formats
     """
+    if formats:
+        _list_formats(json)
+    else:
+        _list_units(json)
+
+
+def _list_units(json: str | None) -> None:
     from rich.table import Table
 
     from axs6.commands.output import console, print_table, write_json
@@ -34,3 +52,29 @@ def run(json: Json = None) -> None:
             for unit in ALL_UNITS.values()
         ],
     )
+
+
+def _list_formats(json: str | None) -> None:
+    from rich.table import Table
+
+    from axs6.commands.output import console, print_table, write_json
+    from axs6.golden.explain import facts, number
+    from axs6.golden.formats import formats
+
+    table = Table("format", "string", box=None, pad_edge=False)
+    for name in ("bits", "packed", "tile", "largest", "smallest", "levels", "binades", "of all"):
+        table.add_column(name, justify="right")
+    rows = {name: facts(fmt) for name, fmt in formats().items()}
+    for name, fmt in formats().items():
+        row = rows[name]
+        table.add_row(
+            name,
+            row["string"],
+            *(f"{row[bits]:g}" for bits in ("bits", "packed_bits", "tile_bits")),
+            number(fmt.element.largest),
+            number(fmt.element.smallest),
+            str(row["levels"]),
+            *(f"{row[binades]:.1f}" for binades in ("binades", "binades_with_scales")),
+        )
+    print_table(console(json), table)
+    write_json(json, list(rows.values()))

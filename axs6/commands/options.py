@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -34,9 +34,9 @@ UNIT_OPTIONS: dict[str, Any] = {
     "stages": Annotated[
         int | None, typer.Option(help="Ranks of pipeline registers, from 0.", metavar="N")
     ],
-    "format": Annotated[
+    "dtype": Annotated[
         str | None,
-        typer.Option("--format", help="Floating-point format: fp32, bf16, or fp16 to encode."),
+        typer.Option(help="Floating-point type: fp32, bf16, or fp16 to encode."),
     ],
     "rounding": Annotated[str | None, typer.Option(help="nearest, toward_zero or stochastic.")],
     "mode": Annotated[
@@ -103,14 +103,6 @@ def check_stochastic(rounding: str, **options: Any) -> None:
     for name in given(**options) if rounding != Rounding.STOCHASTIC else ():
         flag = name.replace("_", "-")
         raise ValueError(f"--{flag} is for --rounding stochastic, not {rounding}")
-
-
-def check_random_bits(unit: str, parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError where random bits are given to a unit that rounds without them."""
-    from axs6.hw.registry import find
-
-    rounding = {**find(unit).defaults, **parameters}.get("rounding", Rounding.STOCHASTIC)
-    check_stochastic(rounding, random_bits=parameters.get("random_bits"))
 
 
 def given(**options: Any) -> dict[str, Any]:

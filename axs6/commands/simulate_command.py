@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, Unit, check_random_bits, with_unit_options
+from axs6.commands.options import Json, Unit, with_unit_options
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from axs6.hw.layouts import Field
+    from axs6.hw.core.layouts import Field
 
 ENGINES = ("batch", "cxxrtl")
 WINDOW = "0:1000"
@@ -75,14 +75,13 @@ def run(
         write_file,
         write_json,
     )
-    from axs6.golden.spec import check_integer
-    from axs6.hw.layouts import port_fields
+    from axs6.golden.arguments import check_integer
+    from axs6.hw.core.layouts import port_fields
     from axs6.hw.registry import find_with_streams
     from axs6.sim.words import check_items
 
     chosen = _engine(engine, threads, vcd, window)
     cycles = _window(window or WINDOW)
-    check_random_bits(unit, parameters)
     parameters = find_with_streams(unit).simulated(parameters)
     component: Any = find_with_streams(unit).build(**parameters)
     if threads is not None:

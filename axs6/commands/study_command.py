@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from axs6.sim.study.accuracy import Study
+    from axs6.sim.study.qsnr import QsnrStudy
     from axs6.sim.study.rounding import RoundingRow
 
 PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
@@ -22,7 +23,8 @@ PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
 FILES = ("study.json", *PICTURES)
 
 app = typer.Typer(
-    help="Measure what AXS-6 does to whole models, and rounding to the mean of values."
+    help="Measure what AXS-6 does to whole models, rounding to the mean of values, and block "
+    "formats to random vectors."
     "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
@@ -173,6 +175,66 @@ def rounding(
     out.print(f"{values:,} values in blocks of {block}; steps and their squares")
     print_table(out, _rounding_table(rows))
     write_json(json, [asdict(row) for row in rows])
+
+
+@app.command()
+def qsnr(
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help="This block format alone, a name or a string; may be repeated.",
+            show_default="those with names and a few more",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,
+    json: Json = None,
+) -> None:
+    """Measure the ratio of signal to quantisation noise of block formats.
+
+    The values of each vector are normally distributed, with a standard deviation that is the
+    magnitude of a normally distributed number: the distribution of the shared-microexponents
+    paper, whose differences are shown beside the measured ones.
+
+    Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
+    """
+    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.sim.study.qsnr import study_qsnr
+
+    check_writable(json_path(json))
+    out = console(json)
+    log = logging.getLogger("axs6")
+    log.info("measuring")
+    with out.status("measuring") as status:
+        study = study_qsnr(formats, vectors, progress=status.update)
+    out.print(
+        f"{study.vectors:,} vectors of {study.length:,} values, N(0, |N(0, 1)|), seed {study.seed}"
+    )
+    for table in _qsnr_tables(study):
+        out.print()
+        print_table(out, table)
+    write_json(json, study.to_dict())
+
+
+def _qsnr_tables(study: "QsnrStudy") -> "list[Table]":
+    from rich.table import Table
+
+    formats, differences = (Table(box=None, pad_edge=False) for _ in range(2))
+    for table, names in (
+        (formats, ("format", "bits", "QSNR dB")),
+        (differences, ("difference", "dB", "in the paper")),
+    ):
+        for name in names:
+            table.add_column(name, justify="left" if name == names[0] else "right")
+    differences.add_column("of what")
+    for row in study.rows:
+        formats.add_row(row.format, f"{row.bits:g}", f"{row.qsnr_db:.2f}")
+    for each in study.differences:
+        claim = each.claim
+        pair = f"{claim.better} - {claim.worse}"
+        differences.add_row(pair, f"{each.measured:.2f}", claim.paper, claim.what)
+    return [formats, differences] if study.differences else [formats]
 
 
 def _table(study: "Study") -> "Table":

@@ -1,7 +1,7 @@
 """`axs6 validate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,15 @@ def run(
     blocks: Annotated[
         int | None,
         typer.Option(help="Random blocks for each dtype and block size.", show_default=str(BLOCKS)),
+    ] = None,
+    formats: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Block formats to compare: names or strings, with commas between, or all.",
+            metavar="NAME",
+            show_default="axs6 and a share of the others",
+        ),
     ] = None,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Compare the simulated RTL over whole spaces.")
@@ -49,26 +58,28 @@ def run(
     every input of whole spaces, billions of them. A run that is interrupted goes on where it
     stopped when it is started again, as long as hardware and model stay the same.
 
-    Example: axs6 validate --blocks 500
+    Example: axs6 validate --format mxfp4,nvfp4
     """
     if not exhaustive:
         for name, value in (("only", only), ("share", share), ("state", state), ("view", view)):
             if value:
                 raise ValueError(f"--{name} needs --exhaustive")
-        _against_definitions(seed, BLOCKS if blocks is None else blocks, json)
+        _against_definitions(seed, BLOCKS if blocks is None else blocks, formats, json)
         return
-    if blocks is not None:
-        raise ValueError("--blocks does not go with --exhaustive")
+    for name, given in (("blocks", blocks), ("format", formats)):
+        if given is not None:
+            raise ValueError(f"--{name} does not go with --exhaustive")
     from axs6.commands.exhaustive import enumerate_spaces
 
     enumerate_spaces(seed, view or "structure", only or [], share or "1/1", state, json)
 
 
-def _against_definitions(seed: int, blocks: int, json: str | None) -> None:
+def _against_definitions(seed: int, blocks: int, formats: str | None, json: str | None) -> None:
     """The golden model against the exact one."""
     from dataclasses import asdict
 
     from axs6.commands.output import console, verdict, write_json
+    from axs6.golden.checks_formats import ALL
     from axs6.golden.validate import Check, validate
 
     out = console(json)
@@ -79,7 +90,11 @@ def _against_definitions(seed: int, blocks: int, json: str | None) -> None:
         if check.first is not None:
             out.print(f"     {check.first}")
 
-    checks = validate(seed, blocks, show)
+    options: dict[str, Any] = {}
+    if formats is not None:
+        chosen = ALL if formats == "all" else tuple(formats.split(","))
+        options = {"formats": chosen, "names": None if "axs6" in chosen else ()}
+    checks = validate(seed, blocks, show, **options)
     cases = sum(check.cases for check in checks)
     mismatches = sum(check.mismatches for check in checks)
     out.print(f"{cases:,} cases compared, {mismatches:,} differ (seed {seed})")

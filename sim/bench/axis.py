@@ -9,7 +9,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.hw.verilog import stream_fields
 from axs6.sim.bench.stream import cycle
 from axs6.sim.words import to_words

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.words import from_words
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.hw.verilog import stream_fields
 
 VARIABLE = "AXS6_BENCH"

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.hw.registry import find_with_streams
 from axs6.replacing import replacing
 from axs6.sim.arrays import element_type, pointers, room
-from axs6.sim.compiler import SOURCE, UNTANGLED, check_compiler, compiled
+from axs6.sim.compiler import SOURCE, check_compiler, compiled
 from axs6.sim.control import Progress, call, workers
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
 from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
@@ -24,6 +24,10 @@ from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import Items, Rows, check_items, completing
 
 NEEDED_BY = "the CXXRTL simulator"
+UNTANGLED = ("-fno-gcse", "--param=max-combine-insns=2")
+"""Without these g++ takes minutes in place of seconds over functions of thousands of statements
+without a branch, such as a datapath of single bits, for code that is no faster."""
+
 COMMON_OPTIONS = ("-I.", "-fvisibility=hidden")
 OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize", *UNTANGLED)
 """Vectors over the two or three chunks of a CXXRTL value make a model three times slower."""

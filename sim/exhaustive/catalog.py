@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from axs6.golden.spec import DETERMINISTIC, OUTPUT_FORMATS, check_integer
-from axs6.hw.parameters import STRUCTURE, check_view
+from axs6.golden.arguments import check_integer
+from axs6.golden.spec import DETERMINISTIC, OUTPUT_DTYPES
+from axs6.hw.core.parameters import STRUCTURE, check_view
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
     high_precision_spaces,
@@ -20,7 +21,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
 
     Args:
         seed: of the random pairs of the adder.
-        view: one of `axs6.hw.parameters.VIEWS`.
+        view: one of `axs6.hw.core.parameters.VIEWS`.
 
     Raises:
         ValueError: `seed` is negative, or there is no such view.
@@ -28,8 +29,8 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
     check_integer("seed", seed, 0)
     alone = check_view(view) == STRUCTURE
     return [
-        *(decoder_space(fmt, view=view) for fmt in OUTPUT_FORMATS),
-        *(precise_space(fmt, view=view) for fmt in OUTPUT_FORMATS),
+        *(decoder_space(dtype, view=view) for dtype in OUTPUT_DTYPES),
+        *(precise_space(dtype, view=view) for dtype in OUTPUT_DTYPES),
         *([mask_space()] if alone else []),
         zeros_space(view=view),
         product_space(view=view),

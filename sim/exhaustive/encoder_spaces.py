@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.spec import BF16, FP16, FP32, FloatFormat, Mode, Rounding
-from axs6.hw.encoder_modes import lane_codes
-from axs6.hw.parameters import STRUCTURE
+from axs6.golden.formats import BF16, FP16, FP32, Float, Mode
+from axs6.golden.spec import Rounding
+from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.encoder.modes import lane_codes
 from axs6.hw.registry import find
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
-BLOCK_OF_FORMAT = {"fp32": 32, "bf16": 16, "fp16": 8}
-"""Block size in which each format is enumerated; a lane is the same hardware in all of them."""
+BLOCK_OF_DTYPE = {"fp32": 32, "bf16": 16, "fp16": 8}
+"""Block size in which each dtype is enumerated; a lane is the same hardware in all of them."""
 
 CHUNK_PATTERNS = 1 << 22
 GAPS = 32
@@ -75,7 +76,7 @@ def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     return [_space(_Encoder(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
 
 
-def maximum_classes(fmt: FloatFormat) -> list[int]:
+def maximum_classes(fmt: Float) -> list[int]:
     """A pattern of each class that a block's maximum can have.
 
     Those are zero, each leading bit of a subnormal, each exponent field, infinity and NaN: the
@@ -106,7 +107,7 @@ class Patterns:
     maxima: Sequence[int]
 
 
-def _every_pattern(fmt: FloatFormat) -> Patterns:
+def _every_pattern(fmt: Float) -> Patterns:
     maxima = maximum_classes(fmt)
     formula = f"2^16 patterns x {len(maxima)} maxima"
     return Patterns("patterns", formula, [0], 1 << fmt.width, maxima)
@@ -116,7 +117,7 @@ def _every_pattern(fmt: FloatFormat) -> Patterns:
 class _Encoder:
     """An encoder that is enumerated."""
 
-    fmt: FloatFormat
+    fmt: Float
     rounding: Rounding
     mode: Mode = Mode.DENSE
     view: str = STRUCTURE
@@ -128,10 +129,11 @@ class _Encoder:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        given = {"format": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
+        given = {"dtype": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
         given["view"] = self.view
-        block = BLOCK_OF_FORMAT[self.fmt.name]
-        return find("encoder").parameters(given | {"block": block, "random_bits": WORD_BITS})
+        block = BLOCK_OF_DTYPE[self.fmt.name]
+        random = {"random_bits": WORD_BITS} if self.rounding is Rounding.STOCHASTIC else {}
+        return find("encoder").parameters({**given, **random, "block": block})
 
     @property
     def words(self) -> int:

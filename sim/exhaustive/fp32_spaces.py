@@ -7,17 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import cases_fp32, fp32
-from axs6.golden.spec import (
-    ACCUMULATOR_SCALE,
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
-    FP32,
-    SUM_BITS,
-)
-from axs6.hw.fp32_add import addition_steps
-from axs6.hw.fp32_convert import conversion_steps
-from axs6.hw.fp32_divide import division_steps
-from axs6.hw.pipeline import Pipeline, Step
+from axs6.golden.formats import FP32
+from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS, EXPONENT_MAX, SUM_BITS
+from axs6.hw.core.pipeline import Pipeline, Step
+from axs6.hw.fp32.add import addition_steps
+from axs6.hw.fp32.convert import conversion_steps
+from axs6.hw.fp32.divide import division_steps
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 DIVISION_CHUNK = 1 << 22

@@ -5,12 +5,14 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import MAX_CODES, Blocks
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import AXS6, FP32, Mode
+from axs6.golden.modes import max_codes
 from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, FP32, Mode, dropped_values
+from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, dropped_values
+from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.expected import packed_items
-from axs6.hw.parameters import STRUCTURE
 from axs6.hw.registry import find
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
@@ -18,24 +20,24 @@ EXPONENTS = 1 << EXPONENT_BITS
 MASK_CHUNKS = 100
 
 
-def precise_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
+def precise_space(dtype: str, block: int = 8, view: str = STRUCTURE) -> Space:
     """Every code of high-precision blocks with every exponent, in each lane of the decoder.
 
     Args:
-        fmt: name of the output format.
+        dtype: of the values.
         block: lanes.
         view: of the decoder.
     """
     parameters = find("decoder").parameters(
-        {"block": block, "format": fmt, "blocks": "packed", "view": view}
+        {"block": block, "dtype": dtype, "blocks": "packed", "view": view}
     )
-    largest = np.resize(MAX_CODES[Mode.HIGH_PRECISION], block)
+    largest = np.resize(max_codes(AXS6, Mode.HIGH_PRECISION), block)
     count = int(largest.max()) + 1
 
     def inputs(chunk: int) -> Items:
         codes = (np.arange(count)[:, None] + np.arange(block) // 2) & largest
         exponents = np.repeat(np.arange(EXPONENTS, dtype=np.uint8), count)[:, None]
-        blocks = Blocks(
+        blocks = Blocks.with_modes(
             exponents,
             np.full_like(exponents, Mode.HIGH_PRECISION),
             np.tile(codes.astype(np.uint8), (EXPONENTS, 1))[:, None],
@@ -44,11 +46,11 @@ def precise_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
         return packed_items(write_rows(blocks))
 
     return Space(
-        name=named(f"decoder-{fmt}-high_precision", view),
+        name=named(f"decoder-{dtype}-high_precision", view),
         formula=f"2^8 exponents x {count} codes x {block} lanes",
         cases=EXPONENTS * count * block,
         chunks=1,
-        design=Design(f"decoder {fmt} packed", lambda: find("decoder").build(**parameters)),
+        design=Design(f"decoder {dtype} packed", lambda: find("decoder").build(**parameters)),
         inputs=inputs,
         references={"golden model": lambda items: find("decoder").golden(items, parameters)},
     )
@@ -67,7 +69,7 @@ def mask_space(block: int = 32) -> Space:
         kept = _masks(chunk * size + np.arange(size), block)
         codes = np.arange(block - dropped_values(block)) * 5 % 31 + 1
         bits = (codes[:, None] >> np.arange(CODE_BITS) & 1).astype(np.uint8).ravel()
-        rows = np.zeros((size, packed_bytes(block)), np.uint8)
+        rows = np.zeros((size, packed_bytes(block=block)), np.uint8)
         rows[:, 0] = 4 * (chunk % 64) | Mode.SPARSE
         payload = np.concatenate([kept, np.tile(bits, (size, 1))], axis=1)
         packed = np.packbits(payload, axis=1, bitorder="little")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.parameters import STRUCTURE
+from axs6.hw.core.parameters import STRUCTURE
 from axs6.sim.batch.engine import ComponentModel, Source, component_source
 
 Items = dict[str, NDArray[Any]]

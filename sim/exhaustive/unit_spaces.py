@@ -3,7 +3,7 @@
 import numpy as np
 
 from axs6.golden.spec import CODE_BITS, EXPONENT_BITS
-from axs6.hw.parameters import STRUCTURE
+from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.registry import UNITS
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
@@ -11,15 +11,15 @@ CODES = 1 << CODE_BITS
 EXPONENTS = 1 << EXPONENT_BITS
 
 
-def decoder_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
+def decoder_space(dtype: str, block: int = 8, view: str = STRUCTURE) -> Space:
     """Every code with every exponent in each lane of the decoder.
 
     Args:
-        fmt: name of the output format.
+        dtype: of the values.
         block: lanes.
         view: of the decoder.
     """
-    parameters = UNITS["decoder"].parameters({"block": block, "format": fmt, "view": view})
+    parameters = UNITS["decoder"].parameters({"block": block, "dtype": dtype, "view": view})
 
     def inputs(chunk: int) -> Items:
         lanes = np.arange(block, dtype=np.uint8)
@@ -32,11 +32,11 @@ def decoder_space(fmt: str, block: int = 8, view: str = STRUCTURE) -> Space:
         }
 
     return Space(
-        name=named(f"decoder-{fmt}", view),
+        name=named(f"decoder-{dtype}", view),
         formula=f"2^8 exponents x 64 codes x {block} lanes",
         cases=EXPONENTS * CODES * block,
         chunks=1,
-        design=Design(f"decoder {fmt}", lambda: UNITS["decoder"].build(**parameters)),
+        design=Design(f"decoder {dtype}", lambda: UNITS["decoder"].build(**parameters)),
         inputs=inputs,
         references={"golden model": lambda items: UNITS["decoder"].golden(items, parameters)},
     )

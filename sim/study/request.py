@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from axs6.golden.spec import check_block, check_integer
+from axs6.golden.arguments import check_integer
+from axs6.golden.spec import check_block
 
 BACKENDS = ("emulated", "rtl")
 BATCH = 256

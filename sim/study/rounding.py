@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import encode
+from axs6.golden.arguments import check_integer
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.spec import (
     EXPONENT_BIAS,
@@ -15,7 +16,6 @@ from axs6.golden.spec import (
     RANDOM_SEED,
     Rounding,
     check_block,
-    check_integer,
     check_random_bits,
 )
 
@@ -96,10 +96,10 @@ def study_rounding(
 
 def _row(x: NDArray[np.float32], bits: int | None, seed: int) -> RoundingRow:
     if bits is None:
-        rounding, encoded = Rounding.NEAREST, encode(x, x.shape[1])
+        rounding, encoded = Rounding.NEAREST, encode(x, block=x.shape[1])
     else:
         rounding, words = Rounding.STOCHASTIC, Lfsr(x.shape[1], seed, bits).draw(len(x))
-        encoded = encode(x, x.shape[1], rounding, random=words, random_bits=bits)
+        encoded = encode(x, block=x.shape[1], rounding=rounding, random=words, random_bits=bits)
     powers = np.ldexp(1.0, EXPONENT_BIAS - encoded.exponents.astype(np.int32))
     # 29 significant bits: exact in float64, as is the mean over all words.
     exact = MAGNITUDE_MAX * np.abs(x.astype(np.float64)) * powers

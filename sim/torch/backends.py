@@ -11,7 +11,7 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.spec import NonFinite, check_block, check_nonfinite
+from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_block, check_nonfinite
 from axs6.sim.torch import emulated
 from axs6.sim.torch.quantise import encode
 
@@ -40,7 +40,7 @@ class Options:
     def __post_init__(self) -> None:
         check_backend("backend", self.backend)
         check_block(self.block)
-        check_nonfinite(self.nonfinite)
+        check_nonfinite(self.nonfinite, WITHOUT_NAN)
         if self.tile and self.backend != "rtl":
             raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
 
@@ -125,12 +125,14 @@ class Golden:
     def prepare(self, x: Tensor, name: str) -> list[Blocks]:
         """Encode each matrix."""
         size, nonfinite = self._options.block, self._options.nonfinite
-        return self.take(encode(x, size, nonfinite=nonfinite, name=name), x.device)
+        return self.take(encode(x, block=size, nonfinite=nonfinite, name=name), x.device)
 
     def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
         """The matrices one by one."""
         return [
-            Blocks(blocks.exponents[g], blocks.modes[g], blocks.codes[g], blocks.shape[1:])
+            Blocks.with_modes(
+                blocks.exponents[g], blocks.modes[g], blocks.codes[g], blocks.shape[1:]
+            )
             for g in range(len(blocks.exponents))
         ]
 
@@ -157,7 +159,7 @@ class Rtl:
     def prepare(self, x: Tensor, name: str) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
         _check_cpu(name, x.device)
-        return encode(x, self._options.block, nonfinite=self._options.nonfinite, name=name)
+        return encode(x, block=self._options.block, nonfinite=self._options.nonfinite, name=name)
 
     def take(self, blocks: Blocks, device: torch.device) -> Blocks:
         """The blocks, if the tensor was on the CPU."""

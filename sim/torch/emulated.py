@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from axs6.golden.blocks import Blocks
-from axs6.golden.dot import SIGNED_MAGNITUDES
+from axs6.golden.blocks import Blocks, check_hardware_format
+from axs6.golden.formats import FP32
 from axs6.golden.spec import (
     ACCUMULATOR_SCALE,
+    DENSE_CODE,
     EXPONENT_BIAS,
     EXPONENT_MAX,
-    FP32,
     PRODUCT_MAX,
     NonFinite,
 )
@@ -96,7 +96,7 @@ def prepare(x: Tensor, block: int, nonfinite: NonFinite, name: str) -> Operand:
     """
     check_input(x, name)
     if x.dtype == torch.float64:
-        return from_blocks(encode(x, block, nonfinite=nonfinite, name=name), x.device)
+        return from_blocks(encode(x, block=block, nonfinite=nonfinite, name=name), x.device)
     n = -(-x.shape[-1] // block)
     count = x.shape[0] * x.shape[1] * n
     shape = (count, block)
@@ -119,9 +119,14 @@ def prepare(x: Tensor, block: int, nonfinite: NonFinite, name: str) -> Operand:
 
 
 def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
-    """The operand of matrices that are encoded already, of shape (G, R, K)."""
+    """The operand of matrices that are encoded already, of shape (G, R, K).
+
+    Raises:
+        ValueError: their format has no hardware.
+    """
+    check_hardware_format("blocks", blocks)
     exponents = torch.from_numpy(blocks.exponents).to(device, torch.int32)
-    magnitudes = torch.from_numpy(SIGNED_MAGNITUDES[blocks.codes]).to(device, torch.int8)
+    magnitudes = torch.from_numpy(DENSE_CODE.integers[blocks.codes]).to(device, torch.int8)
     powers = power_table(device, OFFSET)[exponents.long()].unsqueeze(-1)
     scaled = (magnitudes * powers).float()
     empty = (magnitudes == 0).all(-1)

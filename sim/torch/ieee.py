@@ -7,7 +7,7 @@ functions take and give them through integers, and compute where float64 is norm
 import torch
 from torch import Tensor
 
-from axs6.golden.spec import FP32
+from axs6.golden.formats import FP32
 
 SMALLEST_NORMAL = 2.0 ** (1 - FP32.bias)
 STEPS_PER_ONE = 2.0 ** (FP32.bias - 1 + FP32.fraction_bits)

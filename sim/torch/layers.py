@@ -1,5 +1,7 @@
 """Linear layers, convolutions and `MatMul` with the products of the hardware."""
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -61,12 +63,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tenso
 
 def _convolve(layer: Conv1d | Conv2d, x: Tensor) -> Tensor:
     """The convolution of a layer, by its own padding."""
-    weight, groups, site = layer.weight, layer.groups, layer.axs6_site
-    _check_pixels(x, weight, groups, site.handle)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    padded = functional.pad(x, layer._reversed_padding_repeated_twice, mode=mode)
-    options = (layer.stride, layer.dilation, groups)
-    return convolve(padded, weight, layer.bias, *options, site.handle)
+    padding = layer._reversed_padding_repeated_twice
+    options = (layer.stride, layer.dilation, layer.groups, layer.axs6_site.handle)
+    return convolve(x, layer.weight, layer.bias, *options, padding=padding, mode=mode)
 
 
 def _check_pixels(x: Tensor, weight: Tensor, groups: int, handle: int) -> None:
@@ -86,8 +86,11 @@ def convolve(
     dilation: tuple[int, ...],
     groups: int,
     handle: int,
+    *,
+    padding: Sequence[int],
+    mode: str = "constant",
 ) -> Tensor:
-    """A convolution of padded pixels as a matrix product for each group.
+    """A convolution as a matrix product for each group.
 
     Args:
         x: (N, C, L) or (C, L), or (N, C, H, W) or (C, H, W).
@@ -96,13 +99,14 @@ def convolve(
         stride, dilation: of each axis of the kernel.
         groups: how many parts of the channels are convolved by themselves.
         handle: place of the products.
+        padding, mode: of the pixels, as `functional.pad` takes them.
 
     Raises:
-        ValueError: the input does not fit the weight, or is smaller than the kernel.
+        ValueError: the input does not fit the weight, or is, padded, smaller than the kernel.
     """
     _check_pixels(x, weight, groups, handle)
     axes = weight.ndim - 2
-    images = x if x.ndim == axes + 2 else x.unsqueeze(0)
+    images = functional.pad(x if x.ndim == axes + 2 else x.unsqueeze(0), padding, mode=mode)
     if axes == 1:
         # A row of pixels, and one row of taps.
         images = images.unsqueeze(-2)

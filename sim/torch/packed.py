@@ -14,23 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from axs6.files.container import (
-    Encoded,
-    Entry,
-    blocks_of,
-    container_metadata,
-    open_container,
-    plain,
-    reduction,
-    writing,
-)
+from axs6.files.coding import Encoded, reduction
+from axs6.files.container import container_metadata, open_container
 from axs6.files.tensors import NAMES
 from axs6.files.tensors import Tensor as Stored
+from axs6.files.writer import Entry, plain, writing
 from axs6.golden.blocks import Blocks
-from axs6.golden.pack import pack
-from axs6.golden.spec import Mode
+from axs6.golden.decode import decode
+from axs6.golden.formats import Mode
+from axs6.golden.pack import pack, unpack
 from axs6.sim.torch.ops import as_matrices
-from axs6.sim.torch.quantise import decode, encode
+from axs6.sim.torch.quantise import encode
 from axs6.sim.torch.site import Site
 
 
@@ -103,7 +97,7 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
             else:
                 blocks = _blocks(tensor, how)
                 rows = (*how.blocked_shape[: how.along], *how.blocked_shape[how.along + 1 :])
-                values = decode(blocks).reshape(*rows, how.length)
+                values = torch.from_numpy(decode(blocks)).reshape(*rows, how.length)
                 state[tensor.name] = values.movedim(-1, how.along).reshape(how.shape)
                 if tensor.name in weights:
                     _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
@@ -155,7 +149,7 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
             site.loaded(matrices)
             or encode(
                 matrices,
-                options.block,
+                block=options.block,
                 nonfinite=options.nonfinite,
                 name=f"{site.name}: weight",
             )
@@ -164,26 +158,16 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
         np.concatenate([getattr(part, name)[0] for part in parts])
         for name in ("exponents", "modes", "codes")
     )
-    return Blocks(exponents, modes, codes, (len(exponents), parts[0].shape[-1]))
+    return Blocks.with_modes(exponents, modes, codes, (len(exponents), parts[0].shape[-1]))
 
 
 def _blocks(tensor: Stored, how: Encoded) -> Blocks:
     """All blocks of a tensor of a file, of shape (rows, K)."""
-    pieces = [blocks for _, blocks in blocks_of(tensor, how)]
-    count = -(-how.length // how.block) if how.length else 0
-    exponents, modes, codes = (
-        np.concatenate([getattr(piece, name).reshape(-1, *tail) for piece in pieces])
-        if pieces
-        else np.empty((0, *tail), np.uint8)
-        for name, tail in (("exponents", ()), ("modes", ()), ("codes", (how.block,)))
-    )
-    shape = (how.rows, count)
-    return Blocks(
-        exponents.reshape(shape),
-        modes.reshape(shape),
-        codes.reshape(*shape, how.block),
-        (how.rows, how.length),
-    )
+    try:
+        shape = (how.channels, how.length)
+        return unpack(tensor.array.data, shape, how.format, align=how.align)
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
 def _check_names(own: Mapping[str, Tensor], found: list[str]) -> None:
@@ -205,7 +189,7 @@ def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
     size = site.options.block
     along = reduction(len(how.shape))
     needed = Encoded(shape=how.shape, dtype=how.dtype, block=size, **along)
-    if (how.block, how.length, how.in_order) != (size, needed.length, True):
+    if (how.format, how.length, how.in_order) != (needed.format, needed.length, True):
         raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():
         raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")

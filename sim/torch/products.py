@@ -128,8 +128,9 @@ def _convolution(axes: int) -> Replacement:
         groups: int = 1,
     ) -> Tensor:
         stride, dilation = (_each(sizes, axes) for sizes in (stride, dilation))
-        x = functional.pad(input, _padding(padding, weight.shape[2:], dilation))
-        return convolve(x, weight, bias, stride, dilation, groups, places.site("conv"))
+        pads = _padding(padding, weight.shape[2:], dilation)
+        site = places.site("conv")
+        return convolve(input, weight, bias, stride, dilation, groups, site, padding=pads)
 
     return run
 

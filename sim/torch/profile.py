@@ -57,7 +57,7 @@ def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None
     blocks = groups * (queries + columns) * -(-depth // site.options.block)
     row.calls += 1
     row.macs += groups * queries * columns * depth
-    row.packed_bytes += blocks * packed_bytes(site.options.block)
+    row.packed_bytes += blocks * packed_bytes(block=site.options.block)
     row.fp32_bytes += 4 * groups * (queries + columns) * depth
     if result.cycles is not None and result.utilisation is not None:
         row.cycles = (row.cycles or 0) + result.cycles

@@ -18,18 +18,15 @@ from torch import Tensor
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.decode import decode_table
+from axs6.golden.formats import AXS6, BF16, FP32, FP64, Mode, SignMagnitude
 from axs6.golden.spec import (
-    BF16,
     DENSE_CODE,
     EXPONENT_BIAS,
     EXPONENT_MAX,
-    FP32,
-    FP64,
     MAGNITUDE_BITS,
     MAGNITUDE_MAX,
     RANDOM_BITS,
-    CodeFormat,
-    Mode,
+    WITHOUT_NAN,
     NonFinite,
     check_block,
     check_nonfinite,
@@ -102,7 +99,7 @@ def encode(
     Source: docs/format.md, "Encoding".
     """
     check_input(x, name)
-    check_nonfinite(nonfinite)
+    check_nonfinite(nonfinite, WITHOUT_NAN)
     size = check_block(block)
     how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
@@ -118,7 +115,7 @@ def encode(
         magnitude = chunk.steps.abs().to(torch.uint8)
         codes[chunk.rows] = (magnitude | negative.to(torch.uint8) << MAGNITUDE_BITS).cpu()
     leading = (*x.shape[:-1], n)
-    return Blocks(
+    return Blocks.with_modes(
         exponents=exponents.reshape(leading).numpy(),
         modes=np.zeros(leading, np.uint8),
         codes=codes.reshape(*leading, size).numpy(),
@@ -159,9 +156,9 @@ def decode(
     return values.flatten(-2)[..., : blocks.shape[-1]]
 
 
-def _look_up(exponents: Tensor, codes: Tensor, dtype: torch.dtype, code: CodeFormat) -> Tensor:
+def _look_up(exponents: Tensor, codes: Tensor, dtype: torch.dtype, code: SignMagnitude) -> Tensor:
     """Values of codes (..., n) under exponents (..., 1)."""
-    patterns = decode_table(OUTPUTS[dtype], code).view(f"i{dtype.itemsize}").copy()
+    patterns = decode_table(OUTPUTS[dtype], AXS6, code).view(f"i{dtype.itemsize}").copy()
     table = torch.from_numpy(patterns).to(codes.device).view(dtype)
     return table[exponents << code.width | codes]
 
@@ -184,7 +181,7 @@ def fake_quantise(
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit.
     """
     check_input(x, name)
-    check_nonfinite(nonfinite)
+    check_nonfinite(nonfinite, WITHOUT_NAN)
     size = check_block(block)
     how = rounder(x, size, rounding, random, random_bits)
     if x.dtype == torch.float64:
@@ -275,7 +272,9 @@ def _encode_float64(
         options = {"random": random.cpu().numpy(), "random_bits": how.bits}
     values = x.detach().cpu().numpy()
     try:
-        return golden.encode(values, size, how.rounding, nonfinite=nonfinite, **options)
+        return golden.encode(
+            values, block=size, rounding=how.rounding, nonfinite=nonfinite, **options
+        )
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

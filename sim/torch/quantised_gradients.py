@@ -10,15 +10,17 @@ from torch.optim import Optimizer
 from axs6.golden.spec import (
     RANDOM_BITS,
     RANDOM_SEED,
+    WITHOUT_NAN,
+    NonFinite,
     Rounding,
     check_block,
+    check_nonfinite,
     check_random_bits,
     check_rounding,
 )
 from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
-from axs6.sim.torch.quantise import NonFinite, check_nonfinite
 
 
 class QuantisedGradients(nn.Module):
@@ -56,7 +58,7 @@ class QuantisedGradients(nn.Module):
         nonfinite: NonFinite = "error",
     ) -> None:
         super().__init__()
-        check_nonfinite(nonfinite)
+        check_nonfinite(nonfinite, WITHOUT_NAN)
         check_random_bits(random_bits)
         self._how = (check_block(block), str(check_rounding(rounding)))
         self._options: dict[str, Any] = {"random_bits": random_bits, "nonfinite": nonfinite}

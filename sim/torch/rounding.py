@@ -8,13 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from axs6.golden.spec import (
-    FP32,
-    MAGNITUDE_BITS,
-    Rounding,
-    check_random_bits,
-    check_rounding,
-)
+from axs6.golden.formats import FP32
+from axs6.golden.spec import MAGNITUDE_BITS, Rounding, check_random_bits, check_rounding
 
 WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 

@@ -96,7 +96,7 @@ class Site:
         if blocks is not None and self.rows is not None:
             rows = slice(*self.rows)
             parts = (blocks.exponents[rows], blocks.modes[rows], blocks.codes[rows])
-            blocks = Blocks(*parts, (len(parts[0]), blocks.shape[-1]))
+            blocks = Blocks.with_modes(*parts, (len(parts[0]), blocks.shape[-1]))
         self.packed, self._held = blocks, None
 
     def loaded(self, matrices: Tensor) -> Blocks | None:
@@ -111,7 +111,7 @@ class Site:
         if not torch.equal(values.view(matrices.shape), matrices.detach()):
             return None
         leading = (*matrices.shape[:2], -1)
-        return Blocks(
+        return Blocks.with_modes(
             self.packed.exponents.reshape(leading),
             self.packed.modes.reshape(leading),
             self.packed.codes.reshape(*leading, self.packed.block),

@@ -64,7 +64,7 @@ def test_list_shows_every_unit(cli: Cli) -> None:
 
 def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
     done = cli(
-        *("generate", "encoder", "--block", "8", "--format", "bf16", "--stages", "2"),
+        *("generate", "encoder", "--block", "8", "--dtype", "bf16", "--stages", "2"),
         *("-o", "new/rtl"),
     )
     assert done.returncode == 0, done.stderr
@@ -86,8 +86,8 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["generate", "divider", "-o", "x"], "unit must be one of encoder, "),
         (["generate", "dot", "--block", "9", "-o", "x"], "block must be one of 8, 16, 32"),
         (["generate", "dot", "--stages", "99", "-o", "x"], "stages must be an integer from 0 to"),
-        (["generate", "dot", "--format", "fp32", "-o", "x"], "dot has no parameter 'format'"),
-        (["generate", "encoder", "--format", "fp8", "-o", "x"], "format must be one of fp32,"),
+        (["generate", "dot", "--dtype", "fp32", "-o", "x"], "dot has no parameter 'dtype'"),
+        (["generate", "encoder", "--dtype", "fp8", "-o", "x"], "dtype must be one of fp32,"),
         (["generate", "dot", "--blocksize", "8", "-o", "x"], "No such option: --blocksize"),
         (["generate", "dot", "--stages", "two", "-o", "x"], "Invalid value for '--stages'"),
         (["generate", "dot"], "Missing option '-o' / '--output'"),
@@ -100,11 +100,19 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         ),
         (
             ["generate", "encoder", "--random-bits", "8", "-o", "x"],
-            "--random-bits is for --rounding stochastic, not nearest",
+            "random_bits is for rounding stochastic, not nearest",
         ),
         (
             ["area", "encoder", "--random-bits", "8", "--rounding", "toward_zero"],
-            "--random-bits is for --rounding stochastic, not toward_zero",
+            "random_bits is for rounding stochastic, not toward_zero",
+        ),
+        (
+            ["area", "encoder", "--sweep", "random_bits=4,8"],
+            "random_bits is for rounding stochastic, not nearest",
+        ),
+        (
+            ["regress", "encoder", "--random-bits", "8"],
+            "random_bits is for rounding stochastic, not nearest",
         ),
         (["multiply"], "No such command 'multiply'"),
         (["regress", "dot", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
@@ -121,6 +129,11 @@ def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
         (["validate", "--only", "division"], "--only needs --exhaustive"),
         (["validate", "--state", "state.json"], "--state needs --exhaustive"),
         (["validate", "--exhaustive", "--blocks", "9"], "--blocks does not go with --exhaustive"),
+        (["validate", "--exhaustive", "--format", "mx9"], "--format does not go with --exhaustive"),
+        (
+            ["validate", "--format", "mx7"],
+            "'mx7' is no block format: a name, or an element such as",
+        ),
         (["validate", "--exhaustive", "--share", "3/2"], "share must be N/M with 1 <= N <= M"),
         (["validate", "--exhaustive", "--only", "sqrt"], "only must be part of one of decoder"),
         (
@@ -272,18 +285,12 @@ r.regress.__kwdefaults__["test_module"] = "axs6.sim.bench.checker"
 WRONG_ADDITION = """
 import functools
 import axs6.golden.validate as v
-v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b))
+names = [name for name in v.CHECKS if "addition" in name]
+v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b), names=names)
 """
 
 
-SMALL = (
-    "encoder",
-    "--block=8",
-    "--stages=1",
-    "--format=fp32",
-    "--rounding=nearest",
-    "--mode=dense",
-)
+SMALL = ("encoder", "--block", "8", "--view", "behaviour")
 
 
 @pytest.mark.parametrize(
@@ -296,10 +303,6 @@ SMALL = (
     ids=["wrong unit", "no tests", "wrong model"],
 )
 def test_a_difference_exits_with_1(cli: Cli, script: str, arguments: list[str], said: str) -> None:
-    if arguments[0] == "regress":
-        parameters = {**ALL_UNITS["encoder"].defaults, "block": 8}
-        for name, value in parameters.items():
-            arguments += [f"--{name.replace('_', '-')}", str(value)]
     done = cli(*arguments, before=script)
     assert done.returncode == 1, done.stdout + done.stderr
     assert said in done.stdout
@@ -336,18 +339,30 @@ def test_regress_reports_json_and_junit(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_validate_reports_every_check(cli: Cli, tmp_path: Path) -> None:
-    done = cli("validate", "--blocks", "1", "--json", "figures.json")
+    done = cli("validate", "--blocks", "40", "--seed", "3", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
     assert [check["name"] for check in checks] == list(CHECKS)
     assert sum(check["mismatches"] for check in checks) == 0
+    assert min(check["cases"] for check in checks) > 0
     total = sum(check["cases"] for check in checks)
     assert f"{total:,} cases compared, 0 differ" in done.stdout
 
 
+def test_validate_takes_formats(cli: Cli) -> None:
+    done = cli("validate", "--blocks", "1", "--format", "mxfp4,int4_float32_t0")
+    first, second, total = done.succeeded().splitlines()
+    assert first.startswith("pass format mxfp4: ")
+    assert second.startswith("pass format int4_float32_t0: ")
+    assert "0 differ" in total
+
+
 @pytest.mark.parametrize(
     "target",
-    ["generic", "sky130", "ice40", "ecp5", pytest.param("xc7", marks=pytest.mark.slow)],
+    [
+        *("generic", "sky130", "ice40"),
+        *(pytest.param(fpga, marks=pytest.mark.slow) for fpga in ("ecp5", "xc7")),
+    ],
 )
 def test_area_reports_json(cli: Cli, target: str) -> None:
     done = cli(
@@ -407,29 +422,45 @@ def test_area_for_speed_with_adder_cells(cli: Cli, tmp_path: Path) -> None:
     assert "timing: linear model of the compact sky130 library" in done.stdout
 
 
+SMALL_DEMO = """
+import axs6.commands.demo_command as command
+command.BLOCK, command.TILE = 8, {"rows": 1, "columns": 1}
+"""
+
 WRONG_PRODUCT = """
 import axs6
 import axs6.demo as d
 right = axs6.matmul
 d.matmul = lambda a, b: -right(a, b)
+d.ITERATIONS = 1
 """
 
 
-def test_demo_equals_the_golden_model_on_every_bit(cli: Cli, tmp_path: Path) -> None:
-    done = cli("demo", "-o", "out")
+def run_demo(cli: Cli, folder: Path, before: str) -> str:
+    """What the demo prints, its figures checked."""
+    done = cli("demo", "-o", "out", before=before)
     assert done.returncode == 0, done.stdout + done.stderr
-    figures = json.loads((tmp_path / "out/demo.json").read_text())
+    figures = json.loads((folder / "out/demo.json").read_text())
     assert figures["outputs_equal"]
     assert set(figures["bits_different"].values()) == {0}
     assert min(figures["bits_compared"].values()) > 100_000
     accuracy = figures["accuracy"]
     assert accuracy["axs6_rtl"] == accuracy["axs6_golden"] > 0.9
-    names = {path.name for path in (tmp_path / "out").iterdir()}
+    names = {path.name for path in (folder / "out").iterdir()}
     assert {"axs6_dot.v", "axs6_encoder.json", "axs6_decoder.v", "demo.json"} <= names
-    shown = done.stdout[done.stdout.index("unit     cycles") : done.stdout.index("wrote")]
-    lines = [line.rstrip() for line in shown.splitlines()]
-    assert "\n".join(lines) in (Path(__file__).parents[2] / "README.md").read_text()
+    return str(done.stdout)
 
-    wrong = cli("demo", "-o", "out", before=WRONG_PRODUCT)
+
+def test_demo_equals_the_golden_model_on_every_bit(cli: Cli, tmp_path: Path) -> None:
+    assert "accuracy: FP32 9" in run_demo(cli, tmp_path, SMALL_DEMO)
+    wrong = cli("demo", "-o", "out", before=SMALL_DEMO + WRONG_PRODUCT)
     assert wrong.returncode == 1, wrong.stdout + wrong.stderr
     assert "matmul" in wrong.stdout
+
+
+@pytest.mark.slow  # its blocks of 32 take most of a minute to build and synthesise
+def test_demo_prints_what_the_readme_shows(cli: Cli, tmp_path: Path) -> None:
+    printed = run_demo(cli, tmp_path, "")
+    shown = printed[printed.index("unit     cycles") : printed.index("wrote")]
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert "\n".join(lines) in (Path(__file__).parents[2] / "README.md").read_text()

@@ -30,7 +30,7 @@ def test_there_and_back(cli: Cli, folder: Path) -> None:
     assert "wrote packed.safetensors" in done.stderr
     assert rows["bias"]["qsnr_db"] is None
     x = np.load(folder / "x.npy")
-    blocks = axs6.encode(x, 16, mode="auto")
+    blocks = axs6.encode(x, block=16, mode="auto")
     assert rows["weight"]["bytes_after"] == len(axs6.pack(blocks))
     error = axs6.decode(blocks, np.float64) - x
     qsnr = 10 * np.log10((x.astype(np.float64) ** 2).sum() / (error**2).sum())
@@ -46,6 +46,36 @@ def test_there_and_back(cli: Cli, folder: Path) -> None:
     done = cli("decode", "x.safetensors", "y.npy")
     assert (done.returncode, done.stdout) == (0, "wrote y.npy: 1 tensors\n")
     assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(axs6.encode(x)))
+
+
+def test_any_format(main: Cli, folder: Path) -> None:
+    x = np.load(folder / "x.npy")
+    for options, name in (
+        (("--format", "mxfp4", "--rule", "rceil"), "mxfp4-rceil"),
+        (("--format", "mx9", "--block", "32"), "mx9_t32"),
+        (("--format", "nvfp4"), "nvfp4"),
+        (("--format", "int8_float32_t0"), "int8_float32_t0"),
+    ):
+        main("encode", "x.npy", "x.safetensors", *options).succeeded()
+        shown = main("info", "x.safetensors", "--json", "info.json").succeeded()
+        blocks = axs6.encode(x, name)
+        assert f"{name}, nearest, axis -1" in shown
+        assert f"{blocks.modes.size} blocks, none of them wrong" in shown
+        (found,) = json.loads((folder / "info.json").read_text())
+        assert found["encoded"]["format"] == str(blocks.format)
+        main("decode", "x.safetensors", "y.npy").succeeded()
+        assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(blocks))
+
+
+def test_checkpoints(main: Cli, folder: Path) -> None:
+    x = np.load(folder / "x.npy")
+    main("encode", "x.npy", "x.safetensors", "--format", "mxfp4", "--checkpoint").succeeded()
+    assert "mxfp4, nearest, axis -1" in main("info", "x.safetensors").succeeded()
+    assert main("decode", "x.safetensors", "y.npy").succeeded() == "wrote y.npy: 1 tensors\n"
+    patterns = np.load(folder / "y.npy").astype(np.uint32) << 16
+    assert np.array_equal(patterns.view(np.float32), axs6.decode(axs6.encode(x, "mxfp4")))
+    line = main("encode", "x.npy", "z.safetensors", "--checkpoint").refused()
+    assert line.endswith("exponent of 8 bits for each block, as mxfp4, not axs6")
 
 
 def test_names_are_no_markup(cli: Cli, folder: Path) -> None:
@@ -142,6 +172,22 @@ def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
         (("encode", "x.npy", "y.npz"), "y.npz must end in .safetensors"),
         (("encode", "x.npy", "y.safetensors", "--block", "9"), "block must be one of"),
         (("encode", "x.npy", "y.safetensors", "--mode", "best"), "mode must be one of dense"),
+        (
+            ("encode", "x.npy", "y.safetensors", "--format", "mxfp5"),
+            "'mxfp5' is no block format: a name, or an element",
+        ),
+        (
+            ("encode", "x.npy", "y.safetensors", "--format", "mx9", "--rule", "up"),
+            "rule must be one of floor, ceil, even, rceil, not 'up'",
+        ),
+        (
+            ("encode", "x.npy", "y.safetensors", "--format", "int8", "--rule", "ceil"),
+            "int8_float32 has no exponent scale, so no rule 'ceil' for it",
+        ),
+        (
+            ("encode", "x.npy", "y.safetensors", "--format", "mx9", "--mode", "auto"),
+            "mx9 has no modes, so mode must be dense, not 'auto'",
+        ),
         (("encode", "x.npy", "y.safetensors", "--axis", "2"), "axis must be one of 2 axes"),
         (
             ("encode", "x.npy", "y.safetensors", "--random-bits", "8"),

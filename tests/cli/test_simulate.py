@@ -16,7 +16,7 @@ import pytest
 import axs6
 from axs6.commands.arrays import FLOAT_FIELDS
 from axs6.commands.simulate_command import rate
-from axs6.hw.layouts import port_fields
+from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.sim.stimulus import STIMULI
 
@@ -55,7 +55,7 @@ def test_every_unit_equals_the_golden_model(
 
 
 def test_floats_alone_are_called_values() -> None:
-    """The command takes fields of these names for floats of the unit's format."""
+    """The command takes fields of these names for floats of the unit's dtype."""
     for unit in UNITS.values():
         component: Any = unit.build()
         for port in port_fields(component):
@@ -71,17 +71,17 @@ def test_floats_are_encoded_and_decoded(cli: Cli, dtype: Any, tmp_path: Path) ->
     np.save(tmp_path / "x.npy", x)
     name = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}[np.dtype(dtype).name]
     outputs = ("-o", "block.exponent=e.npy", "-o", "block.codes=c.npy")
-    options = ("--block", "8", "--format", name)
+    options = ("--block", "8", "--dtype", name)
     cli("simulate", "encoder", "-i", "x.npy", *outputs, *options).succeeded()
-    blocks = axs6.encode(x, 8)
+    blocks = axs6.encode(x, block=8)
     exponents, codes = (np.load(tmp_path / f"{each}.npy") for each in "ec")
     assert np.array_equal(exponents, blocks.exponents.ravel())
     assert np.array_equal(codes, blocks.codes.reshape(-1, 8))
 
     np.save(tmp_path / "m.npy", codes.reshape(15, 16))
     inputs = ("-i", "exponent=e.npy", "-i", "codes=m.npy")
-    out_format, kept = ("bf16", "bfloat16") if name == "bf16" else ("fp32", np.float32)
-    options = ("--block", "8", "--format", out_format)
+    out_dtype, kept = ("bf16", "bfloat16") if name == "bf16" else ("fp32", np.float32)
+    options = ("--block", "8", "--dtype", out_dtype)
     cli("simulate", "decoder", *inputs, "-o", "y.npy", *options).succeeded()
     y = np.load(tmp_path / "y.npy")
     assert y.dtype == (np.uint16 if name == "bf16" else np.float32)
@@ -226,8 +226,8 @@ def files_in(folder: Path) -> list[str]:
         (["dot", "-i", "x.npy"], "the inputs are a.exponent, a.codes, b.exponent, b.codes, last:"),
         (["encoder", "-i", "odd.npy"], "of a multiple of 32, the block, not shape (4, 50)"),
         (["encoder", "-i", "double.npy"], "must be float32, or its bit patterns in uint32, not f"),
-        (["encoder", "-i", "x.npy", "--format", "bf16"], "must be bfloat16, or its bit patterns"),
-        (["encoder", "-i", "x.npy", "--format", "fp16"], "must be float16, or its bit patterns"),
+        (["encoder", "-i", "x.npy", "--dtype", "bf16"], "must be bfloat16, or its bit patterns"),
+        (["encoder", "-i", "x.npy", "--dtype", "fp16"], "must be float16, or its bit patterns"),
         (["decoder", "-i", "codes=odd.npy", "-i", "exponent=odd.npy"], "a multiple of 32, the bl"),
         (["decoder", "-i", "codes=x.npy", "-i", "exponent=x.npy"], "must have an integer dtype"),
         (["encoder", "-i", "x.npy", "-o", "y.npy"], "the outputs are block.exponent, block.codes"),
@@ -247,7 +247,7 @@ def files_in(folder: Path) -> list[str]:
         ),
         (
             ["encoder", "-i", "x.npy", "--random-bits", "8"],
-            "--random-bits is for --rounding stochastic, not nearest",
+            "random_bits is for rounding stochastic, not nearest",
         ),
         (["encoder", "-i", "x.npy", "--window", "0:9"], "--window needs --vcd"),
         (

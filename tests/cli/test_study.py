@@ -61,8 +61,9 @@ def test_a_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
 
 
 def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
-    arguments = ("accuracy", "mine.py:model", "--block", "8", "--json", "out.json")
-    done = cli("study", *arguments, before=WRONG_PRODUCT)
+    arguments = ("accuracy", "mine.py:model", "--block", "8", "--samples", "6")
+    tile = ("--rows", "1", "--columns", "1")
+    done = cli("study", *arguments, *tile, "--json", "out.json", before=WRONG_PRODUCT)
     assert done.returncode == 1, done.stderr
     figures = json.loads((folder / "out.json").read_text())
     assert figures["runs"][2]["bits_different"] > 0
@@ -102,3 +103,35 @@ def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:
 def test_rounding_refuses_widths(main: Cli) -> None:
     line = main("study", "rounding", "--bits", "33").refused()
     assert line == "random_bits must be an integer from 1 to 32, not 33"
+
+
+def test_qsnr_is_measured_without_torch(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("--format", "mx9", "--format", "int8_e8m0_t16", "--vectors", "20")
+    done = cli("study", "qsnr", *arguments, "--json", "out.json", before=WITHOUT_TORCH)
+    first, _, *table = done.succeeded().splitlines()
+    assert first == "20 vectors of 1,024 values, N(0, |N(0, 1)|), seed 0"
+    figures = json.loads((tmp_path / "out.json").read_text())
+    assert [row["format"] for row in figures["rows"]] == ["mx9", "mxint8_t16"]
+    shown = [
+        [row["format"], f"{row['bits']:g}", f"{row['qsnr_db']:.2f}"] for row in figures["rows"]
+    ]
+    assert [line.split() for line in table] == [["format", "bits", "QSNR", "dB"], *shown]
+
+
+def test_qsnr_shows_the_differences_of_the_paper(main: Cli) -> None:
+    printed = main("study", "qsnr", "--vectors", "5").succeeded()
+    (line,) = [line for line in printed.splitlines() if line.startswith("mx9 - msfp16")]
+    assert line.split()[-1] == "3.6"
+    assert "int3_e8m0_t16s2o2 - mx4" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "mx99"], "'mx99' is no block format"),
+        (["--vectors", "0"], "vectors must be an integer of at least 1, not 0"),
+        (["--json", "/proc/x"], "cannot write to /proc/x"),
+    ],
+)
+def test_qsnr_refuses(main: Cli, arguments: list[str], message: str) -> None:
+    assert message in main("study", "qsnr", *arguments).refused()

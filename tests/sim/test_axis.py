@@ -19,9 +19,9 @@ from axs6.sim.tools import SIMULATORS, ToolError, check_simulator
 
 TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
 SMALL: dict[str, dict[str, Any]] = {
-    "axis_encoder": {"block": 8, "format": "bf16", "stages": 2},
+    "axis_encoder": {"block": 8, "dtype": "bf16", "stages": 2, "view": "behaviour"},
     "axis_decoder": {"block": 8, "stages": 1, "align": 32},
-    "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2},
+    "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2, "view": "behaviour"},
 }
 ALL = [(unit, parameters) for unit in BUS_UNITS for parameters in configurations(unit, {})]
 
@@ -129,16 +129,16 @@ def test_beats_of_blocks_are_their_packed_bytes(block: int, align: int, mode: st
     zeros = np.zeros(5, np.uint8)
     items = {"values": x.view(np.uint32), "last": zeros, "user": zeros}
     bus = Bus.of({"streams": describe_streams(unit.build(**parameters))}, "m_axis")
-    length = packed_bytes(block, align)
+    length = packed_bytes(block=block, align=align)
     words = bus.words(unit.golden(items, parameters))
     beats = b"".join(word.to_bytes(length, "little") for word in words)
-    assert beats == axs6.pack(axs6.encode(x, block, mode=mode), align=align)
+    assert beats == axs6.pack(axs6.encode(x, block=block, mode=mode), align=align)
 
 
 def test_the_worked_example_of_the_docs() -> None:
     """docs/axis.md spells out these beats."""
     x = np.float32([[1, -0.5, 0.25, 0, 0, 0, 0, 0.04]])
-    data = axs6.pack(axs6.encode(x, 8))
+    data = axs6.pack(axs6.encode(x, block=8))
     assert data.hex(" ") == "00 02 10 4a 00 00 00 04"
 
 

@@ -23,9 +23,11 @@ CASES = [
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [number < 3 and not (most and name in DEEP)]
+    for earlier in [set().union(*(each.items() for each in combinations[:number]))]
+    for few in [(number < 2 or combination.items() - earlier) and not (most and name in DEEP)]
 ]
-"""Combinations of parameters with no stages and the most, in turn; a few of each unit at once."""
+"""Combinations of parameters with no stages and the most, in turn; at once two of each unit, and
+those with a value that no combination before them has."""
 
 
 def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:
@@ -40,9 +42,9 @@ def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items
 def test_every_unit_equals_the_golden_model(
     unit: str, parameters: dict[str, Any], most: bool
 ) -> None:
-    parameters = UNITS[unit].parameters(
-        {**parameters, **{name: values[-1] for name, values in UNITS[unit].samples.items()}}
-    )
+    entry = UNITS[unit]
+    last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, parameters)}
+    parameters = entry.parameters({**parameters, **last})
     parameters["stages"] = UNITS[unit].most_stages(parameters) if most else 0
     model = BatchModel(unit, **parameters)
     stimulus = STIMULI[unit]

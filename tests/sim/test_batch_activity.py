@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.batch import activity
 from axs6.sim.batch.activity import ActivityModel
 from axs6.sim.batch.model import runtime

@@ -1,4 +1,4 @@
-"""The C++ runtime of the batch simulator against NumPy, in three instruction sets."""
+"""The C++ runtime of the batch simulator against NumPy, in four instruction sets."""
 
 import ctypes
 import subprocess
@@ -12,6 +12,7 @@ from axs6.sim.batch.model import runtime
 
 FORMS = {
     "native": ["-march=native"],
+    "AVX-512 without GFNI": ["-march=native", "-mno-gfni"],
     "AVX2": ["-march=native", "-mno-avx512f"],
     "SSE2": ["-march=native", "-mno-avx"],
 }
@@ -48,12 +49,14 @@ int truths(const uint8_t* bits, int copy) {
   return any(x) | all(x) << 1 | holds(x, copy) << 2;
 }
 """
-MOVE = """bool move{number}(const void* from, void* to, const int64_t* row, bool consecutive) {{
+MOVE = """bool move{number}(const void* from, void* to, const int64_t* row, bool consecutive,
+                         int copies, uint8_t* bits) {{
   static V signal[{width} * {count}];
-  Bytes beyond{{}};
-  {field}::load(signal, from, {{row, consecutive, COPIES}}, beyond);
-  {field}::store(signal, to, {{row, consecutive, COPIES}});
-  return any((V)beyond);
+  V beyond{{}};
+  {field}::load(signal, from, {{row, consecutive, copies, 0}}, beyond);
+  {field}::store(signal, to, {{row, consecutive, copies, 0}});
+  for (int k = 0; k < {width} * {count}; k++) to_bytes(signal[k], bits + k * COPIES);
+  return any(beyond);
 }}"""
 
 
@@ -72,7 +75,7 @@ def library(
     folder: Path = tmp_path_factory.mktemp("bits")
     for name, text in {**runtime(), "bits.cpp": source()}.items():
         (folder / name).write_text(text)
-    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", *FORMS[request.param]]
+    command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *FORMS[request.param]]
     subprocess.run([*command, "-o", "bits.so", "bits.cpp"], cwd=folder, check=True, timeout=120)
     return ctypes.CDLL(str(folder / "bits.so"))
 
@@ -105,26 +108,37 @@ def test_whether_some_copies_hold(library: ctypes.CDLL) -> None:
 
 @pytest.mark.parametrize("number", range(len(FIELDS)))
 @pytest.mark.parametrize("consecutive", [True, False])
-def test_fields_come_back_as_they_went(
-    library: ctypes.CDLL, number: int, consecutive: bool
+@pytest.mark.parametrize("eighths", [8, 3])
+def test_fields_become_bits_and_come_back(
+    library: ctypes.CDLL, number: int, consecutive: bool, eighths: int
 ) -> None:
     bits, width, count, signed = FIELDS[number]
     copies = library.copies()
+    used = copies * eighths // 8
     rng = np.random.default_rng(number)
     dtype = np.dtype(f"u{bits // 8}")
     values = rng.integers(0, (1 << width) - 1, (copies + 7, count), dtype, endpoint=True)
     row = 5 + (np.arange(copies) if consecutive else rng.permutation(copies))
     result = np.zeros_like(values)
-    move = getattr(library, f"move{number}")
-    move.restype = ctypes.c_bool
-    assert not move(pointer(values), pointer(result), pointer(row), consecutive)
+    signals = np.zeros((count, width, copies), np.uint8)
+    places = np.arange(width, dtype=dtype)[:, None]
+
+    def move() -> bool:
+        function = getattr(library, f"move{number}")
+        function.restype = ctypes.c_bool
+        arrays = pointer(values), pointer(result), pointer(row)
+        return bool(function(*arrays, consecutive, used, pointer(signals)))
+
+    assert not move()
     expected = np.zeros_like(values)
-    expected[row] = values[row]
+    expected[row[:used]] = values[row[:used]]
+    taken = expected[row].T[:, None]
+    np.testing.assert_array_equal(signals, taken >> places & 1)
     if signed:
         sign = np.array(1 << (width - 1), dtype)
         expected = (expected ^ sign) - sign
-        expected[np.setdiff1d(np.arange(copies + 7), row)] = 0
+        expected[np.setdiff1d(np.arange(copies + 7), row[:used])] = 0
     np.testing.assert_array_equal(result, expected)
     if width < bits:
-        values[row[copies // 3], count - 1] |= np.array(1 << width, dtype)
-        assert move(pointer(values), pointer(result), pointer(row), consecutive)
+        values[row[used // 3], count - 1] |= np.array(1 << width, dtype)
+        assert move()

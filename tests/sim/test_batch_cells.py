@@ -1,5 +1,6 @@
 """The batch simulator on what the units do not have: words wider than an element, memories."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ OPERANDS = data.StructLayout({"a": data.ArrayLayout(32, LIMBS), "b": data.ArrayL
 
 OPERATIONS: dict[str, Any] = {
     "add": lambda a, b: a + b,
+    "add_with_carry": lambda a, b: a + b + (b & 1),
+    "signed_add_with_carry": lambda a, b: to_signed(a) + to_signed(b) + (b & 1),
     "sub": lambda a, b: a - b,
     "neg": lambda a, b: -a,
     "mul": lambda a, b: a * b,
@@ -29,7 +32,9 @@ OPERATIONS: dict[str, Any] = {
     "right": lambda a, b: a >> (b % 128),
     "arithmetic": lambda a, b: to_signed(a) >> (b % 128),
     "narrow_left": lambda a, b: (a % (1 << 40)) << (b % 64),
+    "narrow_right": lambda a, b: (a % (1 << 40)) >> (b % 256),
 }
+AMOUNT_BITS = {"left": 7, "right": 7, "arithmetic": 7, "narrow_left": 6, "narrow_right": 8}
 
 
 def to_signed(x: Any) -> Any:
@@ -40,42 +45,48 @@ def to_signed(x: Any) -> Any:
 
 
 class Wide(wiring.Component):
-    """One operation on two numbers of 96 bits, whose result has 128."""
+    """Every operation on two numbers of 96 bits, whose results have 128."""
 
-    def __init__(self, operation: str) -> None:
-        self._operation = operation
-        result = data.StructLayout({"y": data.ArrayLayout(32, LIMBS + 1)})
-        super().__init__({"i": In(stream.Signature(OPERANDS)), "o": Out(stream.Signature(result))})
+    def __init__(self) -> None:
+        results = data.StructLayout(dict.fromkeys(OPERATIONS, data.ArrayLayout(32, LIMBS + 1)))
+        super().__init__({"i": In(stream.Signature(OPERANDS)), "o": Out(stream.Signature(results))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready)]
         a, b = (x.as_value() for x in (self.i.payload.a, self.i.payload.b))
-        if "left" in self._operation or self._operation in ("right", "arithmetic"):
-            amount = b[: 6 if "narrow" in self._operation else 7]
-            value = a[:40] if "narrow" in self._operation else a
-            if self._operation == "arithmetic":
-                value = a.as_signed()
-            result = value << amount if "left" in self._operation else value >> amount
-        else:
-            result = OPERATIONS[self._operation](a, b)
-        m.d.comb += [
-            self.o.valid.eq(self.i.valid),
-            self.i.ready.eq(self.o.ready),
-            self.o.payload.as_value().eq(result),
-        ]
+        for operation in OPERATIONS:
+            result = self._result(operation, a, b)
+            m.d.comb += self.o.payload[operation].as_value().eq(result)
         return m
+
+    @staticmethod
+    def _result(operation: str, a: Any, b: Any) -> Any:
+        if operation not in AMOUNT_BITS:
+            return OPERATIONS[operation](a, b)
+        amount = b[: AMOUNT_BITS[operation]]
+        value = a[:40] if "narrow" in operation else a
+        if operation == "arithmetic":
+            value = a.as_signed()
+        return value << amount if "left" in operation else value >> amount
+
+
+@cache
+def wide_words() -> tuple[Any, Any]:
+    """Operands of shape (2, items, limbs), and what the simulator makes of them."""
+    rng = np.random.default_rng(8)
+    limbs = rng.integers(0, 1 << 32, (2, 500, LIMBS), dtype=np.uint64)
+    limbs[:, ::3] = rng.choice([0, 1, 0xFFFFFFFF, 0x80000000], limbs[:, ::3].shape)
+    limbs[1, ::7] = limbs[0, ::7]
+    model = ComponentModel(component_source(Wide()), "wide")
+    return limbs, model.run({"a": limbs[0], "b": limbs[1]}).outputs
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_words_wider_than_an_element(operation: str) -> None:
-    rng = np.random.default_rng(8)
-    count = 500
-    limbs = rng.integers(0, 1 << 32, (2, count, LIMBS), dtype=np.uint64)
-    limbs[:, ::3] = rng.choice([0, 1, 0xFFFFFFFF, 0x80000000], limbs[:, ::3].shape)
-    limbs[1, ::7] = limbs[0, ::7]
-    model = ComponentModel(component_source(Wide(operation)), operation)
-    got = model.run({"a": limbs[0], "b": limbs[1]}).outputs["y"]
-    for index in range(count):
+    limbs, outputs = wide_words()
+    got = outputs[operation]
+    for index in range(limbs.shape[1]):
         a, b = (sum(int(x) << 32 * k for k, x in enumerate(limbs[s, index])) for s in (0, 1))
         expected = int(OPERATIONS[operation](a, b)) % (1 << 128)
         assert sum(int(x) << 32 * k for k, x in enumerate(got[index])) == expected, (a, b)

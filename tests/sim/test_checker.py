@@ -2,7 +2,7 @@
 
 import pytest
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.bench.checker import Checker
 
 FIELDS = [Field("sum", 0, 5, False, ())]

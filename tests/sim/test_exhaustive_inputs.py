@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from axs6.golden.spec import INPUT_FORMATS, Rounding
+from axs6.golden.spec import INPUT_DTYPES, Rounding
 from axs6.sim.exhaustive.catalog import choose
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
 from axs6.sim.exhaustive.fp32_spaces import conversion_space, division_space
@@ -32,7 +32,7 @@ def test_gaps_hold_every_significand_at_every_gap_with_both_signs() -> None:
 
 def test_every_16_bit_pattern_meets_every_class_of_maximum() -> None:
     space = encoder_space("bf16-nearest-patterns")
-    for chunk, maximum in enumerate(maximum_classes(INPUT_FORMATS["bf16"])):
+    for chunk, maximum in enumerate(maximum_classes(INPUT_DTYPES["bf16"])):
         blocks = space.inputs(chunk)["values"]
         assert (blocks[:, chunk % 16] == maximum).all()
         others = np.delete(blocks, chunk % 16, axis=1)

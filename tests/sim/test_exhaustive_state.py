@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-import axs6.hw.fp32_convert
+import axs6.hw.fp32.convert
 from axs6.commands.exhaustive import enumerate_spaces
 from axs6.sim.exhaustive.fp32_spaces import conversion_space
 from axs6.sim.exhaustive.runner import Share, run_space
@@ -77,7 +77,7 @@ def test_a_share_goes_on_with_what_others_did(tmp_path: Path) -> None:
 def test_a_changed_design_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.json"
     interrupted(conversion_space(), path, 5)
-    monkeypatch.setattr(axs6.hw.fp32_convert, "COARSE", (3, 4))
+    monkeypatch.setattr(axs6.hw.fp32.convert, "COARSE", (3, 4))
     changed = conversion_space()
     state = State(path)
     assert not state.enter(changed)
@@ -196,7 +196,7 @@ def test_the_command_stops_at_a_difference(
 ) -> None:
     command(tmp_path, "1/73")
     capsys.readouterr()
-    monkeypatch.setattr(axs6.hw.fp32_convert, "shift_right_sticky", lambda m, value, *_: value)
+    monkeypatch.setattr(axs6.hw.fp32.convert, "shift_right_sticky", lambda m, value, *_: value)
     with pytest.raises(typer.Exit) as stopped:
         command(tmp_path)
     assert stopped.value.exit_code == 1

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from axs6.golden.spec import BLOCK_SIZES
-from axs6.hw import pipeline
+from axs6.hw.core import pipeline
+from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.bench.configuration import LEAST_STALLED, TESTS
@@ -22,34 +23,46 @@ from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
 WIDE = ("block_dot",)
-"""Units that are tested with blocks of 32 in every run."""
+"""Units that are tested with blocks of 32 in every run, in words."""
+
+IN_WORDS = ("matmul",)
+"""Units whose structure takes long to build even with blocks of 8: every run tests their words."""
 
 DEEP = ("feedback_encoder",)
 """Units that take long to build with many stages, and for Icarus."""
 
-MOST = 2
-"""Configurations of a unit with blocks of 8 that are tested in every run."""
+MOST = {"encoder": 3, "decoder": 2}
+"""Configurations of a unit with blocks of 8 that are tested in every run, where not one: together
+they have every value of the parameters that are no numbers."""
 
 
 def cases() -> Iterator[Any]:
-    """Every configuration; those that Verilator takes long to build are slow, and a unit's third
-    and later ones."""
+    """Every configuration; those that Verilator takes long to build are slow, and all but the
+    first of a unit."""
     for unit in UNITS:
-        small = 0
-        for number, parameters in enumerate(configurations(unit, {})):
+        small = wide = 0
+        for parameters in configurations(unit, {}):
             deep = unit in DEEP and parameters["stages"] > 3
             short = parameters["block"] == 8 and not deep
-            small += short
-            few = (short and small <= MOST) or (number == 0 and unit in WIDE)
+            long = parameters["block"] == 32 and parameters.get("view") == BEHAVIOUR
+            small, wide = small + short, wide + long
+            few = (short and small <= MOST.get(unit, 1)) or (long and wide == 1 and unit in WIDE)
+            if few and unit in IN_WORDS:
+                yield unit, {**parameters, "view": BEHAVIOUR}
+                few = parameters["view"] == BEHAVIOUR
             yield pytest.param(unit, parameters, marks=() if few else pytest.mark.slow)
 
 
+CASES = list(cases())
 ITEMS = 3_000
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 QUICK = "verilator" if shutil.which("iverilog") is None else "icarus"
+"""What builds small units sooner, for tests of the bench rather than of a unit."""
+
+WORDS: dict[str, Any] = {"block": 8, "view": BEHAVIOUR}
 
 
-@pytest.mark.parametrize(("unit", "parameters"), list(cases()))
+@pytest.mark.parametrize(("unit", "parameters"), CASES)
 def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[str, Any]) -> None:
     items = ITEMS if unit != "matmul" else ITEMS // 10
     outcome = regress(unit, parameters, items=items, seed=1)
@@ -64,9 +77,9 @@ def test_units_equal_the_golden_model_on_verilator(unit: str, parameters: dict[s
     [pytest.param(unit, marks=[pytest.mark.slow] * (unit in DEEP)) for unit in UNITS],
 )
 def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
-    small = UNITS[unit].simulated(
-        {"block": 8, **{name: values[1] for name, values in UNITS[unit].samples.items()}}
-    )
+    entry = UNITS[unit]
+    samples = {name: each[1] for name, each in entry.samples.items() if entry.takes(name, {})}
+    small = entry.simulated({"block": 8, **samples})
     # Between registers Icarus computes a signal anew for each path that leads to it.
     stages = min(24, UNITS[unit].most_stages(small))
     outcome = regress(unit, {**small, "stages": stages}, simulator="icarus", items=200)
@@ -82,7 +95,20 @@ def test_configurations_use_every_value_and_combination() -> None:
             assert any(combination.items() <= each.items() for each in chosen)
         assert unit.most_stages({}) >= 2
         assert any(each["stages"] == unit.most_stages(each) for each in chosen)
+        for parameter, values in unit.samples.items():
+            assert {each[parameter] for each in chosen} == set(values)
     assert set(STIMULI) == set(UNITS)
+
+
+@pytest.mark.parametrize("unit", MOST)
+def test_every_choice_is_tested_in_every_run(unit: str) -> None:
+    quick = [case.values for case in CASES if hasattr(case, "marks") and not case.marks]
+    tested = [parameters for name, parameters in quick if name == unit]
+    assert len(tested) == MOST[unit]
+    for parameter, default in UNITS[unit].defaults.items():
+        if isinstance(default, str):
+            every = {each[parameter] for each in configurations(unit, {})}
+            assert {each[parameter] for each in tested} == every
 
 
 def test_parameters_that_are_not_given_have_their_defaults_or_vary() -> None:
@@ -104,15 +130,15 @@ def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generate
     [
         (
             "encoder",
-            {"block": 8, "rounding": "nearest"},
-            {"block": 8, "rounding": "toward_zero"},
+            {"rounding": "nearest"},
+            {"rounding": "toward_zero"},
             set(TESTS),
             "the golden model gives",
         ),
         (
             "block_dot",
-            {"block": 8, "stages": 1},
-            {"block": 8, "stages": 2},
+            {"stages": 1},
+            {"stages": 2},
             {"full_rate"},
             "latency {2}, not the promised one",
         ),
@@ -121,16 +147,19 @@ def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generate
 def test_a_unit_that_is_not_what_it_promises_fails(
     unit: str, promised: dict[str, Any], made: dict[str, Any], failing: set[str], reason: str
 ) -> None:
-    outcome = regress(unit, promised, items=500, generated=wrong(unit, promised, made))
+    promised, made = WORDS | promised, WORDS | made
+    generated = wrong(unit, promised, made)
+    outcome = regress(unit, promised, items=300, generated=generated, simulator=QUICK)
     assert not outcome.passed
     assert {name for name, _ in outcome.failures} == failing
     assert all(reason in text for _, text in outcome.failures)
 
 
 def test_a_failure_says_how_many_outputs_differ() -> None:
-    promised, made = ({"block": 8, "rounding": each} for each in ("nearest", "toward_zero"))
+    promised, made = ({**WORDS, "rounding": each} for each in ("nearest", "toward_zero"))
     generated = wrong("encoder", promised, made)
-    outcome = regress("encoder", promised, items=500, generated=generated)
+    given: dict[str, Any] = {"items": 500, "simulator": QUICK, "test": "full_rate"}
+    outcome = regress("encoder", promised, generated=generated, **given)
     items = STIMULI["encoder"].random(
         UNITS["encoder"].parameters(promised), np.random.default_rng(0), 500
     )
@@ -211,45 +240,47 @@ def behavioural(**faults: str) -> Generated:
     ids=["lane", "negation", "bit", "ready", "load", "valid_waits", "repeats", "reset", "drops"],
 )
 def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
-    outcome = regress(
-        "block_dot", {"block": 8, "stages": 1}, items=300, generated=behavioural(**faults)
-    )
+    simulator = "verilator" if "LAST" in faults else QUICK
+    parameters, generated = {"block": 8, "stages": 1}, behavioural(**faults)
+    outcome = regress("block_dot", parameters, items=300, generated=generated, simulator=simulator)
     assert not outcome.passed
     assert any(reason in text for _, text in outcome.failures), outcome.failures
 
 
 def test_a_wrong_factor_in_the_division_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    promised = generate("dot", block=8)
-    monkeypatch.setattr("axs6.hw.fp32_divide.FACTORS", ((4, 10), (9, 20), (18,)))
-    faulty = replace(promised, verilog=generate("dot", block=8).verilog)
-    outcome = regress("dot", {"block": 8}, items=10, generated=faulty)
-    assert "corners" in {name for name, _ in outcome.failures}
+    promised = generate("dot", **WORDS)
+    monkeypatch.setattr("axs6.hw.fp32.divide.FACTORS", ((4, 10), (9, 20), (18,)))
+    faulty = replace(promised, verilog=generate("dot", **WORDS).verilog)
+    outcome = regress("dot", WORDS, items=10, generated=faulty, test="corners")
+    assert [name for name, _ in outcome.failures] == ["corners"]
 
 
 def test_a_total_that_survives_a_reset_fails() -> None:
-    made = generate("dot", block=8)
+    made = generate("dot", **WORDS)
     waiting = made.verilog.index("= valid1;")
     reset = made.verilog.index("if (rst)", waiting)
     without = made.verilog[reset:].replace("if (rst)", "if (1'b0)", 1)
     faulty = replace(made, verilog=made.verilog[:reset] + without)
-    outcome = regress("dot", {"block": 8}, items=10, generated=faulty)
+    outcome = regress("dot", WORDS, items=10, generated=faulty)
     assert [name for name, _ in outcome.failures] == ["reset_in_flight"]
 
 
 def test_a_run_that_takes_too_long_is_stopped() -> None:
     with pytest.raises(ToolError, match=r"verilator took longer than 0.1 s to test axs6_block_dot"):
-        regress("block_dot", {"block": 8}, seconds=0.1)
+        regress("block_dot", WORDS, seconds=0.1)
 
 
 def test_the_unit_without_faults_passes() -> None:
     parameters = {"block": 8, "stages": 1}
-    assert regress("block_dot", parameters, items=300, generated=behavioural()).passed
+    for simulator in {"verilator", QUICK}:
+        given: dict[str, Any] = {"items": 300, "simulator": simulator}
+        assert regress("block_dot", parameters, generated=behavioural(), **given).passed
 
 
 @pytest.mark.parametrize("module", ["axs6.sim.bench.checker", "axs6.sim.bench.no_such_module"])
 def test_a_run_without_tests_or_results_is_a_failure(module: str) -> None:
     """cocotb leaves no results file where it finds no tests, nor where it cannot import them."""
-    outcome = regress("block_dot", {"block": 8}, test_module=module)
+    outcome = regress("block_dot", WORDS, test_module=module, simulator=QUICK)
     assert outcome.tests == ()
     assert not outcome.passed
     ((name, reason),) = outcome.failures
@@ -282,8 +313,8 @@ def test_a_skipped_test_is_a_failure(tmp_path: Path) -> None:
 
 def test_junit_counts_tests_and_failures() -> None:
     outcomes = [
-        regress("block_dot", {"block": 8}, items=20),
-        regress("block_dot", {"block": 8}, test_module="axs6.sim.bench.no_such_module"),
+        regress("block_dot", WORDS, items=20, simulator=QUICK),
+        regress("block_dot", WORDS, test_module="axs6.sim.bench.no_such_module", simulator=QUICK),
     ]
     suites = ET.fromstring(junit(outcomes)).findall("testsuite")
     assert [(s.get("tests"), s.get("failures")) for s in suites] == [("5", "0"), ("1", "1")]
@@ -318,7 +349,7 @@ SUBTLE = ("kept_twice", "passed_over", "never_filled")
 def test_few_items_find_a_fault_in_a_spare_register(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parameters = {"block": 8, "stages": 9}
+    parameters = {**WORDS, "stages": 9}
     right = generate("block_dot", **parameters)
     source = inspect.getsource(pipeline._add_rank_with_spare)
     assert SPARE_FAULTS[fault][0] in source
@@ -333,7 +364,7 @@ def test_few_items_find_a_fault_in_a_spare_register(
 
 def test_the_spare_register_passes() -> None:
     given: dict[str, Any] = {"items": 150, "simulator": QUICK, "test": "random_stalls"}
-    outcome = regress("block_dot", {"block": 8, "stages": 9}, **given)
+    outcome = regress("block_dot", {**WORDS, "stages": 9}, **given)
     assert outcome.failures == []
     assert outcome.items == LEAST_STALLED
 

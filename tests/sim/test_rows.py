@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from axs6.golden import packed_bytes, unpack
+from axs6.golden.formats import Mode
 from axs6.golden.rows import read_rows, write_rows
-from axs6.golden.spec import BLOCK_SIZES, Mode
+from axs6.golden.spec import BLOCK_SIZES
 from axs6.sim.stimulus_packed import packed_corners, packed_random, sparse_corners
 
 
 def rows_of(size: int) -> np.ndarray:
     rng = np.random.default_rng(1)
     random = packed_random(rng, rng.integers(0, 256, 1000), size, wrong=0.5)
-    anything = rng.integers(0, 256, (500, packed_bytes(size)), np.uint8)
+    anything = rng.integers(0, 256, (500, packed_bytes(block=size)), np.uint8)
     anything[:, 1] &= 3
     return np.concatenate([packed_corners(size)[::37], sparse_corners(size), random, anything])
 
@@ -24,7 +25,7 @@ def test_rows_are_what_unpack_makes_of_each(size: int) -> None:
     assert 100 < error.sum() < len(rows) - 100
     for row, data in enumerate(rows):
         try:
-            one = unpack(data.tobytes(), (size,), size, align=len(data))
+            one = unpack(data.tobytes(), (size,), block=size, align=len(data))
         except ValueError:
             assert error[row]
             assert not blocks.codes[row].any()

@@ -5,9 +5,10 @@ import pytest
 
 import axs6
 from axs6.golden.blocks import Blocks
-from axs6.hw.matmul import tile_cycles
+from axs6.hw.dot.matmul import tile_cycles
 from axs6.sim import tile as tile_module
 from axs6.sim.tile import Tile
+from axs6.sim.words import block_items
 
 SHAPES = [(1, 1, 1), (3, 1, 8), (1, 2, 9), (7, 5, 40), (6, 4, 24), (23, 17, 100), (130, 3, 64)]
 
@@ -15,16 +16,22 @@ SHAPES = [(1, 1, 1), (3, 1, 8), (1, 2, 9), (7, 5, 40), (6, 4, 24), (23, 17, 100)
 def blocks(rng: np.random.Generator, shape: tuple[int, ...], block: int = 8) -> Blocks:
     """Blocks whose exponents are spread so that sums round, cancel and reach both ends."""
     scale = rng.choice([-60, -8, 0, 8, 60], (*shape[:-1], 1)) + rng.integers(-9, 9, shape)
-    return axs6.encode(np.ldexp(rng.standard_normal(shape), scale).astype(np.float32), block)
+    return axs6.encode(np.ldexp(rng.standard_normal(shape), scale).astype(np.float32), block=block)
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
-@pytest.mark.parametrize("interleave", [1, 3, 4])
-@pytest.mark.parametrize(("rows", "columns", "stages"), [(3, 2, 0), (1, 1, 5)])
-def test_any_shape(interleave: int, rows: int, columns: int, stages: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "columns", "stages", "interleave"),
+    [
+        *[(3, 2, 0, 3), (1, 1, 5, 1), (1, 1, 5, 4)],
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in [(3, 2, 0, 1), (3, 2, 0, 4)]),
+        pytest.param(1, 1, 5, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_any_shape(rows: int, columns: int, stages: int, interleave: int) -> None:
     rng = np.random.default_rng(1)
     tile = Tile(8, rows=rows, columns=columns, interleave=interleave, stages=stages)
     assert tile.latency == stages + interleave
@@ -46,7 +53,9 @@ def test_groups_share_the_turns() -> None:
     assert tile.parameters["view"] == "behaviour"
     run = tile.matmul(a, b)
     for g in range(5):
-        pair = [Blocks(x.exponents[g], x.modes[g], x.codes[g], x.shape[1:]) for x in (a, b)]
+        pair = [
+            Blocks.with_modes(x.exponents[g], x.modes[g], x.codes[g], x.shape[1:]) for x in (a, b)
+        ]
         assert same(run.values[g], axs6.matmul(*pair))
     assert run.cycles == -(-5 * 3 * 2 // 3) * 3 * 3 + tile.latency
 
@@ -65,7 +74,7 @@ def test_a_large_product_is_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("shape", [(0, 3, 8), (3, 0, 8), (3, 3, 0)])
 def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
-    zeros = [axs6.encode(np.zeros((rows, k), np.float32), 8) for rows in (m, n)]
+    zeros = [axs6.encode(np.zeros((rows, k), np.float32), block=8) for rows in (m, n)]
     run = Tile(8, rows=3, columns=2, interleave=3).matmul(*zeros)
     assert run.values.shape == (m, n)
     assert not run.values.any()
@@ -74,16 +83,24 @@ def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
 
 def test_operands_that_do_not_fit_are_refused() -> None:
     tile = Tile(8, rows=3, columns=2, interleave=3)
-    a = axs6.encode(np.zeros((2, 16), np.float32), 8)
-    wide, other = (axs6.encode(np.zeros((2, 24), np.float32), block) for block in (8, 16))
+    a = axs6.encode(np.zeros((2, 16), np.float32), block=8)
+    wide, other = (axs6.encode(np.zeros((2, 24), np.float32), block=block) for block in (8, 16))
     with pytest.raises(ValueError, match=r"must have shapes .* not \(2, 16\) and \(2, 24\)"):
         tile.matmul(a, wide)
     with pytest.raises(ValueError, match="must have the same block"):
         tile.matmul(a, other)
-    precise = axs6.encode(np.zeros((2, 16), np.float32), 8, mode="high_precision")
+    precise = axs6.encode(np.zeros((2, 16), np.float32), block=8, mode="high_precision")
     with pytest.raises(ValueError, match="block 0 of b is high-precision"):
         tile.matmul(a, precise)
     with pytest.raises(ValueError, match="must have block 8, not 16"):
         tile.matmul(other, other)
     with pytest.raises(ValueError, match="matmul has no parameter 'lanes'"):
         Tile(8, lanes=4)
+
+
+def test_formats_without_hardware_are_refused() -> None:
+    a = axs6.encode(np.ones((2, 32)), "mxfp4")
+    with pytest.raises(ValueError, match="a must be in axs6, which has hardware, not mxfp4"):
+        Tile(32, rows=1, columns=1, interleave=1, stages=0).matmul(a, a)
+    with pytest.raises(ValueError, match="blocks must be in axs6, which has hardware, not mxfp4"):
+        block_items(a)

@@ -49,14 +49,14 @@ LINKS = {
         "encode",
         {"values": "values"},
         {**DENSE, "invalid": "invalid"},
-        {"format": "fp32", "rounding": "nearest", "mode": "dense"},
+        {"dtype": "fp32", "rounding": "nearest", "mode": "dense"},
     ),
     "high-precision encoder": Link(
         "encoder",
         "encode",
         {"values": "values"},
         {f"block.{name}": source for name, source in PACKED.items()},
-        {"format": "fp32", "rounding": "nearest", "mode": "high_precision"},
+        {"dtype": "fp32", "rounding": "nearest", "mode": "high_precision"},
         parameters={"mode": "high_precision"},
     ),
     "encoder with words": Link(
@@ -64,7 +64,7 @@ LINKS = {
         "encode_stochastic",
         {"values": "values", "random": "random"},
         {**DENSE, "invalid": "invalid"},
-        {"format": "fp32", "bits": 4, "mode": "dense"},
+        {"dtype": "fp32", "bits": 4, "mode": "dense"},
         parameters={"rounding": "stochastic", "random_bits": 4},
     ),
     "feedback_encoder": Link(
@@ -108,11 +108,11 @@ def values(vector: Vector) -> dict[str, Any]:
     """All fields, and those of the one packed block in hardware, its bytes in a row."""
     given = {**vector.inputs, **vector.outputs}
     if isinstance(given.get("packed"), bytes) and "block" in given:
-        length = packed_bytes(given["block"])
+        length = packed_bytes(block=given["block"])
         row = given["packed"].ljust(length, b"\0")[:length]
         fields = packed_items(np.frombuffer(row, np.uint8)[None], "row.")
         given = {**{name: array[0] for name, array in fields.items()}, **given}
-        block = unpack(row, (given["block"],), given["block"], align=length)
+        block = unpack(row, (given["block"],), block=given["block"], align=length)
         given = {"exponent": int(block.exponents[0]), "codes": block.codes[0].tolist(), **given}
     return given
 
@@ -135,7 +135,7 @@ def stacked(vectors: Sequence[Vector], fields: Mapping[str, str], turns: int) ->
     for name, source in fields.items():
         shape = (-1, BLOCK) if name.endswith(WIDE) else (-1,)
         if name.endswith("payload"):
-            shape = (-1, packed_bytes(BLOCK) - 2)
+            shape = (-1, packed_bytes(block=BLOCK) - 2)
         each = [np.reshape(values(vector)[source], shape) for vector in vectors]
         items[name] = np.concatenate(each).repeat(turns, axis=0)
     return items

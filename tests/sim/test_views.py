@@ -9,11 +9,11 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.hw.block_dot import AddRows, BlockDot, block_dot_steps, sum_plan
-from axs6.hw.block_dot_words import Multiply, block_dot_words
-from axs6.hw.layouts import fields
-from axs6.hw.parameters import BEHAVIOUR, STRUCTURE
-from axs6.hw.pipeline import Pipeline
+from axs6.hw.core.layouts import fields
+from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
+from axs6.hw.core.pipeline import Pipeline
+from axs6.hw.dot.block_dot import AddRows, BlockDot, block_dot_steps, sum_plan
+from axs6.hw.dot.words import Multiply, block_dot_words
 from axs6.hw.registry import UNITS
 from axs6.sim.batch.engine import ComponentModel, component_source
 from axs6.sim.regress import configurations
@@ -87,12 +87,12 @@ def unit_cases(unit: str) -> Iterator[Any]:
     """Every number of stages, with the other parameters in turn; a few of them at once."""
     small = {name: SMALL[name] for name in SMALL if name in UNITS[unit].defaults}
     others = configurations(unit, {**small, "view": STRUCTURE})
-    most = UNITS[unit].most_stages(others[0])
-    for stages in range(most + 1):
+    most = [UNITS[unit].most_stages(each) for each in others]
+    for stages in range(most[0] + 1):
         parameters = {**others[stages % len(others)], "stages": stages}
-        if stages > UNITS[unit].most_stages(parameters):
+        if stages > most[stages % len(others)]:
             continue
-        few = unit not in DEEP and stages in (0, most)
+        few = unit not in DEEP and stages in (0, most[0])
         yield pytest.param(unit, parameters, marks=() if few else pytest.mark.slow)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from axs6.hw.layouts import Field
+from axs6.hw.core.layouts import Field
 from axs6.sim.words import completing, from_words, to_words
 
 FIELDS = [

@@ -31,7 +31,7 @@ def golden_product() -> Product:
 
     def product(a: Tensor, b: Tensor, block: int = 32, nonfinite: str = "error") -> Tensor:
         left, right = (
-            axs6.encode(x.detach().double().numpy(), block, nonfinite=nonfinite)
+            axs6.encode(x.detach().double().numpy(), block=block, nonfinite=nonfinite)
             for x in (a.reshape(a.shape[:-1].numel(), a.shape[-1]), b)
         )
         return torch.from_numpy(axs6.matmul(left, right)).view(*a.shape[:-1], len(b))

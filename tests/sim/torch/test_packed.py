@@ -108,9 +108,11 @@ def test_a_layer_computes_with_the_blocks_themselves(tmp_path: Path) -> None:
     save_packed(hardware, tmp_path / "x.safetensors")
     load_packed(hardware, tmp_path / "x.safetensors")
     assert torch.equal(hardware[0].weight, torch.ones(1, 8))
-    right = axs6.matmul(axs6.encode(x.numpy(), 8), axs6.encode(np.full((1, 8), 0.99), 8))
+    right = axs6.matmul(
+        axs6.encode(x.numpy(), block=8), axs6.encode(np.full((1, 8), 0.99), block=8)
+    )
     assert hardware(x).item() == right.item()
-    once_more = axs6.matmul(axs6.encode(x.numpy(), 8), axs6.encode(np.ones((1, 8)), 8))
+    once_more = axs6.matmul(axs6.encode(x.numpy(), block=8), axs6.encode(np.ones((1, 8)), block=8))
     assert right.item() != once_more.item()
     inputs = x.clone().requires_grad_()
     hardware(inputs).sum().backward()
@@ -132,10 +134,22 @@ def encoded(path: Path, **options: Any) -> Path:
     return path / "x.safetensors"
 
 
+def test_other_tensors_may_be_in_any_format(tmp_path: Path) -> None:
+    hardware = convert(nn.Sequential(nn.Linear(40, 3)))
+    path = encoded(tmp_path, include=["0.bias"], format="int8")
+    load_packed(hardware, path)
+    bias = load_file(tmp_path / "plain.safetensors")["0.bias"].numpy()
+    assert (
+        hardware[0].bias.detach().numpy().tobytes()
+        == axs6.decode(axs6.encode(bias, "int8")).tobytes()
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"block": 16}, "blocks as .* B = 32, axis -1, not as .* B = 16, axis -1"),
+        ({"block": 16}, "blocks as axs6, .* axis -1, not as axs6_t16, .* axis -1"),
+        ({"format": "mxfp4"}, "blocks as axs6, .* axis -1, not as mxfp4, .* axis -1"),
         ({"axis": 0}, "blocks as .* axis -1, not as .* axis 0"),
         ({"flatten": 0}, "blocks as .* axis -1, not as .* axes from 0 on"),
         ({"mode": "high_precision"}, "has high-precision blocks, which are not multiplied"),

@@ -57,10 +57,10 @@ def assert_golden(
     """Compare what torch gives with the golden model's blocks, and return these."""
     x = tensor_of(kind, patterns)
     options: dict[str, Any] = {"rounding": rounding, "nonfinite": "saturate", "random_bits": bits}
-    expected = axs6.encode(kind.array(patterns), size, random=words, **options)
+    expected = axs6.encode(kind.array(patterns), block=size, random=words, **options)
     random = None if words is None else torch.from_numpy(words)
     with mode():
-        got = encode(x, size, random=random, **options)
+        got = encode(x, block=size, random=random, **options)
         faked = fake_quantise(x, size, random=random, **options)
         decoded = decode(got)
     assert np.array_equal(got.exponents, expected.exponents)
@@ -142,7 +142,7 @@ def test_every_code_decodes_as_in_the_golden_model(
     exponents = np.repeat(np.arange(256, dtype=np.uint8), 64 // size)[:, None]
     codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(-1, 1, size)
     shape = (len(codes), size - 1)
-    blocks = axs6.Blocks(exponents, np.zeros_like(exponents), codes, shape)
+    blocks = axs6.Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape)
     got = decode(blocks, dtype)
     assert got.shape == shape
     assert got.dtype == dtype
@@ -157,13 +157,13 @@ def test_blocks_of_every_mode_decode_as_in_the_golden_model(
 ) -> None:
     x = rng.standard_normal((60, 31)) * np.exp2(rng.integers(-160, 127, (60, 1)))
     x[::3, :12] = 0
-    found = [axs6.encode(x, 16, mode=mode) for mode in ("dense", "sparse", "high_precision")]
+    found = [axs6.encode(x, block=16, mode=mode) for mode in ("dense", "sparse", "high_precision")]
     exponents = np.stack([blocks.exponents for blocks in found])
     modes = np.stack([blocks.modes for blocks in found])
     codes = np.stack([blocks.codes for blocks in found])
     assert set(modes.ravel()) == {0, 1, 2}
     exponents[:, :2] = [0], [255]
-    blocks = axs6.Blocks(exponents, modes, codes, (3, 60, 31))
+    blocks = axs6.Blocks.with_modes(exponents, modes, codes, (3, 60, 31))
     got = decode(blocks, dtype).contiguous().view(torch.uint8).numpy()
     assert got.tobytes() == axs6.decode(blocks, numpy_dtype).tobytes()
 
@@ -240,7 +240,7 @@ def test_bad_words_are_refused(function: Callable[..., object], dtype: torch.dty
 def test_words_elsewhere_are_refused() -> None:
     words = torch.zeros(8, dtype=torch.int64, device="meta")
     with pytest.raises(ValueError, match=r"^random must be on cpu as the values are, not on meta$"):
-        encode(torch.zeros(8), 8, "stochastic", random=words)
+        encode(torch.zeros(8), block=8, rounding="stochastic", random=words)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])

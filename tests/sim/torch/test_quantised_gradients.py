@@ -61,7 +61,7 @@ def test_the_optimiser_sees_what_the_golden_model_gives(
             if feedback:
                 blocks, errors[index] = encode_with_feedback(x, errors[index], 16, **options)
             else:
-                blocks = axs6.encode(x, 16, **options)
+                blocks = axs6.encode(x, block=16, **options)
             expected.append(torch.from_numpy(axs6.decode(blocks)).view(parameter.shape))
         optimiser.step()
         found = [p.grad for p in parameters if p.grad is not None]
