@@ -7,7 +7,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 TYPED := build/typed
 
-.PHONY: demo test lint bench figures fuzz quality clean
+# Tests start some hundred processes: bytecode is kept, whatever the environment says, and in $(VENV).
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+
+.PHONY: demo test lint bench figures fuzz quality hashes clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
@@ -40,6 +44,10 @@ fuzz: $(VENV)/dev.stamp
 # Measures area and depth of the units anew: commit the table with what changed it.
 quality: $(VENV)/dev.stamp
 	$(BIN)/python -m axs6.synth.quality tests/synth/quality.csv
+
+# Hashes the Verilog of many designs anew: commit the list with what changed it.
+hashes: $(VENV)/dev.stamp
+	$(BIN)/python tests/hw/test_verilog_hashes.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info

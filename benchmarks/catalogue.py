@@ -1,5 +1,7 @@
 """Every figure in README and docs that is kept in a file: its commands and what it depends on."""
 
+from functools import partial
+
 import readings
 from figure import Figure
 from readings import between, printed
@@ -39,6 +41,15 @@ BLOCK_DOT = ("block_dot", {"block": 32})
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
 
+ENCODING = (
+    "bits", "blocks", "decode", "encode", "finite", "levels", "modes", "outer", "pack", "quantise",
+    "scaling",
+)  # fmt: skip
+"""What decides the speed of the golden model's encode, decode and pack."""
+
+PRODUCTS = ("dot", "final_scale", "floats", "fp32", "kulisch", "operands", "sums", "terms")
+"""What decides that of its matrix products."""
+
 BENCHMARKS = (
     Figure(
         "golden-speed",
@@ -46,7 +57,7 @@ BENCHMARKS = (
         printed,
         sources=(
             "benchmarks/golden.py",
-            *(f"golden/{n}.py" for n in ("blocks", "decode", "encode", "pack", "quantise", "rows")),
+            *(f"golden/{n}.py" for n in (*ENCODING, *PRODUCTS)),
         ),
         packages=("numpy",),
         varies=r"  +[\d.]+|; .*(?=\")",
@@ -73,7 +84,7 @@ BENCHMARKS = (
         ("python benchmarks/straightforward.py",),
         printed,
         designs=tuple(
-            (unit, {"block": 32, "format": name})
+            (unit, {"block": 32, "dtype": name})
             for unit in ("encoder", "decoder")
             for name in ("bf16", "fp32")
         ),
@@ -100,48 +111,42 @@ np.savez("pairs.npz", **pairs)
 CYCLES = r"  +\d+\.\d+.*?(?=\")|  +[\d,]+(?=\")|[kM] cycles/s.*?(?=\")"
 """The columns of `axs6 simulate` that are speeds."""
 
+simulation = partial(Figure, read=printed, varies=CYCLES, prepare=PAIRS)
+"""A transcript of `axs6 simulate`, on those arrays."""
+
 SIMULATIONS = (
-    Figure(
+    simulation(
         "simulate-encoder",
         ("axs6 simulate encoder --input x.npy --output blocks.npz",),
-        printed,
         designs=(ENCODED,),
         sources=SIMULATORS,
-        varies=CYCLES,
-        prepare=PAIRS,
     ),
-    Figure(
+    simulation(
         "simulate-block-dot",
         ("axs6 simulate block_dot --input pairs.npz --output sums.npz",),
-        printed,
         designs=(SIMULATED,),
         sources=SIMULATORS,
-        varies=CYCLES,
-        prepare=PAIRS,
     ),
-    Figure(
+    simulation(
         "simulate-cxxrtl",
         ("axs6 simulate block_dot --input pairs.npz --output sum=sums.npy --engine cxxrtl",),
-        printed,
         designs=(SIMULATED,),
         sources=CXXRTL,
-        varies=CYCLES,
-        prepare=PAIRS,
     ),
 )
 
-WAVEFORM = Figure(
+WAVEFORM = simulation(
     "waveform",
     ("axs6 simulate block_dot --input pairs.npz --stages 7 --vcd wave.vcd --window 1000:1100",),
-    printed,
     designs=(("block_dot", {"block": 32, "stages": 7, "view": "behaviour"}),),
     sources=CXXRTL,
-    varies=CYCLES,
-    prepare=PAIRS,
 )
 
+area = partial(Figure, packages=("pyosys",), as_json=True)
+"""A figure from the JSON of `axs6 area`."""
+
 AREAS = (
-    Figure(
+    area(
         "block-dot",
         (
             "axs6 area block_dot",
@@ -152,10 +157,8 @@ AREAS = (
         readings.block_dot,
         designs=(BLOCK_DOT,),
         sources=tuple(dict.fromkeys((*GENERIC, *SKY130))),
-        packages=("pyosys",),
-        as_json=True,
     ),
-    Figure(
+    area(
         "libraries",
         tuple(
             f"axs6 area {unit} {library}"
@@ -165,40 +168,32 @@ AREAS = (
         readings.libraries,
         designs=(BLOCK_DOT, ("encoder", {"block": 32}), ("decoder", {"block": 32})),
         sources=(*SKY130, "synth/liberty.py"),
-        packages=("pyosys",),
-        as_json=True,
     ),
-    Figure(
+    area(
         "block-dot-blocks",
         ('axs6 area block_dot --target sky130 --sweep "block=8,16,32" --markdown blocks.md',),
         readings.line("area", "block"),
         designs=tuple(("block_dot", {"block": block}) for block in (8, 16, 32)),
         sources=SKY130,
-        packages=("pyosys",),
-        as_json=True,
         pictures={"blocks-growth-of-block-dot-on-sky130-with-block.svg": "cost-growth.svg"},
     ),
-    Figure(
+    area(
         "block-dot-stages",
         ('axs6 area block_dot --target sky130 --sweep "stages=0..4" --markdown stages.md',),
         readings.stages,
         designs=tuple(("block_dot", {"block": 32, "stages": stages}) for stages in range(5)),
         sources=SKY130,
-        packages=("pyosys",),
-        as_json=True,
         pictures={"stages-block-dot-on-sky130-over-stages.svg": "cost-stages.svg"},
     ),
-    Figure(
+    area(
         "dot-parts",
         ("axs6 area dot --target sky130 --markdown dot.md",),
         readings.parts,
         designs=(("dot", {"block": 32}),),
         sources=SKY130,
-        packages=("pyosys",),
-        as_json=True,
         pictures={"dot-submodules-of-dot-on-sky130.svg": "cost-dot.svg"},
     ),
-    Figure(
+    area(
         "tile",
         (
             "axs6 area matmul --target sky130 --block 8 "
@@ -211,8 +206,6 @@ AREAS = (
             for columns in (1, 2, 4)
         ),
         sources=SKY130,
-        packages=("pyosys",),
-        as_json=True,
         pictures={"tile-growth-of-matmul-on-sky130-with-rows-x-columns.svg": "cost-tile.svg"},
     ),
     Figure(
@@ -259,7 +252,7 @@ AREAS = (
         sources=(*GENERIC, *ENERGY),
         packages=("pyosys", "torch"),
     ),
-    Figure(
+    area(
         "random-bits",
         (
             "axs6 area encoder --block 8",
@@ -274,8 +267,6 @@ AREAS = (
             ),
         ),
         sources=GENERIC,
-        packages=("pyosys",),
-        as_json=True,
     ),
 )
 
@@ -285,6 +276,13 @@ CHECKS = (
         ("axs6 validate",),
         printed,
         sources=("golden/*.py",),
+        packages=("numpy",),
+    ),
+    Figure(
+        "validate-format",
+        ("axs6 validate --format mxfp4,nvfp4,mx9-rceil",),
+        printed,
+        sources=("golden/*.py", "golden/formats/*.py"),
         packages=("numpy",),
     ),
     Figure(
@@ -299,13 +297,27 @@ CHECKS = (
         "exhaustive",
         ("axs6 validate --exhaustive --only decoder-bf16 --only products --state state.json",),
         printed,
-        designs=(("decoder", {"block": 8, "format": "bf16"}), SIMULATED),
+        designs=(("decoder", {"block": 8, "dtype": "bf16"}), BLOCK_DOT),
         sources=("sim/exhaustive/*.py", *SIMULATORS),
         varies=r"\d+\.\d s|\(\d+ s\)",
     ),
 )
 
 STUDIES = (
+    Figure(
+        "qsnr",
+        ("axs6 study qsnr",),
+        printed,
+        sources=(
+            "sim/study/qsnr.py",
+            "golden/formats/*.py",
+            *(
+                f"golden/{n}.py"
+                for n in ("decode", "encode", "levels", "metrics", "outer", "quantise", "scaling")
+            ),
+        ),
+        packages=("numpy",),
+    ),
     *(
         Figure(
             f"accuracy-{name}",

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from axs6.hw.core.rtlil import convert
 from axs6.hw.registry import ALL_UNITS
-from axs6.hw.rtlil import convert
 from axs6.sim.cache import cached, sources
 
 ROOT = Path(__file__).parent.parent
@@ -76,13 +76,8 @@ def _without_docstrings(tree: ast.AST) -> ast.AST:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [  # type: ignore[attr-defined]
-                statement
-                for statement in body
-                if not (
-                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-                )
-            ]
+            kept = [statement for statement in body if not _is_constant(statement)]
+            node.body = kept  # type: ignore[attr-defined]
     return tree
 
 

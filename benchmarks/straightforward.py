@@ -30,7 +30,7 @@ def show(options: dict[str, Any], name: str) -> None:
     titles = ("area", "plain", "ratio", "depth", "plain", "ratio")
     print(f"{'':14}" + "".join(f"{title:>10}" for title in titles))
     for unit, fmt in UNITS:
-        found = compare(unit, {"block": BLOCK, "format": fmt}, **options, timeout=TIMEOUT)
+        found = compare(unit, {"block": BLOCK, "dtype": fmt}, **options, timeout=TIMEOUT)
         pairs = zip(figures(found.ours), figures(found.plain), strict=True)
         cells = "".join(f"{a:10,.0f}{b:10,.0f}{a / b:10.3f}" for a, b in pairs)
         print(f"{unit + ' ' + fmt:14}{cells}", flush=True)

@@ -185,7 +185,7 @@ static int same_codes(const Block *block, const char *word, int size) {
     return 1;
 }
 
-/* name block format rounding mode values -> exponent config codes packed invalid */
+/* name block dtype rounding mode values -> exponent config codes packed invalid */
 static enum outcome check_encode(char **f) {
     if (strcmp(f[3], "nearest") || strcmp(f[4], "dense")) return SKIP;
     int size = atoi(f[1]);

@@ -11,8 +11,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.spec import SUM_BITS
-from axs6.hw.block_dot import BlockDot
-from axs6.hw.layouts import pair_layout
+from axs6.hw.core.layouts import pair_layout
+from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.verilog import convert
 
 BLOCK = 16

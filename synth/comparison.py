@@ -69,7 +69,7 @@ def compare(
 
     Args:
         unit: `encoder` or `decoder`.
-        parameters: `block` and `format`.
+        parameters: `block` and `dtype`.
         target: as in `axs6.synth.area.area`; likewise `liberty` and `timeout`, for each of the two.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import port_fields
+from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find, find_with_streams
 from axs6.hw.verilog import convert, generate
 from axs6.sim.batch.activity import Activity, ActivityModel

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
-from axs6.golden.spec import CODE_BITS, FP32
+from axs6.golden.formats import FP32
+from axs6.golden.spec import CODE_BITS
 from axs6.hw.expected import packed_items
 from axs6.hw.registry import find
 from axs6.install import install_command
@@ -104,7 +105,7 @@ def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
 
 
 def _operand(matrix: Floats, block: int) -> Operand:
-    blocks = encode(matrix, block)
+    blocks = encode(matrix, block=block)
     rows, count = blocks.exponents.shape
     short = count * block - matrix.shape[1]
     values = np.pad(matrix, [(0, 0), (0, short)]).reshape(rows, count, block)
@@ -225,13 +226,13 @@ def _value_items(
     operands = [operand for product in work for operand in (product.a, product.b)]
     if "values" in fields:
         values = np.concatenate([each.values.reshape(-1, block) for each in operands])
-        items = {"values": _patterns(values, parameters.get("format", FP32.name))}
+        items = {"values": _patterns(values, parameters.get("dtype", FP32.name))}
         if "random" in fields:
             most = (1 << parameters["random_bits"]) - 1
             rng = np.random.default_rng(SEED)
             items["random"] = rng.integers(0, most, values.shape, endpoint=True)
         if "errors" in fields:
-            items["errors"] = _patterns(values - decode(encode(values, block)), FP32.name)
+            items["errors"] = _patterns(values - decode(encode(values, block=block)), FP32.name)
         return {name: _sequences(rows) for name, rows in items.items()}
     items = {
         "exponent": _sequences(np.concatenate([each.exponents.ravel() for each in operands])),

@@ -1,7 +1,7 @@
 """The yardstick of area: an encoder and a decoder as plain operators and textbook parts give them.
 
-They take and give the items of `axs6.hw.encoder.Encoder` (rounding to nearest) and
-`axs6.hw.decoder.Decoder`, equal on every bit, combinational: latency 0, interval 1.
+They take and give the items of `axs6.hw.encoder.encoder.Encoder` (rounding to nearest) and
+`axs6.hw.decoder.decoder.Decoder`, equal on every bit, combinational: latency 0, interval 1.
 """
 
 from typing import Any
@@ -10,21 +10,21 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from axs6.golden.formats import Float
 from axs6.golden.spec import (
     EXPONENT_BITS,
-    INPUT_FORMATS,
+    INPUT_DTYPES,
     MAGNITUDE_BITS,
     MAGNITUDE_MAX,
-    OUTPUT_FORMATS,
-    FloatFormat,
+    OUTPUT_DTYPES,
     check_block,
 )
-from axs6.hw.layouts import block_layout, encoded_layout, float_layout, values_layout
-from axs6.hw.parameters import float_format
-from axs6.hw.trees import any_of, balanced, leading_zeros
+from axs6.hw.core.layouts import block_layout, encoded_layout, float_layout, values_layout
+from axs6.hw.core.parameters import float_dtype
+from axs6.hw.core.trees import any_of, balanced, leading_zeros
 
-WIDE_FORMATS = {name: f for name, f in INPUT_FORMATS.items() if f.exponent_bits == EXPONENT_BITS}
-"""Formats with the exponents of AXS-6, which `PlainEncoder` takes."""
+WIDE_DTYPES = {name: f for name, f in INPUT_DTYPES.items() if f.exponent_bits == EXPONENT_BITS}
+"""Dtypes with the exponents of AXS-6, which `PlainEncoder` takes."""
 
 
 def shift_right(m: Module, value: Value, distance: Value, name: str) -> tuple[Value, Value]:
@@ -42,7 +42,7 @@ def shift_right(m: Module, value: Value, distance: Value, name: str) -> tuple[Va
 class PlainEncodeLane(wiring.Component):
     """A code: 31 times the significand, shifted right and rounded to nearest, ties to even."""
 
-    def __init__(self, fmt: FloatFormat) -> None:
+    def __init__(self, fmt: Float) -> None:
         self._fmt = fmt
         super().__init__(
             {
@@ -81,15 +81,15 @@ class PlainEncoder(wiring.Component):
 
     Args:
         block: values in a block: 8, 16 or 32.
-        format: of the values: one of `WIDE_FORMATS`.
+        dtype: of the values: one of `WIDE_DTYPES`.
     """
 
     latency = 0
     interval = 1
 
-    def __init__(self, block: int = 32, format: str = "fp32") -> None:
+    def __init__(self, block: int = 32, dtype: str = "fp32") -> None:
         self._block = check_block(block)
-        self._fmt = float_format(format, WIDE_FORMATS)
+        self._fmt = float_dtype(dtype, WIDE_DTYPES)
         values = values_layout(self._block, self._fmt)
         encoded = encoded_layout(self._block)
         super().__init__({"i": In(stream.Signature(values)), "o": Out(stream.Signature(encoded))})
@@ -145,7 +145,7 @@ class PlainEncoder(wiring.Component):
         return Mux(exponent < 0, 0, exponent)
 
 
-def quotients(fmt: FloatFormat) -> list[tuple[int, int]]:
+def quotients(fmt: Float) -> list[tuple[int, int]]:
     """Return m / 31 for every magnitude m as a significand and minus its exponent.
 
     The significand lies in [1, 2) and has two bits below those of `fmt`: the next one, and one
@@ -162,7 +162,7 @@ def quotients(fmt: FloatFormat) -> list[tuple[int, int]]:
 class PlainDecodeLane(wiring.Component):
     """A value: m / 31 from a table, shifted right if it is subnormal, and rounded."""
 
-    def __init__(self, fmt: FloatFormat) -> None:
+    def __init__(self, fmt: Float) -> None:
         self._fmt = fmt
         super().__init__(
             {"exponent": In(EXPONENT_BITS), "code": In(MAGNITUDE_BITS + 1), "value": Out(fmt.width)}
@@ -203,15 +203,15 @@ class PlainDecoder(wiring.Component):
 
     Args:
         block: values in a block: 8, 16 or 32.
-        format: of the values: "fp32" or "bf16".
+        dtype: of the values: "fp32" or "bf16".
     """
 
     latency = 0
     interval = 1
 
-    def __init__(self, block: int = 32, format: str = "fp32") -> None:
+    def __init__(self, block: int = 32, dtype: str = "fp32") -> None:
         block = check_block(block)
-        self._fmt = float_format(format, OUTPUT_FORMATS)
+        self._fmt = float_dtype(dtype, OUTPUT_DTYPES)
         coded, values = block_layout(block), values_layout(block, self._fmt)
         super().__init__({"i": In(stream.Signature(coded)), "o": Out(stream.Signature(values))})
 

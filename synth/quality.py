@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from axs6.hw.registry import BUS_UNITS
 from axs6.hw.verilog import generate
 from axs6.replacing import replacing
-from axs6.synth.area import area
+from axs6.synth.area import area, modules_area
 from axs6.synth.errors import SynthesisError
 
 TOLERANCE = 0.03
@@ -30,10 +30,10 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 }
 """What is kept of each target: sums of `axs6.synth.report.Resources`, and of `Timing`."""
 
-_FORMATS = [{"block": block, "format": name} for block in (8, 32) for name in ("bf16", "fp32")]
+_DTYPES = [{"block": block, "dtype": name} for block in (8, 32) for name in ("bf16", "fp32")]
 DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
-    *(("encoder", each) for each in _FORMATS),
-    *(("decoder", each) for each in _FORMATS),
+    *(("encoder", each) for each in _DTYPES),
+    *(("decoder", each) for each in _DTYPES),
     ("encoder", {"block": 8, "mode": "high_precision"}),
     ("encoder", {"block": 8, "mode": "sparse"}),
     ("encoder", {"block": 8, "rounding": "stochastic"}),
@@ -53,6 +53,12 @@ DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     *((unit, {"block": 8}) for unit in BUS_UNITS),
 )
 """The units that are measured, with their parameters."""
+
+IN_MODULES: Sequence[tuple[str, dict[str, Any]]] = (
+    ("feedback_encoder", {"block": 8}),
+    ("matmul", {"block": 8, "rows": 2, "columns": 2}),
+)
+"""Those whose modules are also measured one by one, which takes seconds: on generic gates."""
 
 
 class Key(NamedTuple):
@@ -100,8 +106,24 @@ def measured(unit: str, parameters: Mapping[str, Any], target: str) -> Table:
     report = area(design.verilog, design.module, target=target, breakdown=False, timeout=TIMEOUT)
     assert report.timing is not None
     figures = {**report.total.figures, **report.timing.to_dict()}
-    settings = " ".join(f"{name}={value}" for name, value in parameters.items())
+    settings = _settings(parameters)
     return {Key(unit, settings, target, name): figures[name] for name in FIGURES[target]}
+
+
+def measured_in_modules(unit: str, parameters: Mapping[str, Any]) -> Table:
+    """Synthesise each module of a unit by itself, on generic gates.
+
+    Raises:
+        ValueError, SynthesisError: as `measured`, or a unit without submodules.
+    """
+    design = generate(unit, **parameters)
+    figures = modules_area(design.verilog, design.module, timeout=TIMEOUT).figures
+    key = Key(unit, _settings(parameters), "generic", "gate_equivalents_of_modules")
+    return {key: figures["gate_equivalents"]}
+
+
+def _settings(parameters: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def changes(old: Mapping[Key, float], new: Mapping[Key, float]) -> list[Change]:
@@ -145,6 +167,8 @@ def _measured_all() -> Iterator[Table]:
     for unit, parameters in DESIGNS:
         for target in FIGURES:
             yield measured(unit, parameters, target)
+    for unit, parameters in IN_MODULES:
+        yield measured_in_modules(unit, parameters)
 
 
 def _joined(tables: Iterable[Table]) -> Table:

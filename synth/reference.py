@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from axs6.hw.trees import balanced
+from axs6.hw.core.trees import balanced
 
 BITS = 8
 LARGEST = (1 << BITS - 1) - 1

@@ -10,7 +10,12 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the builds of simulations with pytest's own cache, for every worker and child."""
+    """Set the surroundings of every worker and child, before any of them loads numpy or torch.
+
+    The builds of simulations stay in pytest's own cache. Workers have a core each, where the
+    threads of libraries would wait for one another in loops that take most of the time.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not os.environ.get("AXS6_CACHE"):
         os.environ["AXS6_CACHE"] = str(config.cache.mkdir("axs6"))
 

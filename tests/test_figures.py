@@ -14,7 +14,7 @@ from catalogue import FIGURES
 from figure import DATA, Figure
 from readings import printed
 
-LONG = 4
+LONG = 2
 """Seconds beyond which a figure is measured again by the slow tests alone."""
 
 

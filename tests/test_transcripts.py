@@ -23,7 +23,7 @@ from axs6.cli import _command
 LONG = ("--fmax", "axs6 demo", "examples/axis_top")
 """What commands have that take most of a minute or more, or that other tests run in each run."""
 
-ELSEWHERE = ("cc", "./check_vectors")
+ELSEWHERE = ("cc", "./check_vectors", "./check_formats")
 """Programs of transcripts that test_examples.py runs."""
 
 
@@ -38,9 +38,12 @@ def transcripts(text: str) -> list[tuple[str, str]]:
 
 
 def commands(text: str) -> dict[str, bool]:
-    """All commands `axs6 ...` of a page, and whether they are whole: in fences, not sentences."""
+    """All commands `axs6 ...` of a page, and whether they are whole: in fences, not sentences.
+
+    In tables more than one space follows the format `axs6`.
+    """
     mentioned = dict.fromkeys(re.findall(r"`(axs6 [^`]*)`", text), False)
-    return mentioned | dict.fromkeys(re.findall(r"^(?:\$ )?(axs6 .*)$", text, re.M), True)
+    return mentioned | dict.fromkeys(re.findall(r"^(?:\$ )?(axs6 \S.*)$", text, re.M), True)
 
 
 def run_here() -> list[Any]:

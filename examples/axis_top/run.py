@@ -32,7 +32,7 @@ def write_data(path: Path, block: int) -> int:
     clean[-1, :block] = 0
     a[-1, 0] = np.inf
     user = np.isinf(a).any(axis=1)
-    products = axs6.matmul(*(axs6.encode(x, block) for x in (clean, b)))
+    products = axs6.matmul(*(axs6.encode(x, block=block) for x in (clean, b)))
     np.savez(path, a=a, b=b, values=np.diagonal(products), user=user)
     return len(a)
 

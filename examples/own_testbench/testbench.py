@@ -29,7 +29,7 @@ async def products_of_vectors(dut: Any) -> None:
     inputs, outputs = (stream_fields(manifest, stream) for stream in "io")
     block = manifest["parameters"]["block"]
     rng = np.random.default_rng(1)
-    a, b = (axs6.encode(rng.standard_normal((20, 4 * block)), block) for _ in range(2))
+    a, b = (axs6.encode(rng.standard_normal((20, 4 * block)), block=block) for _ in range(2))
     last = np.tile([0, 0, 0, 1], 20)
     items = {**block_items(a, "a."), **block_items(b, "b."), "last": last}
     products = np.diagonal(axs6.matmul(a, b)).view(np.uint32)

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from axs6.golden.spec import check_integer
+from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow

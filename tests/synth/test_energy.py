@@ -132,7 +132,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("encoder", {"block": 8, "format": "bf16"}),
+        ("encoder", {"block": 8, "dtype": "bf16"}),
         ("decoder", {"block": 8, "stages": 1}),
         ("block_dot", {"block": 8}),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),
@@ -145,7 +145,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
         pytest.param("encoder", {"block": 8, "rounding": "stochastic"}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "blocks": "packed"}, marks=pytest.mark.slow),
         pytest.param("feedback_encoder", {"block": 8}, marks=pytest.mark.slow),
-        pytest.param("stochastic_encoder", {"block": 8, "format": "bf16"}, marks=pytest.mark.slow),
+        pytest.param("stochastic_encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from axs6.hw.layouts import fields, port_fields
+from axs6.hw.core.layouts import fields, port_fields
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.activity import ActivityModel

@@ -324,7 +324,7 @@ def test_black_boxes_stay_apart() -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters", "lanes"),
     [
-        ("encoder", {"format": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
+        ("encoder", {"dtype": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
         ("decoder", {}, {"lane"}),
         ("block_dot", {}, {"partial_products/lane", "products/lane"}),
         ("matmul", {"rows": 1, "columns": 2}, {"partial_products/lane", "products/lane"}),

@@ -18,7 +18,7 @@ from axs6.synth.mapped import mapped_netlist
 SMALL: dict[str, dict[str, Any]] = {
     "encoder": {"block": 8, "stages": 2},
     "decoder": {"block": 8, "stages": 1},
-    "stochastic_encoder": {"block": 8, "format": "bf16", "random_bits": 8, "stages": 2},
+    "stochastic_encoder": {"block": 8, "dtype": "bf16", "random_bits": 8, "stages": 2},
     "feedback_encoder": {"block": 8, "stages": 3},
     "lfsr": {"block": 8, "stages": 1},
     "expander": {"block": 8, "stages": 1},
@@ -43,11 +43,7 @@ FLOWS: dict[str, dict[str, Any]] = {
     "xc7": {"target": "xc7"},
 }
 COMBINATIONAL = {unit: {**parameters, "stages": 0} for unit, parameters in SMALL.items()}
-QUICK = [(mapping, "block_dot") for mapping in FLOWS] + [
-    ("generic", "decoder"),
-    ("adder cells", "decoder"),
-    ("ice40", "decoder"),
-]
+QUICK = [*((mapping, "block_dot") for mapping in FLOWS), ("adder cells", "decoder")]
 SLOW = [(each, unit) for each in FLOWS for unit in UNITS if (each, unit) not in QUICK]
 
 

@@ -15,7 +15,7 @@ from axs6.sim.regress import Regression, regress
 from axs6.synth.mapped import mapped_netlist
 
 SMALL: dict[str, dict[str, Any]] = {
-    "axis_encoder": {"block": 8, "format": "bf16", "stages": 2},
+    "axis_encoder": {"block": 8, "dtype": "bf16", "stages": 2},
     "axis_decoder": {"block": 8, "stages": 1, "align": 32},
     "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2},
 }

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from axs6.golden.spec import BF16, FP32, FloatFormat
+from axs6.golden.formats import BF16, FP32, Float
 from axs6.synth import comparison, plain
 from axs6.synth.comparison import PLAIN, compare, differences
 from axs6.synth.errors import SynthesisError
@@ -12,15 +12,15 @@ from axs6.synth.errors import SynthesisError
 BLOCK = 8
 
 
-@pytest.mark.parametrize("format", ["bf16", "fp32"])
+@pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 @pytest.mark.parametrize("unit", ["encoder", "decoder"])
-def test_bits_equal_the_golden_model(unit: str, format: str) -> None:
-    parameters = {"block": BLOCK, "format": format}
+def test_bits_equal_the_golden_model(unit: str, dtype: str) -> None:
+    parameters = {"block": BLOCK, "dtype": dtype}
     assert differences(PLAIN[unit](**parameters), unit, parameters, 5000) == 0
 
 
 @pytest.mark.parametrize("fmt", [BF16, FP32])
-def test_table_of_quotients(fmt: FloatFormat) -> None:
+def test_table_of_quotients(fmt: Float) -> None:
     for magnitude, (significand, below) in enumerate(plain.quotients(fmt)):
         unit = 1 << fmt.fraction_bits + 2
         exact = Fraction(magnitude, 31) * unit * 2**below
@@ -33,7 +33,7 @@ def test_wrong_unit_is_counted_and_not_measured(monkeypatch: pytest.MonkeyPatch)
     right = plain.quotients
     wrong = [(0, 0), *right(BF16)[:-1]]
     monkeypatch.setattr(plain, "quotients", lambda fmt: wrong)
-    parameters = {"block": BLOCK, "format": "bf16"}
+    parameters = {"block": BLOCK, "dtype": "bf16"}
     assert differences(PLAIN["decoder"](**parameters), "decoder", parameters, 10) > 1000
     monkeypatch.setattr(comparison, "area", None)
     with pytest.raises(SynthesisError, match=r"must equal the golden model; \d+ items differ"):
@@ -41,5 +41,5 @@ def test_wrong_unit_is_counted_and_not_measured(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_format_with_other_exponents_is_refused() -> None:
-    with pytest.raises(ValueError, match="format must be one of fp32, bf16, not 'fp16'"):
-        PLAIN["encoder"](format="fp16")
+    with pytest.raises(ValueError, match="dtype must be one of fp32, bf16, not 'fp16'"):
+        PLAIN["encoder"](dtype="fp16")

@@ -7,16 +7,31 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Module, Signal
 
-from axs6.hw.decoder import Decoder
+from axs6.hw.decoder.decoder import Decoder
 from axs6.hw.registry import ALL_UNITS, UNITS
+from axs6.hw.verilog import generate
 from axs6.synth import quality
-from axs6.synth.quality import Change, Key, Table, changes, measured, read_table, write_table
+from axs6.synth.area import area, modules_area
+from axs6.synth.errors import SynthesisError
+from axs6.synth.quality import (
+    Change,
+    Key,
+    Table,
+    changes,
+    measured,
+    measured_in_modules,
+    read_table,
+    write_table,
+)
 
 pytestmark = pytest.mark.filterwarnings("default:remake the table")
 
 TABLE = Path(__file__).with_name("quality.csv")
 MAPPED = ("encoder", "decoder", "block_dot", "dot")
 """Units whose small forms are measured on every target in each run, the others on generic gates."""
+
+LARGE = [unit for unit, _ in quality.IN_MODULES]
+"""Units over which ABC takes long: every run measures their modules one by one."""
 
 SMALL = [
     pytest.param(
@@ -25,9 +40,9 @@ SMALL = [
     for unit, parameters in quality.DESIGNS
     if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks"}
     for target in quality.FIGURES
-    if target == "generic" or unit in MAPPED
+    if unit not in LARGE and (target == "generic" or unit in MAPPED)
 ]
-SMALL_DECODER = ("decoder", {"block": 8, "format": "bf16"})
+SMALL_DECODER = ("decoder", {"block": 8, "dtype": "bf16"})
 
 
 def check(new: Table) -> None:
@@ -44,6 +59,11 @@ def check(new: Table) -> None:
 @pytest.mark.parametrize(("unit", "parameters", "target"), SMALL)
 def test_small_units_have_not_grown(unit: str, parameters: dict[str, object], target: str) -> None:
     check(measured(unit, parameters, target))
+
+
+@pytest.mark.parametrize(("unit", "parameters"), quality.IN_MODULES)
+def test_modules_of_large_units_have_not_grown(unit: str, parameters: dict[str, object]) -> None:
+    check(measured_in_modules(unit, parameters))
 
 
 @pytest.mark.slow
@@ -87,9 +107,26 @@ def test_useless_adder_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ALL_UNITS, "decoder", replace(UNITS["decoder"], component=Grown))
     with pytest.raises(AssertionError) as caught:
         check(measured(*SMALL_DECODER, "generic"))
-    old = read_table(TABLE)[Key("decoder", "block=8 format=bf16", "generic", "gate_equivalents")]
-    expected = f"decoder block=8 format=bf16 on generic: gate_equivalents was {old:g} and is "
+    old = read_table(TABLE)[Key("decoder", "block=8 dtype=bf16", "generic", "gate_equivalents")]
+    expected = f"decoder block=8 dtype=bf16 on generic: gate_equivalents was {old:g} and is "
     assert expected in str(caught.value)
+
+
+def test_a_larger_module_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measured_in_modules(*SMALL_DECODER)
+    monkeypatch.setitem(ALL_UNITS, "decoder", replace(UNITS["decoder"], component=Grown))
+    (change,) = changes(right, measured_in_modules(*SMALL_DECODER))
+    assert change.grew
+
+
+def test_modules_are_those_of_the_unflattened_area() -> None:
+    made = generate("block_dot", block=8)
+    report = area(made.verilog, made.module)
+    assert modules_area(made.verilog, made.module) == report.unflattened
+    assert report.unflattened.figures["gate_equivalents"] > report.total.figures["gate_equivalents"]
+    alone = "module t(input a, output y); assign y = ~a; endmodule"
+    with pytest.raises(SynthesisError, match="the design 't' must have submodules and has none"):
+        modules_area(alone, "t")
 
 
 KEY = Key("dot", "block=8", "generic", "levels")
@@ -136,8 +173,9 @@ def test_command_measures_and_writes(
 ) -> None:
     monkeypatch.setattr(quality, "DESIGNS", [SMALL_DECODER])
     monkeypatch.setattr(quality, "FIGURES", {"generic": ("gates", "levels")})
+    monkeypatch.setattr(quality, "IN_MODULES", [])
     path = tmp_path / "quality.csv"
-    write_table(path, {Key("decoder", "block=8 format=bf16", "generic", "gates"): 1.0})
+    write_table(path, {Key("decoder", "block=8 dtype=bf16", "generic", "gates"): 1.0})
     assert quality.main([str(path)]) == 0
     assert {key.figure for key in read_table(path)} == {"gates", "levels"}
     assert "gates was 1 and is" in capsys.readouterr().out

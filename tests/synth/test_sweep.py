@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,10 +44,10 @@ def dots(expression: str, **options: object) -> Sweep:
 
 
 def test_every_combination_in_order() -> None:
-    found = sweep(["block_dot", "decoder"], "stages=0,1 block=8,16")
+    found = sweep(["expander", "lfsr"], "stages=0,1 block=8,16")
     assert [result.point.label(["stages", "block"]) for result in found.results] == [
         f"{unit} stages={stages} block={block}"
-        for unit in ("block_dot", "decoder")
+        for unit in ("expander", "lfsr")
         for stages in (0, 1)
         for block in (8, 16)
     ]
@@ -79,12 +80,24 @@ def test_an_interrupted_sweep_goes_on_where_it_was(synthesised: list[str]) -> No
     assert len(synthesised) == 3
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Sweep]:
+    """A cache with one point, and what the sweep found."""
+    folder = tmp_path_factory.mktemp("filled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AXS6_CACHE", str(folder))
+        return folder, dots("stages=1")
+
+
 @pytest.mark.parametrize("damage", ["cut", "changed", "removed"])
 @pytest.mark.parametrize("kind", ["area", "verilog"])
 def test_a_damaged_entry_is_made_again(
-    damage: str, kind: str, cache: Path, synthesised: list[str]
+    damage: str, kind: str, cache: Path, synthesised: list[str], filled: tuple[Path, Sweep]
 ) -> None:
-    first = dots("stages=1")
+    folder, first = filled
+    shutil.copytree(folder, cache)
+    (kept,) = dots("stages=1").results
+    assert kept.cached
     (entry,) = cache.glob(f"{kind}-*")
     file = entry / "value.pickle"
     content = file.read_bytes()
@@ -97,7 +110,7 @@ def test_a_damaged_entry_is_made_again(
     again = dots("stages=1")
     assert again.to_dict() == first.to_dict()
     assert file.read_bytes() == content
-    assert len(synthesised) == (2 if kind == "area" else 1)
+    assert len(synthesised) == (1 if kind == "area" else 0)
 
 
 def test_another_library_with_the_same_name_is_another_result(tiny: Path) -> None:
@@ -149,10 +162,10 @@ def test_figures_survive_json() -> None:
 
 
 def test_processes_give_the_same_results() -> None:
-    with_processes = dots("stages=0..2", jobs=2)
-    assert [result.cached for result in with_processes.results] == [False] * 3
+    with_processes = dots("stages=0,1", jobs=2)
+    assert [result.cached for result in with_processes.results] == [False] * 2
     os.environ["AXS6_CACHE"] += "-other"
-    assert with_processes.to_dict() == dots("stages=0..2").to_dict()
+    assert with_processes.to_dict() == dots("stages=0,1").to_dict()
 
 
 @pytest.mark.parametrize(
@@ -247,7 +260,15 @@ def finished(cache: Path) -> list[Path]:
 def test_a_signal_keeps_what_is_finished_and_leaves_no_process(
     number: signal.Signals, jobs: int, status: int, cache: Path
 ) -> None:
-    command = [sys.executable, "-m", "axs6", "area", "encoder", "--sweep", "block=8,32 stages=0..5"]
+    command = [
+        sys.executable,
+        "-m",
+        "axs6",
+        "area",
+        "block_dot",
+        "--sweep",
+        "block=8,32 stages=0..5",
+    ]
     # Shells start what runs in the background with SIGINT ignored.
     started = subprocess.Popen(
         ["env", "--default-signal=INT", *command, "--jobs", str(jobs)],

@@ -36,7 +36,7 @@ def test_a_range_of_one_and_targets() -> None:
         ("block=9", "block must be of 8, 16, 32, not '9'"),
         ("rounding=nearest,up", "rounding must be of nearest, toward_zero, stochastic, not 'up'"),
         ("target=asic", "target must be of generic, sky130, ice40, ecp5, xc7"),
-        ("lanes=4", "encoder has no parameter 'lanes'; what can be swept is block, format,"),
+        ("lanes=4", "encoder has no parameter 'lanes'; what can be swept is block, dtype,"),
     ],
 )
 def test_malformed_expressions_name_the_parameter(expression: str, message: str) -> None:
@@ -46,5 +46,5 @@ def test_malformed_expressions_name_the_parameter(expression: str, message: str)
 
 
 def test_every_unit_must_have_the_parameter() -> None:
-    with pytest.raises(ValueError, match="dot has no parameter 'format'"):
-        parse("format=fp32", ["encoder", "dot"])
+    with pytest.raises(ValueError, match="dot has no parameter 'dtype'"):
+        parse("dtype=fp32", ["encoder", "dot"])
