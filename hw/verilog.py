@@ -10,6 +10,7 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from axs6.golden.formats import AXS6, name_of
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
 from axs6.hw.core.layouts import Field, fields
@@ -20,6 +21,9 @@ from axs6.hw.registry import BUS_UNITS, find
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
 LINT = "".join(f"/* verilator lint_off {rule} */\n" for rule in _RULES)
 """Rules that Yosys's Verilog breaks on purpose: it relies on Verilog's extension of operands."""
+
+DEFAULT_FORMAT = name_of(AXS6)
+"""The block format that names of modules and headers leave out."""
 
 PORTS = PACKED, FIELDS = "packed", "fields"
 """Ports of a stream's payload: one for all of it, or one for each field."""
@@ -81,7 +85,8 @@ def generate(
 
     Args:
         unit: its name in the registry.
-        name: of the module, which those inside begin with too; `axs6_UNIT` if None.
+        name: of the module, which those inside begin with too; None for `axs6_UNIT`, with the
+            block format behind it where that is not the default.
         ports: "packed", or "fields" for a port for each field in place of a stream's payload.
         parameters: those of the unit; the others keep their defaults.
 
@@ -94,7 +99,8 @@ def generate(
             no Verilog identifier, or ports for the fields of a bus.
     """
     entry = find(unit)
-    module = f"axs6_{unit}" if name is None else name
+    settings = entry.parameters(parameters)
+    module = _module(unit, settings) if name is None else name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
         raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
     if ports not in PORTS:
@@ -112,12 +118,8 @@ def generate(
                 for field in fields_of(stream)
             }
     text = convert(component, module)
-    settings = entry.parameters(parameters)
-    described = " ".join(
-        f"{name}={value}"
-        for name, value in settings.items()
-        if (name, value) != ("view", STRUCTURE)
-    )
+    plain = {"view": STRUCTURE, "format": DEFAULT_FORMAT}
+    described = " ".join(f"{k}={v}" for k, v in settings.items() if plain.get(k) != v)
     manifest = {
         "module": module,
         "unit": unit,
@@ -130,6 +132,12 @@ def generate(
         "streams": streams,
     }
     return Generated(module, f"// axs6 {unit} {described}\n{LINT}{text}", manifest)
+
+
+def _module(unit: str, settings: Mapping[str, Any]) -> str:
+    """The name of a unit's module: letters, digits and _."""
+    fmt = settings.get("format", DEFAULT_FORMAT)
+    return f"axs6_{unit}" + ("" if fmt == DEFAULT_FORMAT else re.sub(r"\W", "_", f"_{fmt}"))
 
 
 def convert(component: wiring.Component, module: str) -> str:

@@ -3,11 +3,9 @@
 import re
 from functools import cache
 
-from axs6.hw.registry import BUS_UNITS
+from axs6.hw.registry import find
 from axs6.hw.verilog import Generated
 from axs6.sim.bench.configuration import stalled_items
-from axs6.sim.stimulus import STIMULI
-from axs6.sim.stimulus_axis import BUS_STIMULI
 
 ITEM_BITS = 10
 """Bits of signals that take about a byte of a file for each item."""
@@ -26,7 +24,7 @@ def wave_size(generated: Generated, items: int, test: str | None = None) -> int:
         test: the one test that is run; all of them if None.
     """
     unit, parameters = generated.manifest["unit"], generated.manifest["parameters"]
-    corners = (BUS_STIMULI if unit in BUS_UNITS else STIMULI)[unit].corners(parameters)
+    corners = find(unit).corners(parameters)
     counts = {
         "corners": len(next(iter(corners.values()))),
         "full_rate": items,

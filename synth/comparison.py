@@ -11,7 +11,6 @@ from amaranth.lib import wiring
 from axs6.hw.registry import find
 from axs6.hw.verilog import convert
 from axs6.sim.batch.engine import ComponentModel, component_source
-from axs6.sim.stimulus import STIMULI
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
 from axs6.synth.plain import PlainDecoder, PlainEncoder
@@ -41,9 +40,9 @@ def differences(
         component: has the stream ports of `unit`.
         unit: name in the registry.
         parameters: those of the unit that are not its defaults.
-        count: random items beside the corner cases of `axs6.sim.stimulus`.
+        count: random items beside the corner cases of the unit.
     """
-    entry, stimulus = find(unit), STIMULI[unit]
+    entry, stimulus = find(unit), find(unit)
     settings = entry.parameters(parameters)
     random = stimulus.random(settings, np.random.default_rng(0), count)
     corners = stimulus.corners(settings)

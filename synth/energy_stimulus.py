@@ -12,10 +12,10 @@ from axs6.golden.decode import decode
 from axs6.golden.encode import encode
 from axs6.golden.formats import FP32
 from axs6.golden.spec import CODE_BITS
-from axs6.hw.expected import packed_items
 from axs6.hw.registry import find
+from axs6.hw.units.blocks import packed_items
+from axs6.hw.units.packed import packed_dense
 from axs6.install import install_command
-from axs6.sim.stimulus_packed import packed_dense
 from axs6.synth.errors import SynthesisError
 from axs6.synth.reference import LARGEST, quantise
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from axs6.hw.registry import find_with_streams
+from axs6.hw.registry import find, find_with_streams
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel
-from axs6.sim.stimulus import STIMULI
 from axs6.synth.mapped import mapped_netlist
 
 _FLIP_FLOP = re.compile(r"\$_(S?DFF|ALDFF)\w*_")
@@ -70,7 +69,7 @@ def measured(netlist: str, unit: str, **parameters: Any) -> Pipeline:
     flip_flops = sum(bool(_FLIP_FLOP.fullmatch(cell["type"])) for cell in cells)
     settings = find_with_streams(unit).parameters(parameters)
     turns = settings.get("interleave", 1)
-    items = {name: array[:turns] for name, array in STIMULI[unit].corners(settings).items()}
+    items = {name: array[:turns] for name, array in find(unit).corners(settings).items()}
     if "last" in items:
         items["last"] = np.ones_like(items["last"])
     trace = GateModel(netlist, unit, **settings).run(items, trace=_CYCLES).trace

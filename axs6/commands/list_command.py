@@ -46,7 +46,7 @@ def _list_units(json: str | None) -> None:
                 "unit": unit.name,
                 "summary": unit.summary,
                 "parameters": unit.defaults,
-                "choices": {name: list(values) for name, values in unit.choices.items()},
+                "choices": {name: list(values) for name, values in unit.choices({}).items()},
                 "most_stages": most_stages[unit.name],
             }
             for unit in ALL_UNITS.values()

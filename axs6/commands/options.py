@@ -28,8 +28,21 @@ Json = Annotated[
 ]
 
 UNIT_OPTIONS: dict[str, Any] = {
+    "format": Annotated[
+        str | None,
+        typer.Option(
+            help="Block format: a name or string, as `axs6 list --formats` shows; "
+            "A,B for two operands.",
+            show_default="axs6",
+        ),
+    ],
     "block": Annotated[
-        int | None, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
+        int | None,
+        typer.Option(
+            help="Values of a block: 8, 16 or 32 of AXS-6.",
+            metavar="B",
+            show_default="of the format",
+        ),
     ],
     "stages": Annotated[
         int | None, typer.Option(help="Ranks of pipeline registers, from 0.", metavar="N")

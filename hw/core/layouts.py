@@ -1,6 +1,6 @@
 """Payload layouts of the units' ports, with every width taken from the golden specification."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -8,7 +8,19 @@ from typing import Any
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
-from axs6.golden.formats import FP32, Float, Mode, SignMagnitude
+from axs6.golden.formats import (
+    AXS6,
+    FP32,
+    BlockFormat,
+    Exponent,
+    Float,
+    Integer,
+    Mode,
+    Real,
+    Scale,
+    Shift,
+    SignMagnitude,
+)
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.spec import (
     CODE_BITS,
@@ -58,14 +70,45 @@ def values_layout(block: int, fmt: Float) -> data.StructLayout:
     return data.StructLayout({"values": data.ArrayLayout(unsigned(fmt.width), block)})
 
 
-def block_layout(block: int) -> data.StructLayout:
-    """A dense AXS-6 block: the shared exponent, then the codes, code 0 in the lowest bits."""
-    return data.StructLayout(
-        {
-            "exponent": unsigned(EXPONENT_BITS),
-            "codes": data.ArrayLayout(unsigned(CODE_BITS), block),
-        }
-    )
+SCALE_NAMES: Mapping[type[Scale], str] = {
+    Exponent: "exponent",
+    Shift: "shift",
+    Integer: "factor",
+    Real: "scale",
+}
+"""Names of the fields of scales: plural for arrays."""
+
+
+def scale_names(fmt: BlockFormat) -> list[str]:
+    """Names of the fields of a block's scales, coarse to fine.
+
+    The group follows where a kind of scale is there more than once.
+    """
+    kinds = [SCALE_NAMES[type(level.scale)] for level in fmt.blocked]
+    names = [
+        f"{kind}{'s' * (level.group != fmt.block)}{level.group if kinds.count(kind) > 1 else ''}"
+        for kind, level in zip(kinds, fmt.blocked, strict=True)
+    ]
+    return names[::-1]
+
+
+def block_layout(block: int, fmt: BlockFormat | None = None) -> data.StructLayout:
+    """A dense block: its scales, coarse to fine, then the codes, code 0 in the lowest bits.
+
+    Scales of channels and tensors are not part of it. A scale of the whole block is a number, those
+    of smaller groups are an array.
+
+    Args:
+        block: values in the block.
+        fmt: its format, with blocks of that size where it has blocks; AXS-6 by default.
+    """
+    fmt = fmt or AXS6.with_block(block)
+    scales: dict[str, Any] = {}
+    for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+        number, groups = unsigned(level.scale.bits), block // int(level.group)
+        scales[name] = number if groups == 1 else data.ArrayLayout(number, groups)
+    codes = data.ArrayLayout(unsigned(fmt.element.width), block)
+    return data.StructLayout({**scales, "codes": codes})
 
 
 def packed_layout(block: int) -> data.StructLayout:

@@ -1,6 +1,6 @@
 """cocotb tests of a unit on AXI4-Stream, the same for every one in the registry.
 
-The golden model says what must come out; beats come from `axs6.sim.stimulus_axis`.
+The golden model says what must come out; beats are the unit's own.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,6 @@ from axs6.sim.bench.stream import (
     cycle,
     random_pauses,
 )
-from axs6.sim.stimulus_axis import BUS_STIMULI
 
 Items = Mapping[str, NDArray[Any]]
 
@@ -36,7 +35,7 @@ class Bench:
         self.configuration = Configuration.load()
         self.unit = find(self.configuration.unit)
         self.parameters = self.configuration.parameters
-        self.stimulus = BUS_STIMULI[self.configuration.unit]
+        self.stimulus = find(self.configuration.unit)
         self.rng = np.random.default_rng(self.configuration.seed)
         self.dut = dut
         manifest = self.configuration.manifest

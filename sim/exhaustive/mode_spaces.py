@@ -12,8 +12,8 @@ from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
 from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, dropped_values
 from axs6.hw.core.parameters import STRUCTURE
-from axs6.hw.expected import packed_items
 from axs6.hw.registry import find
+from axs6.hw.units.blocks import packed_items
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
 EXPONENTS = 1 << EXPONENT_BITS

@@ -53,8 +53,9 @@ def _values(name: str, texts: Sequence[str], units: Sequence[Unit]) -> tuple[Any
         numeric = all(isinstance(unit.defaults[name], int) for unit in units)
         values = [v for text in texts for v in (_integers(name, text) if numeric else [text])]
         for unit in units:
-            if name in unit.choices:
-                values = [_choice(name, str(value), unit.choices[name]) for value in values]
+            choices = unit.choices({})
+            if name in choices:
+                values = [_choice(name, str(value), choices[name]) for value in values]
     for value in values:
         if values.count(value) > 1:
             raise ValueError(f"sweep: {name} has the value {value} twice")

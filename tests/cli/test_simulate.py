@@ -17,8 +17,7 @@ import axs6
 from axs6.commands.arrays import FLOAT_FIELDS
 from axs6.commands.simulate_command import rate
 from axs6.hw.core.layouts import port_fields
-from axs6.hw.registry import UNITS
-from axs6.sim.stimulus import STIMULI
+from axs6.hw.registry import UNITS, find
 
 Cli = Callable[..., Any]
 
@@ -42,7 +41,7 @@ def test_every_unit_equals_the_golden_model(
         small["rounding"] = "stochastic"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
     parameters = UNITS[unit].parameters(small)
-    items = STIMULI[unit].random(parameters, np.random.default_rng(0), 200)
+    items = find(unit).random(parameters, np.random.default_rng(0), 200)
     np.savez(tmp_path / "in.npz", **items)  # type: ignore[arg-type]
     files = ("--input", "in.npz", "--output", "out.npz")
     cli("simulate", unit, *files, "--engine", engine, *options).succeeded()
@@ -89,7 +88,7 @@ def test_floats_are_encoded_and_decoded(cli: Cli, dtype: Any, tmp_path: Path) ->
 
 
 def test_patterns_and_floats_are_the_same(cli: Cli, tmp_path: Path) -> None:
-    patterns = STIMULI["encoder"].corners(UNITS["encoder"].parameters({"block": 8}))["values"]
+    patterns = find("encoder").corners(UNITS["encoder"].parameters({"block": 8}))["values"]
     np.save(tmp_path / "patterns.npy", patterns)
     np.save(tmp_path / "floats.npy", patterns.astype(np.uint32).view(np.float32))
     np.save(tmp_path / "swapped.npy", patterns.astype(np.uint32).view(np.float32).astype(">f4"))
@@ -104,7 +103,7 @@ def test_patterns_and_floats_are_the_same(cli: Cli, tmp_path: Path) -> None:
 
 def pairs(folder: Path, count: int = 100, unit: str = "block_dot", **given: Any) -> None:
     parameters = UNITS[unit].parameters({"block": 8, **given})
-    items = STIMULI[unit].random(parameters, np.random.default_rng(0), count)
+    items = find(unit).random(parameters, np.random.default_rng(0), count)
     np.savez(folder / "in.npz", **items)  # type: ignore[arg-type]
 
 

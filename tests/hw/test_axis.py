@@ -18,7 +18,7 @@ def bus(unit: str, name: str, **parameters: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", BUS_UNITS)
 def test_every_choice_of_parameters_builds(name: str) -> None:
     unit = BUS_UNITS[name]
-    assert set(unit.choices) | set(unit.samples) == set(unit.defaults) - {"stages"}
+    assert set(unit.choices({})) | set(unit.samples) == set(unit.defaults) - {"stages"}
     for parameters in unit.combinations({"block": 8}):
         plain, staged = (unit.build(**parameters, stages=stages) for stages in (0, 2))
         assert staged.latency == plain.latency + 2  # type: ignore[attr-defined]

@@ -25,8 +25,8 @@ def test_every_choice_of_parameters_builds(name: str, parameters: dict[str, Any]
 @pytest.mark.parametrize("name", UNITS)
 def test_choices_and_defaults_agree(name: str) -> None:
     unit = UNITS[name]
-    assert set(unit.choices) <= set(unit.defaults)
-    for parameter, values in unit.choices.items():
+    assert set(unit.choices({})) <= set(unit.defaults)
+    for parameter, values in unit.choices({}).items():
         assert unit.defaults[parameter] in values
     assert inspect.getdoc(unit.component)
 
@@ -34,11 +34,11 @@ def test_choices_and_defaults_agree(name: str) -> None:
 def test_any_two_choices_meet_in_a_combination() -> None:
     for unit in UNITS.values():
         combinations = unit.combinations({})
-        assert combinations[0] == {name: unit.defaults[name] for name in unit.choices}
-        for names in itertools.combinations(unit.choices, 2):
+        assert combinations[0] == {name: unit.defaults[name] for name in unit.choices({})}
+        for names in itertools.combinations(unit.choices({}), 2):
             met = {tuple(each[name] for name in names) for each in combinations}
-            assert met == set(itertools.product(*(unit.choices[name] for name in names)))
-        for name, values in unit.choices.items():
+            assert met == set(itertools.product(*(unit.choices({})[name] for name in names)))
+        for name, values in unit.choices({}).items():
             assert {each[name] for each in combinations} == set(values)
             given = unit.combinations({name: values[-1]})
             assert {each[name] for each in given} == {values[-1]}

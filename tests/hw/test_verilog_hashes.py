@@ -68,7 +68,7 @@ def values(design: str) -> set[tuple[str, ...]]:
 def known_values() -> Iterable[tuple[str, ...]]:
     """Values of parameters that the registry names, and the two kinds of ports."""
     for name, unit in ALL_UNITS.items():
-        for parameter, known in {**unit.choices, **unit.samples}.items():
+        for parameter, known in {**unit.choices({}), **unit.samples}.items():
             yield from ((name, parameter, str(value)) for value in known)
         if name not in BUS_UNITS:
             yield from ((name, "ports", ports) for ports in PORTS)

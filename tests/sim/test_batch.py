@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from axs6.golden import fp32
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import BatchModel, Stall
 from axs6.sim.batch.netlist import NetlistError
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 
 DEEP = ("feedback_encoder", "matmul")
@@ -47,7 +46,7 @@ def test_every_unit_equals_the_golden_model(
     parameters = entry.parameters({**parameters, **last})
     parameters["stages"] = UNITS[unit].most_stages(parameters) if most else 0
     model = BatchModel(unit, **parameters)
-    stimulus = STIMULI[unit]
+    stimulus = find(unit)
     assert_equal(model, unit, parameters, stimulus.corners(parameters))
     rng = np.random.default_rng(2)
     assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 20_000))
@@ -56,7 +55,7 @@ def test_every_unit_equals_the_golden_model(
 @pytest.mark.parametrize("unit", ["encoder", "block_dot", "dot"])
 def test_full_blocks_equal_the_golden_model(unit: str) -> None:
     parameters = UNITS[unit].simulated({"stages": 2})
-    items = STIMULI[unit].random(parameters, np.random.default_rng(3), 20_000)
+    items = find(unit).random(parameters, np.random.default_rng(3), 20_000)
     assert_equal(BatchModel(unit, **parameters), unit, parameters, items)
 
 
@@ -92,7 +91,7 @@ def test_the_division_is_right_for_every_significand() -> None:
 
 def test_two_runs_are_the_same() -> None:
     parameters = UNITS["dot"].parameters({"block": 8, "stages": 4})
-    items = STIMULI["dot"].random(parameters, np.random.default_rng(5), 3000)
+    items = find("dot").random(parameters, np.random.default_rng(5), 3000)
     model = BatchModel("dot", **parameters)
     first, second = (model.run(items, Stall(0.3, 0.3, seed=9)) for _ in range(2))
     assert first.cycles == second.cycles
@@ -102,7 +101,7 @@ def test_two_runs_are_the_same() -> None:
 
 def test_cycles_without_stalls_are_items_and_latency() -> None:
     parameters = UNITS["block_dot"].parameters({"block": 8, "stages": 4})
-    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(5), 1)
+    items = find("block_dot").random(parameters, np.random.default_rng(5), 1)
     assert BatchModel("block_dot", **parameters).run(items).cycles == 1 + 4
 
 
@@ -110,7 +109,7 @@ def test_cycles_without_stalls_are_items_and_latency() -> None:
 def test_any_number_of_items(count: int) -> None:
     """Around the number of copies of every instruction set, too."""
     parameters = UNITS["block_dot"].parameters({"block": 8})
-    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(1), count)
+    items = find("block_dot").random(parameters, np.random.default_rng(1), count)
     outputs = BatchModel("block_dot", block=8).run(items, threads=2).outputs
     assert np.array_equal(outputs["sum"], UNITS["block_dot"].golden(items, parameters)["sum"])
 

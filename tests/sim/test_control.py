@@ -12,13 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.control import StoppedError, workers
 from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.process import child_process, wait
 from axs6.sim.stall import Stall
-from axs6.sim.stimulus import STIMULI
 
 # Parameters of tests/sim/test_batch.py, whose model this is.
 UNIT = "decoder"
@@ -30,7 +29,7 @@ SMALL: dict[str, Any] = {
 
 def items(count: int) -> dict[str, Any]:
     parameters = UNITS[UNIT].parameters(SMALL)
-    return dict(STIMULI[UNIT].random(parameters, np.random.default_rng(0), count))
+    return dict(find(UNIT).random(parameters, np.random.default_rng(0), count))
 
 
 def in_batch() -> object:

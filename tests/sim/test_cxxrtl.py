@@ -10,14 +10,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.hw.core.parameters import BEHAVIOUR
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.sim.batch import engine as batch
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.cxxrtl import engine as cxxrtl
 from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.cxxrtl.source import design
 from axs6.sim.stall import Stall
-from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import HANDSHAKE, Trace
 from axs6.sim.words import to_words
@@ -85,8 +84,8 @@ def compare(
 
 def some_items(unit: str, parameters: dict[str, Any]) -> Items:
     """Corner cases, and random items behind them."""
-    corners = STIMULI[unit].corners(parameters)
-    more = STIMULI[unit].random(parameters, np.random.default_rng(2), 1000)
+    corners = find(unit).corners(parameters)
+    more = find(unit).random(parameters, np.random.default_rng(2), 1000)
     return {name: np.concatenate([corners[name], more[name]]) for name in corners}
 
 
@@ -114,7 +113,7 @@ def test_every_unit_is_the_same_in_every_cycle(
 @pytest.mark.parametrize("unit", ["block_dot", "dot"])
 def test_full_blocks_are_the_same_in_every_cycle(unit: str) -> None:
     parameters = UNITS[unit].parameters({"stages": 2})
-    items = STIMULI[unit].random(parameters, np.random.default_rng(3), 2000)
+    items = find(unit).random(parameters, np.random.default_rng(3), 2000)
     model, reference = BatchModel(unit, **parameters), CxxrtlModel(unit, **parameters)
     assert compare(model, reference, items, STALLS[1]) is None
 
@@ -262,7 +261,7 @@ def read_vcd(text: str) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
 
 def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
     parameters = {"block": 8, "stages": 3}
-    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(1), 100)
+    items = find("block_dot").random(parameters, np.random.default_rng(1), 100)
     model = CxxrtlModel("block_dot", **parameters)
     first, end = 20, 60
     path = tmp_path / "wave.vcd"

@@ -7,7 +7,7 @@ from axs6.golden import packed_bytes, unpack
 from axs6.golden.formats import Mode
 from axs6.golden.rows import read_rows, write_rows
 from axs6.golden.spec import BLOCK_SIZES
-from axs6.sim.stimulus_packed import packed_corners, packed_random, sparse_corners
+from axs6.hw.units.packed import packed_corners, packed_random, sparse_corners
 
 
 def rows_of(size: int) -> np.ndarray:

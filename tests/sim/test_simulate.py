@@ -3,10 +3,9 @@ import shutil
 import numpy as np
 import pytest
 
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.sim import simulate
 from axs6.sim.simulate import ENGINES
-from axs6.sim.stimulus import STIMULI
 from axs6.sim.tools import SIMULATORS
 
 AVAILABLE = [e for e in ENGINES if all(map(shutil.which, SIMULATORS.get(e, ("g++",))))]
@@ -25,14 +24,14 @@ def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) 
     entry = UNITS[unit]
     last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, {})}
     parameters = entry.simulated({"block": 8, "stages": 2, **last})
-    items = STIMULI[unit].random(parameters, np.random.default_rng(0), 100)
+    items = find(unit).random(parameters, np.random.default_rng(0), 100)
     done = simulate(unit, items, engine=engine, **parameters)
     for name, values in UNITS[unit].golden(items, parameters).items():
         assert np.array_equal(done.outputs[name], values)
 
 
 def test_cycles_are_items_and_latency() -> None:
-    items = STIMULI["block_dot"].random({"block": 8}, np.random.default_rng(0), 10)
+    items = find("block_dot").random({"block": 8}, np.random.default_rng(0), 10)
     done = simulate("block_dot", items, engine="verilator", block=8, stages=3)
     assert done.cycles == 10 + 3
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import packed_bytes, unpack
 from axs6.golden.vectors import SUBJECTS, Vector
-from axs6.hw.expected import packed_items
+from axs6.hw.units.blocks import packed_items
 from axs6.sim import simulate
 
 FOLDER = Path(__file__).parents[2] / "vectors"

@@ -14,14 +14,13 @@ from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.block_dot import AddRows, BlockDot, block_dot_steps, sum_plan
 from axs6.hw.dot.words import Multiply, block_dot_words
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import ComponentModel, component_source
 from axs6.sim.regress import configurations
 from axs6.sim.stall import Stall
-from axs6.sim.stimulus import STIMULI
 from axs6.sim.words import Items
 
-VIEWED = [name for name, unit in UNITS.items() if "view" in unit.choices]
+VIEWED = [name for name, unit in UNITS.items() if "view" in unit.choices({})]
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
 ITEMS = 30_000
 DEEP = ("feedback_encoder", "matmul")
@@ -105,7 +104,7 @@ def test_views_are_equal_in_every_cycle(unit: str, parameters: dict[str, Any]) -
     words: Any = entry.build(**{**parameters, "view": BEHAVIOUR})
     assert (structure.latency, structure.interval) == (words.latency, words.interval)
     assert structure.most_stages == words.most_stages
-    stimulus = STIMULI[unit]
+    stimulus = find(unit)
     corners = stimulus.corners(parameters)
     random = stimulus.random(parameters, np.random.default_rng(1), ITEMS)
     items = {name: np.concatenate([corners[name], random[name]]) for name in random}
@@ -162,7 +161,7 @@ def test_a_difference_in_either_view_is_found(planted: str) -> None:
     view = BEHAVIOUR if planted == "structure" else STRUCTURE
     stages = 8 if planted == "spares" else 2
     right, wrong = BlockDot(8, stages, view), PLANTED[planted]()
-    items = STIMULI["block_dot"].random({"block": 8}, np.random.default_rng(1), ITEMS)
+    items = find("block_dot").random({"block": 8}, np.random.default_rng(1), ITEMS)
     items["a.codes"][1000, 3], items["b.codes"][1000, 3] = 0b100000, 31
     found = differences(right, wrong, 1, items)
     if planted == "spares":

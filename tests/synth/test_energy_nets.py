@@ -8,10 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from axs6.hw.core.layouts import fields, port_fields
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import generate
 from axs6.sim.batch.activity import ActivityModel
-from axs6.sim.stimulus import STIMULI
 from axs6.synth import gates
 from axs6.synth.capacitance import generic
 from axs6.synth.energy_nets import find_nets
@@ -83,7 +82,7 @@ def counted(netlist: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Changes as the simulator counts them, and as they are."""
     component: Any = UNITS["block_dot"].build(**PARAMETERS)
     rng = np.random.default_rng(0)
-    flat = STIMULI["block_dot"].random(PARAMETERS, rng, SEQUENCES * CYCLES)
+    flat = find("block_dot").random(PARAMETERS, rng, SEQUENCES * CYCLES)
     items = {name: v.reshape(SEQUENCES, CYCLES, *v.shape[1:]) for name, v in flat.items()}
     nets = find_nets(netlist, generic())
     model = ActivityModel(netlist, nets.bits, *port_fields(component), "block_dot")

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel, Stall
-from axs6.sim.stimulus import STIMULI
 from axs6.synth import flow, targets
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
@@ -53,8 +52,8 @@ def differences(netlist: str, unit: str, given: dict[str, Any], stall: Stall | N
     rng = np.random.default_rng(4)
     found = 0
     for items in (
-        STIMULI[unit].corners(parameters),
-        STIMULI[unit].random(parameters, rng, 10_000),
+        find(unit).corners(parameters),
+        find(unit).random(parameters, rng, 10_000),
     ):
         outputs = model.run(items, stall).outputs
         for name, values in UNITS[unit].golden(items, parameters).items():

@@ -1,4 +1,4 @@
-"""Packed blocks for the units' benches: every code of every mode, and all that is refused."""
+"""Packed blocks as stimulus: every code of every mode, and all that is refused."""
 
 from typing import Any
 
@@ -11,10 +11,16 @@ from axs6.golden.formats import AXS6, Mode
 from axs6.golden.modes import max_codes, sparse_values
 from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import CODE_BITS, DENSE_CODE, EXPONENT_MAX, MODE_BITS, payload_bits
-from axs6.hw.expected import packed_items
+from axs6.golden.spec import (
+    CODE_BITS,
+    DENSE_CODE,
+    EXPONENT_MAX,
+    MODE_BITS,
+    payload_bits,
+)
+from axs6.hw.units.blocks import packed_items
+from axs6.hw.units.unit import Items
 
-Items = dict[str, NDArray[Any]]
 Rows = NDArray[np.uint8]
 
 

@@ -1,0 +1,1 @@
+"""What the units are: component, choices, expected outputs and stimulus of each."""

@@ -1,0 +1,197 @@
+"""The units on AXI4-Stream: those behind a bus, in beats.
+
+A beat's fields are those of its data, `last` and `user`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from axs6.golden.formats import Mode
+from axs6.golden.pack import packed_bytes
+from axs6.golden.rows import write_rows
+from axs6.golden.spec import (
+    DETERMINISTIC,
+    RANDOM_BITS,
+)
+from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
+from axs6.hw.units.blocks import dense_blocks, packed_items
+from axs6.hw.units.decoder import DECODER, decoder_items
+from axs6.hw.units.dot import BLOCK_DOT, DOT, INTERLEAVE_SAMPLES, dot_items
+from axs6.hw.units.encoder import ENCODER, encoder_items
+from axs6.hw.units.unit import Fields, Items, Parameters, Unit
+
+NO_WORDS = {"random_bits": RANDOM_BITS}
+"""A parameter of the encoder that is of no use where nothing is rounded by random words."""
+
+
+def axis_encoder_items(items: Fields, parameters: Parameters) -> Items:
+    """Blocks as packed bytes; `user` where it was set or a value was NaN or infinite."""
+    given = encoder_items(items, {**parameters, **NO_WORDS})
+    invalid = given.pop("invalid")
+    packed = {name.removeprefix("block."): array for name, array in given.items()}
+    if parameters["mode"] == Mode.DENSE.label:
+        packed = packed_items(write_rows(dense_blocks(packed["exponent"], packed["codes"])))
+    padding = padding_bytes(parameters)
+    zeros = {"padding": np.zeros((len(invalid), padding), np.uint8)} if padding else {}
+    return {**packed, **zeros, "last": items["last"], "user": items["user"] | invalid}
+
+
+def axis_decoder_items(items: Fields, parameters: Parameters) -> Items:
+    """Values; `user` where it was set or the beat could not be read."""
+    given = decoder_items(_read(items, "", False), {**parameters, "blocks": "packed"})
+    user = items["user"] | given["error"]
+    return {"values": given["values"], "last": items["last"], "user": user}
+
+
+def axis_dot_items(items: Fields, parameters: Parameters) -> Items:
+    """Results, `last` always set; `user` where a beat of the vector was not as it must be."""
+    a_last, b_last = items["a.last"], items["b.last"]
+    wrong = items["a.user"] | items["b.user"] | a_last ^ b_last
+    pairs = {**_read(items, "a.", wrong), **_read(items, "b.", wrong), "last": a_last | b_last}
+    given = dot_items(pairs, {**parameters, "blocks": "packed"})
+    last = np.ones_like(given["error"])
+    return {"value": given["value"], "last": last, "user": given["error"]}
+
+
+def padding_bytes(parameters: Parameters) -> int:
+    """Bytes that follow a packed block in its beat."""
+    block = parameters["block"]
+    return packed_bytes(block=block, align=parameters["align"]) - packed_bytes(block=block)
+
+
+def _read(items: Fields, prefix: str, wrong: Any) -> Items:
+    """The packed blocks of beats; those that are wrong, or whose padding is, cannot be read."""
+    if f"{prefix}padding" in items:
+        wrong = wrong | items[f"{prefix}padding"].any(axis=1)
+    names = (f"{prefix}{name}" for name in ("mode", "exponent", "payload"))
+    reserved = f"{prefix}reserved"
+    return {**{name: items[name] for name in names}, reserved: items[reserved] | wrong}
+
+
+_PACKED = {"blocks": "packed"}
+
+
+_CORNERS = 100
+"""Corner cases that a bench of a bus has at most: those of the unit behind it has them all."""
+
+
+_RARE = 0.02
+"""Share of beats with a fault."""
+
+Beats = Callable[[Parameters, Items, Generator], Items]
+"""Makes beats of items."""
+
+
+def _encoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
+    return {**items, **_marks(rng, len(items["values"]))}
+
+
+def _decoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
+    count = len(items["exponent"])
+    return {**items, **_padding(parameters, rng, count), **_marks(rng, count)}
+
+
+def _dot_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
+    """Pairs as beats of two buses, some with `last` on one side alone."""
+    last = items["last"].copy()
+    last[-parameters["interleave"] :] = 1
+    beats = {name: array for name, array in items.items() if name != "last"}
+    for side in "ab":
+        more = {**_padding(parameters, rng, len(last)), **_marks(rng, len(last))}
+        more["last"] = last ^ _rarely(rng, len(last)) if side == "a" else last
+        beats |= {f"{side}.{name}": array for name, array in more.items()}
+    beats["a.last"][-1:] = 1
+    return beats
+
+
+def _marks(rng: Generator, count: int) -> Items:
+    """Packets of 1 to about 30 beats, mostly short ones; the last beat ends one."""
+    last = (rng.random(count) < rng.choice([0.1, 0.4, 1.0], count)).astype(np.uint8)
+    last[-1:] = 1
+    return {"last": last, "user": _rarely(rng, count)}
+
+
+def _padding(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Padding, rarely with a bit that is not zero, if a beat has any."""
+    length = padding_bytes(parameters)
+    if not length:
+        return {}
+    padding = np.zeros((count, length), np.uint8)
+    wrong = np.flatnonzero(_rarely(rng, count))
+    bits = rng.integers(0, 8 * length, len(wrong))
+    padding[wrong, bits // 8] = 1 << bits % 8
+    return {"padding": padding}
+
+
+def _rarely(rng: Generator, count: int) -> Any:
+    return (rng.random(count) < _RARE).astype(np.uint8)
+
+
+def _corners(inner: Unit, beats: Beats, more: Parameters) -> Callable[[Parameters], Items]:
+    """Some of the corners of the unit behind a bus, with the marks that beats have."""
+
+    def corners(parameters: Parameters) -> Items:
+        items = inner.corners({**parameters, **more})
+        step = -(-len(next(iter(items.values()))) // _CORNERS)
+        some = {name: array[::step] for name, array in items.items()}
+        return beats(parameters, some, np.random.default_rng(7))
+
+    return corners
+
+
+def _random(
+    inner: Unit, beats: Beats, more: Parameters
+) -> Callable[[Parameters, Generator, int], Items]:
+    """Random items of the unit behind a bus, with the marks that beats have."""
+
+    def random(parameters: Parameters, rng: Generator, count: int) -> Items:
+        return beats(parameters, inner.random({**parameters, **more}, rng, count), rng)
+
+    return random
+
+
+ALIGN_SAMPLES = {"align": (1, 32)}
+"""Sizes of beats that tests use."""
+
+AXIS_ENCODER = Unit(
+    name="axis_encoder",
+    summary="the encoder on AXI4-Stream, blocks as packed bytes",
+    component=AxisEncoder,
+    values=lambda formats: {
+        **ENCODER.values(formats),
+        "rounding": tuple(map(str, DETERMINISTIC)),
+    },
+    golden=axis_encoder_items,
+    corners=_corners(ENCODER, _encoder_beats, NO_WORDS),
+    random=_random(ENCODER, _encoder_beats, NO_WORDS),
+    samples=ALIGN_SAMPLES,
+    operation="value",
+)
+
+AXIS_DECODER = Unit(
+    name="axis_decoder",
+    summary="the decoder on AXI4-Stream, blocks as packed bytes",
+    component=AxisDecoder,
+    values=lambda formats: {
+        name: values for name, values in DECODER.values(formats).items() if name != "blocks"
+    },
+    golden=axis_decoder_items,
+    corners=_corners(DECODER, _decoder_beats, _PACKED),
+    random=_random(DECODER, _decoder_beats, _PACKED),
+    samples=ALIGN_SAMPLES,
+    operation="value",
+)
+
+AXIS_DOT = Unit(
+    name="axis_dot",
+    summary="the dot product on AXI4-Stream, blocks as packed bytes, packets as vectors",
+    component=AxisDot,
+    values=BLOCK_DOT.values,
+    golden=axis_dot_items,
+    corners=_corners(DOT, _dot_beats, _PACKED),
+    random=_random(DOT, _dot_beats, _PACKED),
+    samples={**INTERLEAVE_SAMPLES, **ALIGN_SAMPLES},
+)

@@ -1,0 +1,145 @@
+"""Blocks as items of streams: dense ones as scales and codes, packed ones as their bytes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.blocks import Blocks, scale_shape
+from axs6.golden.formats import AXS6, BlockFormat, Exponent, Integer, Level, Mode, Real
+from axs6.golden.pack import HEADER_BYTES, MODE_MASK
+from axs6.golden.rows import read_rows, write_rows
+from axs6.golden.scaling import code_dtype
+from axs6.golden.spec import (
+    EXPONENT_BITS,
+    EXPONENT_MAX,
+    MODE_BITS,
+)
+from axs6.hw.core.layouts import scale_names
+from axs6.hw.units.unit import Fields, Items
+
+
+def dense_blocks(exponents: NDArray[Any], codes: NDArray[Any]) -> Blocks:
+    """AXS-6 blocks of exponents (n,) and codes (n, B)."""
+    return blocks_of({"exponent": exponents, "codes": codes}, AXS6.with_block(codes.shape[1]))
+
+
+def blocks_of(items: Fields, fmt: BlockFormat, prefix: str = "") -> Blocks:
+    """Dense blocks from the fields of `axs6.hw.core.layouts.block_layout`, a row for each item.
+
+    Scales of channels and tensors are 1. Lanes of a format without blocks are filled up with zeros
+    to whole ones.
+    """
+    given = items[f"{prefix}codes"].astype(np.uint8)
+    count, lanes = given.shape
+    blocks = -(-lanes // fmt.block)
+    codes = np.pad(given, ((0, 0), (0, blocks * fmt.block - lanes)))
+    names = iter(scale_names(fmt))
+    scales = []
+    for level in fmt.levels[::-1]:
+        shape = scale_shape(level, (count,), blocks, fmt.block)
+        array = items[f"{prefix}{next(names)}"] if level.blocked else np.full(shape, _one(level))
+        scales.append(array.astype(code_dtype(level.scale.bits)).reshape(shape))
+    rows = codes.reshape(count, blocks, fmt.block)
+    return Blocks(fmt, tuple(scales), rows, codes.shape)
+
+
+def _one(level: Level) -> int:
+    """The code of a scale of 1."""
+    if isinstance(level.scale, Exponent):
+        return level.scale.bias
+    assert isinstance(level.scale, Real)
+    return level.scale.dtype.bias << level.scale.dtype.fraction_bits
+
+
+def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> Items:
+    """Random blocks as fields: any codes, many at the ends of their range, some scales NaN."""
+    items: Items = {}
+    for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+        scale, groups = level.scale, block // int(level.group)
+        shape = (count,) if groups == 1 else (count, groups)
+        codes = rng.integers(isinstance(scale, Integer), scale.largest_code, shape, endpoint=True)
+        if scale.nan_code is not None:
+            codes = np.where(rng.random(shape) < 0.02, scale.nan_code, codes)
+        items[name] = codes
+    return {**items, "codes": random_codes(rng, (count, block), fmt)}
+
+
+def block_items(blocks: Blocks, mode: str) -> Items:
+    """The fields of an encoder's blocks in a mode."""
+    if mode == Mode.DENSE.label:
+        return {"block.exponent": blocks.exponents[:, 0], "block.codes": blocks.codes[:, 0]}
+    return packed_items(write_rows(blocks), "block.")
+
+
+def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Items:
+    """The fields of a `packed_layout` for packed blocks in rows of bytes."""
+    header = rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]
+    return {
+        f"{prefix}mode": header & MODE_MASK,
+        f"{prefix}exponent": header >> MODE_BITS & EXPONENT_MAX,
+        f"{prefix}reserved": header >> MODE_BITS + EXPONENT_BITS,
+        f"{prefix}payload": rows[:, HEADER_BYTES:],
+    }
+
+
+def read_packed(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray[np.bool_]]:
+    """Blocks of any mode, and which could not be read."""
+    mode, exponent, reserved = (
+        items[f"{prefix}{name}"].astype(np.uint16) for name in ("mode", "exponent", "reserved")
+    )
+    header = mode | exponent << MODE_BITS | reserved << MODE_BITS + EXPONENT_BITS
+    payload = items[f"{prefix}payload"].astype(np.uint8)
+    header_bytes = header.astype("<u2").view(np.uint8).reshape(-1, HEADER_BYTES)
+    return read_rows(np.concatenate([header_bytes, payload], axis=1), block)
+
+
+def expanded(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray[np.bool_]]:
+    """Blocks as dense ones, and which are errors: those that could not be read or expanded."""
+    blocks, error = read_packed(items, prefix, block)
+    precise = blocks.modes[:, 0] == Mode.HIGH_PRECISION
+    exponents = np.where(precise, 0, blocks.exponents[:, 0])
+    codes = np.where(precise[:, None], np.uint8(0), blocks.codes[:, 0])
+    return dense_blocks(exponents, codes), error | precise
+
+
+def random_codes(
+    rng: Generator, shape: tuple[int, ...], fmt: BlockFormat = AXS6
+) -> NDArray[np.int64]:
+    """Codes, some of them (and some whole rows) at the ends of their range.
+
+    NaN and infinities are rare, so that most rows have none.
+    """
+    element = fmt.element
+    codes = rng.integers(0, 1 << element.width, shape)
+    extreme = rng.choice(end_codes(fmt), shape)
+    often = rng.random((*shape[:-1], 1)) ** 8
+    codes = np.where(rng.random(shape) < often, extreme, codes)
+    special = special_codes(fmt)
+    if special.size:
+        rare = rng.random(shape) < 0.002
+        codes = np.where(np.isin(codes, special), 0, codes)
+        codes = np.where(rare, rng.choice(special, shape), codes)
+    return codes
+
+
+def special_codes(fmt: BlockFormat) -> NDArray[np.int64]:
+    """The codes of NaN and of infinities."""
+    element = fmt.element
+    found = np.zeros(1 << element.width, bool)
+    if element.has_nan:
+        found |= element.nan_codes
+    if element.has_infinity:
+        found |= element.infinite_codes != 0
+    return np.flatnonzero(found)
+
+
+def end_codes(fmt: BlockFormat) -> NDArray[np.int64]:
+    """Codes of zeros, of the largest finite elements and of the smallest ones, of both signs."""
+    element = fmt.element
+    finite = np.setdiff1d(np.arange(1 << element.width), special_codes(fmt))
+    values = element.integers[finite]
+    size = np.abs(values)
+    ends = (0, size[size > 0].min(), values.max(), -values.min())
+    return finite[np.isin(size, ends)]

@@ -1,0 +1,189 @@
+"""What a unit of hardware is: its component, its parameters, and what goes in and must come out."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any
+
+from amaranth.lib import wiring
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
+from axs6.golden.lfsr import PERIOD
+from axs6.golden.spec import ALIGN_MAX, RANDOM_BITS_MAX
+from axs6.hw.core.layouts import fields
+from axs6.hw.core.parameters import BEHAVIOUR
+from axs6.hw.dot.matmul import MOST_SIDE
+from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
+
+Items = dict[str, NDArray[Any]]
+"""Items of a stream: an array for each field of the payload, its first axis the items."""
+
+Fields = Mapping[str, NDArray[Any]]
+"""Items that are only read."""
+
+Parameters = Mapping[str, Any]
+
+Choices = Mapping[str, tuple[Any, ...]]
+
+LARGEST = {
+    "interleave": MOST_INTERLEAVED,
+    "random_bits": RANDOM_BITS_MAX,
+    "lfsr_seed": PERIOD,
+    "align": ALIGN_MAX,
+    "rows": MOST_SIDE,
+    "columns": MOST_SIDE,
+}
+"""Largest values of parameters that are integers from 1 on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit of hardware. All that the project knows of it is here, in one file for each.
+
+    Args:
+        name: name on the command line.
+        summary: what it does, in one line.
+        component: class of the component; its keyword arguments are the unit's parameters.
+        values: gives the values that each parameter with a fixed set of them may take, for the
+            block formats of the operands.
+        golden: gives the output items that the unit must produce for input items and parameters.
+        corners: gives the special cases among input items, always the same ones.
+        random: gives a number of random input items.
+        samples: values of the parameters without such a set that regressions use, but `stages`.
+        operation: what it does for each value of a block and lane: "MAC", or "value" where it
+            converts them or makes them.
+        remembers: whether an output depends on all items since reset.
+        needs: for a parameter that keeps its default unless another one has a certain value, the
+            name of that one and the value.
+    """
+
+    name: str
+    summary: str
+    component: Callable[..., wiring.Component]
+    values: Callable[[Sequence[BlockFormat]], Choices]
+    golden: Callable[[Fields, Parameters], Items]
+    corners: Callable[[Parameters], Items]
+    random: Callable[[Parameters, Generator, int], Items]
+    samples: Choices = field(default_factory=dict)
+    operation: str = "MAC"
+    remembers: bool = False
+    needs: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters and their default values, in the order of the component's signature."""
+        return self._defaults(self.formats({}))
+
+    def _defaults(self, formats: Sequence[BlockFormat]) -> dict[str, Any]:
+        """The default values for block formats, whose own block is the default of `block`."""
+        signature = inspect.signature(self.component).parameters
+        found = {name: parameter.default for name, parameter in signature.items()}
+        return {**found, "block": found["block"] or formats[0].block}
+
+    def formats(self, given: Parameters) -> tuple[BlockFormat, ...]:
+        """The block formats of the operands that `format` names; AXS-6 where there is no choice.
+
+        Raises:
+            ValueError: a string is no block format.
+        """
+        signature = inspect.signature(self.component).parameters
+        if "format" not in signature:
+            return (AXS6,)
+        text = given.get("format", signature["format"].default)
+        parts = text.split(",") if isinstance(text, str) else [text]
+        return tuple(block_format(part) for part in parts)
+
+    def choices(self, given: Parameters) -> Choices:
+        """The values of each parameter with a fixed set of them, beside the given ones."""
+        return self.values(self.formats(given))
+
+    def parameters(self, given: Parameters) -> dict[str, Any]:
+        """All parameters, the given ones in place of their defaults; `format` as a string.
+
+        Raises:
+            ValueError: the unit has no such parameter, or it means nothing beside the others.
+        """
+        formats = self.formats(given)
+        found = self._defaults(formats)
+        for name in given:
+            if name not in found:
+                known = ", ".join(found)
+                raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
+        found |= given
+        if "format" in found:
+            found["format"] = ",".join(dict.fromkeys(map(name_of, formats)))
+        for name, (other, value) in self.needs.items():
+            if found[name] != self.defaults[name] and not self.takes(name, found):
+                raise ValueError(f"{name} is for {other} {value}, not {found[other]}")
+        return found
+
+    def takes(self, name: str, given: Parameters) -> bool:
+        """Whether a parameter may have another value than its default beside the given ones."""
+        if name not in self.needs:
+            return True
+        other, value = self.needs[name]
+        return bool(given.get(other, self.defaults[other]) == value)
+
+    def simulated(self, given: Parameters) -> dict[str, Any]:
+        """All parameters where a simulator runs the unit: the behaviour view is the default.
+
+        Raises:
+            ValueError: as of `parameters`.
+        """
+        view = {"view": BEHAVIOUR} if "view" in self.defaults else {}
+        return self.parameters({**view, **given})
+
+    def combinations(self, given: Parameters) -> list[dict[str, Any]]:
+        """Values of `choices` for tests: few, but any two values of two parameters meet in one.
+
+        The defaults come first. Parameters in `given` keep their value.
+        """
+        defaults, choices = self.parameters(given), self.choices(given)
+        values = [
+            [given[name]] if name in given else sorted(known, key=defaults[name].__ne__)
+            for name, known in choices.items()
+        ]
+        rows = [dict(zip(choices, row, strict=True)) for row in product(*values)]
+        missing = set().union(*map(_pairs, rows))
+        found = []
+        while missing:
+            found.append(max(rows, key=lambda row: len(_pairs(row) & missing)))
+            missing -= _pairs(found[-1])
+        return found
+
+    def most_stages(self, given: Parameters) -> int:
+        """The largest `stages` with these parameters."""
+        component: Any = self.build(**{**given, "stages": 0})
+        return int(component.most_stages)
+
+    def allowed(self, name: str, most_stages: int) -> str:
+        """The values that a parameter may take, in a few characters."""
+        choices = self.choices({})
+        if name in choices:
+            return "|".join(map(str, choices[name]))
+        if name == "stages":
+            return f"0..{most_stages}"
+        if name == "format":
+            return "any block format"
+        return f"1..{LARGEST[name]}"
+
+    def inputs(self, given: Parameters) -> list[str]:
+        """Names of the fields of an input item."""
+        component: Any = self.build(**given)
+        return [each.name for each in fields(component.i.payload.shape())]
+
+    def build(self, **given: Any) -> wiring.Component:
+        """The component with these parameters.
+
+        Raises:
+            ValueError: a parameter is unknown or has a value that the unit cannot take.
+        """
+        return self.component(**self.parameters(given))
+
+
+def _pairs(row: Parameters) -> set[tuple[Any, ...]]:
+    """Pairs of values; the one value where there are no two."""
+    return set(combinations(row.items(), min(2, len(row))))

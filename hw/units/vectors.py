@@ -1,0 +1,147 @@
+"""Vectors that take turns in a stream of blocks."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden import fp32
+from axs6.golden.dot import add_block
+from axs6.golden.spec import (
+    EXPONENT_MAX,
+    MAGNITUDE_MAX,
+)
+from axs6.hw.units.unit import Items
+
+
+def reduce_vectors(
+    sums: NDArray[Any], exponents: NDArray[Any], last: NDArray[Any], turns: int
+) -> NDArray[np.uint32]:
+    """FP32 results of the vectors that take turns in a stream, in the order of their last items.
+
+    All vectors at once: step k adds the k-th block of each vector that has one.
+    """
+    start, lengths = _vectors(last, turns)
+    totals = np.zeros((len(start), *sums.shape[1:]), np.uint32)
+    for k in range(int(lengths.max(initial=0))):
+        active = np.flatnonzero(lengths > k)
+        item = start[active] + k * turns
+        totals[active] = add_block(totals[active], sums[item], exponents[item])
+    return fp32.divide_by_scale(totals)
+
+
+def any_in_vector(flags: NDArray[np.bool_], last: NDArray[Any], turns: int) -> NDArray[np.bool_]:
+    """Whether a flag is set in each of the vectors, in the order of their last items."""
+    start, lengths = _vectors(last, turns)
+    items = zip(start.tolist(), lengths.tolist(), strict=True)
+    return np.array([flags[first : first + n * turns : turns].any() for first, n in items], bool)
+
+
+def _vectors(last: NDArray[Any], turns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First items and lengths of vectors that take turns, in the order of their last items."""
+    starts, ends = [], []
+    for turn in range(turns):
+        stops = np.flatnonzero(last[turn::turns])
+        ends.append(stops * turns + turn)
+        starts.append(np.concatenate([[-1], stops[:-1]])[: len(stops)] * turns + turns + turn)
+    order = np.argsort(np.concatenate(ends))
+    start, end = (np.concatenate(each).astype(np.int64)[order] for each in (starts, ends))
+    return start, (end - start) // turns + 1
+
+
+Vector = list[tuple[NDArray[Any], NDArray[Any], int]]
+"""Operands and exponent sums of the block pairs of one vector."""
+
+
+def significand_vector(significand: int, block: int, total: int) -> Vector:
+    """Two block pairs whose FP32 accumulator is `significand` * 2^(total - 276), exactly."""
+    high, low = significand >> 12, significand & 0xFFF
+    return [(*_operands(high, block), total), (*_operands(low, block), total - 12)]
+
+
+def _operands(product: int, block: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes whose block dot product is a number of up to 12 bits."""
+    whole, rest = divmod(product, MAGNITUDE_MAX**2)
+    a, b = np.zeros((2, block), np.int64)
+    a[: whole + 1] = MAGNITUDE_MAX
+    b[:whole] = MAGNITUDE_MAX
+    b[whole], a[whole + 1] = divmod(rest, MAGNITUDE_MAX)
+    b[whole + 1] = 1
+    return a, b
+
+
+def hard_quotients() -> Iterator[int]:
+    """Significands whose quotient by 961/1024 lies nearest above a rounding boundary.
+
+    That is 1/1922 above one where the quotient has 24 bits, 1/961 where it has 25.
+    """
+    divisor = MAGNITUDE_MAX**2
+    for scale, low, high in ((1024, 1 << 23, 15 << 20), (512, 0xF10000, 1 << 24)):
+        first = (divisor + 1) // 2 * pow(scale, -1, divisor) % divisor
+        steps = np.linspace(-(-(low - first) // divisor), (high - 1 - first) // divisor, 24)
+        yield from (first + divisor * int(step) for step in steps)
+
+
+def vector_items(vectors: Sequence[Vector]) -> Items:
+    """Items of the dot product for vectors, one after the other."""
+    pairs = [pair for vector in vectors for pair in vector]
+    totals = np.array([total for _, _, total in pairs])
+    first = np.minimum(totals, EXPONENT_MAX)
+    return {
+        **pair_items(
+            np.array([a for a, _, _ in pairs]),
+            np.array([b for _, b, _ in pairs]),
+            np.stack([first, totals - first], axis=1),
+        ),
+        "last": np.concatenate([[0] * (len(vector) - 1) + [1] for vector in vectors]),
+    }
+
+
+def in_turns(items: Items, turns: int) -> Items:
+    """The vectors of a stream shared out among `turns` streams, whose items then take turns.
+
+    Streams that are too short get vectors of one item, a copy of the first one.
+    """
+    ends = np.flatnonzero(items["last"]) + 1
+    bounds = np.concatenate([[0], ends[np.arange(1, turns) * len(ends) // turns - 1], ends[-1:]])
+    lengths = np.diff(bounds)
+    index = np.zeros((lengths.max(), turns), np.int64)
+    last = np.ones(index.shape, np.int64)
+    for turn, (start, length) in enumerate(zip(bounds, lengths, strict=False)):
+        index[:length, turn] = np.arange(start, start + length)
+        last[:length, turn] = items["last"][start : start + length]
+    return {**{name: array[index.ravel()] for name, array in items.items()}, "last": last.ravel()}
+
+
+def random_turns(rng: Generator, count: int, turns: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """`last` of items whose vectors of 1 to 16 blocks take turns, and the vector of each item."""
+    last = rng.random(count) < rng.choice([0.06, 0.3, 1.0], count, p=[0.8, 0.15, 0.05])
+    last[-turns:] = True
+    vector = np.zeros(count, np.int64)
+    vectors = 0
+    for turn in range(min(turns, count)):
+        ends = last[turn::turns]
+        vector[turn::turns] = vectors + np.cumsum(ends) - ends
+        vectors += int(ends.sum())
+    return last, vector
+
+
+def random_exponents(rng: Generator, vector: NDArray[Any], width: int) -> NDArray[Any]:
+    """Exponents of `width` blocks in each item, within 20 binades of each other in a vector."""
+    vectors = int(vector.max()) + 1
+    top = rng.integers(0, EXPONENT_MAX + 1, (vectors, 1))
+    top = np.where(rng.random((vectors, 1)) < 0.5, rng.integers(100, 156, (vectors, 1)), top)
+    spread = rng.integers(1, 21, (vectors, 1))[vector]
+    return np.maximum(top[vector] - rng.integers(0, spread, (len(vector), width)), 0)
+
+
+def pair_items(a: NDArray[Any], b: NDArray[Any], exponents: NDArray[Any]) -> Items:
+    """Items of pairs of blocks with codes (n, B) and exponents (n, 2)."""
+    return {
+        "a.exponent": exponents[:, 0],
+        "a.codes": a,
+        "b.exponent": exponents[:, 1],
+        "b.codes": b,
+    }
