@@ -101,10 +101,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellLibrary:
-    """A library's name and cells."""
+    """A library's name and cells.
+
+    `time_unit` and `load_unit` are the file's own units, in picoseconds and femtofarads.
+    `wire_load` is the wire load that the file asks for where a design names none, if it does.
+    """
 
     name: str
     cells: Mapping[str, Cell]
+    time_unit: float
+    load_unit: float
+    wire_load: str | None
 
     @property
     def dont_use(self) -> list[str]:
@@ -165,15 +172,17 @@ def cell_library(text: str, source: str) -> CellLibrary:
     library = parse(text, source)
     reader = _Reader(library, source)
     name = library.arguments[0] if library.arguments else source
-    return CellLibrary(name, {c.name: reader.cell(c) for c in library.all("cell")})
+    cells = {cell.name: reader.cell(cell) for cell in library.all("cell")}
+    wire_load = library.text("default_wire_load") or None
+    return CellLibrary(name, cells, reader.time_unit, reader.load_unit, wire_load)
 
 
 class _Reader:
-    """Turns groups into cells, in the units of this module."""
+    """Turns groups into cells, in the units of this module; the units are those of the file."""
 
     def __init__(self, library: Group, source: str) -> None:
-        self._time = scale(library, "time_unit", _PICOSECONDS, source, "1ns")
-        self._load = scale(library, "capacitive_load_unit", FEMTOFARADS, source, "1pf")
+        self.time_unit = scale(library, "time_unit", _PICOSECONDS, source, "1ns")
+        self.load_unit = scale(library, "capacitive_load_unit", FEMTOFARADS, source, "1pf")
         self._templates = {
             group.name: group for group in library.groups if "template" in group.kind
         }
@@ -194,7 +203,7 @@ class _Reader:
         return Cell(
             group.name,
             group.number("area"),
-            {name: self._load * pin.number("capacitance") for name, pin in inputs.items()},
+            {name: self.load_unit * pin.number("capacitance") for name, pin in inputs.items()},
             {name: pin.text("function") for name, pin in outputs.items()},
             register,
             any(group.text(mark) == "true" for mark in _NO_LOGIC),
@@ -236,14 +245,14 @@ class _Reader:
         grid = np.array(values).reshape(shape)
         for axis, (variable, index) in reversed(list(enumerate(axes))):
             if variable in _SLEWS:
-                slews = [self._time * x for x in index]
+                slews = [self.time_unit * x for x in index]
             elif variable in _LOADS:
-                loads = [self._load * x for x in index]
+                loads = [self.load_unit * x for x in index]
             else:
                 grid = grid.take(0, axis)
         if len(axes) == 2 and axes[0][0] in _LOADS:
             grid = grid.T
-        table = self._time * grid.reshape(len(slews), len(loads))
+        table = self.time_unit * grid.reshape(len(slews), len(loads))
         return Table(tuple(slews), tuple(loads), tuple(map(tuple, table.tolist())))
 
     def _axes(self, group: Group) -> list[tuple[str, list[float]]]:

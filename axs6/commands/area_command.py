@@ -32,6 +32,14 @@ def run(
     stimulus: Annotated[
         str | None, typer.Option(help="Data for --energy: digits (default) or random.")
     ] = None,
+    netlist: Annotated[
+        Path | None,
+        typer.Option(help="Write the mapped Verilog here, its constraints (SDC) beside it."),
+    ] = None,
+    opensta: Annotated[
+        bool,
+        typer.Option("--opensta", help="Time the netlist by OpenSTA and ABC too: needs `sta`."),
+    ] = False,
     sweep: Annotated[
         str | None,
         typer.Option(
@@ -58,6 +66,8 @@ def run(
 
     Example: axs6 area block_dot --block 32 --target ecp5
 
+    Example: axs6 area block_dot --target sky130 --netlist block_dot.v
+
     Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
     """
     from axs6.commands.area_sweep import measure
@@ -72,6 +82,8 @@ def run(
         units,
         sweep,
         stimulus=(stimulus or "digits") if energy else None,
+        netlist=netlist,
+        opensta=opensta,
         html=html,
         markdown=markdown,
         json=json,

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from axs6.commands.area_timing import TimedOutput
 from axs6.commands.output import (
     check_writable,
     console,
@@ -39,6 +40,8 @@ def measure(
     expression: str | None,
     *,
     stimulus: str | None,
+    netlist: Path | None,
+    opensta: bool,
     html: Path | None,
     markdown: Path | None,
     json: str | None,
@@ -50,6 +53,8 @@ def measure(
         units: their names.
         expression: what --sweep says, if it was given.
         stimulus: data of `axs6.synth.energy.energy`, if energies are asked for.
+        netlist: where to write the mapped Verilog of the one unit, if it is asked for.
+        opensta: whether OpenSTA is to time it.
         html, markdown, json: where to write.
         arguments: the others of `axs6.synth.sweep.sweep`.
 
@@ -57,7 +62,7 @@ def measure(
         Whether all points are there.
 
     Raises:
-        ValueError: energies are asked for of a sweep.
+        ValueError: energies, a netlist or OpenSTA are asked for of a sweep.
         SynthesisError: nothing could be measured, or an energy that is not measured is asked for.
     """
     if stimulus and expression:
@@ -67,15 +72,18 @@ def measure(
         target = arguments["target"]
         for unit in units:
             check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
+    timed = TimedOutput(netlist, opensta)
+    timed.check(units, expression, arguments["target"], liberty)
     if html or markdown:
         need("matplotlib", "jinja2")
-    check_writable(html, markdown, json_path(json), inputs=[liberty] if liberty else [])
+    outputs = (html, markdown, json_path(json), *timed.paths(liberty))
+    check_writable(*outputs, inputs=[liberty] if liberty else [])
     out = console(json)
     done = _run(units, expression, arguments, out)
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
-        figures, energies = _units(done, stimulus, arguments, out)
+        figures, energies = _units(done, stimulus, timed, arguments, out)
     else:
         _show(done, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
@@ -107,7 +115,11 @@ def _run(
 
 
 def _units(
-    done: Sweep, stimulus: str | None, arguments: Mapping[str, Any], out: Console
+    done: Sweep,
+    stimulus: str | None,
+    timed: TimedOutput,
+    arguments: Mapping[str, Any],
+    out: Console,
 ) -> tuple[list[dict[str, Any]], dict[str, EnergyReport]]:
     """Show the report of each unit, and its energy where there is a stimulus.
 
@@ -130,6 +142,7 @@ def _units(
             print_table(out, energy_tables.render(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
+        found |= timed.run(measured.design, options, out)
         figures.append(found)
     return figures, energies
 

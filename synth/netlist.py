@@ -1,0 +1,228 @@
+"""A mapped design for other tools: Verilog of library cells, and constraints for its timing."""
+
+import math
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axs6.synth import sky130
+from axs6.synth.cells import CellLibrary
+from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import Flow, check_run, flow
+from axs6.synth.graph import Netlist
+from axs6.synth.process import Limit, run_jobs
+from axs6.synth.structural import structural
+from axs6.synth.timing import library_timing
+
+NO_WIRES = "set_load 0 [get_nets *]"
+"""The constraint that no net has a capacitance beside its pins, whatever the library says."""
+
+_THRESHOLDS = {
+    f"{what}_threshold_pct_{edge}": percent
+    for what, percent in (("input", 50), ("output", 50), ("slew_lower", 20), ("slew_upper", 80))
+    for edge in ("rise", "fall")
+}
+"""Percent of the voltage between which the delays and slews of sky130 are published."""
+
+_STIME = re.compile(r"\bDelay = +([\d.]+) ps")
+
+
+@dataclass(frozen=True)
+class MappedDesign:
+    """A mapped design with what a timing tool needs to read it.
+
+    Args:
+        top: name of the module.
+        verilog: structural Verilog, one module of library cells.
+        constraints: SDC: clock, driving cells, loads, no wires; in the library's units.
+        liberty: the user's library, None for the compact one of sky130.
+        library: its cells.
+        period_ps: of the clock in the constraints, which is virtual where there are no registers.
+        delay_ps: the longest path by `axs6.synth.timing`.
+        stime_ps: the longest path by ABC's `stime`, None where ABC did not see all of the design:
+            it sees neither registers nor adder cells.
+    """
+
+    top: str
+    verilog: str
+    constraints: str
+    liberty: Path | None
+    library: CellLibrary
+    period_ps: float
+    delay_ps: float
+    stime_ps: float | None
+
+    def files(self, path: Path) -> dict[str, str]:
+        """Return what is written for `--netlist`: contents by file name, the Verilog's first."""
+        names = companions(path, self.liberty)
+        texts = [self.verilog, self.constraints, compact_library()]
+        return {each.name: text for each, text in zip(names, texts, strict=False)}
+
+
+def companions(path: Path, liberty: Path | None) -> list[Path]:
+    """Return the Verilog file, the SDC beside it and, for the built-in library, its Liberty file.
+
+    Raises:
+        ValueError: two of them would be one file.
+    """
+    suffixes = [".sdc"] if liberty else [".sdc", ".lib"]
+    if path.suffix in suffixes:
+        raise ValueError(f"the netlist must not be a {path.suffix} file, which goes beside it")
+    return [path, *map(path.with_suffix, suffixes)]
+
+
+def compact_library() -> str:
+    """Return the Liberty text of the compact sky130 library with what timing tools ask for."""
+    head, *rest = sky130.liberty().split("\n")
+    thresholds = (f"  {name} : {value};" for name, value in _THRESHOLDS.items())
+    return "\n".join([head, *thresholds, *rest])
+
+
+def timed_flow(
+    target: str, liberty: Path | None, optimise: str = "area", adder_cells: bool = False
+) -> Flow:
+    """Return the flow of a design whose netlist other tools are to time.
+
+    Raises:
+        SynthesisError: as `axs6.synth.flow.flow`, or there is no library with delays.
+    """
+    plan = flow(target, liberty, optimise, adder_cells)
+    if plan.cells is None:
+        raise SynthesisError(
+            f"a netlist for timing needs a cell library, which {plan.source} has not: "
+            "--target sky130 or --liberty FILE"
+        )
+    if plan.around is None:
+        raise SynthesisError(f"{plan.source} must have delays for a netlist to be timed")
+    return plan
+
+
+def mapped_design(
+    verilog: str,
+    top: str,
+    *,
+    target: str,
+    liberty: Path | None = None,
+    optimise: str = "area",
+    adder_cells: bool = False,
+    timeout: float = 600,
+) -> MappedDesign:
+    """Synthesise a design as `axs6.synth.area` does and return its netlist and constraints.
+
+    Args:
+        verilog: text of the design (Verilog-2005).
+        top: name of its top module.
+        target, liberty, optimise, adder_cells: as for `axs6.synth.area.area`.
+        timeout: limit in seconds.
+
+    Raises:
+        SynthesisError: as `axs6.synth.area.area`, or there is no library with delays.
+    """
+    check_run(top, timeout)
+    plan = timed_flow(target, liberty, optimise, adder_cells)
+    assert plan.cells is not None
+    assert plan.around is not None
+    with tempfile.TemporaryDirectory(prefix="axs6-netlist-") as folder:
+        job = Path(folder, "flat")
+        plan.write(job, verilog, top, flatten=True, expand=[])
+        (result,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
+        log = (job / "log.txt").read_text(errors="replace")
+    module = result["modules"][top]
+    library, around = plan.cells, plan.around
+    delay = library_timing(module, library, around, "").delay_ps or 0.0
+    period = library.time_unit * max(1, math.ceil(delay / library.time_unit * 1000)) / 1000
+    netlist = Netlist(
+        module, lambda cell, pin: "input" if pin in library[cell].inputs else "output"
+    )
+    clocks = _clocks(netlist, library)
+    said = _STIME.findall(log)
+    whole = bool(said) and not adder_cells and not clocks
+    return MappedDesign(
+        top,
+        structural(module, top, netlist),
+        _constraints(module, top, clocks, plan, period),
+        liberty,
+        library,
+        period,
+        delay,
+        float(said[-1]) if whole else None,
+    )
+
+
+def _clocks(netlist: Netlist, library: CellLibrary) -> list[str]:
+    """Return the input ports that are clocks of registers."""
+    nets = {
+        instance.inputs.get(arc.source)
+        for instance in netlist.instances
+        if library[instance.cell].is_register
+        for arc in library[instance.cell].arcs
+    }
+    return [name for net, name in netlist.inputs.items() if net in nets]
+
+
+def _constraints(
+    module: Mapping[str, Any], top: str, clocks: Sequence[str], plan: Flow, period: float
+) -> str:
+    """Return SDC that says of a module's surroundings what `axs6.synth.timing` assumes.
+
+    Args:
+        module: of a Yosys JSON netlist.
+        top: its name.
+        clocks: input ports that are clocks; without any the clock is virtual.
+        plan: has the library and what is around the module.
+        period: of the clock in picoseconds.
+    """
+    library, around = plan.cells, plan.around
+    assert library is not None
+    assert around is not None
+    inputs = [name for name in _names(module, "input") if name not in clocks]
+    outputs = _names(module, "output")
+    at = f" {_ports(clocks)}" if clocks else ""
+    lines = [
+        f"# Constraints of {top}, in units of the library {library.name}:",
+        f"# {library.time_unit:g} ps and {library.load_unit:g} fF.",
+        f"create_clock -name clock -period {period / library.time_unit:.10g}{at}",
+        f"set_input_delay 0 -clock clock {_ports(inputs)}",
+        f"set_output_delay 0 -clock clock {_ports(outputs)}",
+        "# A cell drives each input. Outputs have a load: one for all that are the same net.",
+        f"set_driving_cell -lib_cell {around.driver.name} {_ports(inputs)}",
+        f"set_load -pin_load {around.load / library.load_unit:.10g} {_ports(_loaded(module))}",
+        "# Nets have no wires. Without this, they have what the library assumes by default.",
+        NO_WIRES,
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _ports(names: Sequence[str]) -> str:
+    return f"[get_ports {{{' '.join(names)}}}]"
+
+
+def _names(module: Mapping[str, Any], direction: str) -> list[str]:
+    """Return the ports of a direction, buses as `NAME[*]`."""
+    return [
+        name if len(port["bits"]) == 1 else f"{name}[*]"
+        for name, port in module["ports"].items()
+        if port["direction"] == direction
+    ]
+
+
+def _loaded(module: Mapping[str, Any]) -> list[str]:
+    """Return the outputs with a load: the first bit that is a net, a whole bus as `NAME[*]`."""
+    seen: set[int | str] = set()
+    loaded = []
+    for name, port in module["ports"].items():
+        if port["direction"] != "output":
+            continue
+        bits = [k for k, bit in enumerate(port["bits"]) if bit not in seen]
+        seen.update(port["bits"])
+        if len(port["bits"]) == 1:
+            loaded += [name] * len(bits)
+        elif len(set(port["bits"])) == len(bits) == len(port["bits"]):
+            loaded.append(f"{name}[*]")
+        else:
+            first = {port["bits"][k]: k for k in reversed(bits)}
+            loaded += [f"{name}[{k}]" for k in sorted(first.values())]
+    return loaded

@@ -1,0 +1,141 @@
+"""Netlists for other tools: the same bits as the unit, and constraints that say what is assumed."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import generate
+from axs6.sim.batch.engine import GateModel
+from axs6.sim.stimulus import STIMULI
+from axs6.synth import sky130
+from axs6.synth.cells import cell_library
+from axs6.synth.errors import SynthesisError
+from axs6.synth.mapped import mapped_netlist
+from axs6.synth.netlist import MappedDesign, compact_library, companions, mapped_design
+
+Cli = Callable[..., Any]
+
+SHARED = """
+module shared(input [1:0] a, input b, output [3:0] y, output z, output w, output one);
+  assign y = {a[0] & b, a[1], a[0] & b, ~a[1]};
+  assign z = a[0] & b;
+  assign w = b;
+  assign one = 1'b1;
+endmodule
+"""
+
+
+def mapped(unit: str, **parameters: Any) -> MappedDesign:
+    made = generate(unit, **parameters)
+    return mapped_design(made.verilog, made.module, target="sky130", adder_cells=True)
+
+
+def models() -> str:
+    """The cells of the compact library in Verilog, by their functions."""
+    modules = []
+    for cell in cell_library(sky130.liberty(), "sky130").cells.values():
+        ports = [f"input {pin}" for pin in cell.inputs]
+        ports += [f"output {'reg ' * cell.is_register}{pin}" for pin in cell.functions]
+        logic = [f"assign {pin} = {text};" for pin, text in cell.functions.items()]
+        if cell.is_register:
+            data = "DE ? D : Q" if "DE" in cell.inputs else "D"
+            logic = [f"always @(posedge CLK) Q <= {data};"]
+        modules.append(f"module {cell.name}({', '.join(ports)}); {' '.join(logic)} endmodule")
+    return "\n".join(text for text in modules if not re.search("GATE|RESET_B|SET_B", text))
+
+
+def test_verilog_computes_what_the_unit_does() -> None:
+    design = mapped("block_dot", block=8, stages=2)
+    assert "_fa_1 " in design.verilog
+    assert "\\" not in design.verilog
+    netlist = mapped_netlist(design.verilog + models(), design.top)
+    parameters = UNITS["block_dot"].parameters({"block": 8, "stages": 2})
+    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(0), 2000)
+    outputs = GateModel(netlist, "block_dot", **parameters).run(items).outputs
+    for name, expected in UNITS["block_dot"].golden(items, parameters).items():
+        assert np.array_equal(outputs[name], expected)
+
+
+def test_constraints_of_a_combinational_unit() -> None:
+    design = mapped("decoder", block=8)
+    assert "create_clock -name clock -period " in design.constraints
+    assert f"-period {design.period_ps:.10g}\n" in design.constraints
+    assert design.delay_ps <= design.period_ps < design.delay_ps + 0.01
+    assert "_driving_cell -lib_cell sky130_fd_sc_hd__buf_1 [get_ports {i__valid o__ready clk " in (
+        design.constraints
+    )
+
+
+def test_constraints_of_a_unit_with_registers() -> None:
+    design = mapped("lfsr", block=8)
+    assert f"-period {design.period_ps:.10g} [get_ports {{clk}}]\n" in design.constraints
+    assert design.stime_ps is None
+    for command in ("set_input_delay", "set_driving_cell"):
+        (line,) = re.findall(f"^{command}.*", design.constraints, re.M)
+        assert re.search(r"\brst\b", line)
+        assert not re.search(r"\bclk\b", line)
+
+
+def test_outputs_that_are_one_net_have_one_load() -> None:
+    design = mapped_design(SHARED, "shared", target="sky130")
+    assert "set_load -pin_load 33.4 [get_ports {y[0] y[1] y[2] w one}]\n" in design.constraints
+    lines = [line.strip() for line in design.verilog.splitlines()]
+    assert lines[0] == "module shared (a, b, y, z, w, one);"
+    assert [line for line in lines if line.startswith("assign")] == [
+        "assign y[2] = a[1];",
+        "assign y[3] = y[1];",
+        "assign z = y[1];",
+        "assign w = b;",
+        "assign one = 1'b1;",
+    ]
+
+
+def test_units_of_the_library(timed: Path) -> None:
+    text = timed.read_text().replace("capacitive_load_unit (1, ff)", "capacitive_load_unit (1, pf)")
+    timed.write_text(text.replace('time_unit : "1ps"', 'time_unit : "10ps"'))
+    design = mapped_design(SHARED, "shared", target="generic", liberty=timed)
+    assert "# 10 ps and 1000 fF.\n" in design.constraints
+    assert "set_load -pin_load 4 " in design.constraints
+
+
+def test_refusals(tiny: Path) -> None:
+    for target in ("generic", "ice40"):
+        with pytest.raises(SynthesisError, match=f"needs a cell library, which target {target}"):
+            mapped_design(SHARED, "shared", target=target)
+    with pytest.raises(SynthesisError, match=r"tiny\.lib must have delays for a netlist to be tim"):
+        mapped_design(SHARED, "shared", target="generic", liberty=tiny)
+    with pytest.raises(ValueError, match=r"the netlist must not be a \.sdc file"):
+        companions(Path("unit.sdc"), None)
+
+
+def test_files(main: Cli, tmp_path: Path) -> None:
+    done = main("area", "expander", "--block", "8", "--target", "sky130", "--netlist", "made/a.v")
+    assert "wrote made/a.v, made/a.sdc, made/a.lib\n" in done.succeeded()
+    assert (tmp_path / "made" / "a.lib").read_text() == compact_library()
+    assert "module axs6_expander (" in (tmp_path / "made" / "a.v").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("lfsr",), "a netlist for timing needs a cell library, which target generic has not"),
+        (("lfsr", "--sweep", "block=8,16"), "--netlist is for units, not for a sweep"),
+        (("lfsr", "dot", "--target", "sky130"), "--netlist is for one unit, not 2"),
+        (("lfsr", "--liberty", "n.lib"), "output n.lib must be another file than input n.lib"),
+        (("lfsr", "--liberty", "n.v"), "output n.v must be another file than input n.v"),
+        (("lfsr", "--liberty", "n.sdc"), "output n.sdc must be another file than input n.sdc"),
+    ],
+)
+def test_refused_by_the_command(
+    main: Cli, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    for suffix in ("lib", "v", "sdc"):
+        (tmp_path / f"n.{suffix}").write_text(sky130.liberty())
+    netlist = "n.lib" if "n.lib" in arguments else "n.v"
+    assert main("area", *arguments, "--netlist", netlist).refused().startswith(message)
+    assert (tmp_path / "n.v").read_text() == sky130.liberty()
