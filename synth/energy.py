@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.formats import AXS6
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find, find_with_streams
 from axs6.hw.verilog import convert, generate
@@ -20,6 +21,7 @@ from axs6.synth.energy_nets import KINDS, Nets, find_nets
 from axs6.synth.energy_report import Consumption, EnergyReport
 from axs6.synth.energy_stimulus import (
     SEQUENCES,
+    Formats,
     Items,
     Product,
     check_stimulus,
@@ -89,7 +91,8 @@ def energy(
     settings = entry.parameters(parameters or {})
     made = generate(unit, **settings)
     library = _library(target, liberty)
-    work = _work(stimulus, settings["block"])
+    left, *more = entry.formats(settings)
+    work = _work(stimulus, settings["block"], (left, more[0] if more else left))
     mapping = _Mapping(target, liberty, optimise, adder_cells, timeout)
     measured = measure(
         entry.build(**settings),
@@ -132,8 +135,8 @@ def _library(target: str, liberty: Path | None) -> Capacitances:
 
 
 @lru_cache(maxsize=4)
-def _work(stimulus: str, block: int) -> tuple[Product, ...]:
-    return tuple(products(stimulus, block))
+def _work(stimulus: str, block: int, formats: Formats = (AXS6, AXS6)) -> tuple[Product, ...]:
+    return tuple(products(stimulus, block, formats))
 
 
 @lru_cache(maxsize=16)

@@ -1,6 +1,6 @@
 """Real and random data for energy: streams in the order in which a matrix product presents them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
-from axs6.golden.formats import FP32
-from axs6.golden.spec import CODE_BITS
+from axs6.golden.formats import AXS6, FP32, BlockFormat, Exponent, Integer, Real, Scale
+from axs6.golden.scaling import code_dtype
+from axs6.hw.core.layouts import scale_names
 from axs6.hw.registry import find
-from axs6.hw.units.blocks import packed_items
+from axs6.hw.units.blocks import packed_items, special_codes
 from axs6.hw.units.packed import packed_dense
 from axs6.install import install_command
 from axs6.synth.errors import SynthesisError
@@ -26,6 +27,7 @@ SEED = 0
 
 Items = dict[str, NDArray[Any]]
 Floats = NDArray[np.float32]
+Formats = tuple[BlockFormat, BlockFormat]
 
 _RANDOM_ROWS, _RANDOM_BLOCKS = 128, 4
 _RANDOM_EXPONENTS = (123, 131)
@@ -35,12 +37,12 @@ _RANDOM_EXPONENTS = (123, 131)
 class Operand:
     """A matrix as the units take it: blocks of shape (rows, K blocks, ...) along K.
 
-    `values` is float32, `exponents` and `codes` are AXS-6, `int8` is the tensor in INT8.
+    `values` is float32, `fields` are those of `axs6.hw.core.layouts.block_layout`, `int8` is the
+    tensor in INT8.
     """
 
     values: Floats
-    exponents: NDArray[np.uint8]
-    codes: NDArray[np.uint8]
+    fields: Items
     int8: NDArray[np.int8]
 
 
@@ -67,7 +69,7 @@ def check_stimulus(stimulus: str) -> None:
         )
 
 
-def products(stimulus: str, block: int) -> list[Product]:
+def products(stimulus: str, block: int, formats: Formats = (AXS6, AXS6)) -> list[Product]:
     """Return the matrix products of a stimulus.
 
     `digits` are the layers of the built-in perceptron on the images that it was not trained on;
@@ -77,15 +79,20 @@ def products(stimulus: str, block: int) -> list[Product]:
     Args:
         stimulus: one of `STIMULI`.
         block: values in a block.
+        formats: of the two operands.
 
     Raises:
         SynthesisError: as `check_stimulus`.
     """
     check_stimulus(stimulus)
+    left, right = (fmt.with_block(block) if fmt.blocked else fmt for fmt in formats)
     if stimulus == "random":
         rng = np.random.default_rng(SEED)
-        return [Product(_random_operand(rng, block), _random_operand(rng, block))]
-    return [Product(_operand(x, block), _operand(weights, block)) for x, weights in _digit_layers()]
+        return [Product(_random_operand(rng, left, block), _random_operand(rng, right, block))]
+    return [
+        Product(_operand(x, left, block), _operand(weights, right, block))
+        for x, weights in _digit_layers()
+    ]
 
 
 def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
@@ -104,22 +111,39 @@ def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
             x = layer(x)
 
 
-def _operand(matrix: Floats, block: int) -> Operand:
-    blocks = encode(matrix, block=block)
-    rows, count = blocks.exponents.shape
-    short = count * block - matrix.shape[1]
-    values = np.pad(matrix, [(0, 0), (0, short)]).reshape(rows, count, block)
-    return Operand(values, blocks.exponents, blocks.codes, quantise(values))
+def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> Operand:
+    short = -matrix.shape[1] % block
+    padded = np.pad(matrix, [(0, 0), (0, short)])
+    values = padded.reshape(len(matrix), -1, block)
+    blocks = encode(padded, fmt)
+    fields = {"codes": blocks.codes.reshape(values.shape)}
+    inner = zip(scale_names(fmt), blocks.scales[len(fmt.outer) :], strict=True)
+    return Operand(values, {**dict(inner), **fields}, quantise(values))
 
 
-def _random_operand(rng: np.random.Generator, block: int) -> Operand:
+def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> Operand:
     shape = (_RANDOM_ROWS, _RANDOM_BLOCKS, block)
-    return Operand(
-        rng.standard_normal(shape, np.float32),
-        rng.integers(*_RANDOM_EXPONENTS, shape[:2], np.uint8),
-        rng.integers(0, 1 << CODE_BITS, shape, np.uint8),
-        rng.integers(-LARGEST, LARGEST + 1, shape, np.int8),
-    )
+    values = rng.standard_normal(shape, np.float32)
+    fields: Items = {}
+    for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+        groups = block // int(level.group)
+        low, high = _random_scales(level.scale)
+        each = shape[:2] if groups == 1 else (*shape[:2], groups)
+        fields[name] = rng.integers(low, high, each, code_dtype(level.scale.bits))
+    fields["codes"] = rng.integers(0, 1 << fmt.element.width, shape, np.uint8)
+    special = special_codes(fmt)
+    if special.size:
+        fields["codes"][np.isin(fields["codes"], special)] = 0
+    return Operand(values, fields, rng.integers(-LARGEST, LARGEST + 1, shape, np.int8))
+
+
+def _random_scales(scale: Scale) -> tuple[int, int]:
+    """The range of codes for random scales, its end excluded: eight binades around 1, or all."""
+    if isinstance(scale, Exponent):
+        return scale.bias - 4, scale.bias + 4
+    if isinstance(scale, Real):
+        return tuple((scale.dtype.bias + x) << scale.dtype.fraction_bits for x in (-4, 4))
+    return int(isinstance(scale, Integer)), scale.largest_code + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +161,7 @@ class _Turns:
 
     @property
     def last(self) -> NDArray[np.uint8]:
-        return (self.k == self.product.a.exponents.shape[1] - 1).astype(np.uint8)
+        return (self.k == self.product.a.values.shape[1] - 1).astype(np.uint8)
 
 
 def _turns(
@@ -150,7 +174,7 @@ def _turns(
     items that follow one another, from the first block of a tile on; the pieces are evenly spaced.
     """
     shapes = [
-        (-(-len(p.a.values) // rows), -(-len(p.b.values) // columns), p.a.exponents.shape[1])
+        (-(-len(p.a.values) // rows), -(-len(p.b.values) // columns), p.a.values.shape[1])
         for p in work
     ]
     lengths = np.array([m * n * k for m, n, k in shapes])
@@ -182,13 +206,14 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
     decoder, in the matrices of all layers, row by row.
     """
     if find(unit).operation == "value":
-        return _value_items(parameters, work, find(unit).inputs(parameters))
+        return _value_items(unit, parameters, work)
     tile = {name: parameters[name] for name in ("rows", "columns") if name in parameters}
     turns = _turns(work, **tile, interleave=parameters.get("interleave", 1))
     items: Items = {}
-    for side in "ab":
-        for field in ("exponent", "codes"):
-            name = f"{side}.{field}s" if tile and field == "exponent" else f"{side}.{field}"
+    dense = {"blocks": "dense"} if "blocks" in parameters else {}
+    for name in find(unit).inputs({**parameters, **dense}):
+        side, _, field = name.partition(".")
+        if field:
             chosen = np.concatenate([_chosen(each, side, field) for each in turns])
             items[name] = chosen if tile else chosen[:, :, 0]
     if parameters.get("blocks") == "packed":
@@ -200,7 +225,9 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
 
 def _chosen(turns: _Turns, side: str, field: str) -> NDArray[Any]:
     operand: Operand = getattr(turns.product, side)
-    array = {"exponent": operand.exponents, "codes": operand.codes, "int8": operand.int8}[field]
+    fields = {**operand.fields, "int8": operand.int8}
+    # A tile has a scale for each row where a block has one.
+    array = fields[field if field in fields else field.removesuffix("s")]
     return array[getattr(turns, side), turns.k[..., None]]
 
 
@@ -213,13 +240,12 @@ def reference_items(work: Sequence[Product]) -> Items:
     }
 
 
-def _value_items(
-    parameters: Mapping[str, Any], work: Sequence[Product], fields: Collection[str]
-) -> Items:
+def _value_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]) -> Items:
     """Return the values of all matrices, or their blocks in the form that the unit takes.
 
     A unit that takes neither runs freely.
     """
+    fields = find(unit).inputs(parameters)
     if "restart" in fields:
         return {"restart": np.zeros((SEQUENCES, LENGTH), np.uint8)}
     block = parameters["block"]
@@ -232,11 +258,14 @@ def _value_items(
             rng = np.random.default_rng(SEED)
             items["random"] = rng.integers(0, most, values.shape, endpoint=True)
         if "errors" in fields:
-            items["errors"] = _patterns(values - decode(encode(values, block=block)), FP32.name)
+            fmt = find(unit).formats(parameters)[0].with_block(block)
+            items["errors"] = _patterns(values - decode(encode(values, fmt)), FP32.name)
         return {name: _sequences(rows) for name, rows in items.items()}
     items = {
-        "exponent": _sequences(np.concatenate([each.exponents.ravel() for each in operands])),
-        "codes": _sequences(np.concatenate([each.codes.reshape(-1, block) for each in operands])),
+        name: _sequences(
+            np.concatenate([x.fields[name].reshape(-1, *array.shape[2:]) for x in operands])
+        )
+        for name, array in operands[0].fields.items()
     }
     return items if "codes" in fields else _packed(items)
 
