@@ -142,7 +142,8 @@ def _random_scales(scale: Scale) -> tuple[int, int]:
     if isinstance(scale, Exponent):
         return scale.bias - 4, scale.bias + 4
     if isinstance(scale, Real):
-        return tuple((scale.dtype.bias + x) << scale.dtype.fraction_bits for x in (-4, 4))
+        bias, fraction = scale.dtype.bias, scale.dtype.fraction_bits
+        return (bias - 4) << fraction, (bias + 4) << fraction
     return int(isinstance(scale, Integer)), scale.largest_code + 1
 
 

@@ -64,7 +64,7 @@ def sweep(
     check_integer("jobs", jobs, 1)
     if scheduler is not None:
         check_address(scheduler)
-    axes = {} if expression is None else parse(expression, units)
+    axes = {} if expression is None else parse(expression, units, parameters)
     settings = {"target": "generic", **options}
     points = all_points(units, axes, parameters or {}, settings)
     unusable = _unusable(points, timeout)
