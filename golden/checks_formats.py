@@ -1,7 +1,6 @@
 """Checks of block formats of any kind: encoding, decoding and bytes, against their definitions."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain
 from typing import Any, Final
@@ -14,24 +13,11 @@ from axs6.golden import exact_formats as definitions
 from axs6.golden.blocks import Blocks
 from axs6.golden.cases import KINDS, Kind, Patterns
 from axs6.golden.comparison import Comparison, Model
-from axs6.golden.exact import power
 from axs6.golden.exact_blocks import Block, decode_bits, pack_block, pack_outer
 from axs6.golden.exact_encode import NEAREST, Rounding, encode
-from axs6.golden.exact_formats import Definition
-from axs6.golden.formats import (
-    CATALOG,
-    BlockFormat,
-    Element,
-    Exponent,
-    Float,
-    Integer,
-    Level,
-    Shift,
-    SignMagnitude,
-    TwosComplement,
-    block_format,
-)
+from axs6.golden.formats import CATALOG, BlockFormat
 from axs6.golden.spec import RANDOM_BITS_MAX
+from axs6.golden.subjects import Subject, as_blocks, as_rows, plain
 
 COMPOSED: Final = (
     *("axs6-even", "axs6_t8", "mx9-rceil", "mx6-ceil", "mxint8-even", "msfp12-rceil"),
@@ -49,118 +35,6 @@ ALL: Final = (*CATALOG, *COMPOSED)
 
 ROUNDINGS: Final = (NEAREST, Rounding("toward_zero"))
 OUTPUTS: Final = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A format to check.
-
-    Args:
-        name: what users call it.
-        fmt: as the model has it.
-        definition: as the exact model has it.
-    """
-
-    name: str
-    fmt: BlockFormat
-    definition: Definition
-
-    @classmethod
-    def of(cls, name: str) -> "Subject":
-        """The format of a name or string; those of the catalog are defined by the exact model."""
-        fmt = block_format(name)
-        known = definitions.CATALOG.get(name)
-        return cls(name, fmt, known or definition_of(fmt))
-
-
-def definition_of(fmt: BlockFormat) -> Definition:
-    """A format in plain numbers, for the exact model."""
-    levels = tuple(_level(level) for level in fmt.levels)
-    return Definition(_element(fmt.element), levels, header=fmt.has_modes)
-
-
-def _element(element: Element) -> definitions.Element:
-    if isinstance(element, Float):
-        return definitions.floating(*_fields(element))
-    if isinstance(element, SignMagnitude):
-        unit = power(element.unit_exponent)
-        if element.full_scale:
-            unit /= 2**element.magnitude_bits - 1
-        return definitions.sign_magnitude(element.magnitude_bits, unit, element.signed_zero)
-    if isinstance(element, TwosComplement):
-        return definitions.twos_complement(element.bits, power(element.unit_exponent))
-    return definitions.unsigned(element.bits)
-
-
-def _fields(dtype: Float) -> tuple[int, int, str, int | None]:
-    return dtype.exponent_bits, dtype.fraction_bits, str(dtype.specials), dtype.exponent_bias
-
-
-def _level(level: Level) -> definitions.Level:
-    scale = level.scale
-    if isinstance(scale, Exponent):
-        return definitions.Exponent(level.group, scale.bits, str(scale.rule), scale.nan)
-    if isinstance(scale, Shift):
-        return definitions.Shift(level.group, scale.bits)
-    if isinstance(scale, Integer):
-        return definitions.Integer(level.group, scale.bits)
-    return definitions.Real(level.group, *_fields(scale.dtype), scale.zero_point)
-
-
-Plain = tuple[Any, ...]
-"""A block as it is compared: its scales, its codes, and its zero point if there is one."""
-
-
-def _plain(block: Block) -> Plain:
-    return block[:2] if block.zero_point is None else tuple(block)
-
-
-def as_rows(blocks: Blocks) -> list[list[Block]]:
-    """Blocks of the model, (rows, n), as the exact model has them."""
-    rows, count, _ = blocks.codes.shape
-
-    def each(array: NDArray[Any]) -> list[list[tuple[int, ...]]]:
-        ends = array.reshape(array.shape + (1,) * (3 - array.ndim)) if array.ndim else array
-        full = np.broadcast_to(ends, (rows, count, array.shape[-1] if array.ndim == 3 else 1))
-        return [[tuple(x) for x in row] for row in full.tolist()]
-
-    scales = [each(array) for array in blocks.scales]
-    zeros = None if blocks.zero_points is None else each(blocks.zero_points)
-    return [
-        [
-            Block(
-                tuple(level[i][k] for level in scales),
-                tuple(codes),
-                zeros[i][k][0] if zeros else None,
-            )
-            for k, codes in enumerate(row)
-        ]
-        for i, row in enumerate(blocks.codes.tolist())
-    ]
-
-
-def as_blocks(blocks: Sequence[Block], fmt: BlockFormat) -> Blocks:
-    """Blocks of the exact model as one row of the model's; what they share is the first one's."""
-    scales = []
-    for number, level in enumerate(fmt.levels[::-1]):
-        codes = np.array([block.scales[number] for block in blocks])
-        if isinstance(level.group, str):
-            codes = codes[0, 0] if level.group == "tensor" else codes[:1, 0]
-        elif codes.shape[1] == 1:
-            codes = codes[None, :, 0]
-        else:
-            codes = codes[None]
-        bits = level.scale.bits
-        scales.append(np.asarray(codes, np.uint8 if bits <= 8 else f"u{2 if bits <= 16 else 4}"))
-    count = len(blocks)
-    zeros = blocks[0].zero_point
-    return Blocks(
-        fmt,
-        tuple(scales),
-        np.array([[block.codes for block in blocks]], np.uint8),
-        (1, count * fmt.block),
-        zero_points=None if zeros is None else np.full(scales[0].shape, zeros, np.uint8),
-    )
 
 
 def _compare_encode(
@@ -195,7 +69,7 @@ def _compare_encode(
     for i, row in enumerate(patterns.tolist()):
         for k, block in enumerate(by_definition[i]):
             inputs = row[k * size : (k + 1) * size]
-            yield Comparison(what, inputs, _plain(answers[i][k]), _plain(block))
+            yield Comparison(what, inputs, plain(answers[i][k]), plain(block))
 
 
 Check = Callable[[Model, Subject, np.random.Generator, int], Iterator[Comparison]]
@@ -322,7 +196,7 @@ def decode_all(
                     for i in range(subject.definition.block)
                 ]
                 what = f"decode {subject.name} to {name}, block"
-                yield Comparison(what, _plain(block), answer, by_definition)
+                yield Comparison(what, plain(block), answer, by_definition)
 
 
 def pack_bytes(
@@ -336,13 +210,13 @@ def pack_bytes(
         back = model.unpack(ahead + b"".join(packed), array.shape, subject.fmt)
         what = f"pack {subject.name}, scales before the blocks and bytes in all, block"
         start, total = len(ahead), len(ahead) + len(packed) * size
-        yield Comparison(what, _plain(given[0]), (data[:start], len(data)), (ahead, total))
+        yield Comparison(what, plain(given[0]), (data[:start], len(data)), (ahead, total))
         for i, (block, piece, answer) in enumerate(
             zip(given, packed, as_rows(back)[0], strict=True)
         ):
             got = data[start + i * size : start + (i + 1) * size]
-            yield Comparison(f"pack {subject.name}, block", _plain(block), got, piece)
-            yield Comparison(f"unpack {subject.name}, bytes", piece, _plain(answer), _plain(block))
+            yield Comparison(f"pack {subject.name}, block", plain(block), got, piece)
+            yield Comparison(f"unpack {subject.name}, bytes", piece, plain(answer), plain(block))
 
 
 CHECKS: Final[dict[str, Check]] = {

@@ -77,9 +77,12 @@ ACCUMULATORS: Final = {
     "ada_fp8": _tensor_core(16, 13, E8M13_TOWARD_ZERO),
     "hopper_fp8": _tensor_core(32, 13, E8M13_TOWARD_ZERO),
     "blackwell": _tensor_core(32, 25),
+    "blackwell_mx": _tensor_core(32, 25),
     "blackwell_fp4": _tensor_core(64, 35)._replace(joined=16),
 }
 """Accumulators that have names."""
+
+ZERO: Final = Fraction(0)
 
 
 class Operand(NamedTuple):
@@ -90,11 +93,11 @@ class Operand(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One product, without the scales of tensors and channels.
+    """One value or product of two, without the scales of tensors and channels.
 
     Args:
-        value: the product.
-        scale: the sum of the exponent fields of the scales.
+        value: the number.
+        scale: the sum of the exponent fields of its scales.
         exponent: the same with those of the elements.
     """
 
@@ -126,22 +129,75 @@ def block_dot(a: Block, b: Block, fa: Definition, fb: Definition) -> Value:
 
 def dot(a: Operand, b: Operand, how: Accumulator) -> int:
     """FP32 pattern of the dot product of two rows of blocks."""
-    lanes = [
-        _lane(x, y, index, a.definition, b.definition)
-        for x, y in zip(a.blocks, b.blocks, strict=True)
-        for index in range(a.definition.block)
-    ]
-    outer = _multiply(_outer(a), _outer(b))
-    factor = outer if isinstance(outer, Special) else _value(round_to_float(outer, FP32))
-    if how.wide:
-        return _product_bits(_add([lane.value for lane in lanes]), factor, how)
-    divisor = _divisor(a.definition) * _divisor(b.definition)
-    result = _accumulated(lanes, a.definition, b.definition, divisor, how)
-    if divisor != 1:
-        result = _product_bits(_value(result), 1 / divisor, how)
-    if factor != 1:
-        result = _product_bits(_value(result), factor, how)
-    return result
+    return Products.of(Row.of(a), Row.of(b)).added(how)
+
+
+class Row(NamedTuple):
+    """A row of blocks, value by value.
+
+    Args:
+        lanes: its values.
+        outer: the product of the scales of its tensor and its channel.
+        definition: its format.
+    """
+
+    lanes: list[Lane]
+    outer: Value
+    definition: Definition
+
+    @classmethod
+    def of(cls, operand: Operand) -> "Row":
+        """The values of all blocks."""
+        lanes = [
+            _lane(block, index, operand.definition)
+            for block in operand.blocks
+            for index in range(operand.definition.block)
+        ]
+        return cls(lanes, _outer(operand), operand.definition)
+
+
+class Products(NamedTuple):
+    """The products of two rows, lane by lane.
+
+    Args:
+        lanes: the products; accumulators hold those that are numbers in units of `divisor`.
+        numbers: these numbers, 0 in place of others.
+        outer: the FP32 factor at the end.
+        divisor: 2^n - 1 over 2^n of both formats, or 1.
+        a, b: the formats.
+    """
+
+    lanes: list[Lane]
+    numbers: list[Fraction]
+    outer: Value
+    divisor: Fraction
+    a: Definition
+    b: Definition
+
+    @classmethod
+    def of(cls, a: Row, b: Row) -> "Products":
+        """Each value of `a` times that of `b`."""
+        lanes = [
+            Lane(_multiply(x.value, y.value), x.scale + y.scale, x.exponent + y.exponent)
+            for x, y in zip(a.lanes, b.lanes, strict=True)
+        ]
+        divisor = _divisor(a.definition) * _divisor(b.definition)
+        numbers = [x.value * divisor if isinstance(x.value, Fraction) else ZERO for x in lanes]
+        outer = _multiply(a.outer, b.outer)
+        factor = outer if isinstance(outer, Special) else _value(round_to_float(outer, FP32))
+        return cls(lanes, numbers, factor, divisor, a.definition, b.definition)
+
+    def added(self, how: Accumulator) -> int:
+        """FP32 pattern of their sum, times the outer factor."""
+        if how.wide:
+            return _product_bits(_add([lane.value for lane in self.lanes]), self.outer, how)
+        result = _accumulated(self, how)
+        for factor in (1 / self.divisor, self.outer):
+            if factor != 1:
+                minus_zero = result == FP32.sign
+                x = Special.NEGATIVE_ZERO if minus_zero else _value(result)
+                result = _product_bits(x, factor, how)
+        return result
 
 
 def _divisor(definition: Definition) -> Fraction:
@@ -152,14 +208,12 @@ def _divisor(definition: Definition) -> Fraction:
     return Fraction(denominator, 2 ** denominator.bit_length())
 
 
-def _accumulated(
-    lanes: list[Lane], fa: Definition, fb: Definition, divisor: Fraction, how: Accumulator
-) -> int:
-    """FP32 pattern of the sum over all steps, in units of `divisor`."""
-    step = how.reduction or fa.block
+def _accumulated(products: Products, how: Accumulator) -> int:
+    """FP32 pattern of the sum over all steps, in units of the divisor."""
+    step = how.reduction or products.a.block
     outside = inside = 0
-    for number, start in enumerate(range(0, len(lanes), step), 1):
-        terms, special = _terms(lanes[start : start + step], fa, fb, divisor, how)
+    for number, start in enumerate(range(0, len(products.lanes), step), 1):
+        terms, special = _terms(products, slice(start, start + step), how)
         inside = _stepped(inside, terms, special, how)
         if how.promote and number % how.promote == 0:
             outside, inside = _sum_bits(outside, inside, Output(), how), 0
@@ -184,28 +238,30 @@ def _stepped(accumulator: int, terms: list[Term], special: Value, how: Accumulat
 def _aligned(terms: list[Term], how: Accumulator) -> Fraction:
     """The sum of terms, each with its bits far below the largest exponent dropped."""
     if how.fraction is None:
-        return sum((term.value for term in terms), Fraction(0))
+        return sum((term.value for term in terms), ZERO)
     counted = [x.exponent for x in terms if x.value or x.counts or not how.toward_zero]
     unit = power(max(counted, default=0) - how.fraction)
     drop = trunc if how.toward_zero else floor
     return sum((drop(term.value / unit) for term in terms), 0) * unit
 
 
-def _terms(
-    lanes: list[Lane], fa: Definition, fb: Definition, divisor: Fraction, how: Accumulator
-) -> tuple[list[Term], Value]:
+def _terms(products: Products, here: slice, how: Accumulator) -> tuple[list[Term], Value]:
     """The terms of a step, and the sum of the products that are no numbers, 0 if there are none."""
+    lanes, numbers, fa, fb = products.lanes[here], products.numbers[here], products.a, products.b
     specials = [lane.value for lane in lanes if isinstance(lane.value, Special)]
-    special = _add(specials) if specials else Fraction(0)
-    numbers = [Fraction(0) if isinstance(x.value, Special) else x.value * divisor for x in lanes]
+    special = _add(specials) if specials else ZERO
+    if how.fraction is None:
+        return [Term(x, 0) for x in numbers], special
     floating = bool(fa.element.fields or fb.element.fields)
     if how.joined == 1 and floating:
         return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)], special
     together = min(_one_exponent(fa), _one_exponent(fb), how.reduction or fa.block)
     size = how.joined if how.joined > 1 else together
-    top = 0 if how.joined > 1 else floor_log2(size * _bound(fa) * _bound(fb) * divisor)
+    top = 0
+    if how.joined == 1:
+        top = floor_log2(size * _bound(fa) * _bound(fb) * products.divisor)
     return [
-        Term(sum(numbers[i : i + size], Fraction(0)), lanes[i].scale + top, how.joined > 1)
+        Term(sum(numbers[i : i + size], ZERO), lanes[i].scale + top, how.joined > 1)
         for i in range(0, len(lanes), size)
     ], special
 
@@ -218,7 +274,7 @@ def _one_exponent(definition: Definition) -> int:
 
 def _bound(definition: Definition) -> Fraction:
     """The largest magnitude of a value over the power of two of its scales."""
-    bound = max(abs(x) for x in definition.element.values if isinstance(x, Fraction))
+    bound = definition.element.bound
     for level in definition.levels:
         if isinstance(level, Integer):
             bound *= 2**level.bits - 1
@@ -227,19 +283,20 @@ def _bound(definition: Definition) -> Fraction:
     return bound
 
 
-def _lane(a: Block, b: Block, index: int, fa: Definition, fb: Definition) -> Lane:
-    value: Value = Fraction(1)
-    scale = exponent = 0
-    for block, definition in ((a, fa), (b, fb)):
-        levels = tuple(level for level in definition.levels if isinstance(level.group, int))
-        scales = block.scales[len(definition.levels) - len(levels) :]
-        inner = definition._replace(levels=levels)
-        value = _multiply(value, decode_value(block._replace(scales=scales), index, inner))
-        for level, codes in zip(levels[::-1], scales, strict=True):
-            scale += _exponent_field(codes[index * len(codes) // definition.block], level)
-        if definition.element.fields:
-            exponent += definition.element.fields[block.codes[index]]
-    return Lane(value, scale, scale + exponent)
+def _lane(block: Block, index: int, definition: Definition) -> Lane:
+    inner, within = without_outer(block, definition)
+    scale = 0
+    for level, codes in zip(within.levels[::-1], inner.scales, strict=True):
+        scale += _exponent_field(codes[index * len(codes) // definition.block], level)
+    own = definition.element.fields[block.codes[index]] if definition.element.fields else 0
+    return Lane(decode_value(inner, index, within), scale, scale + own)
+
+
+def without_outer(block: Block, definition: Definition) -> tuple[Block, Definition]:
+    """A block and its format without the scales of tensors and channels."""
+    levels = tuple(level for level in definition.levels if isinstance(level.group, int))
+    scales = block.scales[len(definition.levels) - len(levels) :]
+    return block._replace(scales=scales), definition._replace(levels=levels)
 
 
 def _exponent_field(code: int, level: Level) -> int:
@@ -269,7 +326,7 @@ def _multiply(x: Value, y: Value) -> Value:
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
     if Special.NAN in (x, y) or _zero(x) or _zero(y):
-        return Special.NAN if Special.NAN in (x, y) or _infinite(x) or _infinite(y) else Fraction(0)
+        return Special.NAN if Special.NAN in (x, y) or _infinite(x) or _infinite(y) else ZERO
     negative = _negative(x) != _negative(y)
     return Special.NEGATIVE_INFINITY if negative else Special.INFINITY
 
@@ -293,7 +350,7 @@ def _add(values: Sequence[Value]) -> Value:
         return Special.NAN
     if infinities:
         return infinities.pop()
-    return sum((x for x in values if isinstance(x, Fraction)), Fraction(0))
+    return sum((x for x in values if isinstance(x, Fraction)), ZERO)
 
 
 def _sum_bits(a: int, b: int, output: Output, how: Accumulator) -> int:

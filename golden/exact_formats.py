@@ -52,6 +52,11 @@ class Element:
         return self.magnitudes[-1]
 
     @cached_property
+    def bound(self) -> Fraction:
+        """The largest magnitude of a code, whether or not encoding gives it."""
+        return max(abs(x) for x in self.values if isinstance(x, Fraction))
+
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """The same, counted in the smallest above 0, of which all are multiples."""
         return tuple(int(x / self.magnitudes[1]) for x in self.magnitudes)

@@ -2,9 +2,9 @@
 
 The model works on arrays of integers; the other side works on one value at a time in fractions
 and shares no code with it: `axs6.golden.exact` for AXS-6 with its modes and dot products,
-`axs6.golden.exact_encode` and `axs6.golden.exact_blocks` for every block format. The inputs, in
-`axs6.golden.cases`, `cases_fp32` and `cases_formats`, sit at every border that a format names,
-and at random places between.
+`exact_encode`, `exact_blocks` and `exact_dot` beside it for every block format. The inputs, in
+`axs6.golden.cases`, `cases_fp32`, `cases_formats` and `cases_dot`, sit at every border that a
+format names, and at random places between.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from axs6.golden import checks_decode, checks_encode, checks_formats, checks_sums
+from axs6.golden import checks_decode, checks_dot, checks_encode, checks_formats, checks_sums
 from axs6.golden.arguments import check_integer
 from axs6.golden.comparison import GOLDEN, Comparison, Model
+from axs6.golden.subjects import Subject
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def validate(
         progress: called after each check with its outcome and the number of checks to run.
         model: the functions to validate.
         names: keys of `CHECKS` to run; None runs all.
-        formats: names or strings of block formats, each of which is one more check.
+        formats: names or strings of block formats, each of which is two more checks: one of its
+            dot products, one of all else.
 
     Returns:
         The outcomes, in the order of `CHECKS` and `formats`.
@@ -73,9 +75,11 @@ def validate(
         if name in chosen
     ]
     for name in formats:
-        subject = checks_formats.Subject.of(name)
+        subject = Subject.of(name)
         of_format = partial(checks_formats.compare_format, subject=subject)
+        products = partial(checks_dot.compare_products, subject=subject, names=checks_formats.ALL)
         planned.append((f"format {name}", [seed, *name.encode()], of_format))
+        planned.append((f"format {name}: dot products", [seed, 1, *name.encode()], products))
     results = []
     for name, seeds, check in planned:
         rng = np.random.default_rng(seeds)
@@ -124,5 +128,6 @@ CHECKS: Final[dict[str, Callable[[Model, np.random.Generator, int], Iterator[Com
     "fp32 division by 961/1024": checks_sums.divisions,
     "matmul": checks_sums.matrix_products,
     "other formats": checks_formats.compare_catalog,
+    "other formats: dot products": checks_dot.compare_catalog,
 }
 """Every check of `validate` by its name."""

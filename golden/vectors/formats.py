@@ -10,7 +10,6 @@ import numpy as np
 
 from axs6.golden import cases, cases_formats, exact, exact_dot
 from axs6.golden import exact_encode as encoder
-from axs6.golden.checks_formats import as_blocks, definition_of
 from axs6.golden.decode import decode
 from axs6.golden.dot import block_dot, block_dot_unit, matmul
 from axs6.golden.encode import encode
@@ -29,6 +28,7 @@ from axs6.golden.formats import (
     name_of,
 )
 from axs6.golden.pack import pack, unpack
+from axs6.golden.subjects import as_blocks, definition_of
 from axs6.golden.vectors.exactly import exact_sum, pattern_of, unpacked
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Kind, Subject
 

@@ -249,3 +249,10 @@ def test_a_factor_that_underflows_keeps_the_sign():
     for name in ("fp32", "exact"):
         assert dot(a, b, ACCUMULATORS[name]) == 1 << 31
         assert dot(b, b, ACCUMULATORS[name]) == 0
+
+
+def test_a_sum_that_underflows_keeps_its_sign():
+    scaled = CATALOG["mxfp4"]._replace(levels=(Exponent(32), CATALOG["int8"].levels[0]))
+    a, b = ([Block(((bits(3),), (0,)), (code, *[0] * 31))] for code in (10, 2))
+    assert dot(Operand(a, scaled), Operand(b, scaled), ACCUMULATORS["blackwell"]) == 1 << 31
+    assert dot(Operand(b, scaled), Operand(b, scaled), ACCUMULATORS["blackwell"]) == 0

@@ -8,7 +8,7 @@ from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, mat
 from axs6.golden.validate import CHECKS, GOLDEN, Model, validate
 
 SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
-PACK, DOT, SUMS, ADD, DIVIDE, MATMUL, SHARE = REST
+PACK, DOT, SUMS, ADD, DIVIDE, MATMUL, SHARE, SHARE_DOT = REST
 
 
 def run(model, name, blocks=20):
@@ -245,10 +245,18 @@ def test_other_formats_are_checked_too():
     assert_caught(Model(encode=signs_lost), SHARE, "encode mx9 of")
 
 
+def test_dot_products_of_other_formats_are_checked_too():
+    def toward_zero(a, b, how):
+        return matmul(a, b, f"{how},rounding=toward_zero")
+
+    assert_caught(Model(matmul=toward_zero), SHARE_DOT, "matmul fp32 of mx")
+
+
 def test_formats_are_checks_of_their_own():
     checks = validate(blocks=1, names=[], formats=["mxfp4", "e2m3fn_e8m0_t32"])
-    assert [check.name for check in checks] == ["format mxfp4", "format e2m3fn_e8m0_t32"]
-    assert all(check.cases > 500 and not check.mismatches for check in checks)
+    names = [f"format {x}" for x in ("mxfp4", "e2m3fn_e8m0_t32")]
+    assert [x.name for x in checks] == [x + y for x in names for y in ("", ": dot products")]
+    assert all(check.cases > 300 and not check.mismatches for check in checks)
     with pytest.raises(ValueError, match=r"^'mxfp5' is no block format: .* name is mxfp4$"):
         validate(formats=["mxfp5"])
 

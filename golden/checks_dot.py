@@ -1,0 +1,157 @@
+"""Checks of dot products of block formats of any kind, in accumulators of every kind."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from axs6.golden import exact_dot
+from axs6.golden.accumulator import accumulator
+from axs6.golden.blocks import Blocks
+from axs6.golden.cases_dot import Look, operands
+from axs6.golden.comparison import Comparison, Model
+from axs6.golden.dot import block_dot_unit
+from axs6.golden.exact import Format, Special
+from axs6.golden.exact_blocks import Block
+from axs6.golden.exact_dot import Output, Products, Row
+from axs6.golden.formats import CATALOG, BlockFormat, block_format
+from axs6.golden.subjects import Subject, as_rows, plain
+from axs6.golden.terms import Terms
+
+ACCUMULATORS: Final = {
+    **exact_dot.ACCUMULATORS,
+    "hopper_fp8,promote=2": exact_dot.ACCUMULATORS["hopper_fp8"]._replace(promote=2),
+    "fp32,fraction=9,fused=true,output=bf16": exact_dot.Accumulator(
+        fraction=9, fused=True, output=Output(Format(8, 7))
+    ),
+    "fp32,fraction=12,alignment=zero": exact_dot.Accumulator(fraction=12, toward_zero=True),
+}
+"""Accumulators compared: all that have names, and some more, by what the model calls them."""
+
+
+def fits(a: BlockFormat, b: BlockFormat, how: str) -> bool:
+    """Whether the model has dot products of two formats in an accumulator.
+
+    It has not where integers would have too many bits, or steps are no whole blocks or parts.
+    """
+    try:
+        Terms.of(a, b, accumulator(how))
+    except ValueError:
+        return False
+    return True
+
+
+def partners(fmt: BlockFormat, names: tuple[str, ...]) -> list[str]:
+    """Those of some formats whose levels have the same groups in a block."""
+    groups = [level.group for level in fmt.blocked]
+    return [
+        name
+        for name in names
+        if [level.group for level in block_format(name).blocked] == groups
+        and block_format(name) != fmt
+        and fits(fmt, block_format(name), "fp32")
+    ]
+
+
+def compare_products(
+    model: Model,
+    rng: np.random.Generator,
+    blocks: int,
+    subject: Subject,
+    names: tuple[str, ...] = (),
+) -> Iterator[Comparison]:
+    """Everything that is compared of the dot products of a format: nothing where it has none.
+
+    Args:
+        model: the functions to validate.
+        rng: of the operands.
+        blocks: measure of the random share.
+        subject: the format.
+        names: formats; it is also multiplied with one of them whose levels have the same groups.
+    """
+    pairs = [(subject, subject, (1, 2))]
+    others = partners(subject.fmt, names)
+    if others:
+        pair = (subject, Subject.of(others[int(rng.integers(len(others)))]))
+        pairs.append((*(pair if rng.integers(2) else pair[::-1]), (1, 1)))
+    for a, b, shape in pairs if fits(subject.fmt, subject.fmt, "fp32") else ():
+        for look in Look:
+            for _ in range(1 + blocks // 4000):
+                yield from _compare(model, a, b, shape, look, rng)
+
+
+def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
+    """A small share of what is compared of each format of the catalog but AXS-6."""
+    looks = list(Look)
+    for name in CATALOG:
+        if name != "axs6":
+            subject, look = Subject.of(name), looks[int(rng.integers(len(looks)))]
+            for _ in range(1 + blocks // 4000):
+                yield from _compare(model, subject, subject, (1, 1), look, rng)
+
+
+def _compare(
+    model: Model,
+    a: Subject,
+    b: Subject,
+    shape: tuple[int, int],
+    look: Look,
+    rng: np.random.Generator,
+) -> Iterator[Comparison]:
+    """One product of two matrices, and block by block."""
+    left, right = operands(a, b, shape, look, rng)
+    rows, columns = as_rows(left), as_rows(right)
+    of_rows = [Row.of(exact_dot.Operand(x, a.definition)) for x in rows]
+    of_columns = [Row.of(exact_dot.Operand(x, b.definition)) for x in columns]
+    what = f"{a.name} and {b.name}, {look.value}"
+    exactly = [[Products.of(x, y) for y in of_columns] for x in of_rows]
+    for name, how in ACCUMULATORS.items():
+        if not fits(a.fmt, b.fmt, name):
+            continue
+        got = model.matmul(left, right, name).view(np.uint32).tolist()
+        for m, row in enumerate(exactly):
+            for n, products in enumerate(row):
+                inputs = [plain(block) for block in (*rows[m], *columns[n])]
+                text = f"matmul {name} of {what}, rows"
+                yield Comparison(text, inputs, got[m][n], products.added(how))
+    yield from _compare_blocks(model, (left, rows[0], a), (right, columns[0], b), what)
+
+
+Side = tuple[Blocks, list[Block], Subject]
+
+
+def _compare_blocks(model: Model, a: Side, b: Side, what: str) -> Iterator[Comparison]:
+    """The first rows of two matrices, block by block: their integers, or that there are none."""
+    (left, blocks, x), (right, others, y) = a, b
+    by_definition = []
+    for block, other in zip(blocks, others, strict=True):
+        (p, fp), (q, fq) = (
+            exact_dot.without_outer(each, subject.definition)
+            for each, subject in ((block, x), (other, y))
+        )
+        by_definition.append(exact_dot.block_dot(p, q, fp, fq))
+    pairs = [(plain(p), plain(q)) for p, q in zip(blocks, others, strict=True)]
+    try:
+        sums, exponents = model.block_dot(left, _first(right))
+    except ValueError:
+        refuse = any(isinstance(value, Special) for value in by_definition)
+        yield Comparison(f"block_dot of {what}, is refused, blocks", pairs, True, refuse)
+        return
+    unit, count = block_dot_unit(x.fmt, y.fmt), len(blocks)
+    parts, powers = (np.reshape(z, (count, -1)).tolist() for z in (sums, exponents))
+    for pair, some, e, value in zip(pairs, parts, powers, by_definition, strict=True):
+        total = sum((Fraction(2) ** k * n for n, k in zip(some, e, strict=True)), Fraction(0))
+        yield Comparison(f"block_dot of {what}, blocks", pair, _ratio(total * unit), _ratio(value))
+
+
+def _ratio(value: Fraction | Special) -> tuple[int, ...]:
+    return () if isinstance(value, Special) else value.as_integer_ratio()
+
+
+def _first(blocks: Blocks) -> Blocks:
+    """The first row of a matrix."""
+    fmt, zero = blocks.format, blocks.zero_points
+    scales = tuple(x[:1] if x.ndim else x for x in blocks.scales)
+    zero = zero[:1] if zero is not None and zero.ndim else zero
+    return Blocks(fmt, scales, blocks.codes[:1], (1, blocks.shape[1]), zero_points=zero)

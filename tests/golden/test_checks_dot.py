@@ -1,0 +1,175 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from axs6.golden import Blocks, block_dot, exact_dot, matmul
+from axs6.golden.accumulator import ACCUMULATORS, accumulator
+from axs6.golden.checks_dot import ACCUMULATORS as COMPARED
+from axs6.golden.checks_dot import compare_catalog, compare_products, fits, partners
+from axs6.golden.checks_formats import ALL
+from axs6.golden.comparison import GOLDEN, Model
+from axs6.golden.formats import CATALOG, block_format
+from axs6.golden.subjects import Subject
+
+
+def compared(model, name, names=(), seed=1):
+    rng = np.random.default_rng([seed, *name.encode()])
+    return list(compare_products(model, rng, 1, Subject.of(name), names))
+
+
+def assert_caught(model, name, what, names=()):
+    """Within a few seeds: a small share of what `validate` compares by default has few corners."""
+    for seed in range(1, 6):
+        made = compared(model, name, names, seed)
+        found = [x.what for x in made if x.model != x.exact]
+        assert len(found) < len(made)
+        if any(re.search(what, x) for x in found):
+            return
+    raise AssertionError(f"{what!r} is not found")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_model_passes(name):
+    made = compared(GOLDEN, name, ALL)
+    assert [x.what for x in made if x.model != x.exact] == []
+    alone = [x.what for x in made if f" of {name} and {name}, " in x.what]
+    named = {what.split()[1] for what in alone if what.startswith("matmul")}
+    assert named == {how for how in COMPARED if fits(block_format(name), block_format(name), how)}
+
+
+def test_a_share_of_the_catalog():
+    made = list(compare_catalog(GOLDEN, np.random.default_rng(0), 50))
+    assert all(x.model == x.exact for x in made)
+    assert {re.search(r" of (\w+) and", x.what)[1] for x in made} == CATALOG.keys() - {"axs6"}
+
+
+def test_every_named_accumulator_is_compared():
+    assert exact_dot.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
+    assert len({accumulator(name) for name in COMPARED}) == len(COMPARED) - 2  # two pairs are equal
+
+
+def test_what_formats_do_not_have():
+    """Sixteen lanes of one exponent, or a sum of few bits: "blackwell_fp4" alone needs them."""
+    lacking = {(name, how) for name in ALL for how in COMPARED
+               if not fits(block_format(name), block_format(name), how)}  # fmt: skip
+    assert {how for _, how in lacking} == {"blackwell_fp4"}
+    assert {"mxfp8_e5m2", "fp8_e5m2", "axs6_t8", "sm5_e5m0_t8"} <= {name for name, _ in lacking}
+    assert {"mxfp4", "nvfp4", "mxfp8_e4m3", "axs6"}.isdisjoint(name for name, _ in lacking)
+
+
+def test_formats_without_products_have_nothing_to_compare():
+    wide = "e5m2_bfloat16_t8_bfloat16_t16_float32_t32"
+    assert not fits(block_format(wide), block_format(wide), "fp32")
+    assert compared(GOLDEN, wide, ALL) == []
+
+
+def test_partners_have_the_same_groups():
+    assert partners(CATALOG["mx9"], ALL) == ["mx6", "mx4", "mx9-rceil", "mx6-ceil"]
+    assert partners(CATALOG["axs6"], ("mxfp4", "nvfp4", "axs6")) == ["mxfp4"]
+    made = compared(GOLDEN, "axs6", ("mxfp4", "nvfp4"))
+    assert any(re.search("axs6 and mxfp4|mxfp4 and axs6", x.what) for x in made)
+
+
+def changed(**fields):
+    """A matrix product whose accumulator has other fields, where it has a fraction."""
+
+    def wrong(a, b, how):
+        right = accumulator(how)
+        if right.fraction is None:
+            return matmul(a, b, right)
+        return matmul(a, b, replace(right, **{k: f(getattr(right, k)) for k, f in fields.items()}))
+
+    return Model(matmul=wrong)
+
+
+def without_outer_scales(a, b, how):
+    ones = np.array(0x3F800000, np.uint32)
+    a = Blocks(
+        a.format, (np.broadcast_to(ones, a.scales[0].shape), *a.scales[1:]), a.codes, a.shape
+    )
+    return matmul(a, b, how)
+
+
+def inner_order(a, b, how):
+    """The blocks in the other order."""
+    a, b = (
+        replace(x, scales=tuple(y[:, ::-1] for y in x.scales), codes=x.codes[:, ::-1])
+        for x in (a, b)
+    )
+    return matmul(a, b, how)
+
+
+def nan_scale_of_zeros_is_zero(a, b, how):
+    codes = a.codes.copy()
+    (scales,) = a.scales
+    codes[scales == 255] = 0
+    return matmul(replace(a, scales=(np.minimum(scales, 254),), codes=codes), b, how)
+
+
+def canonical_nan(a, b, how):
+    y = matmul(a, b, how)
+    return np.where(np.isnan(y), np.float32(np.nan), y)
+
+
+def zeros_without_sign(a, b, how):
+    return matmul(a, b, how) + np.float32(0)
+
+
+def infinities_as_largest(a, b, how):
+    y = matmul(a, b, how)
+    return np.where(np.isinf(y), np.copysign(np.finfo(np.float32).max, y), y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "what"),
+    [
+        (changed(fraction=lambda f: f - 1), "mxfp8_e4m3", "matmul (hopper|blackwell)"),
+        (changed(fraction=lambda f: f + 1), "mx9", "matmul paper"),
+        (changed(alignment=lambda x: "floor"), "mxfp4", r"matmul \w+ of mxfp4"),
+        (changed(fused=lambda x: False), "mxint8", "matmul volta"),
+        (changed(reduction=lambda r: r // 2 if r else r), "nvfp4", "matmul (ada|hopper)_fp8"),
+        (Model(matmul=without_outer_scales), "nvfp4", "matmul fp32"),
+        (Model(matmul=inner_order), "msfp12", "matmul fp32"),
+        (Model(matmul=nan_scale_of_zeros_is_zero), "mxfp4", "a NaN scale, rows"),
+        (Model(matmul=canonical_nan), "mxfp8_e5m2", "matmul .*NaN"),
+        (Model(matmul=zeros_without_sign), "int8", "largest scales, rows"),
+        (Model(matmul=infinities_as_largest), "mx9", "largest scales, rows"),
+    ],
+)
+def test_a_wrong_matrix_product_is_caught(wrong, name, what):
+    assert_caught(wrong, name, what)
+
+
+def test_formats_exchanged_in_a_product_are_caught():
+    def wrong(a, b, how):
+        return (
+            matmul(a, b, how)
+            if a.format == b.format
+            else matmul(replace(a, codes=a.codes ^ 1), b, how)
+        )
+
+    assert_caught(Model(matmul=wrong), "mxfp6_e3m2", "mxfp6_e2m3", ("mxfp6_e2m3",))
+
+
+def test_a_wrong_block_product_is_caught():
+    def off_by_one(a, b):
+        sums, exponents = block_dot(a, b)
+        return sums + (np.abs(sums) > 2**8), exponents
+
+    def wrapped(a, b):
+        sums, exponents = block_dot(a, b)
+        return sums.astype(np.int8), exponents
+
+    def biased(a, b):
+        sums, exponents = block_dot(a, b)
+        return sums, exponents - np.uint16(1)
+
+    def accepting(a, b):
+        numbers = (replace(x, scales=(np.minimum(x.exponents, 254),)) for x in (a, b))
+        return block_dot(*numbers)
+
+    for wrong in (off_by_one, wrapped, biased):
+        assert_caught(Model(block_dot=wrong), "mx6", "block_dot of mx6 and mx6, .*, blocks")
+    assert_caught(Model(block_dot=accepting), "mxfp4", "block_dot of mxfp4 and mxfp4, a NaN scale")
