@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,6 +23,7 @@ _PARTIAL = "-partial-"
 _SUFFIXES = (".py", ".hpp", ".csv", ".v")
 
 _log = logging.getLogger("axs6")
+_own = threading.local()
 
 
 def cache_folder() -> Path:
@@ -75,8 +77,9 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
     """Folder with the outcome of `build`, made once for each key and again where it is damaged.
 
     The build runs in a folder of its own, which takes its final name when it is complete: a build
-    that is interrupted leaves nothing under that name, and of two at once the first one wins. What
-    a killed one leaves behind is removed by the next build that has the cache to itself.
+    that is interrupted leaves nothing under that name. Who wants what another process or thread is
+    building waits for it; where a build asks for its own key, the first to end wins. What a killed
+    build leaves behind is removed by the next one that has the cache to itself.
 
     Args:
         kind: first part of the folder's name.
@@ -95,6 +98,9 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_building(final.parent))
+            stack.enter_context(_alone(final))
+            if intact(final):
+                return final
             partial = Path(tempfile.mkdtemp(prefix=kind + _PARTIAL, dir=final.parent))
         except OSError as error:
             raise OSError(f"cannot write to the cache {final.parent}: {error.strerror}") from error
@@ -113,8 +119,32 @@ def _building(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for left in folder.glob(f"*{_PARTIAL}*"):
                 shutil.rmtree(left, ignore_errors=True)
+            for left in folder.glob(f"{_LOCK}-*"):
+                left.unlink(missing_ok=True)
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
+
+
+@contextlib.contextmanager
+def _alone(final: Path) -> Iterator[None]:
+    """Wait until nobody else builds an entry; a build inside one of the same entry goes ahead.
+
+    The lock is a file, which is removed at the end: whoever has waited for it looks for the entry
+    first, so that at worst one that failed is built by two.
+    """
+    building: set[Path] = _own.__dict__.setdefault("building", set())
+    if final in building:
+        yield
+        return
+    path = final.with_name(f"{_LOCK}-{final.name}")
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        building.add(final)
+        try:
+            yield
+        finally:
+            building.discard(final)
+            path.unlink(missing_ok=True)
 
 
 def _put(partial: Path, final: Path) -> None:

@@ -3,7 +3,10 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,42 @@ def test_the_first_of_two_builds_at_once_wins(cache: Path) -> None:
 
     assert (cached("kind", ["key"], slow) / "file").read_text() == "fast"
     assert len(list(cache.glob("kind-*"))) == 1
+
+
+def test_what_another_builds_is_waited_for(cache: Path) -> None:
+    built: list[str] = []
+    begun = threading.Event()
+
+    def build(folder: Path) -> None:
+        begun.set()
+        time.sleep(0.3)
+        (folder / "file").write_text("text")
+        built.append(folder.name)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cached, "kind", ["key"], build)
+        assert begun.wait(60)
+        second = pool.submit(cached, "kind", ["key"], build)
+        assert first.result() == second.result()
+    assert len(built) == 1
+    assert not list(cache.glob("lock-*"))
+
+
+def test_a_build_that_fails_is_left_to_who_waits(cache: Path) -> None:
+    begun = threading.Event()
+
+    def fail(folder: Path) -> None:
+        begun.set()
+        time.sleep(0.3)
+        raise ValueError("no room")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cached, "kind", ["key"], fail)
+        assert begun.wait(60)
+        second = pool.submit(cached, "kind", ["key"], lambda folder: None)
+        with pytest.raises(ValueError, match="no room"):
+            first.result()
+        assert second.result().is_dir()
 
 
 def test_a_cache_that_cannot_be_written_is_named(
