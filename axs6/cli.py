@@ -1,5 +1,6 @@
 """The command line: `axs6`, one sub-command for each file in `axs6/commands`."""
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -27,6 +28,9 @@ COMMANDS = {
 Each is a module `axs6.commands.NAME_command`, whose `run` is the command, or whose `app` holds its
 sub-commands."""
 
+COLLECTIONS = (50_000, 10, 10)
+"""Thresholds of Python's collection of garbage in a process of the command line."""
+
 TRACEBACK = "AXS6_TRACEBACK"
 """Environment variable that shows the traceback of an error instead of one line."""
 
@@ -43,6 +47,9 @@ def main() -> None:
 
 
 def _main() -> None:
+    # An elaboration makes millions of objects that live on: with Python's thresholds a third of
+    # its time goes into collections that find nothing.
+    gc.set_threshold(*COLLECTIONS)
     try:
         import typer
     except ModuleNotFoundError:

@@ -1,3 +1,4 @@
+import gc
 import logging
 import os
 import signal
@@ -8,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from axs6.cli import COLLECTIONS
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the surroundings of every worker and child, before any of them loads numpy or torch.
 
     The builds of simulations stay in pytest's own cache. Workers have a core each, where the
-    threads of libraries would wait for one another in loops that take most of the time.
+    threads of libraries would wait for one another in loops that take most of the time. Garbage
+    is collected as the command line does it.
     """
+    gc.set_threshold(*COLLECTIONS)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not os.environ.get("AXS6_CACHE"):
         os.environ["AXS6_CACHE"] = str(config.cache.mkdir("axs6"))
