@@ -16,9 +16,20 @@ def run(model, name, blocks=20):
     return check
 
 
+def up_to_a_difference(comparisons):
+    """Comparisons up to the first one that differs: what comes after it would not be shown."""
+    for comparison in comparisons:
+        yield comparison
+        if comparison.model != comparison.exact:
+            return
+
+
 def assert_caught(model, name, what):
-    check = run(model, name)
-    assert 0 < check.mismatches <= check.cases
+    right = CHECKS[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CHECKS, name, lambda *args: up_to_a_difference(right(*args)))
+        check = run(model, name)
+    assert check.mismatches == 1
     assert re.search(what, check.first)
     assert "by definition" in check.first
 
