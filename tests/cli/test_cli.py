@@ -1,4 +1,4 @@
-"""The command line as a user meets it: each command is a process of its own."""
+"""The command line as a user meets it."""
 
 import json
 import os
@@ -21,6 +21,10 @@ from axs6.hw.registry import ALL_UNITS
 from axs6.install import install_command
 
 Cli = Callable[..., Any]
+
+SMALL = ("encoder", "--block", "8", "--view", "behaviour")
+BUILT = ("block_dot", "--block", "8", "--stages", "0")
+"""A simulation that several tests here need: it is built once."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -55,15 +59,15 @@ def test_tables_are_not_cut_on_a_narrow_terminal(main: Cli, columns: int) -> Non
     assert all(unit.summary in printed for unit in ALL_UNITS.values())
 
 
-def test_list_shows_every_unit(cli: Cli) -> None:
-    done = cli("list", "--json", "-")
+def test_list_shows_every_unit(main: Cli) -> None:
+    done = main("list", "--json", "-")
     units = {each["unit"]: each for each in json.loads(done.stdout)}
     assert set(units) == set(ALL_UNITS)
     assert units["dot"]["parameters"] == ALL_UNITS["dot"].defaults
 
 
-def test_generate_writes_verilog_and_manifest(cli: Cli, tmp_path: Path) -> None:
-    done = cli(
+def test_generate_writes_verilog_and_manifest(main: Cli, tmp_path: Path) -> None:
+    done = main(
         *("generate", "encoder", "--block", "8", "--dtype", "bf16", "--stages", "2"),
         *("-o", "new/rtl"),
     )
@@ -165,9 +169,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_named(cli: Cli, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(main: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
-    line = cli("generate", "block_dot", "--block", "8", "-o", "file/rtl").refused()
+    line = main("generate", "block_dot", "--block", "8", "-o", "file/rtl").refused()
     assert line == "cannot write to file/rtl: Not a directory"
     assert (tmp_path / "file").read_text() == "kept"
 
@@ -206,35 +210,35 @@ def test_icarus_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_is_named(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = cli("regress", "dot", AXS6_CACHE=str(tmp_path / "file"))
+    done = cli("regress", *BUILT, AXS6_CACHE=str(tmp_path / "file"))
     assert done.refused().startswith(f"cannot write to the cache {tmp_path / 'file'}")
 
 
-def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_replaced_leaves_the_others_alone(main: Cli, tmp_path: Path) -> None:
     (tmp_path / "rtl/axs6_dot.json").mkdir(parents=True)
-    line = cli("generate", "dot", "--block", "8", "-o", "rtl").refused()
+    line = main("generate", "dot", "--block", "8", "-o", "rtl").refused()
     assert line == "cannot write to rtl/axs6_dot.json: Is a directory"
     assert [path.name for path in (tmp_path / "rtl").iterdir()] == ["axs6_dot.json"]
 
 
-def test_waves_that_cannot_be_written_are_refused_before_the_run(cli: Cli, tmp_path: Path) -> None:
+def test_waves_that_cannot_be_written_are_refused_before_the_run(main: Cli, tmp_path: Path) -> None:
     (tmp_path / "waves").write_text("kept")
-    done = cli("regress", "block_dot", "--block", "8", "--stages", "0", "--waves")
+    done = main("regress", *BUILT, "--waves")
     assert done.refused() == "cannot write to waves: File exists"
     assert (tmp_path / "waves").read_text() == "kept"
 
 
-def test_an_enumeration_goes_on_from_its_state(cli: Cli, tmp_path: Path) -> None:
+def test_an_enumeration_goes_on_from_its_state(main: Cli, tmp_path: Path) -> None:
     arguments = ("validate", "--exhaustive", "--only", "products", "--state", "state.json")
-    first = cli(*arguments, "--json", "-")
+    first = main(*arguments, "--json", "-")
     assert first.returncode == 0, first.stderr
     (outcome,) = json.loads(first.stdout)
     assert (outcome["space"], outcome["compared"]) == ("products", 64 * 64 * 32)
     assert "pass products: 131,072 cases equal" in first.stderr
-    again = cli(*arguments)
+    again = main(*arguments)
     assert "131,072 of them in earlier runs" in again.stdout
     (tmp_path / "state.json").write_text("{}")
-    assert "is not a state of axs6 validate --exhaustive" in cli(*arguments).refused()
+    assert "is not a state of axs6 validate --exhaustive" in main(*arguments).refused()
 
 
 def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
@@ -254,14 +258,14 @@ def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert outcome["earlier"] + outcome["compared"] == 2**32 // 16
 
 
-def test_json_goes_through_links_and_into_pipes(cli: Cli, tmp_path: Path) -> None:
+def test_json_goes_through_links_and_into_pipes(main: Cli, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target.json")
-    assert cli("list", "--json", "link").returncode == 0
+    assert main("list", "--json", "link").returncode == 0
     assert (tmp_path / "link").is_symlink()
     assert len(json.loads((tmp_path / "target.json").read_text())) == len(ALL_UNITS)
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
-        assert cli("list", "--json", "pipe").returncode == 0
+        assert main("list", "--json", "pipe").returncode == 0
         text, _ = reader.communicate(timeout=60)
     assert len(json.loads(text)) == len(ALL_UNITS)
     assert (tmp_path / "pipe").is_fifo()
@@ -290,14 +294,11 @@ v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b)
 """
 
 
-SMALL = ("encoder", "--block", "8", "--view", "behaviour")
-
-
 @pytest.mark.parametrize(
     ("script", "arguments", "said"),
     [
         (TRUNCATING, ["regress", *SMALL, "--items", "50"], "the golden model gives"),
-        (WITHOUT_TESTS, ["regress", *SMALL], "the simulator left no results file"),
+        (WITHOUT_TESTS, ["regress", *BUILT], "the simulator left no results file"),
         (WRONG_ADDITION, ["validate", "--blocks", "1"], "fp32 addition of"),
     ],
     ids=["wrong unit", "no tests", "wrong model"],
@@ -309,10 +310,9 @@ def test_a_difference_exits_with_1(cli: Cli, script: str, arguments: list[str], 
 
 
 def test_a_signal_ends_the_simulation_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "axs6", "regress", "block_dot", "--block", "8"]
+    command = [sys.executable, "-m", "axs6", "regress", *BUILT, "--items", "3000000"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    arguments = ["--stages", "0", "--items", "3000000"]
-    with subprocess.Popen([*command, *arguments], env=environment, cwd=tmp_path) as child:
+    with subprocess.Popen(command, env=environment, cwd=tmp_path) as child:
         deadline = time.monotonic() + 120
         while not list(tmp_path.glob("axs6-regress-*/run.log")):
             assert time.monotonic() < deadline
@@ -322,9 +322,9 @@ def test_a_signal_ends_the_simulation_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_regress_reports_json_and_junit(cli: Cli, tmp_path: Path) -> None:
-    done = cli(
-        *("regress", "block_dot", "--block", "8", "--stages", "1", "--items", "100"),
+def test_regress_reports_json_and_junit(main: Cli, tmp_path: Path) -> None:
+    done = main(
+        *("regress", *BUILT, "--items", "100"),
         *("--seed", "3", "--junit", "report.xml", "--json", "-"),
     )
     assert done.returncode == 0, done.stderr
@@ -338,8 +338,8 @@ def test_regress_reports_json_and_junit(cli: Cli, tmp_path: Path) -> None:
     assert suite.get("failures") == "0"
 
 
-def test_validate_reports_every_check(cli: Cli, tmp_path: Path) -> None:
-    done = cli("validate", "--blocks", "40", "--seed", "3", "--json", "figures.json")
+def test_validate_reports_every_check(main: Cli, tmp_path: Path) -> None:
+    done = main("validate", "--blocks", "40", "--seed", "3", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
     assert [check["name"] for check in checks] == list(CHECKS)
@@ -349,8 +349,8 @@ def test_validate_reports_every_check(cli: Cli, tmp_path: Path) -> None:
     assert f"{total:,} cases compared, 0 differ" in done.stdout
 
 
-def test_validate_takes_formats(cli: Cli) -> None:
-    done = cli("validate", "--blocks", "1", "--format", "mxfp4,int4_float32_t0")
+def test_validate_takes_formats(main: Cli) -> None:
+    done = main("validate", "--blocks", "1", "--format", "mxfp4,int4_float32_t0")
     *lines, total = done.succeeded().splitlines()
     checks = [f"format {x}" for x in ("mxfp4", "int4_float32_t0")]
     names = [f"pass {x}{y}: " for x in checks for y in ("", ": dot products")]
@@ -365,8 +365,8 @@ def test_validate_takes_formats(cli: Cli) -> None:
         *(pytest.param(fpga, marks=pytest.mark.slow) for fpga in ("ecp5", "xc7")),
     ],
 )
-def test_area_reports_json(cli: Cli, target: str) -> None:
-    done = cli(
+def test_area_reports_json(main: Cli, target: str) -> None:
+    done = main(
         *("area", "block_dot", "--block", "8", "--stages", "1"),
         *("--target", target, "--json", "-"),
     )
@@ -385,10 +385,10 @@ def but_steps(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if not line.startswith(steps)]
 
 
-def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> None:
+def test_area_sweep_goes_on_past_what_is_missing(main: Cli, tmp_path: Path) -> None:
     arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=0,1,99")
     files = ("--html", "page.html", "--markdown", "new/page.md", "--json", "figures.json")
-    first, again = (cli(*arguments, *files) for _ in range(2))
+    first, again = (main(*arguments, *files) for _ in range(2))
     assert (first.returncode, but_steps(first.stderr)) == (1, [])
     lines = first.stdout.splitlines()
     assert len([line for line in lines if line.startswith("missing block_dot stages=99: ")]) == 1
@@ -404,14 +404,14 @@ def test_area_sweep_goes_on_past_what_is_missing(cli: Cli, tmp_path: Path) -> No
     assert pictures
 
 
-def test_a_complete_area_sweep_is_a_success(cli: Cli, tmp_path: Path) -> None:
-    done = cli("area", "block_dot", "--block", "8", "--sweep", "stages=0..1")
+def test_a_complete_area_sweep_is_a_success(main: Cli, tmp_path: Path) -> None:
+    done = main("area", "block_dot", "--block", "8", "--sweep", "stages=0..1")
     assert (done.returncode, but_steps(done.stderr)) == (0, [])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_area_for_speed_with_adder_cells(cli: Cli, tmp_path: Path) -> None:
-    done = cli(
+def test_area_for_speed_with_adder_cells(main: Cli, tmp_path: Path) -> None:
+    done = main(
         *("area", "block_dot", "--block", "8", "--stages", "2", "--target", "sky130"),
         *("--optimise", "speed", "--adder-cells", "--json", "report.json"),
     )
