@@ -49,13 +49,13 @@ def test_every_unit_equals_the_golden_model(
     stimulus = find(unit)
     assert_equal(model, unit, parameters, stimulus.corners(parameters))
     rng = np.random.default_rng(2)
-    assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 20_000))
+    assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 6_000))
 
 
 @pytest.mark.parametrize("unit", ["encoder", "block_dot", "dot"])
 def test_full_blocks_equal_the_golden_model(unit: str) -> None:
     parameters = UNITS[unit].simulated({"stages": 2})
-    items = find(unit).random(parameters, np.random.default_rng(3), 20_000)
+    items = find(unit).random(parameters, np.random.default_rng(3), 6_000)
     assert_equal(BatchModel(unit, **parameters), unit, parameters, items)
 
 

@@ -27,19 +27,18 @@ DEEP = ("matmul",)
 LARGE = ("feedback_encoder",)
 """Units over which it takes half a minute without stages."""
 
+LATE = (*LARGE, *DEEP)
+
 CASES = [
     pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
     for name, unit in UNITS.items()
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [
-        ((number == 0 and not most) or (name == "dot" and number == 1))
-        and name not in (*LARGE, *DEEP)
-    ]
+    for few in [(number == 1 if name == "dot" else number == 0 and not most) and name not in LATE]
 ] + [("matmul", {"block": 8, "view": BEHAVIOUR}, False)]
-"""Combinations of parameters with no stages and the most, in turn; the first of each unit at once
-without stages, and the dot product, whose registers hold sums, with the most too."""
+"""Combinations of parameters with no stages and the most, in turn; at once the first of each unit
+without stages, but the dot product, whose registers hold sums, with the most."""
 
 DEEPEST = {"feedback_encoder": 12}
 """Stages in place of the most, over which g++ would take minutes."""

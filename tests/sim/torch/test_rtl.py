@@ -34,7 +34,7 @@ def test_the_hardware_gives_the_emulated_bits(name: str, block: int, same: Same)
 
 
 def test_the_emulation_is_compared_with_the_hardware() -> None:
-    converted = convert(nn.Linear(70, 9))
+    converted = convert(nn.Linear(70, 9), block=8)
     with profile(compare="rtl") as report:
         converted(torch.randn(5, 70))
     assert report.total.bits_different == 0
@@ -44,7 +44,7 @@ def test_special_values(same: Same) -> None:
     a = torch.randn(2, 3, 64) * torch.logspace(-38, 38, 64)
     b = torch.randn(2, 64, 4) * torch.logspace(38, -38, 64)[:, None]
     a[0, 0, 0], a[1, 1, 3] = torch.nan, -torch.inf
-    options: dict[str, Any] = {"nonfinite": "saturate"}
+    options: dict[str, Any] = {"nonfinite": "saturate", "block": 8}
     assert same(bmm(a, b, backend="rtl", **options), bmm(a, b, **options))
 
 
@@ -54,7 +54,7 @@ def test_empty_products_need_no_cycles() -> None:
 
 
 def test_gradients_are_those_of_the_emulation() -> None:
-    layers = [convert(nn.Linear(40, 3), backend) for backend in ("rtl", "emulated")]
+    layers = [convert(nn.Linear(40, 3), backend, block=8) for backend in ("rtl", "emulated")]
     layers[1].load_state_dict(layers[0].state_dict())
     for layer in layers:
         layer(torch.ones(2, 40)).sum().backward()
