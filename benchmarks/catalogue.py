@@ -95,6 +95,20 @@ BENCHMARKS = (
         ),
         packages=("pyosys",),
     ),
+    Figure(
+        "delays",
+        ("python benchmarks/delays.py --liberty FILE",),
+        printed,
+        designs=(BLOCK_DOT, ("decoder", {"block": 32})),
+        sources=(
+            "benchmarks/delays.py",
+            *(
+                f"synth/{n}.py"
+                for n in ("adders", "fanout", "flow", "netlist", "scripts", "timing")
+            ),
+        ),
+        packages=("pyosys",),
+    ),
 )
 
 PAIRS = """

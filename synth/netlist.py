@@ -36,6 +36,7 @@ class MappedDesign:
 
     Args:
         top: name of the module.
+        module: of a Yosys JSON netlist.
         verilog: structural Verilog, one module of library cells.
         constraints: SDC: clock, driving cells, loads, no wires; in the library's units.
         liberty: the user's library, None for the compact one of sky130.
@@ -47,6 +48,7 @@ class MappedDesign:
     """
 
     top: str
+    module: Mapping[str, Any]
     verilog: str
     constraints: str
     liberty: Path | None
@@ -142,6 +144,7 @@ def mapped_design(
     whole = bool(said) and not adder_cells and not clocks
     return MappedDesign(
         top,
+        module,
         structural(module, top, netlist),
         _constraints(module, top, clocks, plan, period),
         liberty,
