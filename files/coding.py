@@ -80,10 +80,6 @@ class Coding:
             raise ValueError(
                 f"{name_of(fmt)} has no modes, so mode must be dense, not {self.mode!r}"
             )
-        if fmt.has_modes and fmt.outer:
-            raise ValueError(
-                f"{fmt} has modes and scales of channels or the tensor, which files do not hold"
-            )
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
         check_seed(self.seed)

@@ -48,7 +48,8 @@ class BlockFormat:
     Args:
         element: what the code of a value says.
         levels: scales, fine to coarse.
-        modes: layouts that a block may have. With more than one, a block has a header.
+        modes: layouts that a block may have. With more than one, a block has a header, and its
+            exponent scale is the only one.
 
     Raises:
         ValueError: the levels do not fit each other or the element: the message says which.
@@ -64,6 +65,7 @@ class BlockFormat:
             raise ValueError("a block format needs at least one level of scales")
         self._check_groups()
         self._check_kinds()
+        self._check_modes()
 
     def _check_groups(self) -> None:
         def size(level: Level) -> float:
@@ -102,6 +104,16 @@ class BlockFormat:
             raise ValueError("unsigned elements, and they alone, need a scale with a zero point")
         if zero_points and len(scales) > 1:
             raise ValueError("a scale with a zero point must be the only one")
+
+    def _check_modes(self) -> None:
+        if not self.has_modes:
+            return
+        (level, *others) = self.levels
+        if others or not level.blocked or not isinstance(level.scale, Exponent):
+            found = " and ".join(
+                f"{type(x.scale).__name__.lower()} of {x.group}" for x in self.levels
+            )
+            raise ValueError(f"modes need one exponent scale of blocks alone, not {found}")
 
     def __str__(self) -> str:
         return spell(self)

@@ -172,6 +172,11 @@ WRONG = {
     "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not",
     "int8_float32_t16_e8m0_t32": "scales must come in the order shift, exponent, integer, real",
     "uint8_float32": "unsigned elements, and they alone, need a scale with a zero point",
+    "sm6dz_e8m0_t32_float32_modes": "modes need one exponent scale of blocks alone, not exponent "
+    "of 32 and real of tensor",
+    "int8_e8m0_t16s2o1_modes": "modes need one exponent scale of blocks alone, not shift of 2 and",
+    "int8_float32_t16_modes": "modes need one exponent scale of blocks alone, not real of 16",
+    "sm6dz_e8m0_modes": "modes need one exponent scale of blocks alone, not exponent of tensor",
     "int8_u4_t16": "an integer scale needs one real scale above it",
     "": "is needed at its end",
 }
