@@ -7,12 +7,24 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import AXS6, BlockFormat, Element, Mode
 from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
-from axs6.golden.spec import dropped_values
 
 
 def elements(fmt: BlockFormat, mode: Mode) -> tuple[Element, Element]:
     """Elements at even and at odd indices of a block."""
     return (HIGH_CODE, LOW_CODE) if mode is Mode.HIGH_PRECISION else (fmt.element, fmt.element)
+
+
+def dropped_values(block: int) -> int:
+    """Values of a sparse block that are not stored: the first ones whose magnitude is 0."""
+    return block // 4
+
+
+def payload_bits(fmt: BlockFormat, mode: Mode) -> int:
+    """Bits of a block's codes, with the mask of a sparse one."""
+    size, (even, odd) = fmt.block, elements(fmt, mode)
+    if mode is Mode.SPARSE:
+        return size + (size - dropped_values(size)) * even.width
+    return size * (even.width + odd.width) // 2
 
 
 def max_codes(fmt: BlockFormat, mode: Mode) -> NDArray[np.uint8]:

@@ -16,9 +16,9 @@ from axs6.golden.bits import pack_codes, put, shift_down, shift_up, take, unpack
 from axs6.golden.blocks import Blocks, check_blocks, chunks, scale_shape
 from axs6.golden.formats import TENSOR, BlockFormat, Mode, block_format
 from axs6.golden.formats.block_format import HEADER_BITS
-from axs6.golden.modes import elements, sparse_values
+from axs6.golden.modes import dropped_values, elements, payload_bits, sparse_values
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import ALIGN_MAX, CODE_BITS, HEADER_USED, MODE_BITS, dropped_values
+from axs6.golden.spec import ALIGN_MAX, CODE_BITS, HEADER_USED, MODE_BITS
 
 HEADER_BYTES = HEADER_BITS // 8
 MODE_MASK = (1 << MODE_BITS) - 1
@@ -41,10 +41,7 @@ class Layout:
 
     def payload_bits(self, mode: Mode) -> int:
         """Bits of a block's codes, with the mask of a sparse one."""
-        size, (even, odd) = self.format.block, elements(self.format, mode)
-        if mode is Mode.SPARSE:
-            return size + (size - dropped_values(size)) * even.width
-        return size * (even.width + odd.width) // 2
+        return payload_bits(self.format, mode)
 
     def bytes_of(self, mode: Mode = Mode.DENSE) -> int:
         """Bytes of a block of this mode."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from numbers import Integral
 from typing import Final, Literal, get_args
 
+from axs6.golden import modes
 from axs6.golden.arguments import check_integer
-from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE, MODE_BLOCKS, Mode
+from axs6.golden.formats.block_format import MODE_BLOCKS, Mode
 from axs6.golden.formats.catalog import AXS6, AXS6_ELEMENT
 from axs6.golden.formats.element import BF16, FP16, FP32, SignMagnitude
+from axs6.golden.modes import dropped_values as dropped_values
 
 assert AXS6.exponent is not None
 EXPONENT_BITS: Final = AXS6.exponent.bits
@@ -16,13 +17,12 @@ EXPONENT_MAX: Final = AXS6.exponent.largest_code
 EXPONENT_BIAS: Final = AXS6.exponent.bias
 MODE_BITS: Final = 2
 HEADER_USED: Final = EXPONENT_BITS + MODE_BITS
-"""Bits of the header that say something; those above are 0."""
-BLOCK_SIZES: Final = MODE_BLOCKS
+"""Bits of the header in use; those above are 0."""
 
+BLOCK_SIZES: Final = MODE_BLOCKS
 
 AUTO: Final = "auto"
 """In place of a mode: the one that takes the fewest bytes, then the one with the least error."""
-
 
 DENSE_CODE: Final = AXS6_ELEMENT
 
@@ -36,35 +36,31 @@ PRODUCT_BITS: Final = PRODUCT_MAX.bit_length()
 SUM_BITS: Final = 16
 EXPONENT_SUM_BITS: Final = EXPONENT_BITS + 1
 ACCUMULATOR_SCALE: Final = PRODUCT_BITS
-"""The accumulator holds sums times 2^-10, which the division by 961/1024 at the end takes out."""
+"""The accumulator holds sums times 2^-10; the division by 961/1024 at the end takes it out."""
 
 
 def code_formats(mode: Mode) -> tuple[SignMagnitude, SignMagnitude]:
     """Formats of the codes at even and at odd indices of a block."""
-    return (HIGH_CODE, LOW_CODE) if mode is Mode.HIGH_PRECISION else (DENSE_CODE, DENSE_CODE)
-
-
-def dropped_values(block: int) -> int:
-    """Values of a sparse block that are not stored: the first so many whose magnitude is 0."""
-    return block // 4
+    even, odd = modes.elements(AXS6, mode)
+    assert isinstance(even, SignMagnitude)
+    assert isinstance(odd, SignMagnitude)
+    return even, odd
 
 
 def payload_bits(block: int, mode: Mode) -> int:
     """Bits of a block after the header."""
-    if mode is Mode.SPARSE:
-        return block + (block - dropped_values(block)) * CODE_BITS
-    return block // 2 * sum(code.width for code in code_formats(mode))
+    return modes.payload_bits(AXS6.with_block(block), mode)
 
 
 ALIGN_MAX: Final = 4096
-"""Bytes to a multiple of which blocks may be padded, at most: a page of memory."""
+"""Blocks may be padded to a multiple of at most this many bytes: a page of memory."""
 
 RANDOM_BITS: Final = 16
 RANDOM_BITS_MAX: Final = 32
-"""Random bits that stochastic rounding takes for each value: the default, and the most."""
+"""Random bits that stochastic rounding takes for each value: the default and the largest number."""
 
 RANDOM_SEED: Final = 0x9E3779B9
-"""Default state of the first lane's shift register: ones and zeros in no order."""
+"""Default state of the first lane's shift register: an irregular pattern of bits."""
 
 
 class Rounding(StrEnum):
@@ -80,9 +76,11 @@ DETERMINISTIC: Final = (Rounding.NEAREST, Rounding.TOWARD_ZERO)
 
 
 NonFinite = Literal["error", "saturate", "propagate"]
-"""What encoding does with NaN and infinities: refuse them, give +0 and the largest
-code, or keep them where the format can."""
+"""What encoding does with NaN and infinities.
 
+"error" refuses them, "saturate" gives +0 and the largest code, and "propagate" keeps them where
+the format can.
+"""
 
 INPUT_DTYPES: Final = {f.name: f for f in (FP32, BF16, FP16)}
 OUTPUT_DTYPES: Final = {f.name: f for f in (FP32, BF16)}
@@ -90,10 +88,7 @@ OUTPUT_DTYPES: Final = {f.name: f for f in (FP32, BF16)}
 
 def check_block(block: int) -> int:
     """Return `block`, or raise ValueError unless it is the integer 8, 16 or 32."""
-    if not isinstance(block, Integral) or block not in BLOCK_SIZES:
-        known = ", ".join(map(str, BLOCK_SIZES))
-        raise ValueError(f"block must be one of {known}, not {block!r}")
-    return int(block)
+    return AXS6.with_block(block).block
 
 
 def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -> Rounding:
@@ -104,7 +99,7 @@ def check_rounding(rounding: str, known: Sequence[Rounding] = tuple(Rounding)) -
 
 
 WITHOUT_NAN: Final = ("error", "saturate")
-"""What can be done with them where there is no NaN."""
+"""What encoding can do with NaN and infinities in a format without NaN."""
 
 
 def check_nonfinite(nonfinite: str, known: Sequence[str] = get_args(NonFinite)) -> None:
