@@ -20,7 +20,7 @@ from axs6.files.tensors import Tensor, open_tensors
 from axs6.files.writer import Entry
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6
-from axs6.golden.pack import unpack, unpack_some
+from axs6.golden.unpack import unpack, unpack_some
 
 VERSION = 2
 BLOCKS_OF_AXS6 = 1

@@ -6,8 +6,9 @@ from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
 from axs6.golden.formats import BlockFormat, block_format
 from axs6.golden.metrics import errors_by_binade, qsnr
-from axs6.golden.pack import pack, packed_bytes, unpack
+from axs6.golden.pack import pack, packed_bytes
 from axs6.golden.planar import Planar, checkpoint_pair, from_checkpoint, from_planar, planar
+from axs6.golden.unpack import unpack
 
 __all__ = [
     "BlockFormat",

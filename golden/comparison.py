@@ -13,8 +13,9 @@ from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
 from axs6.golden.formats import Mode
-from axs6.golden.pack import pack, unpack
+from axs6.golden.pack import pack
 from axs6.golden.spec import code_formats
+from axs6.golden.unpack import unpack
 
 
 @dataclass(frozen=True)

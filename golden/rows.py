@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import Mode
-from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes, sparse_codes, unpack
+from axs6.golden.formats import AXS6, Mode
+from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes
 from axs6.golden.spec import HEADER_USED, payload_bits
+from axs6.golden.unpack import sparse_codes, unpack
 
 
 def write_rows(blocks: Blocks) -> NDArray[np.uint8]:
@@ -36,7 +37,7 @@ def _sparse(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
     """Which rows have a payload that a sparse block may have."""
     bits = payload_bits(size, Mode.SPARSE)
     end = HEADER_BYTES + -(-bits // 8)
-    _, right = sparse_codes(rows[:, HEADER_BYTES:end], size)
+    _, right = sparse_codes(rows[:, HEADER_BYTES:end], AXS6.with_block(size))
     padding = rows[:, end:].any(axis=1)
     if bits % 8:
         padding |= rows[:, end - 1] >> bits % 8 != 0

@@ -8,8 +8,8 @@ import numpy as np
 
 from axs6.golden import cases, exact
 from axs6.golden.decode import decode
-from axs6.golden.pack import unpack
 from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.unpack import unpack
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 
 EXPONENTS: Final = (*range(7), 127, 254, 255)

@@ -27,8 +27,9 @@ from axs6.golden.formats import (
     block_format,
     name_of,
 )
-from axs6.golden.pack import pack, unpack
+from axs6.golden.pack import pack
 from axs6.golden.subjects import as_blocks, definition_of
+from axs6.golden.unpack import unpack
 from axs6.golden.vectors.exactly import exact_sum, pattern_of, unpacked
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Kind, Subject
 

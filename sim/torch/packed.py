@@ -19,10 +19,10 @@ from axs6.files.container import container_metadata, open_container
 from axs6.files.tensors import NAMES
 from axs6.files.tensors import Tensor as Stored
 from axs6.files.writer import Entry, plain, writing
+from axs6.golden import pack, unpack
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.formats import Mode
-from axs6.golden.pack import pack, unpack
 from axs6.sim.torch.ops import as_matrices
 from axs6.sim.torch.quantise import encode
 from axs6.sim.torch.site import Site

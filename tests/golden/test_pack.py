@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
 from axs6.golden.formats import Mode
-from axs6.golden.pack import layout_of, unpack_some
+from axs6.golden.pack import layout_of
+from axs6.golden.unpack import unpack_some
 
 
 def make_blocks(exponents, codes):
