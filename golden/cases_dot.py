@@ -21,7 +21,7 @@ from axs6.golden.exact_formats import (
 )
 from axs6.golden.subjects import Subject
 
-LANES: Final = 128
+LANES: Final = 96
 """Values of a row, at most, unless a block is larger: steps of all accumulators, and parts."""
 
 
@@ -90,8 +90,7 @@ def _operand(
         scales.append(found.astype(np.uint8 if bits <= 8 else f"u{2 if bits <= 16 else 4}"))
     zero = None
     if any(isinstance(level, Real) and level.zero_point for level in definition.levels):
-        zero = rng.choice(numbers, scales[0].shape).astype(np.uint8)
-        zero = np.asarray(zero, np.uint8)
+        zero = np.asarray(rng.choice(numbers, scales[0].shape), np.uint8)
     shaped = (rows, count * definition.block)
     return Blocks(subject.fmt, tuple(scales), codes.astype(np.uint8), shaped, zero_points=zero)
 

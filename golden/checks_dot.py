@@ -68,17 +68,20 @@ def compare_products(
         rng: of the operands.
         blocks: measure of the random share.
         subject: the format.
-        names: formats; it is also multiplied with one of them whose levels have the same groups.
+        names: formats; it is also multiplied with one of them whose levels have the same groups,
+            for half of the looks.
     """
-    pairs = [(subject, subject, (1, 2))]
+    if not fits(subject.fmt, subject.fmt, "fp32"):
+        return
+    looks = list(Look) * (1 + blocks // 4000)
+    for look in looks:
+        yield from _compare(model, subject, subject, (1, 2), look, rng)
     others = partners(subject.fmt, names)
     if others:
         pair = (subject, Subject.of(others[int(rng.integers(len(others)))]))
-        pairs.append((*(pair if rng.integers(2) else pair[::-1]), (1, 1)))
-    for a, b, shape in pairs if fits(subject.fmt, subject.fmt, "fp32") else ():
-        for look in Look:
-            for _ in range(1 + blocks // 4000):
-                yield from _compare(model, a, b, shape, look, rng)
+        a, b = pair if rng.integers(2) else pair[::-1]
+        for index in rng.permutation(len(looks))[: len(looks) // 2].tolist():
+            yield from _compare(model, a, b, (1, 1), looks[index], rng)
 
 
 def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
