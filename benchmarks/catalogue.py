@@ -172,6 +172,14 @@ AREAS = (
         designs=(BLOCK_DOT,),
         sources=tuple(dict.fromkeys((*GENERIC, *SKY130))),
     ),
+    Figure(
+        "bound",
+        ("axs6 area block_dot --target sky130 --adder-cells",),
+        between(("axs6_block_dot on", "Yosys"), ("bound: ", "")),
+        designs=(BLOCK_DOT,),
+        sources=(*SKY130, "synth/bound.py"),
+        packages=("pyosys",),
+    ),
     area(
         "libraries",
         tuple(

@@ -22,6 +22,7 @@ from axs6.commands.output import (
 )
 from axs6.commands.packages import need
 from axs6.synth import energy_tables
+from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy, energy
 from axs6.synth.energy_report import EnergyReport
 from axs6.synth.errors import SynthesisError
@@ -137,6 +138,9 @@ def _units(
         print_table(out, render(measured.report, measured.latency))
         found = {"parameters": point.parameters, "latency": measured.latency}
         found |= measured.report.to_dict()
+        if known := unit_bound(point):
+            out.print(Text(known.text(measured.report)), "", sep="\n")
+            found["bound"] = known.to_dict(measured.report)
         if stimulus:
             used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
             print_table(out, energy_tables.render(point.unit, used))
