@@ -2,12 +2,18 @@
 
 import json
 import tempfile
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from axs6.sim.cache import cached, sources
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
-from axs6.synth.process import Limit, run_jobs
+from axs6.synth.process import Limit, check_pyosys, run_jobs
 from axs6.synth.targets import expansion
+
+_FILE = "netlist.json"
 
 
 def mapped_netlist(
@@ -22,6 +28,8 @@ def mapped_netlist(
 ) -> str:
     """Synthesise a design as `axs6.synth.area` does and return the gates that it takes.
 
+    The cache keeps them under all that decides them.
+
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
@@ -35,15 +43,32 @@ def mapped_netlist(
 
     Raises:
         SynthesisError: as `axs6.synth.area.area`.
+        OSError: the cache cannot be written.
     """
     check_run(top, timeout)
     plan = flow(target, liberty, optimise, adder_cells)
-    commands = expansion(plan.kind, top)
-    with tempfile.TemporaryDirectory(prefix="axs6-mapped-") as folder:
-        job = Path(folder, "flat")
-        plan.write(job, verilog, top, flatten=True, expand=commands)
-        (netlist,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
+    check_pyosys()
+    with tempfile.TemporaryDirectory(prefix="axs6-mapped-") as name:
+        job = Path(name, "flat")
+        plan.write(job, verilog, top, flatten=True, expand=expansion(plan.kind, top))
+
+        def build(folder: Path) -> None:
+            (netlist,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
+            _check_cells(netlist, plan.source)
+            (folder / _FILE).write_text(json.dumps(netlist), encoding="utf-8")
+
+        return (cached("netlist", _key(job), build) / _FILE).read_text(encoding="utf-8")
+
+
+def _key(job: Path) -> list[str]:
+    """All that decides what the worker makes of a job."""
+    files = {path.name: path.read_bytes() for path in sorted(job.iterdir())}
+    digests = [f"{name} {sha256(content).hexdigest()}" for name, content in files.items()]
+    return [sources("axs6.synth"), version("pyosys"), *digests]
+
+
+def _check_cells(netlist: dict[str, Any], source: str) -> None:
+    """Raise SynthesisError unless every cell has become the logic that it is."""
     cells = netlist["modules"]["top"]["cells"].values()
     if bare := sorted({cell["type"] for cell in cells if not cell["type"].startswith("$")}):
-        raise SynthesisError(f"{plan.source} has no model of the cell {bare[0]} to simulate it by")
-    return json.dumps(netlist)
+        raise SynthesisError(f"{source} has no model of the cell {bare[0]} to simulate it by")

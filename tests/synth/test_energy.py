@@ -16,7 +16,7 @@ from axs6.synth import capacitance, energy_stimulus, gates
 from axs6.synth.capacitance import Capacitances, Pin, generic
 from axs6.synth.energy import consumption, energy, measure
 from axs6.synth.energy_nets import KINDS, Nets, find_nets
-from axs6.synth.energy_report import LEAVES_OUT, PARTS
+from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption
 from axs6.synth.energy_stimulus import LENGTH, SEQUENCES, products, reference_items
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
@@ -205,7 +205,14 @@ def test_capacitances_of_a_library_by_hand(tiny: Path) -> None:
     assert nets.clock == 4
 
 
-def test_energy_on_a_library(tiny: Path) -> None:
+@pytest.mark.parametrize("reference_too", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_energy_on_a_library(
+    reference_too: bool, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not reference_too:
+        # Its multipliers are thousands of gates of this library. On sky130 it is measured.
+        of_nothing = Consumption(1.0, 0.0, {}, 8, 0.0, 0, 0)
+        monkeypatch.setattr("axs6.synth.energy._reference", lambda *given: of_nothing)
     liberty = with_capacitances(tiny, HEAD)
     parameters = {"block": 8, "stages": 1}
     report = energy("block_dot", parameters, liberty=liberty, stimulus="random")

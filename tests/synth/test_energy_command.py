@@ -13,8 +13,8 @@ Cli = Callable[..., Any]
 AREA = ("area", "block_dot", "--block", "8")
 
 
-def test_energy_is_shown_and_in_the_json(cli: Cli, tmp_path: Path) -> None:
-    done = cli(*AREA, "--energy", "--stimulus", "random", "--json", "figures.json")
+def test_energy_is_shown_and_in_the_json(main: Cli, tmp_path: Path) -> None:
+    done = main(*AREA, "--energy", "--stimulus", "random", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     (report,) = json.loads((tmp_path / "figures.json").read_text())
     used = report["energy"]
@@ -27,9 +27,9 @@ def test_energy_is_shown_and_in_the_json(cli: Cli, tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines()[-14:-2])) <= 80
 
 
-def test_pages_have_the_energy_as_the_terminal_shows_it(cli: Cli, tmp_path: Path) -> None:
+def test_pages_have_the_energy_as_the_terminal_shows_it(main: Cli, tmp_path: Path) -> None:
     files = ("--html", "page.html", "--markdown", "page.md")
-    done = cli(*AREA, "--energy", "--stimulus", "random", *files)
+    done = main(*AREA, "--energy", "--stimulus", "random", *files)
     assert done.returncode == 0, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
     start = next(i for i, line in enumerate(lines) if line.startswith("Energy in NAND2 inputs, "))
@@ -45,8 +45,8 @@ def test_pages_have_the_energy_as_the_terminal_shows_it(cli: Cli, tmp_path: Path
         assert all(f">{cell}</td>" in (tmp_path / "page.html").read_text() for cell in row)
 
 
-def test_without_energy_there_is_none(cli: Cli) -> None:
-    done = cli(*AREA, "--json", "-")
+def test_without_energy_there_is_none(main: Cli) -> None:
+    done = main(*AREA, "--json", "-")
     assert "energy" not in json.loads(done.stdout)[0]
 
 
@@ -58,8 +58,8 @@ def test_without_energy_there_is_none(cli: Cli) -> None:
         (("--energy", "--target", "ice40"), "energy is that of gates, generic, sky130 or"),
     ],
 )
-def test_bad_input_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
-    assert message in cli(*AREA, *arguments).refused()
+def test_bad_input_is_one_line(main: Cli, arguments: tuple[str, ...], message: str) -> None:
+    assert message in main(*AREA, *arguments).refused()
 
 
 @pytest.mark.parametrize(

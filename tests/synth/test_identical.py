@@ -327,7 +327,10 @@ def test_black_boxes_stay_apart() -> None:
         ("encoder", {"dtype": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
         ("decoder", {}, {"lane"}),
         ("block_dot", {}, {"partial_products/lane", "products/lane"}),
-        ("matmul", {"rows": 1, "columns": 2}, {"partial_products/lane", "products/lane"}),
+        pytest.param(
+            *("matmul", {"rows": 1, "columns": 2}, {"partial_products/lane", "products/lane"}),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_lanes_are_one(unit: str, parameters: dict[str, Any], lanes: set[str]) -> None:
