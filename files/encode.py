@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 from axs6.files.checkpoint import check_pair, pair_contents, pair_entries
 from axs6.files.coding import Coding, Encoded, Piece, reduction
 from axs6.files.container import container_metadata
-from axs6.files.outer import Values, Whole
+from axs6.files.outer import Values, Whole, finite
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.files.writer import Entry, plain, writing
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
+from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.metrics import ErrorSums
 from axs6.golden.pack import pack
 from axs6.golden.planar import check_checkpoint
-from axs6.golden.spec import Rounding
+from axs6.golden.spec import NonFinite, Rounding
 from axs6.replacing import check_apart
 
 
@@ -37,17 +38,21 @@ class Options(Coding):
             `include` and none of `exclude` matches are encoded, the others kept as they are.
         checkpoint: write an MXFP4 checkpoint in place of a container: pairs of tensors
             `NAME_blocks` and `NAME_scales`, along the last axis, without metadata.
+        nonfinite: what becomes of NaN and infinities, as in `axs6.encode`.
 
     Raises:
-        ValueError: as `Coding`, or checkpoints do not have such blocks.
+        ValueError: as `Coding`, checkpoints do not have such blocks, or NaN is to be propagated in
+            a format without it.
     """
 
     include: Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
     checkpoint: bool = False
+    nonfinite: NonFinite = "error"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_nonfinite_in(self.layout.format, self.nonfinite)
         if self.checkpoint:
             check_checkpoint(self.layout.format)
             if self.align > 1:
@@ -65,7 +70,10 @@ class Options(Coding):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table of a file: a tensor, its bytes before and after, and its errors."""
+    """A line of the table of a file: a tensor, its bytes before and after, and its errors.
+
+    Errors are those of the values that are finite before and after.
+    """
 
     name: str
     dtype: str
@@ -121,7 +129,7 @@ def encode_file(
                 if progress:
                     progress(tensor.name)
                 errors = ErrorSums() if kind else None
-                contents = _contents(tensor, kind, errors, how.checkpoint)
+                contents = _contents(tensor, kind, errors, how)
                 lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
                 before, after = tensor.nbytes, sum(lengths)
                 shape = tensor.array.shape
@@ -148,15 +156,17 @@ def _check_names(entries: Sequence[Entry]) -> None:
 
 
 def _contents(
-    tensor: Tensor, how: Encoded | None, errors: ErrorSums | None, checkpoint: bool
+    tensor: Tensor, how: Encoded | None, errors: ErrorSums | None, options: Options
 ) -> Iterator[Iterator[bytes]]:
     """The bytes of each of the tensors that are written for one, in pieces."""
     if how is None or errors is None:
         yield plain(tensor.array)
-    elif checkpoint:
-        yield from pair_contents(_blocks(tensor, Whole(how, _reader(tensor, how)), errors))
+        return
+    whole = Whole(how, _reader(tensor, how), options.nonfinite)
+    if options.checkpoint:
+        yield from pair_contents(_blocks(tensor, whole, errors))
     else:
-        yield _packed(tensor, how, errors)
+        yield _packed(tensor, whole, errors)
 
 
 def _encoded(tensor: Tensor, how: Options) -> Encoded:
@@ -184,8 +194,8 @@ def _reader(tensor: Tensor, how: Encoded) -> Callable[[Piece], Values]:
     return read
 
 
-def _packed(tensor: Tensor, how: Encoded, errors: ErrorSums) -> Iterator[bytes]:
-    whole = Whole(how, _reader(tensor, how))
+def _packed(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[bytes]:
+    how = whole.how
     yield from whole.outer_bytes()
     for blocks in _blocks(tensor, whole, errors):
         yield pack(blocks, how.align)[how.outer_bytes(len(blocks.codes)) :]
@@ -206,10 +216,19 @@ def _blocks(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[Blocks]
     options = {"rounding": how.rounding, "mode": how.mode, "random_bits": how.random_bits}
     try:
         for values, blocks in whole.encode(random, **options):
-            errors.add(values.astype(np.float64), decode(blocks, np.float64))
+            _add_errors(errors, values, decode(blocks, np.float64))
             yield blocks
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}, {error}") from error
+
+
+def _add_errors(errors: ErrorSums, values: Values, decoded: NDArray[np.float64]) -> None:
+    """Count the values that are finite, before and after."""
+    known = finite(values) & np.isfinite(decoded)
+    if known.all():
+        errors.add(values.astype(np.float64), decoded)
+    else:
+        errors.add(values[known].astype(np.float64), decoded[known])
 
 
 def taken(array: NDArray[Any], how: Encoded, piece: Piece) -> NDArray[Any]:

@@ -91,9 +91,7 @@ def encode(
     if wanted is not Mode.DENSE and not fmt.has_modes:
         raise ValueError(f"{fmt} has no modes, so mode must be dense, not {mode!r}")
     check_random_bits(random_bits)
-    check_nonfinite(nonfinite)
-    if nonfinite == "propagate" and not fmt.has_nan:
-        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {fmt} has not')
+    check_nonfinite_in(fmt, nonfinite)
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
@@ -110,6 +108,13 @@ def encode(
         return encoded(wanted)
     sparse = _sparse(encoded(Mode.DENSE))
     return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
+
+
+def check_nonfinite_in(fmt: BlockFormat, nonfinite: str) -> None:
+    """Raise ValueError unless `nonfinite` is known, and possible in the format."""
+    check_nonfinite(nonfinite)
+    if nonfinite == "propagate" and not fmt.has_nan:
+        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {fmt} has not')
 
 
 def _random_words(

@@ -45,6 +45,14 @@ def run(
         int | None, typer.Option(help="Of stochastic rounding, 1 to 32.", metavar="R")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of stochastic rounding.")] = None,
+    nonfinite: Annotated[
+        str | None,
+        typer.Option(
+            help="NaN and infinities: error refuses them; saturate; or propagate, in formats with "
+            "NaN.",
+            show_default="error",
+        ),
+    ] = None,
     axis: Annotated[
         int | None,
         typer.Option(
@@ -97,6 +105,7 @@ def run(
             rounding=rounding,
             random_bits=random_bits,
             seed=seed,
+            nonfinite=nonfinite,
             axis=axis,
             flatten=flatten,
             align=align,

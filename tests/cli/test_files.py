@@ -67,6 +67,23 @@ def test_any_format(main: Cli, folder: Path) -> None:
         assert np.array_equal(np.load(folder / "y.npy"), axs6.decode(blocks))
 
 
+def test_nan_and_infinities(main: Cli, folder: Path) -> None:
+    x = np.load(folder / "x.npy")
+    x[0, :2] = np.nan, -np.inf
+    np.save(folder / "nan.npy", x)
+    arguments = ("encode", "nan.npy", "z.safetensors", "--format", "mxfp4", "--nonfinite")
+    for policy in ("saturate", "propagate"):
+        main(*arguments, policy).succeeded()
+        main("decode", "z.safetensors", "z.npy").succeeded()
+        expected = axs6.decode(axs6.encode(x, "mxfp4", nonfinite=policy))
+        assert np.array_equal(np.load(folder / "z.npy"), expected, equal_nan=True)
+    assert "element (0, 0) is nan" in main(*arguments, "error").refused()
+    line = main(*arguments, "drop").refused()
+    assert line.endswith("nonfinite must be one of error, saturate, propagate, not 'drop'")
+    line = main(*arguments, "propagate", "--format", "axs6").refused()
+    assert 'nonfinite="propagate" needs a format with NaN' in line
+
+
 def test_checkpoints(main: Cli, folder: Path) -> None:
     x = np.load(folder / "x.npy")
     main("encode", "x.npy", "x.safetensors", "--format", "mxfp4", "--checkpoint").succeeded()

@@ -101,6 +101,40 @@ def test_any_axis(
     assert np.array_equal(np.load(tmp_path / "y.npy"), axs6.decode(blocks))
 
 
+@pytest.mark.parametrize("policy", ["saturate", "propagate"])
+@pytest.mark.parametrize("name", [*CATALOG, *COMPOSED])
+def test_nan_and_infinities(
+    tmp_path: Path, name: str, policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if policy == "propagate" and not block_format(name).has_nan:
+        with pytest.raises(ValueError, match='nonfinite="propagate" needs a format with NaN'):
+            Options(format=name, nonfinite=policy)
+        return
+    monkeypatch.setattr(coding, "CHUNK", 64)
+    x = np.random.default_rng(3).standard_normal((6, 150)).astype(np.float32)
+    for value, rows in ((np.nan, [1, 4]), (np.inf, [2, 4]), (-np.inf, [3])):
+        x[rows, [x.shape[1] - 20, 7][: len(rows)]] = value
+    large = x.astype(np.float64)
+    large = np.where(np.isinf(x), np.copysign(1e300, large), large)
+    tensors = {"x": x, "large": large, "nan": np.where(np.isinf(x), 0, x), "infinite": x[2:4]}
+    tensors |= {"finite": x[:1], "half": x.astype(np.float16)}
+    np.savez(tmp_path / "x.npz", **tensors)
+    how = Options(format=name, nonfinite=policy)
+    rows = encode_file(tmp_path / "x.npz", tmp_path / "x.safetensors", how)
+    packed = load_file(tmp_path / "x.safetensors")
+    for row in rows:
+        blocks = axs6.encode(tensors[row.name], name, nonfinite=policy)
+        assert packed[row.name].tobytes() == axs6.pack(blocks)
+        exact, decoded = tensors[row.name].astype(np.float64), axs6.decode(blocks, np.float64)
+        known = (np.abs(exact) < 2.0**128) & np.isfinite(decoded)
+        assert row.errors
+        assert row.errors.values == known.sum()
+        assert row.errors.largest == np.abs(exact[known] - decoded[known]).max(initial=0)
+    decode_file(tmp_path / "x.safetensors", tmp_path / "y.safetensors")
+    found = load_file(tmp_path / "y.safetensors")["x"]
+    assert np.array_equal(found, axs6.decode(axs6.encode(x, name, nonfinite=policy)), True)
+
+
 @pytest.mark.parametrize("chunk", [coding.CHUNK, 64])
 @pytest.mark.parametrize("name", ["fp8_e4m3", "vsq4", "mxfp4_t16", "uint8"])
 def test_stochastic_rounding(
