@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import blocks
+import checkpoints
 import command
 import tensors
 import wrong
@@ -32,7 +33,8 @@ class Target:
 
 TARGETS = {
     "unpack": Target(blocks.unpacked, blocks.seeds, 60),
-    "container": Target(tensors.container, tensors.container_seeds, 20),
+    "container": Target(tensors.container, tensors.container_seeds, 15),
+    "checkpoint": Target(checkpoints.checkpoint, checkpoints.seeds, 5),
     "npy": Target(tensors.npy, tensors.npy_seeds, 10),
     "npz": Target(tensors.npz, tensors.npz_seeds, 9),
     "command": Target(command.command, command.seeds, 1),
