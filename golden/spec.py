@@ -8,7 +8,8 @@ from axs6.golden import modes
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats.block_format import MODE_BLOCKS, Mode
 from axs6.golden.formats.catalog import AXS6, AXS6_ELEMENT
-from axs6.golden.formats.element import BF16, FP16, FP32, SignMagnitude
+from axs6.golden.formats.element import SignMagnitude
+from axs6.golden.formats.floating import BF16, FP16, FP32
 from axs6.golden.modes import dropped_values as dropped_values
 
 assert AXS6.exponent is not None

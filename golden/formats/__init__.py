@@ -2,19 +2,9 @@
 
 from axs6.golden.formats.block_format import BlockFormat, Mode
 from axs6.golden.formats.catalog import AXS6, CATALOG, formats
-from axs6.golden.formats.element import (
-    BF16,
-    FP16,
-    FP32,
-    FP64,
-    Element,
-    Float,
-    NotANumber,
-    SignMagnitude,
-    Specials,
-    TwosComplement,
-    Unsigned,
-)
+from axs6.golden.formats.codes import NotANumber
+from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials
 from axs6.golden.formats.names import block_format, name_of
 from axs6.golden.formats.scale import (
     CHANNEL,

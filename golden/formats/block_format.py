@@ -9,7 +9,8 @@ from math import log2
 from numbers import Integral
 from typing import Any, Final
 
-from axs6.golden.formats.element import FP32, Element, SignMagnitude, Unsigned
+from axs6.golden.formats.element import Element, SignMagnitude, Unsigned
+from axs6.golden.formats.floating import FP32
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Rule, Shift
 from axs6.golden.formats.spelling import spell
 

@@ -3,18 +3,8 @@
 from typing import Final
 
 from axs6.golden.formats.block_format import BlockFormat, Mode
-from axs6.golden.formats.element import (
-    E2M1,
-    E2M3,
-    E3M2,
-    E4M3,
-    E5M2,
-    FP32,
-    Element,
-    SignMagnitude,
-    TwosComplement,
-    Unsigned,
-)
+from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 
 MODES: Final = (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION)

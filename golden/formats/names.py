@@ -9,13 +9,8 @@ from difflib import get_close_matches
 from axs6.golden.formats.block_format import BlockFormat, Mode
 from axs6.golden.formats.catalog import CATALOG
 from axs6.golden.formats.catalog import MODES as ALL_MODES
-from axs6.golden.formats.element import (
-    Element,
-    Float,
-    SignMagnitude,
-    TwosComplement,
-    Unsigned,
-)
+from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.floating import Float
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,

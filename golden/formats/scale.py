@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
 from axs6.golden.arguments import check_integer
-from axs6.golden.formats.element import FP32, Float
+from axs6.golden.formats.floating import FP32, Float
 
 CHANNEL: Final = "channel"
 TENSOR: Final = "tensor"

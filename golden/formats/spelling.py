@@ -3,17 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from axs6.golden.formats.element import (
-    BF16,
-    FP16,
-    FP32,
-    Element,
-    Float,
-    SignMagnitude,
-    Specials,
-    TwosComplement,
-    Unsigned,
-)
+from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.floating import BF16, FP16, FP32, Float, Specials
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,

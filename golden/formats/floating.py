@@ -1,0 +1,145 @@
+"""Floating-point numbers: elements, real scales, and the dtypes of inputs and outputs."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats.codes import Codes, NotANumber
+
+
+class Specials(StrEnum):
+    """Which codes of a floating-point element are no numbers."""
+
+    IEEE = "ieee"
+    """The largest exponent field: infinities, and NaN with a fraction that is not 0."""
+    NAN = "nan"
+    """One magnitude, all bits 1: NaN."""
+    NONE = "none"
+    """None: every code is a number."""
+
+
+@dataclass(frozen=True)
+class Float(Codes):
+    """A binary floating-point number with subnormal values: an element, a scale, or a dtype.
+
+    Args:
+        exponent_bits: width of the biased exponent field.
+        fraction_bits: width of the fraction field, without the hidden bit.
+        specials: which codes are no numbers.
+        exponent_bias: bias of the exponent field; 2^(exponent_bits - 1) - 1 by default.
+
+    Raises:
+        ValueError: a width is out of range.
+    """
+
+    exponent_bits: int
+    fraction_bits: int
+    specials: Specials = Specials.IEEE
+    exponent_bias: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("exponent_bits", self.exponent_bits, 1, 11)
+        check_integer("fraction_bits", self.fraction_bits, 0, 52)
+        object.__setattr__(self, "specials", Specials(self.specials))
+        if self.exponent_bias == (1 << self.exponent_bits - 1) - 1:
+            object.__setattr__(self, "exponent_bias", None)
+
+    @property
+    def name(self) -> str:
+        """Its name as a dtype, such as "fp32"; its fields where it has none."""
+        return NAMES.get(self, f"e{self.exponent_bits}m{self.fraction_bits}")
+
+    @property
+    def width(self) -> int:
+        """Bits of a value."""
+        return 1 + self.exponent_bits + self.fraction_bits
+
+    @property
+    def bias(self) -> int:
+        """Exponent bias."""
+        return (
+            (1 << self.exponent_bits - 1) - 1 if self.exponent_bias is None else self.exponent_bias
+        )
+
+    @property
+    def emin(self) -> int:
+        """Exponent of the smallest normal value."""
+        return 1 - self.bias
+
+    @property
+    def sign_bit(self) -> int:
+        """Bit pattern of -0.0."""
+        return 1 << self.width - 1
+
+    @property
+    def exponent_special(self) -> int:
+        """The largest exponent field, that of infinities and NaN with specials "ieee"."""
+        return (1 << self.exponent_bits) - 1
+
+    @property
+    def infinity(self) -> int:
+        """Bit pattern of +Inf, with specials "ieee"."""
+        return self.exponent_special << self.fraction_bits
+
+    @property
+    def largest_code(self) -> int:
+        """Bit pattern of the largest finite value."""
+        if self.specials is Specials.IEEE:
+            return self.infinity - 1
+        return self.sign_bit - (2 if self.specials is Specials.NAN else 1)
+
+    @property
+    def max_finite(self) -> int:
+        """Bit pattern of the largest finite value."""
+        return self.largest_code
+
+    @property
+    def quiet_nan(self) -> int:
+        """Bit pattern of the only NaN that the project produces: positive, quiet, no payload."""
+        if self.specials is Specials.NAN:
+            return self.sign_bit - 1
+        return self.infinity | 1 << self.fraction_bits - 1
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether a code is NaN."""
+        return self.specials is not Specials.NONE
+
+    @property
+    def has_infinity(self) -> bool:
+        """Whether a code is an infinity."""
+        return self.specials is Specials.IEEE
+
+    @property
+    def smallest_normal(self) -> int:
+        """Bit pattern of the smallest normal value."""
+        return 1 << self.fraction_bits
+
+    def integer(self, code: int) -> int | NotANumber:
+        """The signed value of a code, counted in `unit`, the smallest subnormal value."""
+        magnitude = code & self.sign_bit - 1
+        negative = bool(code & self.sign_bit)
+        if magnitude > self.largest_code:
+            if self.has_infinity and magnitude == self.infinity:
+                return NotANumber.NEGATIVE_INFINITY if negative else NotANumber.INFINITY
+            return NotANumber.NAN
+        field = max(magnitude >> self.fraction_bits, 1)
+        significand = magnitude - (field - 1 << self.fraction_bits)
+        value = significand << field - 1
+        return -value if negative else value
+
+
+FP64 = Float(11, 52)
+FP32 = Float(8, 23)
+BF16 = Float(8, 7)
+FP16 = Float(5, 10)
+NAMES = {FP64: "fp64", FP32: "fp32", BF16: "bf16", FP16: "fp16"}
+"""The names of dtypes of inputs and outputs."""
+
+E5M2 = Float(5, 2)
+E4M3 = Float(4, 3, Specials.NAN)
+E3M2 = Float(3, 2, Specials.NONE)
+E2M3 = Float(2, 3, Specials.NONE)
+E2M1 = Float(2, 1, Specials.NONE)
+"""Elements of the OCP formats; ml_dtypes and torch call them float8_e5m2, float8_e4m3fn,
+float6_e3m2fn, float6_e2m3fn and float4_e2m1fn."""
