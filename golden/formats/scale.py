@@ -19,7 +19,7 @@ GROUP_MAX: Final = 1024
 class Rule(StrEnum):
     """How the largest magnitude of a group, amax, gives its exponent.
 
-    emax is the element's: see `axs6.golden.formats.element`.
+    emax is the element's: see `axs6.golden.formats.codes`.
     """
 
     FLOOR = "floor"
@@ -80,61 +80,53 @@ class Exponent:
 
 
 @dataclass(frozen=True)
-class Shift:
-    """A negative power of two below the group's exponent: 2^-code.
+class _Count:
+    """A scale every code of which is a number.
 
     Args:
-        bits: width of the code, 1 to 4.
+        bits: width of the code, from 1.
 
     Raises:
         ValueError: the width is out of range.
     """
 
     bits: int
+    bits_max: ClassVar[int]
     nan_code: ClassVar[None] = None
-    largest: ClassVar[Fraction] = Fraction(1)
 
     def __post_init__(self) -> None:
-        check_integer("bits", self.bits, 1, 4)
+        check_integer("bits", self.bits, 1, self.bits_max)
+
+    @property
+    def largest_code(self) -> int:
+        """The code of all ones."""
+        return (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class Shift(_Count):
+    """A negative power of two below the group's exponent: 2^-code, of up to 4 bits."""
+
+    bits_max: ClassVar[int] = 4
+    largest: ClassVar[Fraction] = Fraction(1)
 
     @property
     def smallest(self) -> Fraction:
         """The smallest factor."""
         return Fraction(1, 1 << self.largest_code)
 
-    @property
-    def largest_code(self) -> int:
-        """Largest shift."""
-        return (1 << self.bits) - 1
-
 
 @dataclass(frozen=True)
-class Integer:
-    """A positive integer, its code itself; 0 is never written.
+class Integer(_Count):
+    """A positive integer of up to 16 bits, its code itself; 0 is never written."""
 
-    Args:
-        bits: width of the code, 1 to 16.
-
-    Raises:
-        ValueError: the width is out of range.
-    """
-
-    bits: int
-    nan_code: ClassVar[None] = None
+    bits_max: ClassVar[int] = 16
     smallest: ClassVar[Fraction] = Fraction(1)
-
-    def __post_init__(self) -> None:
-        check_integer("bits", self.bits, 1, 16)
 
     @property
     def largest(self) -> Fraction:
         """The largest factor."""
         return Fraction(self.largest_code)
-
-    @property
-    def largest_code(self) -> int:
-        """Largest factor."""
-        return (1 << self.bits) - 1
 
 
 @dataclass(frozen=True)
