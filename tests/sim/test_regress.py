@@ -53,7 +53,7 @@ def cases() -> Iterator[Any]:
 
 
 CASES = list(cases())
-ITEMS = 3_000
+ITEMS = 1_000
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 QUICK = "verilator" if shutil.which("iverilog") is None else "icarus"
 """What builds small units sooner, for tests of the bench rather than of a unit."""

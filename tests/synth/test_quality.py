@@ -27,11 +27,14 @@ from axs6.synth.quality import (
 pytestmark = pytest.mark.filterwarnings("default:remake the table")
 
 TABLE = Path(__file__).with_name("quality.csv")
-MAPPED = ("encoder", "decoder", "block_dot", "dot")
+MAPPED = ("encoder", "decoder", "block_dot")
 """Units whose small forms are measured on every target in each run, the others on generic gates."""
 
 LARGE = [unit for unit, _ in quality.IN_MODULES]
 """Units over which ABC takes long: every run measures their modules one by one."""
+
+BETWEEN = ("axis_dot",)
+"""Units that take as long, of which every run measures what is between their streams."""
 
 SMALL = [
     pytest.param(
@@ -40,7 +43,7 @@ SMALL = [
     for unit, parameters in quality.DESIGNS
     if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks"}
     for target in quality.FIGURES
-    if unit not in LARGE and (target == "generic" or unit in MAPPED)
+    if unit not in (*LARGE, *BETWEEN) and (target == "generic" or unit in MAPPED)
 ]
 SMALL_DECODER = ("decoder", {"block": 8, "dtype": "bf16"})
 

@@ -44,7 +44,7 @@ def dots(expression: str, **options: object) -> Sweep:
 
 
 def test_every_combination_in_order() -> None:
-    found = sweep(["expander", "lfsr"], "stages=0,1 block=8,16")
+    found = sweep(["expander", "lfsr"], "stages=0,1 block=8,16", breakdown=False)
     assert [result.point.label(["stages", "block"]) for result in found.results] == [
         f"{unit} stages={stages} block={block}"
         for unit in ("expander", "lfsr")
@@ -74,9 +74,9 @@ def test_an_interrupted_sweep_goes_on_where_it_was(synthesised: list[str]) -> No
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dots("stages=0..2", progress=interrupt)
+        dots("stages=0..2", progress=interrupt, breakdown=False)
     assert len(synthesised) == 2
-    assert len(dots("stages=0..2").results) == 3
+    assert len(dots("stages=0..2", breakdown=False).results) == 3
     assert len(synthesised) == 3
 
 
@@ -135,7 +135,7 @@ def test_points_that_cannot_be_built_are_listed_and_the_rest_goes_on() -> None:
 
 
 def test_a_goal_that_one_target_lacks_is_missing_there() -> None:
-    found = dots("target=sky130,ice40 optimise=area,speed")
+    found = dots("target=sky130,ice40 optimise=area,speed", breakdown=False)
     assert [result.reason for result in found.results] == [
         *(None, None, None),
         "target ice40 has no goal 'speed': the flows of FPGAs have but one",
@@ -197,28 +197,28 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         dots("stages=0")
 
 
-def test_area_sweep_without_any_point_is_an_error(cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_area_sweep_without_any_point_is_an_error(main: Callable[..., Any], tmp_path: Path) -> None:
     arguments = ("area", "block_dot", "--block", "8", "--sweep", "stages=98,99")
-    done = cli(*arguments, "--json", "figures.json")
+    done = main(*arguments, "--json", "figures.json")
     assert done.refused() == "nothing could be measured: every point of the sweep is missing"
     reasons = [line for line in done.stdout.splitlines() if line.startswith("missing block_dot ")]
     assert len(reasons) == 2
     assert json.loads((tmp_path / "figures.json").read_text())["missing"] == 2
 
 
-def test_area_sweep_says_how_each_design_was_measured(cli: Callable[..., Any]) -> None:
-    swept = ("area", "block_dot", "--block", "8", "--sweep", "target=generic,sky130,ice40")
-    lines = [line.strip() for line in cli(*swept).succeeded().splitlines()]
+def test_area_sweep_says_how_each_design_was_measured(main: Callable[..., Any]) -> None:
+    swept = ("area", "lfsr", "--block", "8", "--sweep", "target=generic,sky130,ice40")
+    lines = [line.strip() for line in main(*swept).succeeded().splitlines()]
     sky130 = (
         "timing: linear model of the compact sky130 library; inputs driven by "
         "sky130_fd_sc_hd__buf_1, outputs loaded with 33.4 fF"
     )
-    assert [line for line in lines if "block_dot on" in line or line.startswith("timing")] == [
-        "block_dot on generic, flattened, for area",
+    assert [line for line in lines if "lfsr on" in line or line.startswith("timing")] == [
+        "lfsr on generic, flattened, for area",
         "timing: levels of gates",
-        "block_dot on sky130, flattened, for area",
+        "lfsr on sky130, flattened, for area",
         sky130,
-        "block_dot on ice40, flattened",
+        "lfsr on ice40, flattened",
     ]
 
 

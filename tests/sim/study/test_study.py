@@ -35,7 +35,9 @@ def test_the_parts_of_the_digits_share_no_image() -> None:
     assert all(int((data.test_labels == digit).sum()) > 80 for digit in range(10))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["mlp", "cnn", pytest.param("transformer", marks=pytest.mark.slow)]
+)
 def test_training_has_one_outcome(name: str) -> None:
     threads = torch.get_num_threads()
     torch.manual_seed(1)
