@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
+from axs6.golden.arguments import check_integer
 from axs6.golden.formats import (
     AXS6,
     FP32,
@@ -22,7 +24,9 @@ from axs6.golden.formats import (
     SignMagnitude,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.scaling import code_dtype
 from axs6.golden.spec import (
+    ALIGN_MAX,
     CODE_BITS,
     DENSE_CODE,
     EXPONENT_BITS,
@@ -109,6 +113,58 @@ def block_layout(block: int, fmt: BlockFormat | None = None) -> data.StructLayou
         scales[name] = number if groups == 1 else data.ArrayLayout(number, groups)
     codes = data.ArrayLayout(unsigned(fmt.element.width), block)
     return data.StructLayout({**scales, "codes": codes})
+
+
+ZERO_POINT = "zero_point"
+"""Name of the field with the code of the value 0, in formats that have one."""
+
+
+def outer_names(fmt: BlockFormat) -> list[str]:
+    """Names of the fields of scales of the tensor and of channels, coarse to fine."""
+    groups = [level.group for level in fmt.outer[::-1]]
+    return ["outer"] if len(groups) == 1 else [f"outer_{group}" for group in groups]
+
+
+def scaled_layout(block: int, fmt: BlockFormat) -> data.StructLayout:
+    """A dense block behind the scales of its tensor and channel, which are fields of each item.
+
+    The fields lie in the order in which a tensor of one block is packed.
+
+    Args:
+        block: values in the block.
+        fmt: its format, with blocks of that size where it has blocks.
+    """
+    levels = zip(outer_names(fmt), fmt.outer[::-1], strict=True)
+    outer: dict[str, Any] = {name: unsigned(level.scale.bits) for name, level in levels}
+    inner = dict(block_layout(block, fmt).members)
+    zero = {} if fmt.element.signed else {ZERO_POINT: unsigned(fmt.element.width)}
+    codes = inner.pop("codes")
+    return data.StructLayout({**outer, **inner, **zero, "codes": codes})
+
+
+UNUSED, PADDING = "unused", "padding"
+"""Names of the fields with the bits that fill up a byte, and with the bytes that follow."""
+
+
+def filled_layout(block: int, fmt: BlockFormat, align: int = 1) -> data.StructLayout:
+    """The bytes of a tensor of one block, in a format without modes.
+
+    Fields are those of `scaled_layout`, those of outer scales and zero points in whole bytes; then
+    `unused`, the bits that fill up the last byte, and `padding`, bytes up to a multiple of `align`.
+
+    Raises:
+        ValueError: `align` is not an integer from 1 to 4096.
+    """
+    check_integer("align", align, 1, ALIGN_MAX)
+    members: dict[str, Any] = dict(scaled_layout(block, fmt).members)
+    for name in (*outer_names(fmt), ZERO_POINT) if fmt.outer else ():
+        if name in members:
+            members[name] = unsigned(8 * np.dtype(code_dtype(members[name].width)).itemsize)
+    size = data.StructLayout(members).size
+    unused, padding = -size % 8, -size // 8 % align
+    more = {UNUSED: unsigned(unused)} if unused else {}
+    bytes_ = {PADDING: data.ArrayLayout(unsigned(8), padding)} if padding else {}
+    return data.StructLayout({**members, **more, **bytes_})
 
 
 def packed_layout(block: int) -> data.StructLayout:

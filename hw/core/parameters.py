@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from axs6.golden.formats import Float
+from axs6.golden.formats import BlockFormat, Float, block_format, name_of
+from axs6.golden.formats.block_format import MODE_BLOCKS
 
 BLOCK_FORMS = ("dense", "packed")
 """How blocks come to a unit: as exponent and codes, or as their bytes."""
@@ -17,6 +18,38 @@ def one_of(name: str, value: str, known: Collection[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
     return value
+
+
+BLOCKS = (8, 16, 32, 64, 128)
+"""Values of a block that units take; those of formats with modes have fewer choices."""
+
+
+def blocks_of_format(fmt: BlockFormat) -> tuple[int, ...]:
+    """The blocks that units may have in a format."""
+    finer = fmt.blocked[-2:-1]
+    least = 2 * int(finer[0].group) if finer else 1
+    known = MODE_BLOCKS if fmt.has_modes else BLOCKS
+    return tuple(block for block in known if block >= least)
+
+
+def block_format_of(format: str | BlockFormat, block: int | None) -> tuple[BlockFormat, int]:
+    """The block format of a unit, and the values of a block, its lanes.
+
+    Args:
+        format: a name or string of a format, or the format.
+        block: values in a block; None for the format's own. A format whose scales are all of
+            channels or the tensor has as many lanes as this says.
+
+    Raises:
+        ValueError: the string is no format, or units do not take the block.
+    """
+    fmt = block_format(format)
+    lanes = fmt.block if block is None else block
+    known = blocks_of_format(fmt)
+    if isinstance(lanes, bool) or lanes not in known:
+        of = "" if fmt.has_modes else f" in {name_of(fmt)}"
+        raise ValueError(f"block must be one of {', '.join(map(str, known))}{of}, not {lanes!r}")
+    return (fmt.with_block(int(lanes)) if fmt.blocked else fmt), int(lanes)
 
 
 def check_view(view: str) -> str:

@@ -7,16 +7,25 @@ from typing import Any
 from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
-from axs6.golden.formats import Float
-from axs6.golden.spec import EXPONENT_MAX, OUTPUT_DTYPES, check_block
+from axs6.golden.formats import BlockFormat, Float, SignMagnitude, name_of
+from axs6.golden.formats import Exponent as ExponentScale
+from axs6.golden.spec import DENSE_CODE, EXPONENT_BITS, EXPONENT_MAX, OUTPUT_DTYPES
 from axs6.hw.core.layouts import (
     block_layout,
     error_layout,
     lanes_layout,
     lanes_of,
+    scaled_layout,
     values_layout,
 )
-from axs6.hw.core.parameters import BEHAVIOUR, BLOCK_FORMS, STRUCTURE, float_dtype, one_of
+from axs6.hw.core.parameters import (
+    BEHAVIOUR,
+    BLOCK_FORMS,
+    STRUCTURE,
+    block_format_of,
+    float_dtype,
+    one_of,
+)
 from axs6.hw.core.pipeline import Pipeline, Step, past, viewed
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
@@ -34,6 +43,9 @@ from axs6.hw.decoder.lane import (
     scale_layout,
     with_narrow,
 )
+from axs6.hw.decoder.packed import Check
+from axs6.hw.decoder.plan import Plan
+from axs6.hw.decoder.value import value_steps
 from axs6.hw.decoder.words import decode_words
 
 
@@ -43,12 +55,12 @@ class Scale(Step):
     With two kinds of lanes, `high_precision` says which codes a block has.
     """
 
-    def __init__(self, block: int, kinds: Sequence[LaneKind]) -> None:
+    def __init__(self, i: data.StructLayout, kinds: Sequence[LaneKind]) -> None:
         self._kinds = kinds
         self._places = places_of(kinds)
         self._every_mode = len(kinds) > 1
         mode = {"high_precision": 1} if self._every_mode else {}
-        i = StructLayout({**block_layout(block).members, **mode})
+        block = i["codes"].shape.length
         o = {
             "scale": scale_layout(self._places),
             "lanes": lanes_layout([kind.layout for kind in kinds], block),
@@ -130,60 +142,123 @@ class Round(Step):
         return m
 
 
-def decode_steps(block: int, fmt: Float, every_mode: bool, view: str = STRUCTURE) -> list[Step]:
-    """Steps from the fields of a `block_layout` to `values_layout`.
+def turning_steps(i: data.StructLayout, dtype: Float, kinds: Sequence[LaneKind]) -> list[Step]:
+    """Steps from a block to `values_layout`, by lanes that turn its magnitudes.
 
     Args:
-        block: values in a block.
-        fmt: format of the values.
-        every_mode: whether blocks may be high-precision, as an input of one bit then says.
-        view: of the lanes.
+        i: layout of a block; with two kinds of lanes, of one that may be high-precision, as an
+            input of one bit then says.
+        dtype: of the values.
+        kinds: of the lanes.
     """
-    kinds = lane_kinds(every_mode)
-    if view == BEHAVIOUR:
-        return decode_words(block, fmt, kinds)
-    scale = Scale(block, kinds)
+    scale = Scale(i, kinds)
     turn = Turn(kinds, scale.o.shape())
-    return [scale, turn, Round(fmt, kinds, turn.o.shape())]
+    return [scale, turn, Round(dtype, kinds, turn.o.shape())]
+
+
+def turning_kind(fmt: BlockFormat, dtype: Float) -> LaneKind | None:
+    """The lanes that turn magnitudes, if they take a format; see `axs6.hw.decoder.lane`.
+
+    Its elements must be over 2^n - 1, and its one scale a power of two of 8 bits without NaN.
+    """
+    element, scales = fmt.element, [level.scale for level in fmt.levels]
+    fits = (
+        isinstance(element, SignMagnitude)
+        and element.full_scale
+        and element.unit_exponent == 0
+        and element.magnitude_bits < dtype.fraction_bits
+        and len(scales) == 1
+        and isinstance(scales[0], ExponentScale)
+        and scales[0].bits == EXPONENT_BITS
+        and not scales[0].nan
+    )
+    return LaneKind(element) if fits and isinstance(element, SignMagnitude) else None
+
+
+def dense_steps(fmt: BlockFormat, lanes: int, dtype: Float, view: str) -> list[Step]:
+    """Steps from `scaled_layout` to `values_layout`.
+
+    Raises:
+        ValueError: the format has no decoder.
+    """
+    kind = turning_kind(fmt, dtype)
+    if kind is None:
+        return value_steps(Plan(fmt, lanes, dtype))
+    kinds = [kind]
+    i = StructLayout(dict(scaled_layout(lanes, fmt).members))
+    return decode_words(i, dtype, kinds) if view == BEHAVIOUR else turning_steps(i, dtype, kinds)
+
+
+def packed_steps(
+    fmt: BlockFormat, lanes: int, dtype: Float, view: str, align: int = 1
+) -> list[Step]:
+    """Steps from the bytes of a block to values, zeros for errors, and `error`.
+
+    Args:
+        fmt: the block format.
+        lanes: values in a block.
+        dtype: of the values.
+        view: of the lanes.
+        align: bytes to a multiple of which blocks of formats without modes are padded.
+
+    Raises:
+        ValueError: the format has no decoder.
+    """
+    if not fmt.has_modes:
+        steps = dense_steps(fmt, lanes, dtype, view)
+        return [Check(fmt, lanes, align), *past(steps, error_layout)]
+    if fmt.element != DENSE_CODE or turning_kind(fmt, dtype) is None:
+        raise ValueError(f"packed blocks with modes are decoded in axs6 alone, not {name_of(fmt)}")
+    kinds = lane_kinds(every_mode=True)
+    i = StructLayout({**block_layout(lanes).members, "high_precision": 1})
+    words = decode_words(i, dtype, kinds) if view == BEHAVIOUR else turning_steps(i, dtype, kinds)
+    return [*expand_steps(lanes, high_precision=True), *past(words, error_layout)]
 
 
 class Decoder(Pipeline):
     """Decodes a block in each cycle, each value rounded once to nearest even.
 
-    Subnormals are kept, the code of -0 gives -0.0, and 2^128 (the largest magnitude with exponent
-    255) becomes the largest finite value. Packed blocks may be of any mode; one that cannot be
-    read raises `error` and gives zeros (see `Expander`).
+    Subnormals are kept, a sign alone gives -0.0, and a value that is too large becomes the largest
+    finite one (2^128, the largest magnitude of AXS-6 with exponent 255). NaN is the positive quiet
+    NaN; all values of a group are, whose scale is NaN, or no code of a real scale. Infinite
+    elements stay infinite. Scales of the tensor and of channels come with each block.
+
+    Packed blocks of AXS-6 may be of any mode; one that cannot be read raises `error` and gives
+    zeros (see `Expander`).
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        block: values in a block; None for the format's own. 8, 16 or 32 where it has modes, up to
+            128 elsewhere.
         dtype: of the values: "fp32" or "bf16".
-        blocks: what comes in: "dense", an exponent and codes, or "packed", the bytes of a block.
+        blocks: what comes in: "dense", scales and codes, or "packed", the bytes of a block.
         stages: ranks of registers, from 0.
-        view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`.
+        view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`. They differ for
+            elements over 2^n - 1 under one power of two alone.
+        format: the block format, a name or a string.
 
-    Latency is `stages` cycles, interval 1. Source: specification sections 4 and 6, docs/format.md.
+    Latency is `stages` cycles, interval 1. Source: specification sections 4 and 6, docs/format.md
+    and docs/hardware.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or the format has no decoder.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         dtype: str = "fp32",
         blocks: str = "dense",
         stages: int = 0,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
-        block = check_block(block)
-        fmt = float_dtype(dtype, OUTPUT_DTYPES)
+        fmt, lanes = block_format_of(format, block)
+        values = float_dtype(dtype, OUTPUT_DTYPES)
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
 
         def steps_of(view: str) -> list[Step]:
-            steps = decode_steps(block, fmt, packed, view)
-            if not packed:
-                return steps
-            return [*expand_steps(block, high_precision=True), *past(steps, error_layout)]
+            make = packed_steps if packed else dense_steps
+            return make(fmt, lanes, values, view)
 
         steps, like = viewed(steps_of, view)
         super().__init__(steps, stages, like=like)

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float
 from axs6.golden.spec import EXPONENT_BITS
-from axs6.hw.core.layouts import block_layout, lanes_layout, lanes_of, values_layout
+from axs6.hw.core.layouts import lanes_layout, lanes_of, values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
@@ -115,11 +115,10 @@ def _repeated(magnitude: Value, count: int) -> Value:
 class Locate(Step):
     """`LocateLane` for each lane."""
 
-    def __init__(self, block: int, kinds: Sequence[LaneKind]) -> None:
+    def __init__(self, i: data.StructLayout, kinds: Sequence[LaneKind]) -> None:
         self._kinds = kinds
         self._every_mode = len(kinds) > 1
-        mode = {"high_precision": 1} if self._every_mode else {}
-        i = StructLayout({**block_layout(block).members, **mode})
+        block = i["codes"].shape.length
         lanes = lanes_layout([located_layout(kind) for kind in kinds], block)
         super().__init__(i, StructLayout({"lanes": lanes}), levels=18)
 
@@ -156,7 +155,7 @@ class Round(Step):
         return m
 
 
-def decode_words(block: int, fmt: Float, kinds: Sequence[LaneKind]) -> list[Step]:
-    """The steps of `axs6.hw.decoder.decoder.decode_steps`, in words."""
-    locate = Locate(block, kinds)
+def decode_words(i: data.StructLayout, fmt: Float, kinds: Sequence[LaneKind]) -> list[Step]:
+    """The steps of `axs6.hw.decoder.decoder.turning_steps`, in words."""
+    locate = Locate(i, kinds)
     return [locate, Round(fmt, kinds, locate.o.shape())]

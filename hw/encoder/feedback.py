@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Module, Shape
 from amaranth.lib import data
 
-from axs6.golden.formats import FP32, Mode
+from axs6.golden.formats import AXS6, FP32, Mode
 from axs6.golden.spec import (
     CODE_BITS,
     DETERMINISTIC,
@@ -24,7 +24,7 @@ from axs6.hw.core.layouts import (
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Chain, Past, Pipeline, Step, in_lanes, past, viewed
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.decoder.decoder import decode_steps
+from axs6.hw.decoder.decoder import dense_steps
 from axs6.hw.decoder.lane import LOW_BITS
 from axs6.hw.encoder.encoder import deterministic_steps
 from axs6.hw.fp32.add import addition_steps, operands_layout
@@ -212,7 +212,7 @@ def feedback_steps(block: int, rounding: Rounding, view: str = STRUCTURE) -> lis
     in_tables = EXPONENT_BITS - LOW_BITS + 2
     shared = (block * CODE_BITS + in_tables, block, block) if view == STRUCTURE else (0, 0)
     passing = StructLayout({**corrected.members, **encoded.members})
-    decoding = decode_steps(block, FP32, False, view)
+    decoding = dense_steps(AXS6.with_block(block), block, FP32, view)
     scale, *rest = (
         Past(step, passing, count) for step, count in zip(decoding, shared, strict=True)
     )

@@ -1,5 +1,6 @@
 """Blocks as items of streams: dense ones as scales and codes, packed ones as their bytes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks, scale_shape
-from axs6.golden.formats import AXS6, BlockFormat, Exponent, Integer, Level, Mode, Real
+from axs6.golden.formats import (
+    AXS6,
+    CHANNEL,
+    TENSOR,
+    BlockFormat,
+    Exponent,
+    Integer,
+    Level,
+    Mode,
+    Real,
+    Scale,
+)
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK
 from axs6.golden.rows import read_rows, write_rows
 from axs6.golden.scaling import code_dtype
@@ -16,7 +28,7 @@ from axs6.golden.spec import (
     EXPONENT_MAX,
     MODE_BITS,
 )
-from axs6.hw.core.layouts import scale_names
+from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names
 from axs6.hw.units.unit import Fields, Items
 
 
@@ -28,21 +40,28 @@ def dense_blocks(exponents: NDArray[Any], codes: NDArray[Any]) -> Blocks:
 def blocks_of(items: Fields, fmt: BlockFormat, prefix: str = "") -> Blocks:
     """Dense blocks from the fields of `axs6.hw.core.layouts.block_layout`, a row for each item.
 
-    Scales of channels and tensors are 1. Lanes of a format without blocks are filled up with zeros
-    to whole ones.
+    Scales of channels and tensors are 1 where `items` have no field for them. With one, that of the
+    tensor is a number for each item, as those of channels are; with two it is that of the first
+    item. Lanes of a format without blocks are filled up with zeros to whole ones.
     """
     given = items[f"{prefix}codes"].astype(np.uint8)
     count, lanes = given.shape
     blocks = -(-lanes // fmt.block)
     codes = np.pad(given, ((0, 0), (0, blocks * fmt.block - lanes)))
-    names = iter(scale_names(fmt))
+    if len(fmt.outer) == 1 and f"{prefix}{outer_names(fmt)[0]}" in items:
+        fmt = replace(fmt, levels=(*fmt.blocked, Level(fmt.outer[0].scale, CHANNEL)))
+    names = [f"{prefix}{name}" for name in (*outer_names(fmt), *scale_names(fmt))]
     scales = []
-    for level in fmt.levels[::-1]:
+    for name, level in zip(names, fmt.levels[::-1], strict=True):
         shape = scale_shape(level, (count,), blocks, fmt.block)
-        array = items[f"{prefix}{next(names)}"] if level.blocked else np.full(shape, _one(level))
-        scales.append(array.astype(code_dtype(level.scale.bits)).reshape(shape))
+        array = items[name] if name in items else np.full(shape, _one(level))
+        some = array[:1] if level.group == TENSOR and array.ndim else array
+        scales.append(some.astype(code_dtype(level.scale.bits)).reshape(shape))
     rows = codes.reshape(count, blocks, fmt.block)
-    return Blocks(fmt, tuple(scales), rows, codes.shape)
+    zero = None
+    if not fmt.element.signed:
+        zero = items[f"{prefix}{ZERO_POINT}"].astype(np.uint8).reshape(scales[0].shape)
+    return Blocks(fmt, tuple(scales), rows, codes.shape, zero_points=zero)
 
 
 def _one(level: Level) -> int:
@@ -64,6 +83,37 @@ def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> I
             codes = np.where(rng.random(shape) < 0.02, scale.nan_code, codes)
         items[name] = codes
     return {**items, "codes": random_codes(rng, (count, block), fmt)}
+
+
+def random_outer(rng: Generator, fmt: BlockFormat, count: int) -> Items:
+    """Random scales of channels and tensors for items, and zero points; few of a tensor."""
+    items: Items = {}
+    for name, level in zip(outer_names(fmt), fmt.outer[::-1], strict=True):
+        some = rng.choice(scale_codes(level.scale, rng), min(count, 16))
+        size = len(some) if len(fmt.outer) > 1 and level.group == TENSOR else count
+        random = rng.integers(0, level.scale.largest_code, size, endpoint=True)
+        often = rng.random(size) < 0.8
+        codes = np.where(often, random, rng.choice(some, size))
+        items[name] = np.resize(codes, count)
+    if not fmt.element.signed:
+        items[ZERO_POINT] = rng.integers(0, 1 << fmt.element.width, count)
+    return items
+
+
+def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
+    """All codes of a scale of up to 8 bits, with NaN; else its ends, and some of each size."""
+    nan = [] if scale.nan_code is None else [scale.nan_code]
+    largest = scale.largest_code
+    if scale.bits <= 8:
+        return np.array([*range(largest + 1), *nan])
+    if isinstance(scale, Real):
+        bits = scale.dtype.fraction_bits
+        low = np.arange((largest >> bits) + 1) << bits
+    else:
+        low, bits = 1 << np.arange(scale.bits), scale.bits - 1
+    random = low + rng.integers(0, np.minimum(low, 1 << bits), endpoint=True)
+    ends = [0, 1, 2, 3, (1 << bits) - 1, 1 << bits, largest - 1, largest]
+    return np.unique(np.array([*ends, *np.minimum(random, largest), *nan]))
 
 
 def block_items(blocks: Blocks, mode: str) -> Items:

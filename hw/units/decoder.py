@@ -1,22 +1,40 @@
 """Decoder and expander as units."""
 
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
+from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import AXS6
-from axs6.golden.spec import (
-    BLOCK_SIZES,
-    CODE_BITS,
-    EXPONENT_MAX,
-    OUTPUT_DTYPES,
+from axs6.golden.formats import BlockFormat, Float
+from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, OUTPUT_DTYPES
+from axs6.hw.core.layouts import (
+    PADDING,
+    UNUSED,
+    ZERO_POINT,
+    filled_layout,
+    outer_names,
+    scale_names,
 )
-from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS
+from axs6.hw.core.layouts import fields as layout_fields
+from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS, block_format_of, blocks_of_format
 from axs6.hw.decoder.decoder import Decoder
 from axs6.hw.decoder.expander import Expander
-from axs6.hw.units.blocks import blocks_of, expanded, packed_items, random_codes, read_packed
+from axs6.hw.units.blocks import (
+    blocks_of,
+    expanded,
+    packed_items,
+    random_blocks,
+    random_outer,
+    read_packed,
+    scale_codes,
+)
 from axs6.hw.units.packed import packed_corners, packed_random
-from axs6.hw.units.unit import Fields, Items, Parameters, Unit
+from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 
 def expander_items(items: Fields, parameters: Parameters) -> Items:
@@ -31,15 +49,59 @@ def expander_items(items: Fields, parameters: Parameters) -> Items:
 
 def decoder_items(items: Fields, parameters: Parameters) -> Items:
     """Values, zeros for errors."""
-    fmt = OUTPUT_DTYPES[parameters["dtype"]]
-    dtype = {"fp32": np.float32, "bf16": "bfloat16"}[fmt.name]
-    errors = {}
-    if parameters["blocks"] == "packed":
+    fmt, _ = block_format_of(parameters["format"], parameters["block"])
+    dtype = OUTPUT_DTYPES[parameters["dtype"]]
+    if parameters["blocks"] == "dense":
+        return {"values": decoded(items, fmt, dtype)}
+    if fmt.has_modes:
         blocks, error = read_packed(items, "", parameters["block"])
-        errors["error"] = error.view(np.uint8)
-    else:
-        blocks = blocks_of(items, AXS6.with_block(parameters["block"]))
-    return {"values": decode(blocks, dtype).view(f"u{fmt.width // 8}"), **errors}
+        return {"values": _patterns(blocks, dtype), "error": error.view(np.uint8)}
+    readable, error = read_filled(items, fmt)
+    return {"values": decoded(readable, fmt, dtype), "error": error.view(np.uint8)}
+
+
+def decoded(items: Fields, fmt: BlockFormat, dtype: Float) -> NDArray[Any]:
+    """Patterns of the values of blocks with the scales of their channels and tensors."""
+    codes = items["codes"]
+    values = np.zeros(codes.shape, f"u{dtype.width // 8}")
+    names = outer_names(fmt)
+    tensors = items[names[0]] if len(names) > 1 else np.zeros(len(codes), np.uint8)
+    for tensor in np.unique(tensors):
+        rows = np.flatnonzero(tensors == tensor)
+        blocks = blocks_of({name: array[rows] for name, array in items.items()}, fmt)
+        values[rows] = _patterns(blocks, dtype)[:, : codes.shape[1]]
+    return values
+
+
+def _patterns(blocks: Blocks, dtype: Float) -> NDArray[Any]:
+    kind = {"fp32": np.float32, "bf16": "bfloat16"}[dtype.name]
+    return decode(blocks, kind).view(f"u{dtype.width // 8}")
+
+
+def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool_]]:
+    """Packed blocks of a format without modes, zeros for errors; and which are errors.
+
+    Those are blocks with a scale that is no code, or a bit that is not 0 where it must be.
+    """
+    wrong = np.zeros(len(items["codes"]), bool)
+    found = {}
+    levels = dict(zip([*outer_names(fmt), *scale_names(fmt)], fmt.levels[::-1], strict=True))
+    for name, array in items.items():
+        bad = array != 0
+        if name in levels:
+            scale = levels[name].scale
+            bad = (array > scale.largest_code) & (array != scale.nan_code)
+        elif name == ZERO_POINT:
+            bad = array >= 1 << fmt.element.width
+        elif name == "codes":
+            bad = np.zeros_like(bad)
+        wrong |= bad.reshape(len(wrong), -1).any(axis=1)
+        if name not in (UNUSED, PADDING):
+            found[name] = array
+    return {
+        name: np.where(wrong.reshape(-1, *[1] * (array.ndim - 1)), 0, array)
+        for name, array in found.items()
+    }, wrong
 
 
 def _expander_corners(parameters: Parameters) -> Items:
@@ -51,38 +113,99 @@ def _expander_random(parameters: Parameters, rng: Generator, count: int) -> Item
     return packed_items(packed_random(rng, exponents, parameters["block"]))
 
 
+CORNERS = 1 << 13
+"""Corner cases of a decoder, about: more scales of the widest levels are only sampled."""
+
+
 def _decoder_corners(parameters: Parameters) -> Items:
-    """Every code with every exponent."""
-    if parameters["blocks"] == "packed":
+    """Every code with every scale, those of wide scales sampled; and every kind of error."""
+    fmt, block = block_format_of(parameters["format"], parameters["block"])
+    packed = parameters["blocks"] == "packed"
+    if packed and fmt.has_modes:
         return _expander_corners(parameters)
-    block = parameters["block"]
-    codes = np.arange(1 << CODE_BITS).reshape(-1, block)
-    exponents = np.arange(EXPONENT_MAX + 1)
-    return {
-        "exponent": np.repeat(exponents, len(codes)),
-        "codes": np.tile(codes, (len(exponents), 1)),
-    }
+    items = every_code(fmt, block, CORNERS)
+    return _with_faults(items, fmt, parameters) if packed else items
+
+
+def every_code(fmt: BlockFormat, block: int, most: int) -> Items:
+    """Items with every code under every scale, in some lane, those of wide scales sampled.
+
+    Args:
+        fmt: the block format.
+        block: its lanes.
+        most: items, about; scales of the level with most of them are left out, at random, for that.
+    """
+    rng = np.random.default_rng(4)
+    width = fmt.element.width
+    codes = np.resize(np.arange(1 << width), max(block, 1 << width)).reshape(-1, block)
+    names = [*outer_names(fmt), *scale_names(fmt)]
+    counts = [1] * len(fmt.outer) + [block // int(x.group) for x in fmt.blocked[::-1]]
+    scales = [scale_codes(level.scale, rng) for level in fmt.levels[::-1]]
+    if not fmt.element.signed:
+        names.append(ZERO_POINT)
+        counts.append(1)
+        scales.append(np.arange(1 << width))
+    while (total := len(codes) * prod(map(len, scales))) > most:
+        widest = max(range(len(scales)), key=lambda k: len(scales[k]))
+        keep = max(2, len(scales[widest]) * most // total, len(scales[widest]) // 2)
+        middle = np.sort(rng.choice(scales[widest][1:-1], keep - 2, replace=False))
+        scales[widest] = np.array([scales[widest][0], *middle, scales[widest][-1]])
+    pairs = np.meshgrid(*map(np.arange, map(len, scales)), indexing="ij")
+    items: Items = {}
+    for name, count, known, index in zip(names, counts, scales, pairs, strict=True):
+        each = np.repeat(known[index.ravel()], len(codes))
+        items[name] = each if count == 1 else np.repeat(each[:, None], count, axis=1)
+    rows = len(next(iter(items.values()))) // len(codes)
+    return {**items, "codes": np.tile(codes, (rows, 1))}
+
+
+def _with_faults(items: Items, fmt: BlockFormat, parameters: Parameters) -> Items:
+    """Packed blocks: those of a dense format, and as many again of which some are wrong."""
+    rng = np.random.default_rng(5)
+    fields = layout_fields(filled_layout(parameters["block"], fmt, parameters.get("align", 1)))
+    count = len(items["codes"])
+    filled = {}
+    for field in fields:
+        given = items.get(field.name, np.zeros((count, *field.shape), np.int64))
+        wrong = given.copy()
+        if field.name != "codes":
+            flips = np.where(
+                rng.random(given.shape) < 1 / (4 * max(1, field.count)),
+                1 << rng.integers(0, field.width, given.shape),
+                0,
+            )
+            wrong = wrong ^ flips
+        filled[field.name] = np.concatenate([given, wrong])
+    return filled
 
 
 def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    if parameters["blocks"] == "packed":
+    fmt, block = block_format_of(parameters["format"], parameters["block"])
+    packed = parameters["blocks"] == "packed"
+    if packed and fmt.has_modes:
         return _expander_random(parameters, rng, count)
+    half = -(-count // 2) if packed else count
+    items = {**random_outer(rng, fmt, half), **random_blocks(rng, fmt, block, half)}
+    if not packed:
+        return items
+    return {name: array[:count] for name, array in _with_faults(items, fmt, parameters).items()}
+
+
+def decoder_choices(formats: Sequence[BlockFormat]) -> Choices:
+    """What a decoder may be."""
     return {
-        "exponent": rng.integers(0, EXPONENT_MAX + 1, count),
-        "codes": random_codes(rng, (count, parameters["block"])),
+        "block": blocks_of_format(formats[0]),
+        "dtype": tuple(OUTPUT_DTYPES),
+        "blocks": BLOCK_FORMS,
+        "view": VIEWS,
     }
 
 
 DECODER = Unit(
     name="decoder",
-    summary="an AXS-6 block becomes floating-point values",
+    summary="a block becomes floating-point values",
     component=Decoder,
-    values=lambda formats: {
-        "block": BLOCK_SIZES,
-        "dtype": tuple(OUTPUT_DTYPES),
-        "blocks": BLOCK_FORMS,
-        "view": VIEWS,
-    },
+    values=decoder_choices,
     golden=decoder_items,
     corners=_decoder_corners,
     random=_decoder_random,

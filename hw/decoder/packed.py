@@ -1,0 +1,69 @@
+"""Packed blocks of formats without modes: their bytes are their fields, and some must be zero."""
+
+from typing import Any
+
+from amaranth.hdl import Const, Module, Value
+
+from axs6.golden.formats import BlockFormat, Real, Specials
+from axs6.hw.core.layouts import (
+    PADDING,
+    UNUSED,
+    error_layout,
+    filled_layout,
+    outer_names,
+    scale_names,
+    scaled_layout,
+)
+from axs6.hw.core.pipeline import Step
+from axs6.hw.core.structures import StructLayout
+from axs6.hw.core.trees import any_of
+from axs6.hw.decoder.read import elements_of
+
+
+class Check(Step):
+    """A packed block, zeros where it cannot be read.
+
+    It cannot where a real scale is neither a positive number nor the NaN of its format, or a bit
+    that fills up bytes is not 0.
+
+    Args:
+        fmt: the block format.
+        lanes: values in a block.
+        align: bytes to a multiple of which it is padded.
+    """
+
+    def __init__(self, fmt: BlockFormat, lanes: int, align: int = 1) -> None:
+        self._fmt = fmt
+        self._fields = scaled_layout(lanes, fmt)
+        o = StructLayout({**self._fields.members, **error_layout.members})
+        super().__init__(filled_layout(lanes, fmt, align), o, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparisons."""
+        m = Module()
+        fmt, i, o = self._fmt, self.i, self.o
+        wrong = []
+        levels = [*fmt.outer[::-1], *fmt.blocked[::-1]]
+        for name, level in zip([*outer_names(fmt), *scale_names(fmt)], levels, strict=True):
+            if isinstance(level.scale, Real):
+                wrong += [is_no_code(level.scale, code) for code in elements_of(i[name])]
+        for name in i.shape().members:
+            given = Value.cast(i[name])
+            if name in (UNUSED, PADDING):
+                wrong.append(given.any())
+                continue
+            size = len(Value.cast(o[name]))
+            wrong += [given[size:].any()] if len(given) > size else []
+            m.d.comb += Value.cast(o[name]).eq(given[:size] & (~o.error).replicate(size))
+        m.d.comb += o.error.eq(any_of(wrong) if wrong else Const(0, 1))
+        return m
+
+
+def is_no_code(scale: Real, code: Value) -> Value:
+    """Whether a pattern is neither a positive number nor the NaN of a real scale."""
+    dtype = scale.dtype
+    code = code[: dtype.width]
+    if dtype.specials is not Specials.IEEE:
+        return code[-1]
+    special = code[dtype.fraction_bits : -1].all()
+    return code[-1] | special & (code != dtype.quiet_nan)

@@ -1,0 +1,303 @@
+"""The last steps of a decoder: an element times its scales becomes a floating-point value."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from axs6.hw.core.layouts import values_layout
+from axs6.hw.core.pipeline import Step
+from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.core.trees import leading_zeros
+from axs6.hw.decoder.plan import Plan
+from axs6.hw.decoder.read import cores, read_steps
+from axs6.hw.fp32.common import limited, shift_right_sticky
+
+GUARD = 2
+"""Bits below a significand that decide its rounding; the lowest is the or of all that follow."""
+
+
+def product_layout(plan: Plan, lane: data.StructLayout) -> data.StructLayout:
+    """Fields of an element times its factor, the leading one on top if it is not 0."""
+    x = (plan.x + plan.products).shape
+    return StructLayout({**lane.members, "significand": plan.word, "x": x})
+
+
+class ProductLane(wiring.Component):
+    """An element's significand times the factor of its group, the leading one on top."""
+
+    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+        self._plan = plan
+        ports = {"group": In(plan.group.layout), "i": In(i), "o": Out(product_layout(plan, i))}
+        super().__init__(ports)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the product and its shift, by as many places at most as there are factors."""
+        m = Module()
+        plan, o = self._plan, self.o
+        product, x = Signal(plan.word), self.i.x
+        m.d.comb += product.eq(self.i.significand * self.group.factor)
+        for _ in plan.factors:
+            product, x = Mux(product[-1], product, product << 1)[: plan.word], x - ~product[-1]
+        m.d.comb += [o[name].eq(self.i[name]) for name in o.shape().members]
+        m.d.comb += [o.significand.eq(product), o.x.eq(x)]
+        return m
+
+
+def measured_layout(plan: Plan, significand: int) -> data.StructLayout:
+    """Fields of a significand, how far it goes to its place, and the exponent field.
+
+    `high` says that the value is too large.
+    """
+    element = plan.fmt.element
+    return StructLayout(
+        {
+            "significand": significand,
+            "distance": distance_bits(plan),
+            "field": plan.dtype.exponent_bits,
+            "sign": 1,
+            **({"nan": 1} if element.has_nan or plan.group.nan else {}),
+            **({"infinite": 1} if element.has_infinity else {}),
+            **({"high": 1} if plan.overflows else {}),
+        }
+    )
+
+
+def distance_bits(plan: Plan) -> int:
+    """Bits of the distance that a significand goes to its place."""
+    zeros = 0 if plan.normalised else plan.magnitude - 1
+    return (plan.right + zeros).bit_length()
+
+
+class MeasureLane(wiring.Component):
+    """The exponent field of a value, and how far its significand goes to its place.
+
+    Where significands are normalised they come down from the top, as far as subnormal values need.
+    Elsewhere they go up from a place below it: past the zeros on top, or no further than to the
+    place of a subnormal value.
+    """
+
+    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+        self._plan = plan
+        self._significand = i["significand"].width
+        o = measured_layout(plan, self._significand)
+        super().__init__({"group": In(plan.group.layout), "i": In(i), "o": Out(o)})
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the sum of exponents and the distance."""
+        m = Module()
+        plan, group, i, o = self._plan, self.group, self.i, self.o
+        field = Signal(plan.field.shape)
+        subnormal, some = Signal(), Signal()
+        zeros: Value = Const(0, 1)
+        if plan.normalised:
+            m.d.comb += [field.eq(group.exponent + i.x), some.eq(i.significand[-1])]
+        else:
+            if plan.magnitude > 1:
+                zeros = leading_zeros(m, i.significand)
+            m.d.comb += [field.eq(group.exponent - zeros), some.eq(i.significand.any())]
+        if plan.field.low < 1:
+            m.d.comb += subnormal.eq(field < 1)
+        m.d.comb += [
+            o.significand.eq(i.significand),
+            o.distance.eq(self._distance(field, subnormal, zeros)),
+            o.field.eq(field & (some & ~subnormal).replicate(plan.dtype.exponent_bits)),
+            o.sign.eq(i.sign),
+        ]
+        nan = [i.nan] if "nan" in i.shape().members else []
+        nan += [group.nan] if plan.group.nan else []
+        if plan.fmt.element.has_infinity:
+            m.d.comb += o.infinite.eq(i.infinite)
+            nan += [i.infinite & group.zero] if plan.factors else []
+        if nan:
+            m.d.comb += o.nan.eq(Cat(nan).any())
+        if plan.overflows:
+            m.d.comb += o.high.eq(some & (field >= plan.dtype.exponent_special))
+        return m
+
+    def _distance(self, field: Value, subnormal: Value, zeros: Value) -> Value:
+        plan, bits = self._plan, distance_bits(self._plan)
+        if plan.normalised:
+            down = 1 - field
+            if plan.limited:
+                down = limited(down, bits)
+            return down[:bits] & subnormal.replicate(bits)
+        up = self.group.exponent + (plan.right - 1)
+        if plan.limited:
+            up = Mux(up < 0, 0, up)
+        return Mux(subnormal, up, zeros + plan.right)[:bits]
+
+
+def placed_bits(plan: Plan) -> int:
+    """Bits of a significand in its place: those that are kept, and what decides the rounding."""
+    return min(max(plan.wide, plan.precision), plan.precision + GUARD)
+
+
+def placed_layout(plan: Plan, i: data.StructLayout) -> data.StructLayout:
+    """Fields of a significand in its place."""
+    rest = {name: shape for name, (shape) in i.members.items() if name != "distance"}
+    return StructLayout({**rest, "significand": placed_bits(plan)})
+
+
+def reduced(value: Value, bits: int) -> Value:
+    """The top bits of a value, zeros below them if it has fewer; the lowest is or-ed with more."""
+    if len(value) <= bits:
+        return Cat(Const(0, bits - len(value)), value)
+    dropped = len(value) - bits
+    return Cat(value[: dropped + 1].any(), value[dropped + 1 :])
+
+
+class PlaceLane(wiring.Component):
+    """A significand in its place."""
+
+    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+        self._plan = plan
+        super().__init__({"i": In(i), "o": Out(placed_layout(plan, i))})
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift."""
+        m = Module()
+        plan, i, o = self._plan, self.i, self.o
+        m.d.comb += [o[name].eq(i[name]) for name in o.shape().members if name != "significand"]
+        bits, kept = distance_bits(plan), placed_bits(plan)
+        if not plan.normalised:
+            placed = Signal(plan.wide)
+            m.d.comb += placed.eq(self._repeated(i.significand) << i.distance)
+            m.d.comb += o.significand.eq(reduced(placed, kept))
+        elif plan.wide <= kept:
+            top = Cat(Const(0, kept - plan.word), i.significand)
+            m.d.comb += o.significand.eq(top >> i.distance)
+        else:
+            top = reduced(i.significand, kept)
+            m.d.comb += o.significand.eq(
+                shift_right_sticky(m, top, i.distance, reversed(range(bits)))
+            )
+        return m
+
+    def _repeated(self, magnitude: Value) -> Value:
+        """The magnitude; a few of its places, and whether more follow, where it repeats."""
+        plan = self._plan
+        if not plan.repeated:
+            return magnitude
+        times = (plan.significand - 1) // plan.magnitude
+        return Cat(magnitude.any(), *[magnitude] * times)
+
+
+class RoundLane(wiring.Component):
+    """The value, rounded to nearest even; the largest finite one where it is too large."""
+
+    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+        self._plan = plan
+        super().__init__({"i": In(i), "value": Out(plan.dtype.width)})
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the increment and the choice of special values."""
+        m = Module()
+        plan, dtype, i = self._plan, self._plan.dtype, self.i
+        precision, significand = plan.precision, i.significand
+        kept = significand[len(significand) - precision :]
+        below = significand[: len(significand) - precision]
+        pattern = Signal(dtype.width - 1)
+        if not plan.rounds:
+            m.d.comb += pattern.eq(Cat(kept[:-1], i.field))
+        else:
+            up = below[-1] & (kept[0] | below[:-1].any())
+            if plan.rounds_normal:
+                m.d.comb += pattern.eq(Cat(kept[:-1], i.field) + up)
+            else:  # what is rounded has a field of 0
+                rounded = Signal(precision)
+                m.d.comb += rounded.eq(kept + up)
+                carry = rounded[-1] & ~kept[-1]
+                m.d.comb += pattern.eq(Cat(rounded[:-1], i.field[0] | carry, i.field[1:]))
+        value: Value = Cat(pattern, i.sign)
+        if plan.overflows:
+            high = i.high
+            if plan.rounds_normal:
+                high = high | pattern[dtype.fraction_bits :].all()
+            value = Mux(high, Cat(Const(dtype.max_finite, dtype.width - 1), i.sign), value)
+        if "infinite" in i.shape().members:
+            infinity = Cat(Const(dtype.infinity, dtype.width - 1), i.sign)
+            value = Mux(i.infinite, infinity, value)
+        if "nan" in i.shape().members:
+            value = Mux(i.nan, dtype.quiet_nan, value)
+        m.d.comb += self.value.eq(value)
+        return m
+
+
+class LaneStep(Step):
+    """A core for each lane; `group` is a port of cores that need what their group has.
+
+    Args:
+        plan: the decoder's numbers.
+        make: gives a core, from the layout of a lane.
+        i: layout of the step's input, with `lanes` and `groups`.
+        keeps: whether groups go on.
+        levels: depth of the core.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        make: Callable[[Plan, data.StructLayout], wiring.Component],
+        i: data.StructLayout,
+        *,
+        keeps: bool = False,
+        levels: int,
+    ) -> None:
+        self._plan = plan
+        self._make = partial(make, plan, i["lanes"].shape.elem_shape)
+        core: Any = self._make()
+        self._grouped = "group" in core.signature.members
+        self._port = "o" if "o" in core.signature.members else "value"
+        if self._port == "value":
+            o = values_layout(plan.lanes, plan.dtype)
+        else:
+            groups = {"groups": i["groups"].shape} if keeps else {}
+            lanes = ArrayLayout(core.o.shape(), plan.lanes)
+            o = StructLayout({**groups, "lanes": lanes})
+        super().__init__(i, o, levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the cores."""
+        m = Module()
+        given = self.o.values if self._port == "value" else self.o.lanes
+        lanes = []
+        for number, (i, o) in enumerate(zip(self.i.lanes, given, strict=True)):
+            lane = {"i": i, self._port: o}
+            if self._grouped:
+                lane["group"] = self.i.groups[number * self._plan.finest // self._plan.lanes]
+            lanes.append(lane)
+        m.submodules.lanes = cores(platform, self._make, lanes)
+        if "groups" in self.o.shape().members:
+            m.d.comb += self.o.groups.eq(self.i.groups)
+        return m
+
+
+class Multiply(LaneStep):
+    """`ProductLane` for each lane."""
+
+
+class Measure(LaneStep):
+    """`MeasureLane` for each lane."""
+
+
+class Place(LaneStep):
+    """`PlaceLane` for each lane."""
+
+
+class Round(LaneStep):
+    """`RoundLane` for each lane."""
+
+
+def value_steps(plan: Plan) -> list[Step]:
+    """Steps from `scaled_layout` to `values_layout`, for any format."""
+    steps = read_steps(plan)
+    if plan.factors:
+        steps.append(Multiply(plan, ProductLane, steps[-1].o.shape(), keeps=True, levels=24))
+    steps.append(Measure(plan, MeasureLane, steps[-1].o.shape(), levels=16))
+    steps.append(Place(plan, PlaceLane, steps[-1].o.shape(), levels=2 * distance_bits(plan) + 1))
+    rounding = (2 * plan.precision if plan.rounds_normal else 10) if plan.rounds else 3
+    return [*steps, Round(plan, RoundLane, steps[-1].o.shape(), levels=rounding)]
