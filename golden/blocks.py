@@ -21,9 +21,13 @@ from axs6.golden.formats import (
 from axs6.golden.modes import check_modes
 from axs6.golden.scaling import code_dtype
 
+CHUNK_VALUES = 1 << 17
+"""Values of blocks worked on at a time: their temporaries stay within a core's cache."""
 
-def chunks(rows: int, step: int) -> Iterator[slice]:
-    """Rows of each chunk of at most `step`; one empty chunk of no rows."""
+
+def chunks(rows: int, size: int) -> Iterator[slice]:
+    """Rows of `size` values in chunks of at most CHUNK_VALUES; one empty chunk of no rows."""
+    step = CHUNK_VALUES // size
     for start in range(0, max(rows, 1), step):
         yield slice(start, min(start + step, rows))
 

@@ -25,7 +25,6 @@ from axs6.golden.formats import (
 from axs6.golden.modes import elements
 from axs6.golden.scaling import real_values, spread
 
-CHUNK_VALUES = 1 << 17
 PATTERNS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 """Dtypes of patterns by their width."""
 
@@ -55,7 +54,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     fmt, result_dtype = _output(dtype)
     rows = _Rows(blocks, fmt)
     out = np.empty(rows.codes.shape, rows.pattern)
-    for part in chunks(len(out), max(1, CHUNK_VALUES // blocks.block)):
+    for part in chunks(len(out), blocks.block):
         rows.decode(part, out[part])
     padded = out.reshape(*blocks.leading, blocks.count * blocks.block)
     native = padded[..., : blocks.length].view(result_dtype.newbyteorder("="))
@@ -171,6 +170,7 @@ def _some(x: NDArray[Any], part: slice) -> NDArray[Any]:
     return x if len(x) == 1 else x[part]
 
 
+@cache
 def element_values(element: Element) -> NDArray[np.float64]:
     """The value of each code times the element's divisor, NaN and infinities included."""
     codes = np.arange(1 << element.width)
@@ -179,7 +179,9 @@ def element_values(element: Element) -> NDArray[np.float64]:
     values[element.nan_codes] = np.nan
     values[element.infinite_codes != 0] = np.inf
     negative = codes & element.sign_bit != 0
-    return np.where(negative, -np.abs(values), values)
+    values = np.where(negative, -np.abs(values), values)
+    values.flags.writeable = False
+    return values
 
 
 @cache

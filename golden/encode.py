@@ -26,9 +26,6 @@ from axs6.golden.spec import (
     check_rounding,
 )
 
-CHUNK_VALUES = 1 << 17
-"""Values encoded at a time: their temporaries stay within a core's cache."""
-
 SATURATED = 2.0 ** (FP32.bias + 1)
 """Magnitude from which values have no code."""
 
@@ -171,7 +168,7 @@ class _Run:
         zero_points = np.empty((len(rows), 1), np.uint8)
         encoder = RowEncoder(self.fmt, self.quantiser)
         poisoned = np.zeros(len(rows), bool)
-        for part in chunks(len(rows), CHUNK_VALUES // size):  # an empty one checks the dtype
+        for part in chunks(len(rows), size):  # an empty one checks the dtype
             x = Finite.of(rows[part], self._saturate)
             if x.infinite is not None and self.nonfinite == "error":
                 self._refuse(values, x, part.start)

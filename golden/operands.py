@@ -11,6 +11,7 @@ from axs6.golden import fp32
 from axs6.golden.blocks import Blocks
 from axs6.golden.floats import bit_length, split
 from axs6.golden.formats import BlockFormat, Exponent, Integer, Level, Real, Scale, Shift
+from axs6.golden.scaling import spread
 
 Integers = NDArray[np.int64]
 
@@ -117,8 +118,10 @@ class Form:
 
     @property
     def point(self) -> int:
-        """Bits of an integer after the point of its significands; factors of no exponent have it
-        at 1."""
+        """Bits of an integer after the point of its significands.
+
+        Factors without exponents have their point at 1.
+        """
         element = self.format.element
         if element.fixed:
             return self.one
@@ -165,11 +168,11 @@ class Operand:
         operand = cls(form, form.elements[codes], _element_exponents(blocks, form), nan, infinite)
         if blocks.zero_points is not None:
             (level,) = form.format.levels
-            zero = spread(blocks.zero_points, level, blocks).astype(np.int64)
-            operand = replace(operand, integers=operand.integers - repeat(zero, blocks.block))
+            zero = _by_block(blocks.zero_points, level, blocks).astype(np.int64)
+            operand = replace(operand, integers=operand.integers - spread(zero, blocks.block))
         for level, scales in zip(form.format.levels[::-1], blocks.scales, strict=True):
             if level.blocked:
-                operand = operand.times(level.scale, spread(scales, level, blocks))
+                operand = operand.times(level.scale, _by_block(scales, level, blocks))
         return operand
 
     def times(self, scale: Scale, codes: NDArray[Any]) -> Self:
@@ -178,33 +181,27 @@ class Operand:
         wide = codes.astype(np.int64)
         nan, integers, exponents = self.nan, self.integers, self.exponents
         if scale.nan_code is not None and (codes == scale.nan_code).any():
-            found = np.broadcast_to(repeat(codes == scale.nan_code, size), integers.shape)
+            found = np.broadcast_to(spread(codes == scale.nan_code, size), integers.shape)
             nan = found if nan is None else nan | found
         if isinstance(scale, Exponent):
-            exponents = exponents + repeat(wide, spans)
+            exponents = exponents + spread(wide, spans)
         elif isinstance(scale, Integer):
-            integers = integers * repeat(wide, size)
+            integers = integers * spread(wide, size)
         elif isinstance(scale, Shift):
-            integers = integers << repeat(scale.largest_code - wide, size)
+            integers = integers << spread(scale.largest_code - wide, size)
         else:
             _, significand, exponent = split(scale.dtype, codes)
             lowest = scale.dtype.emin - scale.dtype.fraction_bits
-            integers = integers * repeat(significand.view(np.int64), size)
-            exponents = exponents + repeat(exponent - lowest, spans)
+            integers = integers * spread(significand.view(np.int64), size)
+            exponents = exponents + spread(exponent - lowest, spans)
         return replace(self, nan=nan, integers=integers, exponents=exponents)
 
 
-def spread(codes: NDArray[Any], level: Level, blocks: Blocks) -> NDArray[Any]:
-    """What the groups of a level have, as (..., n or 1, groups in a block)."""
+def _by_block(codes: NDArray[Any], level: Level, blocks: Blocks) -> NDArray[Any]:
+    """Codes of the groups of a level as (..., n or 1, groups in a block)."""
     if level.blocked:
         return codes.reshape(*blocks.leading, blocks.count, blocks.block // int(level.group))
     return codes[..., None, None]
-
-
-def repeat(values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Values of groups, (..., groups), for `count` lanes or finer groups; one group broadcasts."""
-    groups = values.shape[-1]
-    return values if groups == 1 else np.repeat(values, count // groups, axis=-1)
 
 
 def _some(values: NDArray[Any]) -> NDArray[Any] | None:

@@ -13,8 +13,6 @@ from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real
 from axs6.golden.levels import Factor, Outer, zero_points_between
 from axs6.golden.scaling import Values32, as_wide, exponents, rounded_product
 
-CHUNK_VALUES = 1 << 17
-
 
 @dataclass(frozen=True)
 class OuterScales:
@@ -103,7 +101,7 @@ def _row_largest(rows: NDArray[Any], negative: bool | None, saturate: bool) -> L
     """The largest magnitude of each row among the values of one sign, or of all, (rows, 1)."""
     size = rows.shape[1]
     parts = []
-    for part in chunks(len(rows), CHUNK_VALUES // size):
+    for part in chunks(len(rows), size):
         x = Finite.of(rows[part], saturate)
         parts.append(x.largest(size) if negative is None else x.largest_of_sign(negative, size))
     return Largest.joined(parts)

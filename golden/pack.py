@@ -22,9 +22,6 @@ from axs6.golden.spec import ALIGN_MAX, MODE_BITS
 HEADER_BYTES = HEADER_BITS // 8
 MODE_MASK = (1 << MODE_BITS) - 1
 
-CHUNK_VALUES = 1 << 17
-"""Values packed at a time: their temporaries stay within a core's cache."""
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -168,7 +165,7 @@ def _packed(
     if layout.format.has_modes:
         packed[:, 0] |= np.uint8(mode)
     first, bits = divmod(layout.format.scale_bits, 8)
-    for rows in chunks(len(codes), CHUNK_VALUES // codes.shape[1]):
+    for rows in chunks(len(codes), codes.shape[1]):
         payload = shift_up(_payload(layout, codes[rows], mode), bits)
         end = min(first + payload.shape[1], packed.shape[1])
         packed[rows, first:end] |= payload[:, : end - first]

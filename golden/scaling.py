@@ -198,10 +198,13 @@ def integer_scales(largest: Wide, step: Values32, top: Fraction, most: int) -> N
 
 
 def code_dtype(bits: int) -> type[np.unsignedinteger]:
-    """The smallest unsigned dtype of codes of so many bits."""
+    """The smallest unsigned dtype that holds codes of this width."""
     return np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32
 
 
 def spread(x: NDArray[Any], groups: int) -> NDArray[Any]:
-    """Values of groups (rows, m) for the finer groups that they consist of, (rows, groups)."""
-    return x if x.shape[1] == groups else np.repeat(x, groups // x.shape[1], axis=1)
+    """Values of groups (..., m) for the finer groups or values in them, (..., groups).
+
+    Those of one group stay (..., 1), which broadcasts.
+    """
+    return x if x.shape[-1] in (1, groups) else np.repeat(x, groups // x.shape[-1], axis=-1)

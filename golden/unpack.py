@@ -12,7 +12,7 @@ from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.formats import TENSOR, BlockFormat, Mode
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.modes import dropped_values, sparse_values
-from axs6.golden.pack import CHUNK_VALUES, MODE_MASK, Layout, layout_of, rows_by_mode
+from axs6.golden.pack import MODE_MASK, Layout, layout_of, rows_by_mode
 from axs6.golden.scaling import code_dtype
 from axs6.golden.spec import HEADER_USED
 
@@ -205,7 +205,7 @@ def _unpack(
             packed = raw[starts[rows][:, None] + np.arange(length)]
         for number, group, bit, width in layout.scales:
             arrays[number][rows, group] = take(packed, bit, width)
-        for part in chunks(len(packed), CHUNK_VALUES // size):
+        for part in chunks(len(packed), size):
             here = part if isinstance(rows, slice) else rows[part]
             codes[here] = _unpack_payload(packed[part], layout, mode, numbers[here])
     end = int(starts[-1] + layout.strides[modes[-1]]) if count else 0
