@@ -107,7 +107,8 @@ class _Rows:
             self.exponent = codes.astype(np.intp)
         elif isinstance(scale, Shift):
             assert self.exponent is not None
-            self.exponent = spread(self.exponent, groups) - codes
+            # NumPy takes longer to broadcast a column than to repeat it.
+            self.exponent = np.repeat(self.exponent, groups // self.exponent.shape[1], 1) - codes
         else:
             value = real_values(scale.dtype, codes) if isinstance(scale, Real) else codes
             exact = value.astype(np.float64)
@@ -179,9 +180,9 @@ def element_values(element: Element) -> NDArray[np.float64]:
     values[element.nan_codes] = np.nan
     values[element.infinite_codes != 0] = np.inf
     negative = codes & element.sign_bit != 0
-    values = np.where(negative, -np.abs(values), values)
-    values.flags.writeable = False
-    return values
+    signed = np.where(negative, -np.abs(values), values)
+    signed.flags.writeable = False
+    return signed
 
 
 @cache

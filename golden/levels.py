@@ -28,13 +28,14 @@ from axs6.golden.scaling import (
 )
 
 SURE_FIELD = 16
-"""FP32 values of a larger exponent field say what their group's exponent and shifts are.
+"""Largest FP32 exponent field of a group's maximum whose scales are found from exact values.
 
-Below, groups that look empty may hold subnormal values, whose distance to this is counted.
+Above it, exponent fields alone give the exponent and the shifts: groups that look empty could only
+hold subnormal values, which are further below than the largest shift.
 """
 
 FULL_FIELD = 255
-"""In place of the exponent field of the scale of zeros, so that they become 0 as all others do."""
+"""Stands for the exponent field of the scale of a group of zeros, under which zeros become 0."""
 
 
 def factors(fmt: BlockFormat) -> tuple[Level, ...]:
@@ -43,21 +44,23 @@ def factors(fmt: BlockFormat) -> tuple[Level, ...]:
 
 
 def divisor(fmt: BlockFormat, level: Level) -> Fraction:
-    """What the largest magnitude of a group is over its real scale: the largest element, times
-    the largest factor of the next finer scale."""
+    """The largest magnitude of a group over its real scale.
+
+    This is the largest element times the largest factor of the next finer scale.
+    """
     chain = factors(fmt)
     finer = chain[chain.index(level) + 1 :]
-    if not finer:
-        return fmt.element.largest
-    scale = finer[0].scale
-    return fmt.element.largest * (
-        scale.dtype.largest if isinstance(scale, Real) else scale.largest_code
-    )
+    return fmt.element.largest * (finer[0].scale.largest if finer else 1)
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The scales found so far: their values, coarse to fine, and what values are multiplied by."""
+    """The real and integer scales found so far.
+
+    Args:
+        above: their values, coarse to fine, each (rows or 1, groups).
+        reciprocal: FP32 numbers that values are multiplied by, of the finest shape.
+    """
 
     above: tuple[Values32, ...]
     reciprocal: Values32
@@ -113,7 +116,7 @@ class Outer:
     zero_point: NDArray[np.int16] | None = None
 
     def of_rows(self, rows: NDArray[np.intp]) -> "Outer":
-        """What it gives to these of its rows."""
+        """What channels and the tensor give to some of the rows."""
 
         def some(x: Any) -> Any:
             return x if x is None or len(x) == 1 else x[rows]
@@ -154,42 +157,51 @@ class RowEncoder:
             codes: receives the codes, (rows, B).
             zero_points: receives the zero points of blocks, where blocks have them, (rows, groups).
         """
-        fmt, size = self.fmt, codes.shape[1]
-        found = dict(zip(fmt.blocked[::-1], scales, strict=True))
-        factor, zero = outer.factor, outer.zero_point
-        for level in factors(fmt):
-            if level.blocked:
-                if isinstance(level.scale, Real) and level.scale.zero_point:
-                    found[level][:], zero, factor = zero_point_scales(fmt, x, int(level.group))
-                    assert zero_points is not None
-                    zero_points[:] = zero
-                else:
-                    largest = x.largest(int(level.group))
-                    found[level][:], factor = factor.find(fmt, level, largest)
+        found = dict(zip(self.fmt.blocked[::-1], scales, strict=True))
+        factor, zero = self._factor(x, outer, found, zero_points)
         if factor.above:
             x = _scaled(x, factor.reciprocal)
         empty = None
-        if fmt.exponent and outer.exponent is None:
+        if self.fmt.exponent and outer.exponent is None:
             exponent, empty = self._exponents(x, found)
-            group = int(fmt.blocked[0].group)
+            group = int(self.fmt.blocked[0].group)
         else:
             given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
-            exponent, group = np.broadcast_to(given, (len(codes), 1)), size
-        rows = self._codes(
-            x,
-            group,
-            exponent.reshape(-1),
-            empty,
-            None if words is None else words.reshape(-1, group),
-            zero,
-        )
+            exponent, group = np.broadcast_to(given, (len(codes), 1)), codes.shape[1]
+        random = None if words is None else words.reshape(-1, group)
+        rows = self._codes(x, group, exponent.reshape(-1), empty, random, zero)
         codes[:] = rows.reshape(codes.shape)
+
+    def _factor(
+        self,
+        x: Finite,
+        outer: Outer,
+        found: dict[Level, NDArray[Any]],
+        zero_points: NDArray[np.uint8] | None,
+    ) -> tuple[Factor, NDArray[np.int16] | None]:
+        """The factor of all real and integer scales, and the code of the value 0.
+
+        `found` and `zero_points` receive the codes of blocks.
+        """
+        fmt, factor, zero = self.fmt, outer.factor, outer.zero_point
+        for level in (x for x in factors(fmt) if x.blocked):
+            group = int(level.group)
+            if isinstance(level.scale, Real) and level.scale.zero_point:
+                low, high = (x.largest_of_sign(sign, group).exact for sign in (True, False))
+                found[level][:], zero, factor = zero_point_scales(fmt, low, high)
+                assert zero_points is not None
+                zero_points[:] = zero
+            else:
+                found[level][:], factor = factor.find(fmt, level, x.largest(group))
+        return factor, zero
 
     def _exponents(
         self, x: Finite, found: dict[Level, NDArray[Any]]
     ) -> tuple[NDArray[np.int16], NDArray[np.bool_] | None]:
-        """Exponents of the finest scales, and which of their groups lie in an exponent's group of
-        zeros; None where there is none."""
+        """Exponents of the finest scales, (rows, groups), and which groups are empty.
+
+        A group is empty where all values that share its exponent are 0; None where none is.
+        """
         levels = [x for x in self.fmt.blocked if isinstance(x.scale, Exponent | Shift)]
         group = int(levels[-1].group)
         x = x.in_rows(group)
@@ -278,7 +290,16 @@ class RowEncoder:
         words: NDArray[np.uint64] | None,
         zero: NDArray[np.int16] | None,
     ) -> NDArray[np.uint8]:
-        """Codes of the values of groups, with the exponents of their scales, (groups, size)."""
+        """Codes of values, (groups, size).
+
+        Args:
+            x: the values over their real and integer scales.
+            size: values of a group with one exponent.
+            exponent: of each group.
+            empty: which groups are empty; None where none is.
+            words: random words, (groups, size), for stochastic rounding.
+            zero: codes of the value 0, in formats with a zero point.
+        """
         how, element = self.quantiser, self.fmt.element
         if x.bits is None:
             assert x.wide is not None
@@ -305,6 +326,7 @@ class RowEncoder:
     def _wide_codes(
         self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
     ) -> NDArray[np.uint8]:
+        """As `_codes`, from exact values."""
         base = exponent.astype(np.int64) + self.fmt.element.emin
         magnitude = self.quantiser.wide_magnitudes(x, base, words)
         negative = x.negative
@@ -341,18 +363,15 @@ def _scaled(x: Finite, reciprocal: Values32) -> Finite:
 
 
 def zero_point_scales(
-    fmt: BlockFormat, x: Finite, group: int
-) -> tuple[NDArray[np.uint32], NDArray[np.int16], Factor]:
-    """Codes of scales with a zero point, the zero points, and the factor, each (rows, groups)."""
-    return zero_points_between(
-        fmt, x.largest_of_sign(True, group).exact, x.largest_of_sign(False, group).exact
-    )
-
-
-def zero_points_between(
     fmt: BlockFormat, low: Wide, high: Wide, given: Values32 | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.int16], Factor]:
-    """As `zero_point_scales`, of the largest magnitudes below and above 0, or with given scales."""
+    """Codes of scales with a zero point, the zero points, and the factor, each (rows, groups).
+
+    Args:
+        fmt: the format.
+        low, high: the largest magnitudes below and above 0, (rows, groups).
+        given: scales in place of those that follow from them.
+    """
     scale, most = fmt.levels[0].scale, fmt.element.largest_code
     assert isinstance(scale, Real)
     reach = as_wide(np.minimum(rounded_sum(low, high), np.uint32(FP32.max_finite)))

@@ -10,7 +10,7 @@ from axs6.golden.blocks import chunks
 from axs6.golden.finite import Finite, Largest
 from axs6.golden.floats import Wide
 from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real
-from axs6.golden.levels import Factor, Outer, zero_points_between
+from axs6.golden.levels import Factor, Outer, zero_point_scales
 from axs6.golden.scaling import Values32, as_wide, exponents, rounded_product
 
 
@@ -64,7 +64,7 @@ class OuterScales:
                 exponent = scales.astype(np.int16) - np.int16(level.scale.bias)
             elif isinstance(level.scale, Real) and level.scale.zero_point:
                 low, high = (x.exact for x in largest)
-                scales, zero, factor = zero_points_between(fmt, low, high, values)
+                scales, zero, factor = zero_point_scales(fmt, low, high, values)
             else:
                 scales, factor = factor.find(fmt, level, largest[0], values)
             codes.append(scales)
