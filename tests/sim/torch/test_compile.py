@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._inductor import config as inductor
 from torch.nn import functional
 
 from axs6.sim.torch import ErrorFeedback, Lfsr, convert, fake_quantise, matmul, profile
@@ -45,7 +46,9 @@ def fresh(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # Inductor's own cache is found by others too, and may hold another processor's instructions.
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(kernels))
     torch.compiler.reset()
-    yield
+    # It would try by compilations of several seconds what it can say of this processor without.
+    with inductor.patch({"cpp.vec_isa_ok": True}):
+        yield
     torch.compiler.reset()
 
 
