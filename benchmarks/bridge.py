@@ -17,7 +17,7 @@ from axs6.sim.torch import convert, fake_quantise
 
 SHAPE = (4096, 4096)
 BATCH, FEATURES = 256, 1024
-ROUNDS = 15
+ROUNDS = 9
 
 
 def main() -> None:

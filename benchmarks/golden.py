@@ -15,7 +15,7 @@ import axs6
 from axs6.golden.formats import CATALOG
 
 SHAPE = (4096, 4096)
-ROUNDS = 9
+ROUNDS = 5
 
 FORMAT_SHAPE = (1024, 4096)
 """Values of each format: fewer, because there are many formats."""
