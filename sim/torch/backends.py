@@ -21,8 +21,9 @@ class Options:
     """How products are computed.
 
     Args:
-        backend: "emulated" computes the bits of the hardware with torch's own matrix products;
-            "rtl" simulates the hardware's tile of dot products; "golden" is the NumPy model.
+        backend: "emulated" computes the bits of the hardware with compiled kernels on the CPU,
+            with torch's own matrix products elsewhere; "rtl" simulates the hardware's tile of dot
+            products; "golden" is the NumPy model.
         block: values that share an exponent: 8, 16 or 32.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code, as the hardware does.
@@ -112,7 +113,7 @@ class Emulated:
         return emulated.from_blocks(blocks, device)
 
     def product(self, a: emulated.Operand, b: emulated.Operand) -> Result:
-        """One panel of a block's width after the other."""
+        """Block after block."""
         return Result(emulated.product(a, b))
 
 

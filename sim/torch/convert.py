@@ -61,8 +61,8 @@ def convert(
             and the same `state_dict` keys; weights are encoded again when they change, as in
             training or by `load_state_dict` (but not when written through `.data` or a NumPy view,
             which torch does not count as a change).
-        backend: "emulated", the hardware's bits from torch's own matrix products; "rtl", the
-            hardware simulated, on the CPU; or "golden", the NumPy model.
+        backend: "emulated", the hardware's bits from compiled kernels or torch's own products;
+            "rtl", the hardware simulated, on the CPU; or "golden", the NumPy model.
         block: values that share an exponent: 8, 16 or 32.
         exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
             classes; what they name is left alone with all that it contains.

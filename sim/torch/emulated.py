@@ -1,6 +1,7 @@
-"""Matrix products with the bits of the hardware, computed by the BLAS at hand.
+"""Matrix products with the bits of the hardware, computed by compiled kernels or the BLAS at hand.
 
-Within a block all products share one exponent. An operand is held as m * 2^(E - 132), so that a
+On the CPU `axs6.sim.kernels` computes them, where g++ has compiled it. Elsewhere torch does:
+within a block all products share one exponent. An operand is held as m * 2^(E - 132), so that a
 product of two panels of B columns is the term t = P * 2^(Ea + Eb - 264) of the FP32 accumulation:
 a sum of multiples of one power of two with at most 15 significant bits, which every order of
 additions, with FMA or without, gives exactly. Each panel's product goes into a buffer, which is
@@ -13,6 +14,7 @@ to FP32 by `axs6.sim.torch.ieee`.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -27,8 +29,18 @@ from axs6.golden.spec import (
     PRODUCT_MAX,
     NonFinite,
 )
+from axs6.sim import kernels
 from axs6.sim.torch.ieee import narrow, round_to_fp32
-from axs6.sim.torch.quantise import check_input, encode, power_table, round_blocks
+from axs6.sim.torch.quantise import (
+    as_array,
+    axs6_of,
+    check_input,
+    encode,
+    has_kernels,
+    power_table,
+    refuse,
+    round_blocks,
+)
 
 OFFSET = -(2 * EXPONENT_BIAS + ACCUMULATOR_SCALE) // 2
 """An operand is m * 2^(E + OFFSET)."""
@@ -61,30 +73,47 @@ class Operand:
     """A batch of matrices in AXS-6, as the product wants it.
 
     Args:
-        scaled: m * 2^(E + OFFSET), float32 of shape (G, R, n * B); of no use where E is below
-            `SMALLEST_EXPONENT`.
-        magnitudes: signed m, int8 of the same shape.
+        magnitudes: signed m, int8 or int16 of shape (G, R, n * B).
         exponents: shared exponents, int32 of shape (G, R, n).
-        lowest: least exponent of each row, blocks of zeros left out, int32 of shape (G, R).
-        highest: largest exponent of each row, int32 of shape (G, R).
+        packed: the same for the compiled kernels; None where there are none.
     """
 
-    scaled: Tensor
     magnitudes: Tensor
     exponents: Tensor
-    lowest: Tensor
-    highest: Tensor
+    packed: kernels.Packed | None = None
 
     @property
     def block(self) -> int:
         """Values in a block, B."""
-        return self.scaled.shape[-1] // self.exponents.shape[-1]
+        return self.magnitudes.shape[-1] // self.exponents.shape[-1]
+
+    @cached_property
+    def scaled(self) -> Tensor:
+        """m * 2^(E + OFFSET), float32 of the shape of the magnitudes; of no use where E is below
+        `SMALLEST_EXPONENT`."""
+        powers = power_table(self.magnitudes.device, OFFSET)[self.exponents.long()]
+        return (self._blocks * powers.unsqueeze(-1)).float().flatten(-2)
+
+    @cached_property
+    def lowest(self) -> Tensor:
+        """Least exponent of each row, blocks of zeros left out, int32 of shape (G, R)."""
+        empty = (self._blocks == 0).all(-1)
+        return self.exponents.masked_fill(empty, NO_BLOCK).amin(-1)
+
+    @cached_property
+    def highest(self) -> Tensor:
+        """Largest exponent of each row, int32 of shape (G, R)."""
+        return self.exponents.amax(-1)
+
+    @property
+    def _blocks(self) -> Tensor:
+        """The magnitudes, (G, R, n, B)."""
+        return self.magnitudes.unflatten(-1, (-1, self.block))
 
     def wide(self, batch: int, rows: Tensor | slice) -> Tensor:
         """Some rows of one matrix, m * 2^(E + OFFSET) in float64, shape (R', n * B)."""
-        powers = power_table(self.scaled.device, OFFSET)[self.exponents[batch, rows].long()]
-        magnitudes = self.magnitudes[batch, rows].unflatten(-1, (-1, self.block))
-        return (magnitudes * powers.unsqueeze(-1)).flatten(-2)
+        powers = power_table(self.magnitudes.device, OFFSET)[self.exponents[batch, rows].long()]
+        return (self._blocks[batch, rows] * powers.unsqueeze(-1)).flatten(-2)
 
 
 def prepare(x: Tensor, block: int, nonfinite: NonFinite, name: str) -> Operand:
@@ -97,25 +126,21 @@ def prepare(x: Tensor, block: int, nonfinite: NonFinite, name: str) -> Operand:
     check_input(x, name)
     if x.dtype == torch.float64:
         return from_blocks(encode(x, block=block, nonfinite=nonfinite, name=name), x.device)
+    if has_kernels(x.device):
+        values, threads = as_array(x), torch.get_num_threads()
+        packed = kernels.encode(values, axs6_of(block), nonfinite, threads)
+        if packed is None:
+            refuse(x, name)
+        return _of_packed(packed)
     n = -(-x.shape[-1] // block)
     count = x.shape[0] * x.shape[1] * n
-    shape = (count, block)
-    scaled = torch.empty(shape, dtype=torch.float32, device=x.device)
-    magnitudes = torch.empty(shape, dtype=torch.int8, device=x.device)
+    magnitudes = torch.empty((count, block), dtype=torch.int8, device=x.device)
     exponents = torch.empty(count, dtype=torch.int32, device=x.device)
-    empty = torch.empty(count, dtype=torch.bool, device=x.device)
-    powers = power_table(x.device, OFFSET)
     for chunk in round_blocks(x, block, nonfinite, name):
         exponents[chunk.rows] = chunk.exponents
-        empty[chunk.rows] = chunk.largest == 0
         magnitudes[chunk.rows] = chunk.steps
-        factors = powers.index_select(0, chunk.exponents).unsqueeze(-1)
-        scaled[chunk.rows] = chunk.steps.mul_(factors)
-    blocks = (*x.shape[:2], n)
-    values = (*x.shape[:2], n * block)
-    return _operand(
-        scaled.view(values), magnitudes.view(values), exponents.view(blocks), empty.view(blocks)
-    )
+    shape = x.shape[:2]
+    return Operand(magnitudes.view(*shape, n * block), exponents.view(*shape, n))
 
 
 def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
@@ -125,17 +150,16 @@ def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
         ValueError: their format has no hardware.
     """
     check_hardware_format("blocks", blocks)
+    if has_kernels(device):
+        return _of_packed(kernels.pack(blocks))
     exponents = torch.from_numpy(blocks.exponents).to(device, torch.int32)
     magnitudes = torch.from_numpy(DENSE_CODE.integers[blocks.codes]).to(device, torch.int8)
-    powers = power_table(device, OFFSET)[exponents.long()].unsqueeze(-1)
-    scaled = (magnitudes * powers).float()
-    empty = (magnitudes == 0).all(-1)
-    return _operand(scaled.flatten(-2), magnitudes.flatten(-2), exponents, empty)
+    return Operand(magnitudes.flatten(-2), exponents)
 
 
-def _operand(scaled: Tensor, magnitudes: Tensor, exponents: Tensor, empty: Tensor) -> Operand:
-    lowest = exponents.masked_fill(empty, NO_BLOCK).amin(-1)
-    return Operand(scaled, magnitudes, exponents, lowest, exponents.amax(-1))
+def _of_packed(packed: kernels.Packed) -> Operand:
+    exponents = torch.from_numpy(packed.exponents)
+    return Operand(torch.from_numpy(packed.lanes), exponents, packed)
 
 
 def product(a: Operand, b: Operand) -> Tensor:
@@ -148,6 +172,9 @@ def product(a: Operand, b: Operand) -> Tensor:
         float32 of shape (G, M, N). Subnormals are kept, overflow gives infinity, and a NaN is
         always 0x7fc00000.
     """
+    if a.packed is not None and b.packed is not None and kernels.multiplies(a.packed, b.packed):
+        values = kernels.matmul(a.packed, b.packed, torch.get_num_threads())
+        return torch.from_numpy(values)
     y = a.scaled.new_zeros(*a.scaled.shape[:2], b.scaled.shape[1])
     _narrow_product(a, b, y)
     low, high = COLUMN_EXPONENTS

@@ -9,16 +9,17 @@ Maxima come from bit patterns. Blocks so small that FP32's subnormals count take
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.decode import decode_table
-from axs6.golden.formats import AXS6, BF16, FP32, FP64, Mode, SignMagnitude
+from axs6.golden.formats import AXS6, BF16, FP32, FP64, BlockFormat, Mode, SignMagnitude
 from axs6.golden.spec import (
     DENSE_CODE,
     EXPONENT_BIAS,
@@ -28,10 +29,12 @@ from axs6.golden.spec import (
     RANDOM_BITS,
     WITHOUT_NAN,
     NonFinite,
+    Rounding,
     check_block,
     check_nonfinite,
     code_formats,
 )
+from axs6.sim import kernels
 from axs6.sim.torch.ieee import SIGN, narrow, widen
 from axs6.sim.torch.rounding import NEAREST, Rounder, as_rows, rounder
 
@@ -187,6 +190,13 @@ def fake_quantise(
     if x.dtype == torch.float64:
         blocks = _encode_float64(x, size, how, random, nonfinite, name)
         return decode(blocks, device=x.device)
+    if how.rounding is Rounding.NEAREST and has_kernels(x.device):
+        found = kernels.fake_quantise(
+            as_array(x), axs6_of(size), nonfinite, torch.get_num_threads()
+        )
+        if found is None:
+            refuse(x, name)
+        return torch.from_numpy(found)
     scales = power_table(x.device, -EXPONENT_BIAS) / MAGNITUDE_MAX
     rows = as_rows(x, size)
     out = torch.empty(rows.shape, dtype=torch.float32, device=x.device)
@@ -223,7 +233,7 @@ def round_blocks(
         infinite = None
         if high >= FP32.infinity:
             if nonfinite == "error":
-                _refuse(x, size, name)
+                refuse(x, name)
             infinite = (bits & ~SIGN) == FP32.infinity
             bits = _saturated(bits)
             part = bits.view(torch.float32)
@@ -244,6 +254,22 @@ def round_blocks(
         if infinite is not None:
             steps.copy_(torch.where(infinite, steps.sign() * MAGNITUDE_MAX, steps))
         yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
+
+
+def has_kernels(device: torch.device) -> bool:
+    """Whether compiled kernels compute for tensors on a device."""
+    return device.type == "cpu" and kernels.chosen() is not None
+
+
+def as_array(x: Tensor) -> NDArray[np.float32]:
+    """The values of a float32, bfloat16 or float16 tensor on the CPU."""
+    return x.detach().float().contiguous().numpy()
+
+
+@cache
+def axs6_of(block: int) -> BlockFormat:
+    """AXS-6 in blocks of a size."""
+    return AXS6.with_block(block)
 
 
 @cache
@@ -288,7 +314,7 @@ def _saturated(bits: Tensor) -> Tensor:
     )
 
 
-def _refuse(x: Tensor, size: int, name: str) -> None:
+def refuse(x: Tensor, name: str) -> NoReturn:
     """Raise the error that names the first value without a code."""
     first = int((~torch.isfinite(x.detach())).flatten().int().argmax())
     index = tuple(int(i) for i in np.unravel_index(first, tuple(x.shape)))

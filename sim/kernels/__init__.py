@@ -1,0 +1,23 @@
+"""Compiled kernels: encoding, and products of block formats, with the bits of the golden model.
+
+A kernel is C++ that g++ compiles for the processor at hand at its first use, and the cache keeps.
+Without g++ there are none: `chosen` gives None then.
+"""
+
+from axs6.sim.kernels.library import FORMS, chosen, load, name_of, use
+from axs6.sim.kernels.packed import Packed, encode, fake_quantise, matmul, multiplies, pack, takes
+
+__all__ = [
+    "FORMS",
+    "Packed",
+    "chosen",
+    "encode",
+    "fake_quantise",
+    "load",
+    "matmul",
+    "multiplies",
+    "name_of",
+    "pack",
+    "takes",
+    "use",
+]

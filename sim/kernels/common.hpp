@@ -1,0 +1,61 @@
+// What all kernels share: the state of the floating-point unit, threads, and small numbers.
+#pragma once
+
+#include <algorithm>
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace axs6 {
+
+// IEEE 754 as it stands, subnormals kept, whatever the calling thread had chosen.
+class Ieee {
+    std::fenv_t saved_;
+
+public:
+    Ieee() { std::fegetenv(&saved_), std::fesetenv(FE_DFL_ENV); }
+    ~Ieee() { std::fesetenv(&saved_); }
+    Ieee(const Ieee&) = delete;
+    Ieee& operator=(const Ieee&) = delete;
+};
+
+// work(first, last) for all of 0 to count, in as many contiguous parts as there are threads.
+template <class Work>
+void share(int64_t count, int64_t threads, const Work& work) {
+    threads = std::max<int64_t>(1, std::min(threads, count));
+    auto part = [&](int64_t i) {
+        Ieee ieee;
+        work(count * i / threads, count * (i + 1) / threads);
+    };
+    std::vector<std::thread> others;
+    for (int64_t i = 1; i < threads; ++i) {
+        try {
+            others.emplace_back(part, i);
+        } catch (const std::system_error&) {  // no more threads: this one does it
+            part(i);
+        }
+    }
+    part(0);
+    for (auto& other : others) other.join();
+}
+
+template <class To, class From>
+inline To bits_of(From x) {
+    static_assert(sizeof(To) == sizeof(From));
+    To y;
+    std::memcpy(&y, &x, sizeof y);
+    return y;
+}
+
+inline float canonical(float x) {
+    return x == x ? x : bits_of<float>(uint32_t{0x7FC00000});
+}
+
+inline int64_t groups(int64_t count, int64_t size) { return (count + size - 1) / size; }
+
+}  // namespace axs6

@@ -1,0 +1,85 @@
+// Vectors of outputs, and what one step adds to them, for the processor compiled for.
+//
+// A word holds neighbouring lanes of one row: four of 8 bits or two of 16. A step takes a word of
+// the left operand and, for each of W columns, a word of the right one.
+#pragma once
+
+#include "common.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace axs6 {
+
+// The 8-bit instruction takes unsigned lanes on one side: those are stored with this added.
+constexpr int UNSIGNED_OFFSET = 128;
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+
+constexpr const char* FORM = "avx512_vnni";
+constexpr int W = 16, ROWS = 6, DOUBLE_ROWS = 12;
+constexpr bool HAS_8_BIT = true;
+
+#elif defined(__AVX2__) && defined(__FMA__)
+
+constexpr const char* FORM = "avx2";
+constexpr int W = 8, ROWS = 4, DOUBLE_ROWS = 6;
+constexpr bool HAS_8_BIT = false;
+
+#else
+
+constexpr const char* FORM = "plain";
+constexpr int W = 4, ROWS = 2, DOUBLE_ROWS = 2;
+constexpr bool HAS_8_BIT = false;
+
+#endif
+
+typedef int32_t Ints __attribute__((vector_size(4 * W)));
+typedef float Floats __attribute__((vector_size(4 * W)));
+typedef double Doubles __attribute__((vector_size(4 * W)));
+constexpr int DOUBLES = W / 2;
+
+// Vectors in arrays, which need not be aligned.
+typedef Ints IntsAt __attribute__((aligned(4), may_alias));
+typedef Floats FloatsAt __attribute__((aligned(4), may_alias));
+
+inline Ints load(const int32_t* from) { return *reinterpret_cast<const IntsAt*>(from); }
+inline Floats load(const float* from) { return *reinterpret_cast<const FloatsAt*>(from); }
+inline void store(float* to, Floats x) { *reinterpret_cast<FloatsAt*>(to) = x; }
+
+inline Ints repeat(int32_t x) { return Ints{} + x; }
+
+template <class Lane>
+inline Ints step(Ints sum, Ints right, int32_t left);
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+
+template <>
+inline Ints step<int8_t>(Ints sum, Ints right, int32_t left) {
+    return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)right, _mm512_set1_epi32(left));
+}
+
+template <>
+inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
+    return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)right, _mm512_set1_epi32(left));
+}
+
+#elif defined(__AVX2__) && defined(__FMA__)
+
+template <>
+inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
+    return sum + (Ints)_mm256_madd_epi16((__m256i)right, _mm256_set1_epi32(left));
+}
+
+#else
+
+template <>
+inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
+    const int32_t low = static_cast<int16_t>(left), high = left >> 16;
+    return sum + (right << 16 >> 16) * low + (right >> 16) * high;
+}
+
+#endif
+
+}  // namespace axs6

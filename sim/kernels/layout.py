@@ -1,0 +1,96 @@
+"""What the kernels are told of a format, and which formats they take."""
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+
+from axs6.golden import fp32
+from axs6.golden.formats import BlockFormat, Exponent, Rule, Shift, SignMagnitude, TwosComplement
+from axs6.golden.operands import Form
+
+MAX_BLOCK = 256
+"""Values of a block that the kernels quantise, at most."""
+
+RULES = tuple(Rule)
+"""Rules of exponent scales, in the order of their numbers."""
+
+FIELDS = (
+    *("block", "group", "shift_top", "emax", "bias", "code_top", "rule", "precision"),
+    *("unit", "fraction", "divisor", "signed_zero", "minus_zero", "offset"),
+)
+
+
+class Description(ctypes.Structure):
+    """A format as the kernels read it; quantise.hpp says what the fields are."""
+
+    _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("largest", ctypes.c_float)]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the kernels hold values of a format as operands.
+
+    Args:
+        format: the format.
+        low, high: the least and the greatest integer, without factors.
+        offset: of the power of two that is a factor's.
+    """
+
+    format: BlockFormat
+    low: int
+    high: int
+    offset: int
+
+    @property
+    def bound(self) -> int:
+        """The largest magnitude of an integer, without factors."""
+        return max(-self.low, self.high)
+
+    @property
+    def description(self) -> Description | None:
+        """What `encode` needs; None where it does not take the format."""
+        return description(self.format)
+
+
+@cache
+def layout(fmt: BlockFormat) -> Layout:
+    """The layout of a format."""
+    form = Form(fmt, apart=False)
+    low, high = (int(x) << form.shift_max for x in (form.elements.min(), form.elements.max()))
+    return Layout(fmt, low, high, form.offset - fp32.scale_bits(fmt.element.divisor))
+
+
+@cache
+def description(fmt: BlockFormat) -> Description | None:
+    """What the kernels that quantise are told; None where they do not take the format.
+
+    They take formats with an exponent for each block, perhaps with one level of shifts below it.
+    """
+    levels, element = fmt.levels, fmt.element
+    scales = [level.scale for level in levels]
+    kinds = [type(scale) for scale in scales]
+    if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
+        return None
+    exponent = scales[-1]
+    assert isinstance(exponent, Exponent)
+    divided = element.divisor > 1
+    if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
+        return None
+    twos = isinstance(element, TwosComplement)
+    return Description(
+        block=fmt.block,
+        group=int(levels[0].group),
+        shift_top=scales[0].largest_code if len(kinds) > 1 else 0,
+        emax=element.emax,
+        bias=exponent.bias,
+        code_top=exponent.largest_code,
+        rule=RULES.index(exponent.rule),
+        precision=element.precision,
+        unit=element.emin - element.fraction_bits,
+        fraction=element.fraction_bits,
+        divisor=element.divisor,
+        largest=element.largest_integer,
+        signed_zero=not twos,
+        minus_zero=not isinstance(element, SignMagnitude) or element.signed_zero,
+        offset=layout(fmt).offset,
+    )

@@ -1,0 +1,136 @@
+// Products of integers under exact factors, one FP32 rounding for each block.
+//
+// The sum P of a block's products is an integer of at most 24 bits with the significands of its
+// factors. Where P * left factor and P * left factor * right factor are FP32 values, the sum with
+// the accumulator is the one rounding; `fits` tells it for a tile. Other tiles take `exact_tile`.
+#pragma once
+
+#include "operand.hpp"
+
+namespace axs6 {
+
+// What is done to sums: y = fp32(fp32(sum / divisor) * fp32(left[m] * right[n])).
+struct Finish {
+    float divisor;
+    const float* left;   // (rows,), or nullptr where nothing is multiplied
+    const float* right;  // (columns,)
+
+    float of(float sum, int64_t row, int64_t column) const {
+        float y = divisor == 1.0f ? sum : sum / divisor;
+        if (left) y *= left[row] * right[column];
+        return canonical(y);
+    }
+};
+
+constexpr int COLUMNS = W == 16 ? 2 * PANEL : PANEL;  // of a tile
+constexpr int VECTORS = COLUMNS / W;
+
+template <class Lane>
+struct Product {
+    Matrix<Lane> a, b;
+    Panels right;
+    Finish finish;
+    int bits;  // |P| < 2^bits
+    float* y;  // (a.rows, b.rows)
+
+    bool fits(const Limits& rows, const Limits& columns) const {
+        return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
+               rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
+               rows.high + columns.high + bits <= 128;
+    }
+
+    void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+        for (int64_t m = row; m < row + rows; ++m)
+            for (int64_t n = column; n < column + columns; ++n) {
+                float total = 0;
+                for (int64_t k = 0; k < a.blocks; ++k) {
+                    const Lane *left = a.at(m, k), *right = b.at(n, k);
+                    int32_t sum = 0;
+                    for (int64_t i = 0; i < a.block; ++i) sum += left[i] * right[i];
+                    total += static_cast<float>(sum * a.factor(m, k) * b.factor(n, k));
+                }
+                y[m * b.rows + n] = finish.of(total, m, n);
+            }
+    }
+
+    // WORDS: of a block, or 0 where it is not known when compiled.
+    template <int R, int V, int WORDS>
+    void tile(const LeftRows<Lane>& left, int64_t tile, int64_t panel) const {
+        const int64_t blocks = a.blocks, words = WORDS ? WORDS : a.words();
+        const int64_t apart = W == PANEL ? blocks * words * PANEL : W;  // between vectors
+        const int64_t scales_apart = W == PANEL ? blocks * PANEL : W;
+        const int32_t* column = right.words + panel * blocks * words * PANEL;
+        const float* column_scale = right.scales + panel * blocks * PANEL;
+        const int32_t* row = left.lanes.data() + tile * blocks * words * ROWS;
+        const float* row_scale = left.scales.data() + tile * blocks * ROWS;
+        const int32_t* start = left.starts.data() + tile * blocks * ROWS;
+        Floats total[R][V] = {};
+        for (int64_t k = 0; k < blocks; ++k) {
+            Ints sum[R][V];
+            for (int i = 0; i < R; ++i)
+                for (int v = 0; v < V; ++v) sum[i][v] = repeat(sizeof(Lane) == 1 ? start[i] : 0);
+#pragma GCC unroll 4
+            for (int64_t w = 0; w < words; ++w, column += PANEL, row += ROWS)
+                for (int v = 0; v < V; ++v) {
+                    const Ints columns = load(column + v * apart);
+                    for (int i = 0; i < R; ++i) sum[i][v] = step<Lane>(sum[i][v], columns, row[i]);
+                }
+            for (int v = 0; v < V; ++v) {
+                const Floats scale = load(column_scale + v * scales_apart);
+                for (int i = 0; i < R; ++i)
+                    total[i][v] += __builtin_convertvector(sum[i][v], Floats) * row_scale[i] * scale;
+            }
+            column_scale += PANEL, row_scale += ROWS, start += ROWS;
+        }
+        for (int i = 0; i < R; ++i) finish_row<V>(total[i], left.first + tile * ROWS + i, panel);
+    }
+
+    template <int V>
+    void finish_row(const Floats* total, int64_t row, int64_t panel) const {
+        const int64_t column = panel * PANEL, count = std::min<int64_t>(V * W, b.rows - column);
+        float values[V * W], *out = y + row * b.rows + column;
+        for (int v = 0; v < V; ++v) store(values + v * W, total[v]);
+        if (finish.left)
+            for (int64_t n = 0; n < count; ++n) out[n] = finish.of(values[n], row, column + n);
+        else if (count == V * W)
+            for (int n = 0; n < V * W; ++n) out[n] = canonical(values[n] / finish.divisor);
+        else
+            for (int64_t n = 0; n < count; ++n) out[n] = canonical(values[n] / finish.divisor);
+    }
+
+    template <int V, int R = ROWS>
+    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel) const {
+        if constexpr (R == ROWS) {
+            if (rows == R && a.words() == 8)
+                return this->template tile<R, V, 8>(left, tile, panel);
+            if (rows == R && a.words() == 16)
+                return this->template tile<R, V, 16>(left, tile, panel);
+        }
+        if constexpr (R > 1)
+            if (rows < R) return any_tile<V, R - 1>(left, tile, rows, panel);
+        this->template tile<R, V, 0>(left, tile, panel);
+    }
+
+    // Rows (first, count) by columns of the panels (from, to).
+    void run(int64_t first, int64_t count, int64_t from, int64_t to) const {
+        const LeftRows<Lane> left(a, first, count);
+        constexpr int64_t each = COLUMNS / PANEL;
+        for (int64_t panel = from; panel < to; panel += each) {
+            Limits columns = right.limits[panel];
+            const bool whole = panel + each <= to;
+            if (whole) columns.add(right.limits[panel + each - 1]);
+            for (int64_t r = 0; r < count; r += ROWS) {
+                const int64_t rows = std::min<int64_t>(ROWS, count - r), column = panel * PANEL;
+                if (!fits(left.limits[r / ROWS], columns))
+                    exact_tile(first + r, rows, column,
+                               std::min((whole ? each : 1) * PANEL, b.rows - column));
+                else if (whole)
+                    any_tile<VECTORS>(left, r / ROWS, rows, panel);
+                else
+                    any_tile<PANEL / W>(left, r / ROWS, rows, panel);
+            }
+        }
+    }
+};
+
+}  // namespace axs6

@@ -1,0 +1,208 @@
+// Blocks of FP32 values to integers of the element's unit under power-of-two scales.
+//
+// Over its scale and in units, a value is rounded to a whole number, or, above 2^(fraction + 1), to
+// one with `fraction` bits after its first: floating-point elements and fixed ones alike. Elements
+// with a divisor are rounded by integers, which hold divisor * significand. Blocks near the ends of
+// FP32's range and those with NaN or infinities take `slow_block`, in float64.
+#pragma once
+
+#include "common.hpp"
+
+namespace axs6 {
+
+enum Rule : int32_t { FLOOR, CEIL, EVEN, RCEIL };
+
+struct Format {
+    int32_t block, group;  // values under one exponent; under one shift, or `block` without shifts
+    int32_t shift_top;     // the largest shift, 0 without shifts
+    int32_t emax, bias, code_top, rule, precision;  // of the exponent's scale
+    int32_t unit;          // the element's unit is 2^unit / divisor
+    int32_t fraction, divisor;
+    int32_t signed_zero, minus_zero;  // zeros from negative values, and from -0.0, have the sign
+    int32_t offset;        // of the factor 2^(code + offset) of integers
+    float largest;         // in units
+};
+
+constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
+constexpr int MAX_BLOCK = 256;
+
+inline float power(int exponent) {  // from -126 to 127
+    return bits_of<float>(static_cast<uint32_t>(exponent + 127) << 23);
+}
+
+// A block in integers: q * 2^(code - bias - shift + unit) / divisor.
+struct Quantised {
+    alignas(64) float q[MAX_BLOCK];      // with their signs, that of zero too
+    alignas(64) int32_t shift[MAX_BLOCK];  // of each lane; not set where there are none
+    int code, scale;  // `scale` is code - bias + unit; any number for zeros
+    bool plain;       // whether FP32 holds the scale of every lane, so that products with it are right
+};
+
+inline int clamp_code(const Format& f, int code) {
+    return std::max(0, std::min(code, static_cast<int>(f.code_top)));
+}
+
+// The code of the scale of a block whose largest magnitude is a normal number.
+inline int quick_code(const Format& f, uint32_t top) {
+    int emax = f.emax;
+    if (f.rule == CEIL)
+        top += HIDDEN - 1;
+    else if (f.rule == EVEN)
+        top += 1u << (22 - f.precision);
+    else if (f.rule == RCEIL) {
+        const double largest = std::ldexp(static_cast<double>(f.largest), f.unit) / f.divisor;
+        const auto quotient = static_cast<float>(bits_of<float>(top) / largest);
+        top = bits_of<uint32_t>(quotient) + HIDDEN - 1;
+        emax = 0;
+    }
+    return clamp_code(f, static_cast<int>(top >> 23) - 127 - emax + f.bias);
+}
+
+inline double exact_value(uint32_t magnitude) {
+    const int field = static_cast<int>(magnitude >> 23);
+    const uint32_t fraction = magnitude & (HIDDEN - 1);
+    return std::ldexp(field ? fraction | HIDDEN : fraction, std::max(field, 1) - 150);
+}
+
+inline int exact_code(const Format& f, double largest) {
+    if (largest == 0) return 0;
+    int exponent;
+    const double significand = 2 * std::frexp(largest, &exponent);
+    int code = exponent - 1 - f.emax;
+    if (f.rule == CEIL) code += significand > 1;
+    if (f.rule == EVEN) code += significand >= 2 - std::ldexp(1, -1 - f.precision);
+    if (f.rule == RCEIL) {
+        const double top = std::ldexp(static_cast<double>(f.largest), f.unit) / f.divisor;
+        const auto quotient = static_cast<float>(largest / top);
+        const double rest = 2 * std::frexp(static_cast<double>(quotient), &exponent);
+        code = exponent - 1 + (rest > 1);
+    }
+    return clamp_code(f, code + f.bias);
+}
+
+// Any block. Infinities become the largest value, NaN +0.
+inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
+    double x[MAX_BLOCK], largest = 0;
+    for (int i = 0; i < f.block; ++i) {
+        const uint32_t magnitude = bits[i] & MAGNITUDE;
+        x[i] = magnitude > INFINITE ? 0 : exact_value(std::min(magnitude, INFINITE - 1));
+        largest = std::max(largest, x[i]);
+    }
+    out.code = exact_code(f, largest);
+    out.scale = out.code - f.bias + f.unit;
+    out.plain = false;
+    for (int start = 0; start < f.block; start += f.group) {
+        double most = 0;
+        for (int i = start; i < start + f.group; ++i) most = std::max(most, x[i]);
+        int shift = f.shift_top;
+        if (most > 0 && shift) shift = std::min(shift, std::ilogb(largest) - std::ilogb(most));
+        const int scale = out.scale - shift;
+        for (int i = start; i < start + f.group; ++i) {
+            double q = std::ldexp(x[i], -scale) * f.divisor, step = 1;
+            if (f.divisor == 1 && q > 0)
+                step = std::ldexp(1, std::max(0, std::ilogb(q) - f.fraction));
+            q = std::min(std::nearbyint(q / step) * step, static_cast<double>(f.largest));
+            if ((bits[i] & MAGNITUDE) == INFINITE) q = f.largest;
+            const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
+            out.shift[i] = shift;
+            out.q[i] = static_cast<float>(bits[i] >> 31 && !nan ? -q : q);
+        }
+    }
+}
+
+inline void zero_block(const Format& f, const uint32_t* bits, int count, Quantised& out) {
+    out.code = out.scale = 0;
+    out.plain = true;
+    for (int i = 0; i < count; ++i) {
+        out.q[i] = bits_of<float>(bits[i]);
+        out.shift[i] = f.shift_top;
+    }
+}
+
+template <int GROUP>
+inline void quick_shifts(const Format& f, const uint32_t* bits, int count, int field,
+                         Quantised& out) {
+    if constexpr (GROUP == 2) {
+        uint64_t pairs[MAX_BLOCK / 2], shifts[MAX_BLOCK / 2];
+        std::memcpy(pairs, bits, 4 * count);
+        for (int i = 0; i < count / 2; ++i) {
+            const uint64_t low = pairs[i] & MAGNITUDE, high = pairs[i] >> 32 & MAGNITUDE;
+            const int64_t below = field - static_cast<int64_t>(std::max(low, high) >> 23);
+            shifts[i] = std::min<int64_t>(below, f.shift_top) * 0x100000001;
+        }
+        std::memcpy(out.shift, shifts, 4 * count);
+    } else {
+        for (int start = 0; start < count; start += f.group) {
+            uint32_t most = 0;
+            for (int i = start; i < start + f.group; ++i)
+                most = std::max(most, bits[i] & MAGNITUDE);
+            const int shift = std::min<int>(f.shift_top, field - static_cast<int>(most >> 23));
+            for (int i = start; i < start + f.group; ++i) out.shift[i] = shift;
+        }
+    }
+}
+
+// divisor * significand over its power of two; halfway is at 1/2 alone, where up is even.
+template <int B>
+inline void divided_block(const Format& f, const uint32_t* bits, int count, int scale,
+                          Quantised& out) {
+    const int top = scale + 127 + 22;  // the field of 2^scale, and a bit less than a significand
+    for (int i = 0; i < (B ? B : count); ++i) {
+        const uint32_t magnitude = bits[i] & MAGNITUDE;
+        const uint32_t scaled = ((magnitude & (HIDDEN - 1)) | HIDDEN) * f.divisor;
+        const uint32_t drop = std::min<uint32_t>(top - (magnitude >> 23), 31);
+        const int32_t q = ((scaled >> drop) + 1) >> 1;
+        out.q[i] = bits_of<float>(bits_of<uint32_t>(static_cast<float>(q)) | (bits[i] & ~MAGNITUDE));
+    }
+}
+
+template <int B, bool SHIFTED>
+inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
+                          Quantised& out) {
+    const uint32_t reciprocal = static_cast<uint32_t>(127 - scale) << 23;
+    const float largest = f.largest;
+    const uint32_t least = static_cast<uint32_t>(127 + f.fraction) << 23;
+    const uint32_t magic = (static_cast<uint32_t>(23 - f.fraction) << 23) + (1 << 22);
+    for (int i = 0; i < (B ? B : count); ++i) {
+        const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
+        const float x = bits_of<float>(bits[i] & MAGNITUDE) * bits_of<float>(reciprocal + more);
+        const uint32_t binade = std::max(bits_of<uint32_t>(x) & INFINITE, least);
+        const float rounder = bits_of<float>(binade + magic);
+        const float q = std::min((x + rounder) - rounder, largest);
+        out.q[i] = bits_of<float>(bits_of<uint32_t>(q) | (bits[i] & ~MAGNITUDE));
+    }
+}
+
+// B, GROUP: sizes known when compiled, or 0; GROUP = 1 where there are no shifts.
+template <int B, int GROUP>
+inline bool quantise_block(const Format& f, const uint32_t* bits, Quantised& out) {
+    const int count = B ? B : f.block;
+    uint32_t top = 0;
+    for (int i = 0; i < count; ++i) top = std::max(top, bits[i] & MAGNITUDE);
+    const int field = static_cast<int>(top >> 23);
+    // Below, subnormal values or scales count; at the top FP32 might not hold the scale.
+    const int least = 32 + f.shift_top + std::max(0, f.emax - f.unit);
+    if (top == 0) {
+        zero_block(f, bits, count, out);
+        return true;
+    }
+    if (field < least || field > 253) {
+        slow_block(f, bits, out);
+        return top < INFINITE;
+    }
+    out.code = quick_code(f, top);
+    const int scale = out.scale = out.code - f.bias + f.unit;
+    if (scale - f.shift_top < -126 || scale > 126 || (f.divisor > 1 && scale < field - 126)) {
+        slow_block(f, bits, out);
+        return true;
+    }
+    out.plain = true;
+    if (GROUP != 1) quick_shifts<GROUP>(f, bits, count, field, out);
+    if (f.divisor > 1)
+        divided_block<B>(f, bits, count, scale, out);
+    else
+        rounded_block<B, GROUP != 1>(f, bits, count, scale, out);
+    return true;
+}
+
+}  // namespace axs6

@@ -1,0 +1,197 @@
+import logging
+import shutil
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import axs6
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import AXS6, BlockFormat, block_format
+from axs6.sim import kernels
+from axs6.sim.kernels import library
+
+Values = NDArray[np.float32]
+
+RANGES = {
+    "near one": (-2, 3),
+    "everything": (-149, 128),
+    "subnormal products": (-75, -55),
+    "subnormal operands": (-149, -118),
+    "large products": (58, 68),
+    "overflow": (100, 128),
+}
+"""Binary exponents that the values of a matrix are spread over."""
+
+QUANTISED = (
+    *("axs6", "axs6_t8", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"),
+    *("mxfp8_e4m3", "mxfp8_e5m2", "msfp12", "mxfp8_e4m3-ceil", "mxfp4-even", "mxint8-rceil"),
+)
+MULTIPLIED = ("axs6", "axs6_t8", "axs6_t16", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e3m2")
+SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
+
+
+def matrix(rng: np.random.Generator, rows: int, columns: int, how: str) -> Values:
+    """Values whose blocks differ in exponent, some of them zeros of either sign."""
+    groups = -(-columns // 8)
+    exponents = np.repeat(rng.integers(*RANGES[how], (rows, groups)), 8, axis=1)[:, :columns]
+    x = np.ldexp(rng.standard_normal((rows, columns)), exponents)
+    x[np.repeat(rng.random((rows, groups)) < 0.1, 8, axis=1)[:, :columns]] = 0
+    x[rng.random(x.shape) < 0.02] = -0.0
+    limit = float(np.finfo(np.float32).max)
+    return np.clip(x, -limit, limit).astype(np.float32)
+
+
+def different(a: NDArray[Any], b: NDArray[Any]) -> int:
+    """How many values of two float32 arrays differ in a bit."""
+    assert a.dtype == b.dtype == np.float32
+    assert a.shape == b.shape
+    left, right = (np.ascontiguousarray(x).view(np.uint32) for x in (a, b))
+    return int((left != right).sum())
+
+
+def ours(a: Values, b: Values, fmt: BlockFormat, threads: int = 1) -> Values:
+    left, right = (kernels.encode(x[None], fmt) for x in (a, b))
+    assert left is not None
+    assert right is not None
+    return kernels.matmul(left, right, threads)[0]
+
+
+@cache
+def golden_products(name: str, how: str) -> list[tuple[Values, Values, Values]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for rows, columns, length in SHAPES:
+        for other in RANGES:
+            a, b = matrix(rng, rows, length, how), matrix(rng, columns, length, other)
+            product = axs6.matmul(axs6.encode(a, name), axs6.encode(b, name))
+            found.append((a, b, product))
+    return found
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("how", RANGES)
+@pytest.mark.parametrize("name", MULTIPLIED)
+def test_products_over_all_exponents(name: str, how: str) -> None:
+    fmt = block_format(name)
+    assert kernels.takes(fmt, fmt)
+    for a, b, expected in golden_products(name, how):
+        assert not different(ours(a, b, fmt), expected)
+
+
+@cache
+def golden_values(name: str) -> list[tuple[Values, Values]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for how in RANGES:
+        for rows, columns in ((9, 130), (3, 64), (2, 3)):
+            x = matrix(rng, rows, columns, how)
+            found.append((x, axs6.decode(axs6.encode(x, name))))
+    return found
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", QUANTISED)
+def test_values_over_all_exponents(name: str) -> None:
+    for x, expected in golden_values(name):
+        found = kernels.fake_quantise(x, block_format(name))
+        assert found is not None
+        assert not different(found, expected)
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", QUANTISED)
+def test_what_is_not_finite(name: str, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+    for how in ("near one", "everything"):
+        x = matrix(rng, 20, 96, how)
+        x[rng.random(x.shape) < 0.05] = np.nan
+        x[rng.random(x.shape) < 0.05] = np.inf
+        x[rng.random(x.shape) < 0.05] = -np.inf
+        expected = axs6.decode(axs6.encode(x, name, nonfinite="saturate"))
+        found = kernels.fake_quantise(x, fmt, "saturate")
+        assert found is not None
+        assert not different(found, expected)
+        assert kernels.fake_quantise(x, fmt) is None
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("shape", [(0, 3, 64), (3, 0, 64), (3, 2, 0), (0, 0, 0)])
+def test_nothing(shape: tuple[int, int, int]) -> None:
+    rows, columns, length = shape
+    a, b = np.ones((rows, length), np.float32), np.ones((columns, length), np.float32)
+    assert not different(ours(a, b, AXS6), np.zeros((rows, columns), np.float32))
+
+
+@pytest.mark.usefixtures("form")
+def test_threads_change_nothing(rng: np.random.Generator) -> None:
+    for rows, columns in ((300, 200), (5, 1500), (1000, 7)):
+        a, b = matrix(rng, rows, 256, "near one"), matrix(rng, columns, 256, "everything")
+        one = ours(a, b, AXS6)
+        for threads in (2, 3, 8):
+            assert not different(ours(a, b, AXS6, threads), one)
+
+
+@pytest.mark.usefixtures("form")
+def test_every_matrix_of_a_batch(rng: np.random.Generator) -> None:
+    a = np.stack([matrix(rng, 10, 70, "near one") for _ in range(5)])
+    b = np.stack([matrix(rng, 40, 70, "near one") for _ in range(5)])
+    left, right = kernels.encode(a, AXS6), kernels.encode(b, AXS6)
+    assert left is not None
+    assert right is not None
+    y = kernels.matmul(left, right, 4)
+    for g in range(5):
+        assert not different(y[g], axs6.matmul(axs6.encode(a[g]), axs6.encode(b[g])))
+
+
+def test_a_wrong_kernel_is_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a unit more in every sum of a block."""
+    a, b = matrix(rng, 40, 256, "near one"), matrix(rng, 40, 256, "near one")
+    expected = axs6.matmul(axs6.encode(a), axs6.encode(b))
+    assert not different(ours(a, b, AXS6), expected)
+    right = "total[i][v] += __builtin_convertvector(sum[i][v], Floats) * row_scale[i] * scale;"
+    wrong = (
+        "total[i][v] += (__builtin_convertvector(sum[i][v], Floats) + 0.5f) * row_scale[i] * scale;"
+    )
+    texts = library.sources()
+    assert right in texts["product.hpp"]
+    texts["product.hpp"] = texts["product.hpp"].replace(right, wrong)
+    monkeypatch.setattr(library, "sources", lambda: texts)
+    monkeypatch.setattr(library, "OPTIONS", ("-O1", "-pthread"))
+    broken = library.load.__wrapped__("native")
+    monkeypatch.setattr(library, "_library", lambda form: broken)
+    assert different(ours(a, b, AXS6), expected) > 1000
+
+
+def test_forms_are_what_they_say() -> None:
+    names = [library.name_of(library.load(form)) for form in ("native", "plain")]
+    assert names[0] in library.NAMES
+    assert names[1] == "plain"
+    with pytest.raises(ValueError, match="form must be one of native, avx2, plain or None"):
+        kernels.use("sse").__enter__()
+
+
+def test_without_a_compiler_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    library.load.cache_clear()
+    library._library.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with caplog.at_level(logging.INFO, "axs6"):
+        assert kernels.chosen() is None
+    assert "needs g++ on PATH" in caplog.text
+    library._library.cache_clear()
+
+
+def test_packed_blocks_are_those_encoded(rng: np.random.Generator) -> None:
+    x = matrix(rng, 12, 96, "everything")
+    blocks = axs6.encode(x)
+    assert isinstance(blocks, Blocks)
+    packed, encoded = kernels.pack(blocks), kernels.encode(x[None], AXS6)
+    assert encoded is not None
+    assert (packed.lanes == encoded.lanes).all()
+    assert (packed.factors == encoded.factors).all()
