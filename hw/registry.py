@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from axs6.hw.units import axis, decoder, dot, encoder, lfsr
+from axs6.hw.units import axis, block_dot, decoder, dot, encoder, lfsr
 from axs6.hw.units.unit import Unit
 
 UNITS: Mapping[str, Unit] = {
@@ -14,7 +14,7 @@ UNITS: Mapping[str, Unit] = {
         lfsr.LFSR,
         decoder.DECODER,
         decoder.EXPANDER,
-        dot.BLOCK_DOT,
+        block_dot.BLOCK_DOT,
         dot.DOT,
         dot.MATMUL,
     )

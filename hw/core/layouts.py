@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from amaranth.hdl import Shape, signed, unsigned
+from amaranth.hdl import Shape, unsigned
 from amaranth.lib import data
 
 from axs6.golden.arguments import check_integer
@@ -30,10 +30,8 @@ from axs6.golden.spec import (
     CODE_BITS,
     DENSE_CODE,
     EXPONENT_BITS,
-    EXPONENT_SUM_BITS,
     HEADER_USED,
     MODE_BITS,
-    SUM_BITS,
     payload_bits,
 )
 
@@ -207,9 +205,6 @@ def blocks_layout(block: int, count: int) -> data.StructLayout:
         }
     )
 
-
-sum_layout = data.StructLayout({"sum": signed(SUM_BITS), "exponent": unsigned(EXPONENT_SUM_BITS)})
-"""Result of a block dot product: sum / 961 * 2^(exponent - 254)."""
 
 fp32_layout = data.StructLayout({"value": unsigned(FP32.width)})
 """One FP32 value as its bit pattern."""

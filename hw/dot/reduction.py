@@ -24,6 +24,7 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout
 from axs6.hw.decoder.expander import expand_pair_steps
 from axs6.hw.dot.block_dot import block_dot_steps
+from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.accumulator import Accumulator
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.divide import division_steps
@@ -53,10 +54,12 @@ class Reduction(Series):
     ) -> None:
         block = check_block(block)
         passing = error_layout if packed else NOTHING
+        shape = Shape.of("axs6", block)
 
         def steps_of(view: str) -> list[Step]:
             expand = expand_pair_steps(block) if packed else []
-            return [*expand, *past([*block_dot_steps(block, view), *conversion_steps()], passing)]
+            convert = conversion_steps(shape.sum)
+            return [*expand, *past([*block_dot_steps(shape, view), *convert], passing)]
 
         front, like = viewed(steps_of, view)
         back = past(division_steps(), passing)

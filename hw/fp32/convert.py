@@ -17,7 +17,7 @@ from axs6.golden.spec import (
     EXPONENT_SUM_BITS,
     SUM_BITS,
 )
-from axs6.hw.core.layouts import fp32_layout, sum_layout
+from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import leading_zeros
@@ -81,8 +81,8 @@ shifted_layout = StructLayout(
 class Magnitude(Step):
     """Sign and magnitude of the sum."""
 
-    def __init__(self) -> None:
-        super().__init__(sum_layout, magnitude_layout, levels=12)
+    def __init__(self, i: data.StructLayout) -> None:
+        super().__init__(i, magnitude_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the negation."""
@@ -213,6 +213,6 @@ class RoundSum(Step):
         return m
 
 
-def conversion_steps() -> list[Step]:
-    """The steps from `sum_layout` to `fp32_layout`."""
-    return [Magnitude(), Count(), Place(), Limit(), ShiftCoarse(), ShiftFine(), RoundSum()]
+def conversion_steps(i: data.StructLayout) -> list[Step]:
+    """The steps from the result `i` of a block dot product to `fp32_layout`."""
+    return [Magnitude(i), Count(), Place(), Limit(), ShiftCoarse(), ShiftFine(), RoundSum()]

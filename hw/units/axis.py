@@ -17,9 +17,10 @@ from axs6.golden.spec import (
     RANDOM_BITS,
 )
 from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
+from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.blocks import dense_blocks, packed_items
 from axs6.hw.units.decoder import DECODER, decoder_items
-from axs6.hw.units.dot import BLOCK_DOT, DOT, INTERLEAVE_SAMPLES, dot_items
+from axs6.hw.units.dot import DOT, INTERLEAVE_SAMPLES, dot_items
 from axs6.hw.units.encoder import ENCODER, encoder_items
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 

@@ -7,20 +7,18 @@ from numpy.random import Generator
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import block_dot
-from axs6.golden.formats import AXS6, BlockFormat
+from axs6.golden.formats import BlockFormat
 from axs6.golden.spec import (
     BLOCK_SIZES,
-    CODE_BITS,
-    EXPONENT_MAX,
     MAGNITUDE_MAX,
     SIGN_BIT,
 )
 from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS
-from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
-from axs6.hw.units.blocks import blocks_of, expanded, random_codes
+from axs6.hw.units.block_dot import block_dot_items
+from axs6.hw.units.blocks import expanded, random_codes
 from axs6.hw.units.packed import packed_vectors, random_pairs
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 from axs6.hw.units.vectors import (
@@ -37,14 +35,6 @@ from axs6.hw.units.vectors import (
 )
 
 
-def block_dot_items(items: Fields, parameters: Parameters) -> Items:
-    """Sums and exponent sums of dense blocks."""
-    return _products(
-        blocks_of(items, AXS6.with_block(parameters["block"]), "a."),
-        blocks_of(items, AXS6.with_block(parameters["block"]), "b."),
-    )
-
-
 def _products(a: Blocks, b: Blocks) -> Items:
     sums, exponents = block_dot(a, b)
     return {"sum": sums[:, 0], "exponent": exponents[:, 0]}
@@ -54,7 +44,7 @@ def dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results of vectors; an error in any block of a vector is one of its result."""
     last, turns = items["last"], parameters["interleave"]
     if parameters["blocks"] == "dense":
-        products = block_dot_items(items, parameters)
+        products = block_dot_items(items, {**parameters, "format": "axs6"})
         return {"value": reduce_vectors(products["sum"], products["exponent"], last, turns)}
     (a, wrong_a), (b, wrong_b) = (expanded(items, f"{x}.", parameters["block"]) for x in "ab")
     products = _products(a, b)
@@ -74,33 +64,6 @@ def matmul_items(items: Fields, parameters: Parameters) -> Items:
         sides.append(Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape))
     sums, scales = block_dot(*sides)
     return {"values": reduce_vectors(sums, scales, items["last"], parameters["interleave"])}
-
-
-def _block_dot_corners(parameters: Parameters) -> Items:
-    """Every pair of codes, in every lane; largest sums of both signs; exponents at their ends."""
-    block = parameters["block"]
-    codes = np.arange(1 << CODE_BITS)
-    a = np.repeat(codes, len(codes))
-    b = np.tile(codes, len(codes))
-    lanes = np.arange(block)
-    spread_a = a[(np.arange(len(a))[:, None] + lanes) % len(a)]
-    spread_b = b[(np.arange(len(b))[:, None] + lanes) % len(b)]
-    ends = np.array([MAGNITUDE_MAX, SIGN_BIT | MAGNITUDE_MAX, 0, SIGN_BIT])
-    full_a = np.repeat(np.repeat(ends, len(ends))[:, None], block, axis=1)
-    full_b = np.repeat(np.tile(ends, len(ends))[:, None], block, axis=1)
-    count = len(spread_a) + len(full_a)
-    exponents = np.array([[0, 0], [0, EXPONENT_MAX], [EXPONENT_MAX, EXPONENT_MAX], [127, 128]])
-    return pair_items(
-        np.concatenate([spread_a, full_a]),
-        np.concatenate([spread_b, full_b]),
-        np.resize(exponents, (count, 2)),
-    )
-
-
-def _block_dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    shape = (count, parameters["block"])
-    exponents = rng.integers(0, EXPONENT_MAX + 1, (count, 2))
-    return pair_items(random_codes(rng, shape), random_codes(rng, shape), exponents)
 
 
 def _dot_corners(parameters: Parameters) -> Items:
@@ -174,16 +137,6 @@ def dot_choices(formats: Sequence[BlockFormat]) -> Choices:
     """What a dot product of dense blocks may be."""
     return {"block": BLOCK_SIZES, "view": VIEWS}
 
-
-BLOCK_DOT = Unit(
-    name="block_dot",
-    summary="two dense blocks become a 16-bit sum and a 9-bit exponent sum",
-    component=BlockDot,
-    values=dot_choices,
-    golden=block_dot_items,
-    corners=_block_dot_corners,
-    random=_block_dot_random,
-)
 
 DOT = Unit(
     name="dot",

@@ -1,6 +1,7 @@
 """Spaces of the FP32 cores of the dot product: conversion, addition and the final division."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ from axs6.golden import cases_fp32, fp32
 from axs6.golden.formats import FP32
 from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS, EXPONENT_MAX, SUM_BITS
 from axs6.hw.core.pipeline import Pipeline, Step
+from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.divide import division_steps
@@ -66,7 +68,7 @@ def conversion_space() -> Space:
         formula="2^16 sums x 511 exponent sums",
         cases=EXPONENT_SUMS << SUM_BITS,
         chunks=CONVERSION_CHUNKS,
-        design=_core("FP32 conversion", conversion_steps),
+        design=_core("FP32 conversion", partial(conversion_steps, Shape.of("axs6").sum)),
         inputs=inputs,
         references={
             "golden model": lambda items: {

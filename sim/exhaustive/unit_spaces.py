@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from axs6.golden.formats import Integer
 from axs6.golden.spec import CODE_BITS, EXPONENT_BITS
+from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.registry import UNITS
+from axs6.hw.units.block_dot import shape_of
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
 CODES = 1 << CODE_BITS
@@ -42,34 +45,46 @@ def decoder_space(dtype: str, block: int = 8, view: str = STRUCTURE) -> Space:
     )
 
 
-def product_space(block: int = 32, view: str = STRUCTURE) -> Space:
+def product_space(block: int | None = None, view: str = STRUCTURE, fmt: str = "axs6") -> Space:
     """Every pair of codes in each lane of the block dot product, zeros in the other lanes.
 
-    The sum is then the product of that lane alone. The exponents go through all their pairs.
+    The sum is then the product of that lane alone. Exponents go through all their pairs, other
+    scales through all their values.
 
     Args:
-        block: lanes.
+        block: lanes; those of the format by default.
         view: of the block dot product.
+        fmt: block format, or two with a comma between.
     """
-    parameters = {"block": block, "view": view}
+    unit, given = UNITS["block_dot"], {"block": block} if block else {}
+    parameters = unit.parameters({"format": fmt, "view": view, **given})
+    shape = shape_of(parameters)
+    lanes = shape.block
+    first, second = (1 << x.element.width for x in shape.formats)
+    pairs = first * second
 
     def inputs(chunk: int) -> Items:
-        row = np.arange(block * CODES * CODES)
-        lane, pair = np.divmod(row, CODES * CODES)
-        items = {}
-        for side, code in (("a", pair // CODES), ("b", pair % CODES)):
-            codes = np.zeros((len(row), block), np.uint8)
-            codes[row, lane] = code
+        pair = np.arange(pairs)
+        items: Items = {}
+        for side, code, x in zip("ab", divmod(pair, second), shape.formats, strict=True):
+            codes = np.zeros((pairs, lanes), np.uint8)
+            codes[:, chunk] = code
             items[f"{side}.codes"] = codes
-        exponents = {"a.exponent": row, "b.exponent": row >> EXPONENT_BITS}
-        return items | {name: each.astype(np.uint8) for name, each in exponents.items()}
+            row = pair + chunk * pairs
+            for name, level in zip(scale_names(x), x.blocked[::-1], strict=True):
+                groups = lanes // int(level.group)
+                low = int(isinstance(level.scale, Integer))
+                count = level.scale.largest_code + 1 - low
+                scales = low + (row if side == "a" else row // count) % count
+                items[f"{side}.{name}"] = scales if groups == 1 else scales[:, None] + [0] * groups
+        return items
 
     return Space(
-        name=named("products", view),
-        formula=f"64 codes x 64 codes x {block} lanes",
-        cases=CODES * CODES * block,
-        chunks=1,
-        design=Design("block_dot", lambda: UNITS["block_dot"].build(**parameters)),
+        name=named("products" if fmt == "axs6" else f"products-{fmt}", view),
+        formula=f"{first} codes x {second} codes x {lanes} lanes",
+        cases=pairs * lanes,
+        chunks=lanes,
+        design=Design(f"block_dot {fmt}", lambda: unit.build(**parameters)),
         inputs=inputs,
-        references={"golden model": lambda items: UNITS["block_dot"].golden(items, parameters)},
+        references={"golden model": lambda items: unit.golden(items, parameters)},
     )

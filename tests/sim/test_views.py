@@ -12,7 +12,8 @@ from amaranth.lib.wiring import In, Out
 from axs6.hw.core.layouts import fields
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.pipeline import Pipeline
-from axs6.hw.dot.block_dot import AddRows, BlockDot, block_dot_steps, sum_plan
+from axs6.hw.dot.block_dot import AddRows, BlockDot, block_dot_steps
+from axs6.hw.dot.shape import Shape
 from axs6.hw.dot.words import Multiply, block_dot_words
 from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import ComponentModel, component_source
@@ -130,27 +131,40 @@ class ProductOfZero(Multiply):
         return m
 
 
+SHAPE = Shape.of("axs6", 8)
+
+
 def structure_of(stages: int, change: Callable[[Any], Any] = lambda steps: steps) -> Pipeline:
     """The structure of a block dot product, which may have another step in place of one."""
-    return Pipeline(change(block_dot_steps(8)), stages, like=block_dot_steps(8))
+    return Pipeline(change(block_dot_steps(SHAPE)), stages, like=block_dot_steps(SHAPE))
 
 
 def words_of(stages: int, change: Callable[[Any], Any] = lambda steps: steps) -> Pipeline:
     """The same in words."""
-    return Pipeline(change(block_dot_words(8)), stages, like=block_dot_steps(8))
+    return Pipeline(change(block_dot_words(SHAPE)), stages, like=block_dot_steps(SHAPE))
 
 
 class WithoutSpares(Pipeline):
     """A pipeline whose `ready` goes through all ranks, however many."""
 
     def __init__(self, stages: int) -> None:
-        super().__init__(block_dot_words(8), stages, like=block_dot_steps(8))
+        super().__init__(block_dot_words(SHAPE), stages, like=block_dot_steps(SHAPE))
         self._spares = ()
 
 
+def without_sign(steps: Any) -> Any:
+    """The structure with a wrong last adder."""
+    return [*steps[:-1], SumWithoutSign(steps[-1].heap)]
+
+
+def wrong_product(steps: Any) -> Any:
+    """The words with a wrong product."""
+    return [ProductOfZero(SHAPE, steps[0].terms), *steps[1:]]
+
+
 PLANTED = {
-    "structure": lambda: structure_of(2, lambda steps: [*steps[:-1], SumWithoutSign(sum_plan(8))]),
-    "words": lambda: words_of(2, lambda steps: [ProductOfZero(8), *steps[1:]]),
+    "structure": lambda: structure_of(2, without_sign),
+    "words": lambda: words_of(2, wrong_product),
     "spares": lambda: WithoutSpares(8),
     "latency": lambda: words_of(3),
 }
@@ -161,7 +175,8 @@ def test_a_difference_in_either_view_is_found(planted: str) -> None:
     view = BEHAVIOUR if planted == "structure" else STRUCTURE
     stages = 8 if planted == "spares" else 2
     right, wrong = BlockDot(8, stages, view), PLANTED[planted]()
-    items = find("block_dot").random({"block": 8}, np.random.default_rng(1), ITEMS)
+    small = {"block": 8, "format": "axs6"}
+    items = find("block_dot").random(small, np.random.default_rng(1), ITEMS)
     items["a.codes"][1000, 3], items["b.codes"][1000, 3] = 0b100000, 31
     found = differences(right, wrong, 1, items)
     if planted == "spares":

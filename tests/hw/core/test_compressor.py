@@ -11,9 +11,12 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from axs6.golden.spec import BLOCK_SIZES, MAGNITUDE_BITS, PRODUCT_MAX
+from axs6.golden.spec import BLOCK_SIZES
 from axs6.hw.core.compressor import ONE, Adder, Bit, Columns, Tree, add_bits
-from axs6.hw.dot.block_dot import Multiplier, SumPlan, multiplier
+from axs6.hw.dot.block_dot import heaps, scaled
+from axs6.hw.dot.heap import SumPlan
+from axs6.hw.dot.lanes import Addend, Code, Multiplier, lane
+from axs6.hw.dot.shape import Shape
 
 
 class Form:
@@ -51,20 +54,42 @@ def inputs_of(tree: Tree, columns: Columns, width: int) -> tuple[Mapping[int, in
     return {node: times for node, times in form.of.items() if times}, form.constant
 
 
-def check_multiplier(plan: Multiplier) -> None:
-    width = 2 * MAGNITUDE_BITS + 1
+def check_multiplier(plan: Multiplier, a: Code, b: Code) -> None:
+    width = a.bits + b.bits
     columns = [[bit for weight, bit in plan.bits if weight == k] for k in range(width)]
-    places = [x + y for x in range(MAGNITUDE_BITS) for y in range(MAGNITUDE_BITS)]
-    expected = {node: 1 << place for node, place in enumerate(places)}
-    assert inputs_of(plan.tree, columns, width) == (expected, 0)
+    weights = [
+        weight_of(a, x) * weight_of(b, y) % (1 << width)
+        for x in range(a.bits)
+        for y in range(b.bits)
+    ]
+    given = inputs_of(plan.tree, columns, width)
+    assert given == (dict(enumerate(weights)), -plan.constant % (1 << width))
 
 
-def check_sum(plan: SumPlan, block: int) -> None:
-    """A negative lane comes inverted, which is worth its product less the sum of all weights."""
-    assert 1 << plan.width - 1 > block * PRODUCT_MAX, "every sum and its sign have room"
-    weights = [1 << weight for weight, _ in multiplier.bits]
-    lane = [*weights, -sum(weights) % (1 << plan.width)]
-    assert inputs_of(plan.tree, plan.rows, plan.width) == (dict(enumerate(lane * block)), 0)
+def weight_of(code: Code, bit: int) -> int:
+    """What a bit of the integer of a code is worth."""
+    return -1 << bit if code.negative and bit == code.bits - 1 else 1 << bit
+
+
+def check_sum(plan: SumPlan, count: int, addend: Addend) -> None:
+    """An addend with its sign set is worth so much less."""
+    weights = [1 << weight for weight, _ in addend.bits]
+    one = [*weights, *[-addend.sign % (1 << plan.width)] * bool(addend.sign)]
+    constant = count * addend.constant % (1 << plan.width)
+    assert inputs_of(plan.tree, plan.rows, plan.width) == (dict(enumerate(one * count)), constant)
+
+
+def heaps_of(fmt: str, block: int | None = None) -> list[tuple[SumPlan, int, Addend]]:
+    """The plans of a block dot product, with the number of addends and what they are."""
+    shape = Shape.of(fmt, block)
+    plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
+    found, addend, size = [], plan.addend, 1
+    for index, heap in enumerate(heaps(shape, plan)):
+        found.append((heap.plan, heap.group // size, addend))
+        if index < len(shape.scalings):
+            addend, size = scaled(shape.scalings[index], heap.plan.width), heap.group
+    assert 1 << found[-1][0].width - 1 > shape.bound, "every sum and its sign have room"
+    return found
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -84,28 +109,45 @@ def test_an_adder_keeps_the_sum_of_its_operands(size: int) -> None:
     simulator.run()
 
 
-def test_the_multiplier_adds_up_to_the_product() -> None:
-    check_multiplier(multiplier)
+FORMATS = ("axs6", "mxint8", "mx9", "mxfp4", "mxfp8_e4m3", "axs6,mxint8", "mxint8,mxfp4", "vsq4")
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_the_multiplier_adds_up_to_the_product(fmt: str) -> None:
+    shape = Shape.of(fmt)
+    plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
+    check_multiplier(plan.multiplier, plan.a, plan.b)
 
 
 @pytest.mark.parametrize("block", BLOCK_SIZES)
 def test_the_tree_adds_up_to_the_sum_of_the_products(block: int) -> None:
-    check_sum(SumPlan(block), block)
+    ((plan, count, addend),) = heaps_of("axs6", block)
+    assert count == block
+    weights = sum(1 << weight for weight, _ in addend.bits)
+    assert addend.sign == weights, "a negative lane comes inverted"
+    check_sum(plan, count, addend)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_the_trees_of_a_format_add_up(fmt: str) -> None:
+    for plan, count, addend in heaps_of(fmt):
+        check_sum(plan, count, addend)
 
 
 def test_a_wrong_plan_has_no_certificate() -> None:
+    lanes = lane(Shape.of("axs6").a.element, Shape.of("axs6").b.element, False)
     for number in (0, 40, -1):
-        plan = SumPlan(8)
+        plan = SumPlan(8, lanes.addend, 14)
         adder = plan.tree.adders[number]
         first, *rest = adder.operands
         plan.tree.adders[number] = replace(adder, operands=(first.complement(), *rest))
         with pytest.raises(AssertionError):
-            check_sum(plan, 8)
-    plan = SumPlan(8)
+            check_sum(plan, 8, lanes.addend)
+    plan = SumPlan(8, lanes.addend, 14)
     plan.rows[3], plan.rows[4] = plan.rows[4], plan.rows[3]
     with pytest.raises(AssertionError):
-        check_sum(plan, 8)
-    wrong = Multiplier()
+        check_sum(plan, 8, lanes.addend)
+    wrong = Multiplier(lanes.a, lanes.b, 2)
     wrong.bits = [*wrong.bits[:-1], (wrong.bits[-1][0] - 1, wrong.bits[-1][1])]
     with pytest.raises(AssertionError):
-        check_multiplier(wrong)
+        check_multiplier(wrong, lanes.a, lanes.b)
