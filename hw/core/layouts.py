@@ -177,12 +177,15 @@ def packed_layout(block: int) -> data.StructLayout:
     )
 
 
-def encoded_layout(block: int, mode: Mode = Mode.DENSE) -> data.StructLayout:
+def encoded_layout(
+    block: int, mode: Mode = Mode.DENSE, fmt: BlockFormat | None = None
+) -> data.StructLayout:
     """A block and whether one of the values it came from was NaN or infinite.
 
-    A dense block is its exponent and codes, one of another mode its packed bytes.
+    A dense block is its scales and codes, one of another mode its packed bytes; `fmt` is as of
+    `block_layout`.
     """
-    layout = block_layout(block) if mode is Mode.DENSE else packed_layout(block)
+    layout = block_layout(block, fmt) if mode is Mode.DENSE else packed_layout(block)
     return data.StructLayout({"block": layout, "invalid": 1})
 
 

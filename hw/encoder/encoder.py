@@ -7,22 +7,24 @@ from typing import Any
 from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
-from axs6.golden.formats import Float, Mode
+from axs6.golden.formats import AXS6, BlockFormat, Float, Mode, block_format, name_of
 from axs6.golden.spec import (
+    BLOCK_SIZES,
+    DENSE_CODE,
     EXPONENT_BITS,
     INPUT_DTYPES,
     RANDOM_BITS,
     Rounding,
-    check_block,
     check_random_bits,
     check_rounding,
 )
 from axs6.hw.core.layouts import lanes_layout, lanes_of, words_layout
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE, float_dtype
-from axs6.hw.core.pipeline import Pipeline, Step, past, viewed
+from axs6.hw.core.pipeline import NOTHING, Pipeline, Step, past, viewed
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.encoder.fields import deepest_subnormal, positions, unused_exponent_bits
+from axs6.hw.encoder.format_steps import format_steps
 from axs6.hw.encoder.front import Exponent, Unpack, passing_layout
 from axs6.hw.encoder.lane import Candidates, ChooseLane, RoundLane, choice_layout
 from axs6.hw.encoder.largest import distances_layout, search_steps
@@ -35,6 +37,7 @@ from axs6.hw.encoder.modes import (
     rounded_layout,
 )
 from axs6.hw.encoder.random import random_steps
+from axs6.hw.encoder.scheme import Scheme, blocks_of_size, check_format
 from axs6.hw.encoder.words import encode_words
 
 
@@ -156,54 +159,105 @@ def stochastic_steps(
     return random_steps(block, fmt, mode, random_bits)
 
 
+def compares_codes(fmt: BlockFormat) -> bool:
+    """Whether lanes that compare a significand with itself, a code's bits further, give codes.
+
+    They do where the largest element is the scale itself: its unit is divided by 2^n - 1. See
+    `axs6.hw.encoder.lane`.
+    """
+    like = fmt.block in BLOCK_SIZES and AXS6.with_block(fmt.block).levels == fmt.levels
+    return like and fmt.element == DENSE_CODE
+
+
+def encoder_format(fmt: BlockFormat, mode: Mode, unit: str) -> BlockFormat:
+    """Return a format that encoders can give in a mode, or raise ValueError."""
+    if compares_codes(fmt) and (fmt.has_modes or mode is Mode.DENSE):
+        return fmt
+    if mode is not Mode.DENSE:
+        raise ValueError(f"mode must be dense for {name_of(fmt)}, not {mode.label!r}")
+    return check_format(fmt, unit)
+
+
+def encoder_steps(
+    fmt: BlockFormat, dtype: Float, rounding: Rounding, random_bits: int, mode: Mode, view: str
+) -> tuple[list[Step], Step, list[Step]]:
+    """Steps from `values_layout`, the one that takes the random words, if any, and those after it.
+
+    Args:
+        fmt: a block format that `encoder_format` returned.
+        dtype: of the values.
+        rounding: how they are rounded.
+        random_bits: bits of a random word, 0 unless rounding is stochastic.
+        mode: of the blocks.
+        view: one of `axs6.hw.core.parameters.VIEWS`.
+    """
+    if not compares_codes(fmt):
+        front, last = format_steps(Scheme(fmt, dtype, rounding, random_bits))
+        return front, last, []
+    packing = packing_steps(fmt.block, mode, dtype)
+    if random_bits:
+        front, last = stochastic_steps(fmt.block, dtype, mode, random_bits, view)
+    else:
+        *front, last = deterministic_steps(fmt.block, dtype, rounding, mode, view)
+    return front, last, packing
+
+
 class Encoder(Pipeline):
     """Encodes a block of floating-point values in each cycle.
 
-    NaN becomes +0 and takes no part in the maximum; an infinity becomes the largest magnitude and
-    makes the exponent 255; either raises `invalid` with its block. -0.0 becomes code 0. Dense
-    blocks come out as exponent and codes, those of other modes as their packed bytes, zeros behind
-    sparse ones. Stochastic rounding takes a random word for each value, `random`, with the block;
-    see `StochasticEncoder` for one that has words of its own.
+    In formats with NaN, such as those of OCP, NaN and infinities keep their meaning: as elements,
+    where there are such, else by making the block's exponent NaN and all its codes 0. In formats
+    without, AXS-6 among them, NaN becomes +0 and takes no part in the maximum, and an infinity the
+    largest element of a block with the exponent of the largest FP32 value. Either raises `invalid`
+    with its block. -0.0 keeps its sign where the format says so. Dense blocks come out as scales
+    and codes, those of other modes as their packed bytes, zeros behind sparse ones. Stochastic
+    rounding takes a random word for each value, `random`, with the block; see `StochasticEncoder`
+    for one that has words of its own.
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        block: values in a block: 8, 16 or 32 of AXS-6, 8 to 128 of other formats; None for the
+            format's own.
         dtype: of the values: "fp32", "bf16" or "fp16".
         rounding: "nearest", "toward_zero" or "stochastic".
-        mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
+        mode: "dense"; and for formats with modes "sparse", for blocks that allow it, the others
+            dense; or "high_precision".
         random_bits: bits of a random word, 1 to 32.
         stages: ranks of registers, from 0.
-        view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`.
+        view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`. They differ in
+            AXS-6 alone.
+        format: block format whose scales are an exponent and shifts: a name or a string, with the
+            rule of its exponent, such as "mxfp4-rceil".
 
     Latency is `stages` cycles, interval 1. Source: specification sections 4, 5 and 7,
-    docs/format.md.
+    docs/format.md and docs/formats.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or the format has no hardware.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         dtype: str = "fp32",
         rounding: str = "nearest",
         mode: str = "dense",
         random_bits: int = RANDOM_BITS,
         stages: int = 0,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
-        block = check_block(block)
-        fmt = float_dtype(dtype, INPUT_DTYPES)
-        how, kind = check_rounding(rounding), encoder_mode(mode)
+        kind = encoder_mode(mode)
+        given = block_format(format)
+        fmt = given if block is None else blocks_of_size(given, block)
+        encoder_format(fmt, kind, "encoder")
+        values = float_dtype(dtype, INPUT_DTYPES)
+        how = check_rounding(rounding)
         random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0
 
         def steps_of(view: str) -> list[Step]:
-            if random:
-                words = words_layout(block, random)
-                front, last = stochastic_steps(block, fmt, kind, random, view)
-                steps = [*past(front, words), last]
-            else:
-                steps = deterministic_steps(block, fmt, how, kind, view)
-            return [*steps, *packing_steps(block, kind, fmt)]
+            front, last, packing = encoder_steps(fmt, values, how, random, kind, view)
+            words = words_layout(fmt.block, random) if random else NOTHING
+            return [*past(front, words), last, *packing]
 
         steps, like = viewed(steps_of, view)
         super().__init__(steps, stages, like=like)

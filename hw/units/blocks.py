@@ -117,10 +117,15 @@ def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
 
 
 def block_items(blocks: Blocks, mode: str) -> Items:
-    """The fields of an encoder's blocks in a mode."""
-    if mode == Mode.DENSE.label:
-        return {"block.exponent": blocks.exponents[:, 0], "block.codes": blocks.codes[:, 0]}
-    return packed_items(write_rows(blocks), "block.")
+    """The fields of an encoder's blocks in a mode, of arrays (n, B)."""
+    if mode != Mode.DENSE.label:
+        return packed_items(write_rows(blocks), "block.")
+    fmt = blocks.format
+    scales = blocks.scales[len(fmt.outer) :]
+    found = {
+        f"block.{name}": codes[:, 0] for name, codes in zip(scale_names(fmt), scales, strict=True)
+    }
+    return {**found, "block.codes": blocks.codes[:, 0]}
 
 
 def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Items:

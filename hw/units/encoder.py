@@ -1,44 +1,50 @@
 """The encoders as units."""
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
-from axs6.golden.formats import FP32, BlockFormat, Float, Mode
+from axs6.golden.formats import AXS6, FP32, BlockFormat, Mode, block_format
 from axs6.golden.spec import (
     BLOCK_SIZES,
     DETERMINISTIC,
     INPUT_DTYPES,
     Rounding,
 )
-from axs6.hw.core.parameters import VIEWS
-from axs6.hw.encoder.encoder import Encoder
+from axs6.hw.core.parameters import STRUCTURE, VIEWS
+from axs6.hw.encoder.encoder import Encoder, compares_codes
 from axs6.hw.encoder.feedback import FeedbackEncoder
 from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
+from axs6.hw.encoder.scheme import BLOCKS
 from axs6.hw.encoder.stochastic import StochasticEncoder
 from axs6.hw.units.blocks import block_items
+from axs6.hw.units.encoder_corners import boundary_rows, scale_rows, special_patterns
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 
+def encoded_format(parameters: Parameters) -> BlockFormat:
+    """The format of an encoder's blocks."""
+    return block_format(parameters.get("format", AXS6)).with_block(parameters["block"])
+
+
 def encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks in the encoder's mode."""
+    """Blocks in the encoder's mode; NaN and infinities are kept where the format can."""
     fmt = INPUT_DTYPES[parameters["dtype"]]
+    block_fmt = encoded_format(parameters)
     bits = items["values"]
     dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[fmt.name]
     blocks = encode(
         bits.astype(f"u{fmt.width // 8}").view(dtype),
-        block=parameters["block"],
+        block_fmt,
         rounding=parameters["rounding"],
         mode=parameters["mode"],
         random=items.get("random"),
         random_bits=parameters["random_bits"],
-        nonfinite="saturate",
+        nonfinite="propagate" if block_fmt.has_nan else "saturate",
     )
     special = (bits >> fmt.fraction_bits & fmt.exponent_special) == fmt.exponent_special
     return block_items(blocks, parameters["mode"]) | {"invalid": special.any(axis=1).view(np.uint8)}
@@ -72,46 +78,20 @@ def feedback_encoder_items(items: Fields, parameters: Parameters) -> Items:
     }
 
 
-def _special_patterns(fmt: Float) -> NDArray[np.int64]:
-    """Each power of two with both neighbours, zeros, subnormals, infinities, NaN; both signs."""
-    powers = np.arange(fmt.exponent_special) << fmt.fraction_bits
-    subnormal_powers = 1 << np.arange(fmt.fraction_bits)
-    near = np.concatenate([powers, subnormal_powers])[:, None] + np.array([-1, 0, 1])
-    special = [0, fmt.max_finite, fmt.infinity, fmt.infinity + 1, fmt.quiet_nan]
-    patterns = np.unique(np.concatenate([near.ravel(), special]))
-    patterns = patterns[patterns >= 0]
-    return np.concatenate([patterns, patterns | fmt.sign_bit])
-
-
-def _threshold_patterns(fmt: Float, field: int, largest: int) -> NDArray[np.int64]:
-    """Values around each half step k / (2 * largest) of a scale, for a maximum with `field`."""
-    width = fmt.fraction_bits + 1
-    scaled = (np.arange(1, 2 * largest + 1) << width) // (2 * largest)
-    significand = (scaled[:, None] + np.array([-1, 0, 1, 2])).ravel()
-    length = np.frompyfunc(int.bit_length, 1, 1)(significand).astype(np.int64)
-    exponent = field + length - width
-    normal = (exponent << fmt.fraction_bits) + (
-        (significand << np.maximum(width - length, 0)) - (1 << fmt.fraction_bits)
-    )
-    return normal[(exponent > 0) & (length <= width)]
-
-
 def encoder_corners(parameters: Parameters) -> Items:
     """Each special value as the maximum of a block and among larger ones, and all boundaries."""
-    fmt, block = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
-    special = _special_patterns(fmt)
+    dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
+    block = fmt.block
+    special = special_patterns(dtype)
     alone = np.zeros((len(special), block), np.int64)
     alone[np.arange(len(special)), np.arange(len(special)) % block] = special
     windows = np.resize(special, (-(-len(special) // block), block))
-    rows = [alone, windows, np.zeros((1, block), np.int64)]
-    # Below the boundary of fp16's normal range nothing is left to round.
-    fields = (8, fmt.exponent_special // 2, fmt.exponent_special - 1)
-    for field, code in product(fields, lane_codes(encoder_mode(parameters["mode"]))):
-        near = _threshold_patterns(fmt, field, code.largest_code)
-        # An odd number of other lanes: each value comes to even ones and to odd ones.
-        full = np.resize(near, (-(-2 * len(near) // (block - 1)), block - 1))
-        top = np.full((len(full), 1), (field << fmt.fraction_bits) + 1)
-        rows.append(np.concatenate([full, top], axis=1))
+    elements = lane_codes(encoder_mode(parameters["mode"])) if fmt.has_modes else [fmt.element]
+    rows = [
+        *(alone, windows, np.zeros((1, block), np.int64)),
+        *(scale_rows(fmt, element, dtype) for element in elements),
+        *boundary_rows(fmt, elements, dtype),
+    ]
     values = np.concatenate(rows)
     return {"values": values, **_words(parameters, np.random.default_rng(7), len(values))}
 
@@ -126,14 +106,16 @@ def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 
 def encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Blocks with a spread of 0 to 12 binades anywhere in the range, or of any bits at all.
+    """Blocks spread over some binades anywhere in the range, or of any bits at all.
 
-    Random words reach as many binades further as they have bits.
+    From the largest value up to eight binades below the smallest element, and as many further as
+    random words have bits.
     """
     fmt, block = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
+    reach = encoded_format(parameters).element.integer_bits + 8
     top = rng.integers(0, fmt.exponent_special, (count, 1))
     random = parameters.get("rounding", Rounding.STOCHASTIC) == Rounding.STOCHASTIC
-    spread = rng.integers(1, 13 + random * parameters["random_bits"], (count, 1))
+    spread = rng.integers(1, reach + random * parameters["random_bits"], (count, 1))
     field = np.maximum(top - rng.integers(0, spread, (count, block)), 0)
     fraction = rng.integers(0, 1 << fmt.fraction_bits, (count, block))
     sign = rng.integers(0, 2, (count, block))
@@ -173,13 +155,14 @@ def feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items
 
 
 def encoder_choices(formats: Sequence[BlockFormat]) -> Choices:
-    """What an encoder may be."""
+    """What an encoder may be; lanes that compare codes have two views."""
+    fmt, *_ = formats
     return {
-        "block": BLOCK_SIZES,
+        "block": BLOCK_SIZES if fmt.has_modes else BLOCKS,
         "dtype": tuple(INPUT_DTYPES),
         "rounding": tuple(map(str, Rounding)),
-        "mode": tuple(MODES),
-        "view": VIEWS,
+        "mode": tuple(MODES) if fmt.has_modes else (Mode.DENSE.label,),
+        "view": VIEWS if compares_codes(fmt) else (STRUCTURE,),
     }
 
 
@@ -189,7 +172,7 @@ def _of(choices: Choices, *names: str) -> Choices:
 
 ENCODER = Unit(
     name="encoder",
-    summary="a block of floating-point values becomes an AXS-6 block",
+    summary="a block of floating-point values becomes a block of a format",
     component=Encoder,
     values=encoder_choices,
     golden=encoder_items,

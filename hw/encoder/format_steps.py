@@ -1,0 +1,343 @@
+"""Steps of an encoder of any format whose scales are an exponent and shifts, in words."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value
+from amaranth.lib import data
+
+from axs6.golden.spec import Rounding
+from axs6.hw.core.layouts import (
+    encoded_layout,
+    scale_names,
+    values_layout,
+    words_layout,
+)
+from axs6.hw.core.pipeline import Step
+from axs6.hw.core.rtlil import add_lanes
+from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.encoder.format_lanes import (
+    AlignLane,
+    RoundLane,
+    ShiftLane,
+    UnpackLane,
+    aligned_lane,
+    passing_lane,
+    raising_bits,
+    shifted_lane,
+    sides,
+)
+from axs6.hw.encoder.largest import distances_layout, search_layout, search_steps
+from axs6.hw.encoder.scheme import Scheme
+
+
+def exponent_changes(scheme: Scheme) -> range:
+    """What an exponent's code is more than its block's place asks for."""
+    most = int(raising_bits(scheme) > 0)
+    if scheme.shifts:
+        most = max(most, scheme.first - scheme.lowest)
+    return range(min(0, scheme.last - scheme.highest), most + 1)
+
+
+def change_shape(scheme: Scheme) -> Shape:
+    """Of the same of a lane's scales, all together."""
+    changes = exponent_changes(scheme)
+    return Shape.cast(range(changes.start - scheme.most_shift, changes.stop))
+
+
+def rest_layout(scheme: Scheme) -> data.StructLayout:
+    """What passes by the search; `lost` says that a value can only make the scale NaN."""
+    raising = {"raises": raising_bits(scheme)} if raising_bits(scheme) else {}
+    lane = StructLayout({"passed": StructLayout(passing_lane(scheme)), **raising})
+    lost = {"lost": 1} if scheme.propagates else {}
+    return StructLayout({"lanes": ArrayLayout(lane, scheme.fmt.block), "invalid": 1, **lost})
+
+
+def searched(scheme: Scheme) -> int:
+    """Places among which the largest is looked for."""
+    return scheme.fmt.block + (scheme.least_place is not None)
+
+
+class Unpack(Step):
+    """`UnpackLane` for each value, and the least place that a block has."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        width, lanes = scheme.place_bits, searched(scheme)
+        o = search_layout(lanes, width, width, rest_layout(scheme))
+        constant = (lanes - scheme.fmt.block) * (width + 1)
+        levels = 8 + 5 * scheme.depth.bit_length()
+        i = values_layout(scheme.fmt.block, scheme.dtype)
+        super().__init__(i, o, levels=levels, held=o.size - constant)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the lanes."""
+        m = Module()
+        scheme, block = self._scheme, self._scheme.fmt.block
+        rest = self.o.rest
+        special, lost = (Signal(ArrayLayout(1, block), name=name) for name in ("special", "lost"))
+        lanes = []
+        for index, value in enumerate(self.i.values):
+            lane, o = rest.lanes[index], self.o.lanes[index]
+            raising = {"raises": lane.raises} if raising_bits(scheme) else {}
+            lanes.append(
+                {
+                    "value": value,
+                    "place": o.field,
+                    "counts": o.equal,
+                    "passed": lane.passed.as_value(),
+                    "special": special[index],
+                    "lost": lost[index],
+                    **raising,
+                }
+            )
+        add_lanes(m, platform, [partial(UnpackLane, scheme)], lanes)
+        m.d.comb += rest.invalid.eq(any_of(special))
+        if scheme.propagates:
+            m.d.comb += rest.lost.eq(any_of(lost))
+        if scheme.least_place is not None:
+            least = self.o.lanes[block]
+            m.d.comb += [least.field.eq(scheme.raw(scheme.least_place)), least.equal.eq(1)]
+        return m
+
+
+class Share(Step):
+    """The scales of a block, and what each lane's is more than its block's place asks for.
+
+    Where a value that is not finite has no other code, the exponent is NaN and all codes are 0.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        bits = scheme.distance_bits
+        passed = StructLayout(passing_lane(scheme))
+        lane = StructLayout({"distance": bits, "close": 1, "passed": passed})
+        finest = int(scheme.fmt.levels[0].group)
+        change, block = change_shape(scheme), scheme.fmt.block
+        changing = {"change": ArrayLayout(change, block // finest)} if change.width else {}
+        lanes = {"lanes": ArrayLayout(lane, block), "invalid": 1}
+        o = StructLayout({**scales_layout(scheme).members, **changing, **lanes})
+        i = distances_layout(searched(scheme), scheme.place_bits, rest_layout(scheme), bits)
+        super().__init__(i, o, levels=20 + 12 * len(scheme.shifts))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the codes of the scales."""
+        m = Module()
+        scheme = self._scheme
+        name, *shift_names = scale_names(scheme.fmt)
+        change, code = self._exponent(m)
+        lost = self.i.rest.lost if scheme.propagates else Const(0, 1)
+        nan = scheme.scale.nan_code
+        m.d.comb += [
+            self.o[name].eq(code if nan is None else Mux(lost, nan, code)),
+            self.o.invalid.eq(self.i.rest.invalid),
+        ]
+        changes = [change]
+        for shift_name, shifts in zip(shift_names, self._shifts(m), strict=True):
+            field = self.o[shift_name]
+            groups = list(field) if len(shifts) > 1 else [field]
+            m.d.comb += [group.eq(shift) for group, shift in zip(groups, shifts, strict=True)]
+            each = len(shifts) // len(changes)
+            changes = [changes[k // each] - shift for k, shift in enumerate(shifts)]
+        if change_shape(scheme).width:
+            m.d.comb += [o.eq(each) for o, each in zip(self.o.change, changes, strict=True)]
+        for lane, rest, o in zip(self.i.lanes, self.i.rest.lanes, self.o.lanes, strict=False):
+            m.d.comb += [
+                o.distance.eq(lane.distance),
+                o.close.eq(lane.close & ~lost),
+                o.passed.eq(rest.passed),
+                *(o.passed[name].eq(rest.passed[name] & ~lost) for name in sides(scheme)),
+            ]
+        return m
+
+    def _exponent(self, m: Module) -> tuple[Value, Value]:
+        """What the rule and the clamps add, and the exponent's code."""
+        scheme, largest = self._scheme, self.i.largest
+        least = min(0, scheme.lowest - scheme.first)
+        place = Signal(Shape.cast(range(least, max(0, scheme.highest - scheme.first) + 1)))
+        m.d.comb += place.eq(largest - scheme.raw(scheme.first))
+        change: Value = Const(0, 1)
+        if len(exponent_changes(scheme)) > 1:
+            change = Signal(Shape.cast(exponent_changes(scheme)), name="more")
+            m.d.comb += change.eq(self._raised(m))
+        most = scheme.scale.largest_code
+        if scheme.caps:
+            with m.If(place >= most):
+                m.d.comb += change.eq(most - place)
+        if scheme.shifts and scheme.first > scheme.lowest:
+            with m.If(place < 0):
+                m.d.comb += change.eq(-place)
+        code = Signal(scheme.scale.bits, name="code")
+        m.d.comb += code.eq(place + change)
+        if not scheme.counts_zeros:
+            with m.If(~largest.any()):
+                m.d.comb += code.eq(0)
+        return change, code
+
+    def _raised(self, m: Module) -> Value:
+        """Whether a largest value adds 1."""
+        scheme = self._scheme
+        if not raising_bits(scheme):
+            return Const(0, 1)
+        lanes = zip(self.i.lanes, self.i.rest.lanes, strict=False)
+        found = Signal(raising_bits(scheme), name="raised")
+        m.d.comb += found.eq(
+            any_of(
+                [
+                    rest.raises & (lane.close & (lane.distance == 0)).replicate(len(found))
+                    for lane, rest in lanes
+                ]
+            )
+        )
+        if len(found) == 1:
+            return found
+        return Mux(self.i.largest == scheme.raw(scheme.first), found[1], found[0])
+
+    def _shifts(self, m: Module) -> list[list[Value]]:
+        """The shifts of each level, coarse to fine: distances of the places of groups."""
+        levels = self._scheme.shifts
+        lanes = list(self.i.lanes)
+        found: list[list[Value]] = []
+        above: list[Value] = [Const(0, 1)]
+        for depth, level in enumerate(levels):
+            most, group = level.scale.largest_code, int(level.group)
+            ends = range(0, self._scheme.fmt.block, group)
+            limit = most if len(levels) == 1 else (1 << len(lanes[0].distance)) - 1
+            nearest, some = [], []
+            for start in ends:
+                here = lanes[start : start + group]
+                nearest.append(
+                    self._least(m, [_held(lane, limit) for lane in here], f"{depth}_{start}")
+                )
+                some.append(any_of([lane.close for lane in here]))
+            each = len(nearest) // len(above)
+            shifts: list[Value] = []
+            for k, (near, any_here) in enumerate(zip(nearest, some, strict=True)):
+                shift = Signal(level.scale.bits, name=f"shift{depth}_{k}")
+                apart = near if len(levels) == 1 else near - above[k // each]
+                m.d.comb += shift.eq(Mux(any_here & (apart < most), apart, most))
+                shifts.append(shift)
+            found.append(shifts)
+            above = nearest
+        return found
+
+    def _least(self, m: Module, values: Sequence[Value], name: str) -> Value:
+        least = Signal(len(values[0]), name=f"nearest{name}")
+        m.d.comb += least.eq(balanced(list(values), lambda a, b: Mux(a < b, a, b)))
+        return least
+
+
+def _held(lane: Any, most: int) -> Value:
+    """A lane's distance, at most `most`, which is also that of a lane that is not close."""
+    bits = most.bit_length()
+    return Mux(lane.close & (lane.distance < most), lane.distance, most)[:bits]
+
+
+def scales_layout(scheme: Scheme) -> data.StructLayout:
+    """The scales of a block, as in the output."""
+    block = encoded_layout(scheme.fmt.block, fmt=scheme.fmt)["block"].shape
+    scales = {name: shape for name, shape in block.members.items() if name != "codes"}
+    return StructLayout(scales)
+
+
+class _Lanes(Step):
+    """A step with a component for each lane; the scales and `invalid` pass."""
+
+    def __init__(self, scheme: Scheme, i: data.StructLayout, lane: Any, levels: int) -> None:
+        self._scheme = scheme
+        lanes = {"lanes": ArrayLayout(lane, scheme.fmt.block), "invalid": 1}
+        o = StructLayout({**scales_layout(scheme).members, **lanes})
+        super().__init__(i, o, levels=levels)
+
+    def pass_scales(self, m: Module) -> None:
+        """Connect what passes."""
+        names = [*scales_layout(self._scheme).members, "invalid"]
+        m.d.comb += [self.o[name].eq(self.i[name]) for name in names]
+
+
+class Align(_Lanes):
+    """`AlignLane` for each lane."""
+
+    def __init__(self, scheme: Scheme, i: data.StructLayout) -> None:
+        super().__init__(scheme, i, aligned_lane(scheme), levels=12)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the lanes."""
+        m = Module()
+        self.pass_scales(m)
+        scheme = self._scheme
+        shape = change_shape(scheme)
+        each = int(scheme.fmt.levels[0].group)
+        lanes = []
+        for index, (i, o) in enumerate(zip(self.i.lanes, self.o.lanes, strict=True)):
+            change = {"change": self.i.change[index // each]} if shape.width else {}
+            lanes.append(
+                {
+                    "distance": i.distance,
+                    "close": i.close,
+                    **change,
+                    "passed": i.passed.as_value(),
+                    "aligned": o.as_value(),
+                }
+            )
+        add_lanes(m, platform, [partial(AlignLane, scheme, shape)], lanes)
+        return m
+
+
+class Shift(_Lanes):
+    """`ShiftLane` for each lane."""
+
+    def __init__(self, scheme: Scheme, i: data.StructLayout) -> None:
+        levels = 4 * scheme.farthest.bit_length() + 2
+        super().__init__(scheme, i, shifted_lane(scheme), levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the lanes."""
+        m = Module()
+        self.pass_scales(m)
+        pairs = zip(self.i.lanes, self.o.lanes, strict=True)
+        lanes = [{"aligned": i.as_value(), "shifted": o.as_value()} for i, o in pairs]
+        add_lanes(m, platform, [partial(ShiftLane, self._scheme)], lanes)
+        return m
+
+
+class Round(Step):
+    """`RoundLane` for each lane, with the random words as a field of the input if there are any."""
+
+    def __init__(self, scheme: Scheme, i: data.StructLayout) -> None:
+        self._scheme = scheme
+        self._random = scheme.rounding is Rounding.STOCHASTIC
+        block = scheme.fmt.block
+        words = words_layout(block, scheme.random_bits).members if self._random else {}
+        o = encoded_layout(block, fmt=scheme.fmt)
+        super().__init__(StructLayout({**i.members, **words}), o, levels=20)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the lanes."""
+        m = Module()
+        block = self.o.block
+        names = scales_layout(self._scheme).members
+        m.d.comb += [block[name].eq(self.i[name]) for name in names]
+        m.d.comb += self.o.invalid.eq(self.i.invalid)
+        lanes = []
+        for index, lane in enumerate(self.i.lanes):
+            word = {"random": self.i.random[index]} if self._random else {}
+            lanes.append({"shifted": lane.as_value(), **word, "code": block.codes[index]})
+        add_lanes(m, platform, [partial(RoundLane, self._scheme)], lanes)
+        return m
+
+
+def format_steps(scheme: Scheme) -> tuple[list[Step], Step]:
+    """Steps from `values_layout`, and the one that rounds, to `encoded_layout`.
+
+    With stochastic rounding the last step takes the random words too.
+    """
+    lanes = searched(scheme)
+    bits = scheme.distance_bits
+    search = search_steps(lanes, scheme.place_bits, rest_layout(scheme), bits)
+    share = Share(scheme)
+    align = Align(scheme, share.o.shape())
+    shift = Shift(scheme, align.o.shape())
+    return [Unpack(scheme), *search, share, align, shift], Round(scheme, shift.o.shape())

@@ -1,0 +1,114 @@
+"""Special cases among blocks of values: boundaries of every element, of scales, of dtypes."""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.formats import BlockFormat, Element, Float, Rule
+
+NEAR = np.array([-1, 0, 1, 2])
+"""Patterns around the one at a boundary or just below it."""
+
+
+def special_patterns(dtype: Float) -> NDArray[np.int64]:
+    """Each power of two with both neighbours, zeros, subnormals, infinities, NaN; both signs."""
+    powers = np.arange(dtype.exponent_special) << dtype.fraction_bits
+    subnormal_powers = 1 << np.arange(dtype.fraction_bits)
+    near = np.concatenate([powers, subnormal_powers])[:, None] + np.array([-1, 0, 1])
+    special = [0, dtype.max_finite, dtype.infinity, dtype.infinity + 1, dtype.quiet_nan]
+    patterns = np.unique(np.concatenate([near.ravel(), special]))
+    patterns = patterns[patterns >= 0]
+    return np.concatenate([patterns, patterns | dtype.sign_bit])
+
+
+def boundary_rows(
+    fmt: BlockFormat, elements: Iterable[Element], dtype: Float
+) -> Iterator[NDArray[np.int64]]:
+    """Blocks in which every value lies at a boundary of an element, under a set maximum.
+
+    The boundaries are the elements and the middles between two. The maxima are a power of two, the
+    value above it and the one below the next, where the exponent's code is 0, where it is the
+    largest one, near 1, and at the end of the dtype.
+    """
+    for element in elements:
+        bounds = _boundaries(element)
+        for binade in _binades(fmt, element, dtype):
+            for maximum, raised in _maxima(fmt, dtype, binade):
+                for shift in range(1 + sum(x.scale.largest_code for x in fmt.shifts)):
+                    scale = Fraction(2) ** (binade - element.emax + raised - shift)
+                    near = _near(dtype, [scale * x for x in bounds])
+                    # An odd number of other lanes: each value comes to even ones and to odd ones.
+                    both = np.concatenate([near, near | dtype.sign_bit])
+                    others = fmt.block - 1
+                    full = np.resize(both, (-(-2 * len(both) // others), others))
+                    top = np.full((len(full), 1), maximum)
+                    yield np.concatenate([full, top], axis=1)
+
+
+def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.int64]:
+    """Maxima at which some rule changes a scale's code, in each lane by turns, others far below.
+
+    Those are powers of two, largest elements, and values that round up to a power of two.
+    """
+    exponents = sorted(
+        {e for binade in _binades(fmt, element, dtype) for e in range(binade - 2, binade + 3)}
+    )
+    even = 2 - Fraction(1, 2 << element.precision)
+    largest = element.largest / Fraction(2) ** element.emax
+    bounds = [Fraction(2) ** e * x for e in exponents for x in (1, largest, even)]
+    maxima = _near(dtype, bounds)
+    rows = np.resize(special_patterns(dtype)[: 2 * fmt.block + 1], (len(maxima), fmt.block)).copy()
+    rows[np.arange(len(maxima)), np.arange(len(maxima)) % fmt.block] = maxima
+    return rows
+
+
+def _boundaries(element: Element) -> list[Fraction]:
+    """Positive elements, the middles between neighbours, and where values saturate."""
+    sizes = np.unique(np.abs(element.integers)).tolist()
+    units = [Fraction(x) for x in sizes if x <= element.largest_integer]
+    beyond = 2 * units[-1] - units[-2]
+    middles = [(a + b) / 2 for a, b in pairwise([*units, beyond])]
+    return [x * element.unit for x in sorted([*units[1:], *middles, beyond])]
+
+
+def _binades(fmt: BlockFormat, element: Element, dtype: Float) -> list[int]:
+    """Exponents of maxima: the ends of the scale's range and of the dtype's, and around 0."""
+    scale = fmt.exponent
+    assert scale is not None
+    lowest, highest = dtype.emin, dtype.exponent_special - 1 - dtype.bias
+    ends = [element.emax - scale.bias, element.emax + scale.largest_code - scale.bias]
+    wanted = [
+        0,
+        lowest + element.width,
+        lowest - 1,
+        highest,
+        *(e + d for e in ends for d in (0, 1)),
+    ]
+    return sorted({e for e in wanted if lowest - dtype.fraction_bits <= e <= highest})
+
+
+def _maxima(fmt: BlockFormat, dtype: Float, binade: int) -> list[tuple[int, int]]:
+    """Patterns of maxima in a binade, and whether a rule may give them the larger scale."""
+    power = _pattern(dtype, Fraction(2) ** binade)
+    below = _pattern(dtype, Fraction(2) ** (binade + 1)) - 1
+    assert fmt.exponent is not None
+    raised = int(fmt.exponent.rule is not Rule.FLOOR)
+    return [(power, 0), (power + 1, raised), (max(below, power), raised)]
+
+
+def _near(dtype: Float, bounds: Iterable[Fraction]) -> NDArray[np.int64]:
+    """Patterns around positive numbers, as far as there are."""
+    patterns = np.array([_pattern(dtype, x) for x in bounds])[:, None] + NEAR
+    return np.unique(np.clip(patterns, 0, dtype.max_finite))
+
+
+def _pattern(dtype: Float, x: Fraction) -> int:
+    """The largest pattern of a value that is at most `x`; or that of the largest value."""
+    n = x.numerator.bit_length() - x.denominator.bit_length()
+    exponent = max(n if Fraction(2) ** n <= x else n - 1, dtype.emin)
+    quanta = int(x / Fraction(2) ** (exponent - dtype.fraction_bits))
+    pattern = (exponent - dtype.emin << dtype.fraction_bits) + quanta
+    return min(pattern, dtype.max_finite)
