@@ -28,7 +28,7 @@ CHUNK = 1 << 20
 
 
 class Piece(NamedTuple):
-    """Rows of a tensor from `first_row` on, and of each so many values from `start` on."""
+    """`rows` rows of a tensor from `first_row` on, and `values` values of each from `start` on."""
 
     first_row: int
     rows: int

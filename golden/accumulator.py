@@ -198,7 +198,7 @@ def accumulator(value: str | Accumulator) -> Accumulator:
 
 
 def _read(key: str, text: str) -> Any:
-    """The value of a field; what is none stays a string, which the field then refuses."""
+    """The value of a field; any other text stays a string, which the field then refuses."""
     if text == "none":
         return None
     if text in ("true", "false"):

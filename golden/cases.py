@@ -79,7 +79,7 @@ class Kind:
     def below(
         self, top: Patterns, binades: NDArray[np.int64], rng: np.random.Generator
     ) -> Patterns:
-        """Random magnitudes up to `top`, within about so many binades of it."""
+        """Random magnitudes up to `top`, within about `binades` binades of it."""
         if self.fmt:
             step = rng.integers(0, binades << self.fmt.fraction_bits, top.shape)
             return top - np.minimum(step.astype(np.uint64), top)
@@ -231,7 +231,7 @@ def deciding_words(
     bits: int,
     rng: np.random.Generator,
 ) -> list[list[int]]:
-    """Random words of so many bits for finite blocks, next to those that decide.
+    """Random words of `bits` bits for finite blocks, next to the words that decide the rounding.
 
     For each value 0, the largest word, the least that rounds up, that less one, or any; `largest`
     are the largest magnitudes at even and at odd indices.

@@ -35,7 +35,7 @@ def has_tensor_scale(definition: Definition) -> bool:
 
 
 def arrays(patterns: Patterns, definition: Definition, rows: int = 1) -> Iterator[Patterns]:
-    """The patterns as one array, or as several of so many rows where all values share a scale."""
+    """The patterns as one array, or as arrays of `rows` rows where all values share a scale."""
     step = rows if has_tensor_scale(definition) else max(1, len(patterns))
     for start in range(0, len(patterns), step):
         yield patterns[start : start + step]

@@ -125,7 +125,7 @@ Side = tuple[Blocks, list[Block], Subject]
 
 
 def _compare_blocks(model: Model, a: Side, b: Side, what: str) -> Iterator[Comparison]:
-    """The first rows of two matrices, block by block: their integers, or that there are none."""
+    """The first rows of two matrices, block by block: the integers, or the refusal of NaN."""
     (left, blocks, x), (right, others, y) = a, b
     by_definition = []
     for block, other in zip(blocks, others, strict=True):

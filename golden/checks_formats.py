@@ -76,7 +76,7 @@ Check = Callable[[Model, Subject, np.random.Generator, int], Iterator[Comparison
 
 
 def _share(blocks: int, part: int, size: int) -> int:
-    """Blocks of a size that have as many values as one of `part` of so many blocks of 32."""
+    """Blocks of `size` values: about as many values as a part of `blocks` blocks of 32 has."""
     return 3 + blocks * 32 // (part * size)
 
 

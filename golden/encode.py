@@ -217,7 +217,7 @@ class _Run:
     def _keep(
         self, x: Finite, scales: list[NDArray[Any]], codes: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Give what is not finite its codes; say which rows hold what only outer scales can be."""
+        """Write the codes of NaN and infinities; return rows that need a NaN in an outer scale."""
         assert x.infinite is not None
         assert x.nan is not None
         infinite = x.infinite != 0

@@ -198,7 +198,7 @@ def encode_value(
 ) -> int:
     """Code of one value: the sign of numbers below zero, and a magnitude of n bits.
 
-    That is (2^n - 1) |x| / scale rounded, at most 2^n - 1; `word` of so many `bits` is the random
+    That is (2^n - 1) |x| / scale rounded, at most 2^n - 1; `word`, of `bits` bits, is the random
     integer of stochastic rounding.
     """
     largest = 2**n - 1

@@ -221,7 +221,7 @@ def _accumulated(products: Products, how: Accumulator) -> int:
 
 
 def _stepped(accumulator: int, terms: list[Term], special: Value, how: Accumulator) -> int:
-    """The accumulator after a step; `special` is the sum of what are no numbers among its terms."""
+    """The accumulator after a step; `special` is the sum of the NaN and infinities of its terms."""
     before = _value(accumulator)
     if how.fused and isinstance(before, Fraction):
         terms = [*terms, Term(before, max(accumulator >> 23 & 255, 1) - 127)]

@@ -148,21 +148,21 @@ class Definition(NamedTuple):
 
 
 def sign_magnitude(bits: int, unit: Fraction, zero_sign: bool = True) -> Element:
-    """A sign above a magnitude of so many bits, in units."""
+    """A sign above a magnitude of `bits` bits, in units."""
     positive = [q * unit for q in range(2**bits)]
     negative = [negated(x) for x in positive]
     return Element((*positive, *negative), bits - 1, zero_sign=zero_sign)
 
 
 def twos_complement(bits: int, unit: Fraction) -> Element:
-    """Two's complement of so many bits, in units."""
+    """Two's complement of `bits` bits, in units."""
     half = 2 ** (bits - 1)
     counts = [*range(half), *range(-half, 0)]
     return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False)
 
 
 def unsigned(bits: int) -> Element:
-    """An unsigned integer of so many bits."""
+    """An unsigned integer of `bits` bits."""
     return Element(tuple(map(Fraction, range(2**bits))), bits - 1, zero_sign=False)
 
 

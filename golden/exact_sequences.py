@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
 
 
 def draw(seeds: Sequence[int], bits: int, draws: int) -> Drawn:
-    """Words of so many bits: the low bits of each state, which then takes as many steps."""
+    """Words of `bits` bits: the low bits of each state, which then takes `bits` steps."""
     states, words = list(seeds), []
     for _ in range(draws):
         words += [state % 2**bits for state in states]

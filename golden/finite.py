@@ -1,4 +1,4 @@
-"""Rows of values of any dtype, with what is not finite set aside."""
+"""Rows of values of any dtype, with NaN and infinities set aside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

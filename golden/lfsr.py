@@ -26,7 +26,7 @@ Map = NDArray[np.uint32]
 
 
 def leap(steps: int) -> Map:
-    """So many steps of the register at once."""
+    """The map of `steps` steps of the register."""
     return _power(_step(), steps)
 
 
@@ -38,7 +38,7 @@ def check_seed(seed: int) -> int:
 def lane_seeds(lanes: int, seed: int = RANDOM_SEED) -> NDArray[np.uint32]:
     """First states of lanes, `seed` that of lane 0, each SPREAD // lanes steps behind the last.
 
-    No lane comes to the start of another within as many steps; a word takes as many as it has bits.
+    No lane reaches the start of another within that number of steps; a word takes one step a bit.
 
     Raises:
         ValueError: `seed` is not from 1 to 2^32 - 1.

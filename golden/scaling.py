@@ -103,8 +103,10 @@ def as_wide(bits: NDArray[np.uint32]) -> Wide:
 
 
 def rounded_quotient(x: Wide, divisor: Fraction) -> NDArray[np.uint32]:
-    """Patterns of fp32(x / divisor), rounded once; the divisor is an integer of up to 31 bits
-    times a power of two."""
+    """Patterns of fp32(x / divisor), rounded once.
+
+    The divisor is an integer of up to 31 bits times a power of two.
+    """
     odd, power = divisor.numerator, divisor.denominator.bit_length() - 1
     twos = (odd & -odd).bit_length() - 1
     quotient, rest = np.divmod(x.significand >> np.uint64(2), np.uint64(odd >> twos))

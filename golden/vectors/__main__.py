@@ -20,10 +20,10 @@ class _Parser(ArgumentParser):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write all files and say what is in them; 1 if the models differ, 2 for bad input.
+    """Write all files and print the number of cases; 1 if the models differ, 2 for bad input.
 
-    With `--format` those of these block formats alone, names or strings; with `--cases` so many
-    random cases of each format.
+    `--format`, a name or string, writes the files of this block format alone, and may be repeated;
+    `--cases` sets the number of random cases of each format.
     """
     parser = _Parser(add_help=False)
     parser.add_argument("folder", type=Path)
