@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from catalogue import FIGURES
@@ -62,73 +63,93 @@ def test_sessions_in_the_docs_are_true(page: Path) -> None:
     assert doctest.DocTestRunner().run(session).failed == 0
 
 
-@pytest.fixture(scope="module")
-def check_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled("check_vectors", tmp_path_factory.mktemp("c"))
+class Case(NamedTuple):
+    """A case of a file, by how its line starts, and which of its words is changed."""
+
+    file: str
+    start: str
+    place: int
+
+
+class Reader:
+    """An example in C99 that checks a folder of vectors, compiled."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        flags = ["-x", "c", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]
+        source = ROOT / "examples" / f"{name}.c"
+        self.name, self.program = name, folder / name
+        subprocess.run(["g++", *flags, str(source), "-o", str(self.program)], check=True)
+
+    def on(self, folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.program, folder], check=False, capture_output=True, text=True)
+
+    def finds_a_wrong_character(self, vectors: Path, folder: Path, case: Case) -> None:
+        """The last character of one word of one case is changed: that case alone must fail."""
+        shutil.copytree(vectors, folder, dirs_exist_ok=True)
+        lines = (folder / case.file).read_text().splitlines()
+        number = next(k for k, line in enumerate(lines) if line.startswith(case.start))
+        words = lines[number].split()
+        words[case.place] = words[case.place][:-1] + ("1" if words[case.place][-1] == "0" else "0")
+        lines[number] = " ".join(words)
+        (folder / case.file).write_text("\n".join(lines) + "\n")
+        done = self.on(folder)
+        assert done.returncode == 1
+        assert f"{case.file}:{number + 1}: {words[0]} fails\n" in done.stdout
+        assert done.stdout.count(" fails\n") == 1
+
+    def refuses(self, folder: Path, file: str, fields: int) -> None:
+        """A folder without the file, and files without cases or with other fields."""
+        done = self.on(folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"{self.name}: cannot read {folder}/{file}\n"
+        (folder / file).parent.mkdir(exist_ok=True)
+        texts = {"# a comment\n": "has no cases", "a b\n": f"does not have {fields} fields"}
+        for text, reason in texts.items():
+            (folder / file).write_text(text)
+            done = self.on(folder)
+            assert done.returncode == 2
+            assert reason in done.stderr
 
 
 @pytest.fixture(scope="module")
-def check_formats(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled("check_formats", tmp_path_factory.mktemp("c"))
+def check_vectors(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader("check_vectors", tmp_path_factory.mktemp("c"))
 
 
-def compiled(name: str, folder: Path) -> Path:
-    flags = ["-x", "c", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]
-    source = ROOT / "examples" / f"{name}.c"
-    subprocess.run(["g++", *flags, str(source), "-o", str(folder / name)], check=True)
-    return folder / name
+@pytest.fixture(scope="module")
+def check_formats(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader("check_formats", tmp_path_factory.mktemp("c"))
 
 
-def run_on(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program, folder], check=False, capture_output=True, text=True)
-
-
-def test_the_c_example_gives_the_vectors(check_vectors: Path) -> None:
-    done = run_on(check_vectors, ROOT / "vectors")
+def test_the_c_example_gives_the_vectors(check_vectors: Reader) -> None:
+    done = check_vectors.on(ROOT / "vectors")
     assert done.returncode == 0, done.stdout + done.stderr
     page = (ROOT / "docs" / "vectors.md").read_text()
     assert f"$ ./check_vectors vectors\n{done.stdout}```" in page
 
 
 @pytest.mark.parametrize(
-    ("file", "case", "place"),
+    "case",
     [
-        ("encode.txt", "next_to_the_tie 8 fp32 nearest", 10),
-        ("encode.txt", "worked_block 8 fp16 nearest", 7),
-        ("decode.txt", "dense_codes_exponent_3 ", 8),
-        ("decode.txt", "high_precision_codes_exponent_255 ", 9),
-        ("unpack.txt", "mask_bit_too_few 16 ", 7),
+        Case("encode.txt", "next_to_the_tie 8 fp32 nearest", 10),
+        Case("encode.txt", "worked_block 8 fp16 nearest", 7),
+        Case("decode.txt", "dense_codes_exponent_3 ", 8),
+        Case("decode.txt", "high_precision_codes_exponent_255 ", 9),
+        Case("unpack.txt", "mask_bit_too_few 16 ", 7),
     ],
 )
 def test_the_c_example_finds_a_wrong_character(
-    check_vectors: Path, tmp_path: Path, file: str, case: str, place: int
+    check_vectors: Reader, tmp_path: Path, case: Case
 ) -> None:
-    shutil.copytree(ROOT / "vectors", tmp_path, dirs_exist_ok=True)
-    lines = (tmp_path / file).read_text().splitlines()
-    number = next(k for k, line in enumerate(lines) if line.startswith(case))
-    words = lines[number].split()
-    words[place] = words[place][:-1] + ("1" if words[place][-1] == "0" else "0")
-    lines[number] = " ".join(words)
-    (tmp_path / file).write_text("\n".join(lines) + "\n")
-    done = run_on(check_vectors, tmp_path)
-    assert done.returncode == 1
-    assert f"{file}:{number + 1}: {words[0]} fails\n" in done.stdout
-    assert done.stdout.count(" fails\n") == 1
+    check_vectors.finds_a_wrong_character(ROOT / "vectors", tmp_path, case)
 
 
-def test_the_c_example_refuses_what_it_cannot_read(check_vectors: Path, tmp_path: Path) -> None:
-    done = run_on(check_vectors, tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == f"check_vectors: cannot read {tmp_path}/encode.txt\n"
-    for text, reason in (("# a comment\n", "has no cases"), ("a b\n", "does not have 12 fields")):
-        (tmp_path / "encode.txt").write_text(text)
-        done = run_on(check_vectors, tmp_path)
-        assert done.returncode == 2
-        assert reason in done.stderr
+def test_the_c_example_refuses_what_it_cannot_read(check_vectors: Reader, tmp_path: Path) -> None:
+    check_vectors.refuses(tmp_path, "encode.txt", 12)
 
 
-def test_the_c_example_gives_the_vectors_of_formats(check_formats: Path) -> None:
-    done = run_on(check_formats, ROOT / "vectors" / "formats")
+def test_the_c_example_gives_the_vectors_of_formats(check_formats: Reader) -> None:
+    done = check_formats.on(ROOT / "vectors" / "formats")
     assert done.returncode == 0, done.stdout + done.stderr
     found = done.stdout.splitlines()
     assert [line.split(":")[0] for line in found] == list(NAMES)
@@ -139,44 +160,28 @@ def test_the_c_example_gives_the_vectors_of_formats(check_formats: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("file", "case", "place", "name"),
+    "case",
     [
-        ("mxfp4/elements.txt", "number f ", 3, "number"),
-        ("fp8_e5m2/elements.txt", "infinity fc ", 3, "infinity"),
-        ("nvfp4/scales.txt", "real 1 38 ", 4, "real"),
-        ("mxfp8_e4m3/scales.txt", "exponent 0 ff ", 4, "exponent"),
-        ("mx9/dot.txt", "random ", 4, "random"),
-        ("mxfp8_e5m2/dot.txt", "smallest ", 5, "smallest"),
-        ("uint8/dot.txt", "random ", 1, "random"),
-        ("mxfp4/dot.txt", "nan_scale ", 4, "nan_scale"),
+        Case("mxfp4/elements.txt", "number f ", 3),
+        Case("fp8_e5m2/elements.txt", "infinity fc ", 3),
+        Case("nvfp4/scales.txt", "real 1 38 ", 4),
+        Case("mxfp8_e4m3/scales.txt", "exponent 0 ff ", 4),
+        Case("mx9/dot.txt", "random ", 4),
+        Case("mxfp8_e5m2/dot.txt", "smallest ", 5),
+        Case("uint8/dot.txt", "random ", 1),
+        Case("mxfp4/dot.txt", "nan_scale ", 4),
     ],
 )
 def test_the_c_example_finds_a_wrong_character_in_a_format(
-    check_formats: Path, tmp_path: Path, file: str, case: str, place: int, name: str
+    check_formats: Reader, tmp_path: Path, case: Case
 ) -> None:
-    shutil.copytree(ROOT / "vectors" / "formats", tmp_path, dirs_exist_ok=True)
-    lines = (tmp_path / file).read_text().splitlines()
-    number = next(k for k, line in enumerate(lines) if line.startswith(case))
-    words = lines[number].split()
-    words[place] = words[place][:-1] + ("1" if words[place][-1] == "0" else "0")
-    lines[number] = " ".join(words)
-    (tmp_path / file).write_text("\n".join(lines) + "\n")
-    done = run_on(check_formats, tmp_path)
-    assert done.returncode == 1
-    assert f"{file}:{number + 1}: {name} fails\n" in done.stdout
-    assert done.stdout.count(" fails\n") == 1
+    check_formats.finds_a_wrong_character(ROOT / "vectors" / "formats", tmp_path, case)
 
 
-def test_the_c_example_refuses_folders_without_formats(check_formats: Path, tmp_path: Path) -> None:
-    done = run_on(check_formats, tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"check_formats: cannot read {tmp_path}/mx9/elements.txt\n"
-    (tmp_path / "mx9").mkdir()
-    for text, reason in (("# a comment\n", "has no cases"), ("a b\n", "does not have 4 fields")):
-        (tmp_path / "mx9" / "elements.txt").write_text(text)
-        done = run_on(check_formats, tmp_path)
-        assert done.returncode == 2
-        assert reason in done.stderr
+def test_the_c_example_refuses_folders_without_formats(
+    check_formats: Reader, tmp_path: Path
+) -> None:
+    check_formats.refuses(tmp_path, "mx9/elements.txt", 4)
 
 
 def test_the_docs_are_filled_in() -> None:
