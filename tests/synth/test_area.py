@@ -92,8 +92,16 @@ def test_constant_outputs_cost_nothing() -> None:
     assert report.total.cells == {}
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("source", [REGISTER, RESET_REGISTER])
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [
+        *((target, REGISTER) for target in TARGETS),
+        *(
+            pytest.param(target, RESET_REGISTER, marks=[pytest.mark.slow] * (target == "xc7"))
+            for target in TARGETS
+        ),
+    ],
+)
 def test_register_of_eight_bits(target: str, source: str) -> None:
     assert area(source, "register", target=target).total.figures["flip_flops"] == 8
 
@@ -252,7 +260,10 @@ endmodule
 """
 
 
-@pytest.mark.parametrize("target", FPGAS)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each == "xc7")) for each in FPGAS],
+)
 def test_names_with_brackets_on_fpga(target: str) -> None:
     report = area(BRACKETS, "top", target=target)
     assert [part.path for part in report.parts] == ["first", "second"]

@@ -64,8 +64,16 @@ def golden_products(left: str, right: str) -> list[tuple[int, Tensor, Tensor, Te
 
 
 @pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("left", RANGES)
-@pytest.mark.parametrize("right", RANGES)
+@pytest.mark.parametrize(
+    ("left", "right", "threads"),
+    [
+        pytest.param(left, right, count, marks=[pytest.mark.slow] * (count > 1 and left != right))
+        for left in RANGES
+        for right in RANGES
+        for count in (1, 2)
+    ],
+    indirect=["threads"],
+)
 def test_products_over_all_exponents(left: str, right: str, same: Same, mode: Mode) -> None:
     for size, a, b, expected in golden_products(left, right):
         with mode():
