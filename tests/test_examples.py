@@ -170,6 +170,9 @@ def test_the_c_example_gives_the_vectors_of_formats(check_formats: Reader) -> No
         Case("mxfp8_e5m2/dot.txt", "smallest ", 5),
         Case("uint8/dot.txt", "random ", 1),
         Case("mxfp4/dot.txt", "nan_scale ", 4),
+        Case("mxfp8_e5m2/encode.txt", "nan_or_infinite nearest propagate", 5),
+        Case("mx6/encode.txt", "next_to_a_midpoint toward_zero", 5),
+        Case("nvfp4/encode.txt", "random nearest", 6),
     ],
 )
 def test_the_c_example_finds_a_wrong_character_in_a_format(
