@@ -14,7 +14,7 @@ from axs6.golden.formats import AXS6, name_of
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
 from axs6.hw.core.layouts import Field, fields
-from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR, STRUCTURE
 from axs6.hw.field_ports import FieldPorts, port_of
 from axs6.hw.registry import BUS_UNITS, find
 
@@ -22,8 +22,8 @@ _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
 LINT = "".join(f"/* verilator lint_off {rule} */\n" for rule in _RULES)
 """Rules that Yosys's Verilog breaks on purpose: it relies on Verilog's extension of operands."""
 
-DEFAULT_FORMAT = name_of(AXS6)
-"""The block format that names of modules and headers leave out."""
+UNNAMED = {"format": name_of(AXS6), "accumulator": DEFAULT_ACCUMULATOR}
+"""The block format and the accumulator that names of modules and headers leave out."""
 
 PORTS = PACKED, FIELDS = "packed", "fields"
 """Ports of a stream's payload: one for all of it, or one for each field."""
@@ -86,7 +86,7 @@ def generate(
     Args:
         unit: its name in the registry.
         name: of the module, which those inside begin with too; None for `axs6_UNIT`, with the
-            block format behind it where that is not the default.
+            block format and the accumulator behind it where they are not the default.
         ports: "packed", or "fields" for a port for each field in place of a stream's payload.
         parameters: those of the unit; the others keep their defaults.
 
@@ -118,7 +118,7 @@ def generate(
                 for field in fields_of(stream)
             }
     text = convert(component, module)
-    plain = {"view": STRUCTURE, "format": DEFAULT_FORMAT}
+    plain = {"view": STRUCTURE, **UNNAMED}
     described = " ".join(f"{k}={v}" for k, v in settings.items() if plain.get(k) != v)
     manifest = {
         "module": module,
@@ -136,8 +136,9 @@ def generate(
 
 def _module(unit: str, settings: Mapping[str, Any]) -> str:
     """The name of a unit's module: letters, digits and _."""
-    fmt = settings.get("format", DEFAULT_FORMAT)
-    return f"axs6_{unit}" + ("" if fmt == DEFAULT_FORMAT else re.sub(r"\W", "_", f"_{fmt}"))
+    named = [settings.get(name, default) for name, default in UNNAMED.items()]
+    others = [each for each in named if each not in UNNAMED.values()]
+    return "_".join([f"axs6_{unit}", *(re.sub(r"\W", "_", each) for each in others)])
 
 
 def convert(component: wiring.Component, module: str) -> str:

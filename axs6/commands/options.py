@@ -75,6 +75,14 @@ UNIT_OPTIONS: dict[str, Any] = {
     "interleave": Annotated[
         int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 14.", metavar="N")
     ],
+    "accumulator": Annotated[
+        str | None,
+        typer.Option(
+            help="Accumulator of dot products: a name, and fields that differ, such as "
+            "hopper_fp8,promote=4.",
+            show_default="fp32",
+        ),
+    ],
     "view": Annotated[
         str | None,
         typer.Option(

@@ -1,14 +1,19 @@
-"""Dot product of vectors of blocks, accumulated in FP32."""
+"""Dot product of vectors of blocks, added up by an accumulator."""
 
 from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module
+from amaranth.lib import data
 
+from axs6.golden.formats import AXS6, name_of
 from axs6.hw.core.layouts import last_layout, pair_layout
-from axs6.hw.core.parameters import BLOCK_FORMS, STRUCTURE, one_of
-from axs6.hw.core.structures import StructLayout
+from axs6.hw.core.parameters import BLOCK_FORMS, DEFAULT_ACCUMULATOR, STRUCTURE, one_of
+from axs6.hw.dot.accumulated import AccumulatedReduction, dot_terms
 from axs6.hw.dot.reduction import Reduction, ReductionUnit
+from axs6.hw.dot.terms import step_layout
+
+AXS6_NAME = name_of(AXS6)
 
 
 class Dot(ReductionUnit):
@@ -19,31 +24,49 @@ class Dot(ReductionUnit):
     `Reduction`. Packed blocks may be dense or sparse; the result of a vector with any other has
     `error` set, and such blocks count as 0.
 
+    The accumulator says how the products become a number. With another one than "fp32" an item
+    has the lanes of its `reduction`, one block if it has none: a part of a block, with the scales
+    of the block; or several blocks, whose scales are arrays. Its arithmetic is that of
+    `AccumulatedReduction`.
+
     Args:
-        block: values in a block: 8, 16 or 32.
-        blocks: what comes in: "dense", exponents and codes, or "packed", the bytes of blocks.
+        block: values in a block; that of the format by default.
+        blocks: what comes in: "dense", scales and codes, or "packed", the bytes of AXS-6 blocks.
         stages: ranks of registers beside the accumulator, from 0.
         interleave: vectors that take turns, 1 to 14.
         view: "structure" or "behaviour"; see `BlockDot`.
+        accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
+        format: block format, or those of a and b with a comma between.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or there is no hardware for the formats and
+            the accumulator.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         blocks: str = "dense",
         stages: int = 0,
         interleave: int = 1,
         view: str = STRUCTURE,
+        accumulator: str = DEFAULT_ACCUMULATOR,
+        format: str = "axs6",
     ) -> None:
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
-        make = partial(Reduction, block, stages, interleave, view, packed)
-        pairs = pair_layout(block, packed=packed).members
-        items = StructLayout({**pairs, **last_layout.members})
+        terms = dot_terms(format, block, accumulator)
+        if terms is None:
+            lanes = AXS6.block if block is None else block
+            make: Any = partial(Reduction, lanes, stages, interleave, view, packed)
+            pairs = pair_layout(lanes, packed=packed)
+        else:
+            if packed:
+                raise ValueError(f"packed blocks are for {AXS6_NAME} and {DEFAULT_ACCUMULATOR}")
+            make = partial(AccumulatedReduction, terms, stages, interleave, view)
+            pairs = step_layout(terms)
+        items = data.StructLayout({**pairs.members, **last_layout.members})
         super().__init__(make, 1, items, make().o.payload.shape())
 
     def elaborate(self, platform: Any) -> Module:

@@ -1,35 +1,38 @@
-"""Accumulator: adds FP32 terms in order, several vectors in turn."""
+"""Accumulators: loops that add terms in order, several vectors in turn."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.core.layouts import error_layout, fp32_layout, last_layout
-from axs6.hw.core.pipeline import NOTHING, Pipeline, past
+from axs6.hw.core.pipeline import NOTHING, Pipeline, Step, past
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.add import addition_steps
 
 MOST_INTERLEAVED = len(addition_steps()) + 1
 
 
-class Accumulator(wiring.Component):
-    """Adds terms to an FP32 accumulator that starts each vector at +0.
+class Loop(wiring.Component):
+    """An accumulator around some steps, which give the next total of a total and a term.
 
     Item n belongs to vector n modulo `interleave`: that many vectors take turns, each of any
-    length, and the next one in the same turn follows its `last`. The adder has `interleave` ranks
-    of registers, which hold the accumulators: a vector's sum comes out of the adder in the cycle
-    in which its next term arrives, so a term enters in every cycle, and the terms of one vector
-    are added in their order.
+    length, and the next one in the same turn follows its `last`. The steps have `interleave` ranks
+    of registers, which hold the totals: that of a vector comes out of them in the cycle in which
+    its next term arrives, so a term enters in every cycle, and the terms of one vector are added
+    in their order.
 
     `i` carries the terms and `last`; `o` gives the total of each vector, `interleave` cycles
     after its last term. Interval 1.
 
     Args:
+        steps: from a total and a term to a total.
         interleave: vectors that take turns, 1 to 14.
-        errors: whether a term may have an `error`, which the total of its vector then has too.
+        term: layout of the terms.
+        like: steps of another view; see `Pipeline`.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
@@ -37,16 +40,19 @@ class Accumulator(wiring.Component):
 
     interval = 1
 
-    def __init__(self, interleave: int, errors: bool = False) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        interleave: int,
+        term: data.StructLayout,
+        like: Sequence[Step] | None = None,
+    ) -> None:
         self._interleave = check_integer("interleave", interleave, 1, MOST_INTERLEAVED)
-        self._errors = errors
-        passing = error_layout if errors else NOTHING
-        adder = past(addition_steps(), passing)
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
-        self._adder = Pipeline(adder, interleave, carry=last_layout, registered=True)
-        value = StructLayout({**fp32_layout.members, **passing.members})
-        term = StructLayout({"data": value, "carry": last_layout})
-        super().__init__({"i": In(stream.Signature(term)), "o": Out(stream.Signature(value))})
+        self._adder = Pipeline(steps, interleave, carry=last_layout, registered=True, like=like)
+        total = steps[-1].o.shape()
+        items = StructLayout({"data": term, "carry": last_layout})
+        super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(total))})
 
     @property
     def latency(self) -> int:
@@ -57,6 +63,15 @@ class Accumulator(wiring.Component):
     def flip_flops(self) -> int:
         """Registers of the adder, and one that says which turns begin a vector for each turn."""
         return self._adder.flip_flops + self._interleave
+
+    def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
+        """Give the steps a term and the total before it, unless it is the first of a vector."""
+        operands = self._adder.i.payload.data
+        m.d.comb += [
+            operands.total.eq(Mux(first, 0, Value.cast(total))),
+            operands.term.eq(term),
+            self.o.payload.eq(total),
+        ]
 
     def elaborate(self, platform: Any) -> Module:
         """Close the loop around the adder."""
@@ -73,14 +88,36 @@ class Accumulator(wiring.Component):
             adder.o.ready.eq(Mux(done, self.o.ready, self.i.valid & ~first[0])),
             adder.i.payload.carry.eq(self.i.payload.carry),
         ]
-        operands, term, total = adder.i.payload.data, self.i.payload.data, adder.o.payload.data
+        self.connect(m, first[0], self.i.payload.data, adder.o.payload.data)
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
+        return m
+
+
+class Accumulator(Loop):
+    """Adds terms to an FP32 accumulator that starts each vector at +0.
+
+    Args:
+        interleave: vectors that take turns, 1 to 14; see `Loop`.
+        errors: whether a term may have an `error`, which the total of its vector then has too.
+
+    Raises:
+        ValueError: `interleave` is not an integer from 1 to 14.
+    """
+
+    def __init__(self, interleave: int, errors: bool = False) -> None:
+        self._errors = errors
+        passing = error_layout if errors else NOTHING
+        term = StructLayout({**fp32_layout.members, **passing.members})
+        super().__init__(past(addition_steps(), passing), interleave, term)
+
+    def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
+        """Give the adder a term, and the total or +0."""
+        operands = self._adder.i.payload.data
         m.d.comb += [
-            operands.a.eq(Mux(first[0], 0, total.value)),
+            operands.a.eq(Mux(first, 0, total.value)),
             operands.b.eq(term.value),
             self.o.payload.eq(total),
         ]
         if self._errors:
-            m.d.comb += operands.error.eq(term.error | (total.error & ~first[0]))
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
-        return m
+            m.d.comb += operands.error.eq(term.error | (total.error & ~first))

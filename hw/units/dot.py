@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import block_dot
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import AXS6, BlockFormat
 from axs6.golden.spec import (
     BLOCK_SIZES,
     MAGNITUDE_MAX,
@@ -17,6 +17,12 @@ from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS
 from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
+from axs6.hw.units.accumulate import (
+    accumulated,
+    accumulated_corners,
+    accumulated_random,
+    is_default,
+)
 from axs6.hw.units.block_dot import block_dot_items
 from axs6.hw.units.blocks import expanded, random_codes
 from axs6.hw.units.packed import packed_vectors, random_pairs
@@ -43,6 +49,8 @@ def _products(a: Blocks, b: Blocks) -> Items:
 def dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results of vectors; an error in any block of a vector is one of its result."""
     last, turns = items["last"], parameters["interleave"]
+    if not is_default(parameters):
+        return {"value": accumulated(items, parameters)}
     if parameters["blocks"] == "dense":
         products = block_dot_items(items, {**parameters, "format": "axs6"})
         return {"value": reduce_vectors(products["sum"], products["exponent"], last, turns)}
@@ -73,6 +81,8 @@ def _dot_corners(parameters: Parameters) -> Items:
     infinities of either sign and NaN; exponent sums near 115 end among the subnormals; and the
     quotients that are hardest to round end the list.
     """
+    if not is_default(parameters):
+        return accumulated_corners(parameters)
     block = parameters["block"]
     rng = np.random.default_rng(6)
     plus = np.full(block, MAGNITUDE_MAX)
@@ -100,6 +110,8 @@ def _dot_corners(parameters: Parameters) -> Items:
 
 
 def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    if not is_default(parameters):
+        return accumulated_random(parameters, rng, count)
     shape = (count, parameters["block"])
     last, vector = random_turns(rng, count, parameters["interleave"])
     exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
@@ -138,15 +150,23 @@ def dot_choices(formats: Sequence[BlockFormat]) -> Choices:
     return {"block": BLOCK_SIZES, "view": VIEWS}
 
 
+def dot_values(formats: Sequence[BlockFormat]) -> Choices:
+    """What a dot product may be: blocks of AXS-6 may be packed."""
+    if {*formats} == {AXS6}:
+        return {"block": BLOCK_SIZES, "blocks": BLOCK_FORMS, "view": VIEWS}
+    return {"block": (formats[0].block,), "blocks": BLOCK_FORMS[:1], "view": VIEWS}
+
+
 DOT = Unit(
     name="dot",
     summary="a stream of block pairs becomes one FP32 result for each vector",
     component=Dot,
-    values=lambda formats: {"block": BLOCK_SIZES, "blocks": BLOCK_FORMS, "view": VIEWS},
+    values=dot_values,
     golden=dot_items,
     corners=_dot_corners,
     random=_dot_random,
     samples=INTERLEAVE_SAMPLES,
+    needs={"accumulator": ("blocks", "dense"), "format": ("blocks", "dense")},
 )
 
 MATMUL = Unit(

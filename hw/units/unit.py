@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from axs6.golden.accumulator import accumulator
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
 from axs6.golden.lfsr import PERIOD
 from axs6.golden.spec import ALIGN_MAX, RANDOM_BITS_MAX
@@ -37,6 +38,10 @@ LARGEST = {
     "columns": MOST_SIDE,
 }
 """Largest values of parameters that are integers from 1 on."""
+
+
+TEXTS = {"format": "any block format", "accumulator": "any accumulator"}
+"""What the parameters are that strings describe."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +106,9 @@ class Unit:
         return self.values(self.formats(given))
 
     def parameters(self, given: Parameters) -> dict[str, Any]:
-        """All parameters, the given ones in place of their defaults; `format` as a string.
+        """All parameters, the given ones in place of their defaults.
+
+        Formats and accumulators are the strings that they print as.
 
         Raises:
             ValueError: the unit has no such parameter, or it means nothing beside the others.
@@ -115,6 +122,8 @@ class Unit:
         found |= given
         if "format" in found:
             found["format"] = ",".join(dict.fromkeys(map(name_of, formats)))
+        if "accumulator" in found:
+            found["accumulator"] = str(accumulator(found["accumulator"]))
         for name, (other, value) in self.needs.items():
             if found[name] != self.defaults[name] and not self.takes(name, found):
                 raise ValueError(f"{name} is for {other} {value}, not {found[other]}")
@@ -166,8 +175,8 @@ class Unit:
             return "|".join(map(str, choices[name]))
         if name == "stages":
             return f"0..{most_stages}"
-        if name == "format":
-            return "any block format"
+        if name in TEXTS:
+            return TEXTS[name]
         return f"1..{LARGEST[name]}"
 
     def inputs(self, given: Parameters) -> list[str]:

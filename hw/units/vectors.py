@@ -23,7 +23,7 @@ def reduce_vectors(
 
     All vectors at once: step k adds the k-th block of each vector that has one.
     """
-    start, lengths = _vectors(last, turns)
+    start, lengths = vectors_of(last, turns)
     totals = np.zeros((len(start), *sums.shape[1:]), np.uint32)
     for k in range(int(lengths.max(initial=0))):
         active = np.flatnonzero(lengths > k)
@@ -34,12 +34,12 @@ def reduce_vectors(
 
 def any_in_vector(flags: NDArray[np.bool_], last: NDArray[Any], turns: int) -> NDArray[np.bool_]:
     """Whether a flag is set in each of the vectors, in the order of their last items."""
-    start, lengths = _vectors(last, turns)
+    start, lengths = vectors_of(last, turns)
     items = zip(start.tolist(), lengths.tolist(), strict=True)
     return np.array([flags[first : first + n * turns : turns].any() for first, n in items], bool)
 
 
-def _vectors(last: NDArray[Any], turns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def vectors_of(last: NDArray[Any], turns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First items and lengths of vectors that take turns, in the order of their last items."""
     starts, ends = [], []
     for turn in range(turns):

@@ -92,6 +92,8 @@ def test_the_manifest_describes_the_ports() -> None:
         "stages": 3,
         "interleave": 1,
         "view": "structure",
+        "accumulator": "fp32",
+        "format": "axs6",
     }
     assert (manifest["latency"], manifest["interval"]) == (4, 1)
     given, taken = manifest["streams"]

@@ -1,0 +1,171 @@
+"""The loop of a fused accumulator: aligned with the terms of each step and added with them."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
+
+from axs6.hw.core.layouts import float_layout
+from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.pipeline import Step
+from axs6.hw.core.structures import StructLayout
+from axs6.hw.dot.align import AlignPlan, shifted, signed_value
+from axs6.hw.dot.aligned_sum import sum_steps
+from axs6.hw.fp32.common import limited, pass_on
+from axs6.hw.fp32.normalise import SPECIAL, normalising_steps
+
+
+def loop_layout(align: AlignPlan) -> data.StructLayout:
+    """The accumulator, in the format of the results, and the terms of a step."""
+    return StructLayout({"total": align.output.width, "term": align.distances_layout})
+
+
+def _terms(align: AlignPlan) -> dict[str, Any]:
+    members = align.distances_layout.members
+    return {name: members[name] for name in ("values", "distances")}
+
+
+def _own(align: AlignPlan) -> dict[str, Any]:
+    return {"significand": align.output.fraction_bits + 1, "sign": 1, **SPECIAL}
+
+
+def coded_layout(align: AlignPlan) -> data.StructLayout:
+    """The accumulator as significand and code, and what the result is where it is no number."""
+    codes = {"own": align.code_bits, "top": align.code_bits}
+    return StructLayout({**_terms(align), **_own(align), **codes})
+
+
+def compared_layout(align: AlignPlan) -> data.StructLayout:
+    """How far all terms, and the accumulator, are below the larger of their exponents."""
+    bits = {"below": align.distance_bits, "own_distance": align.own_distance_bits}
+    return StructLayout({**_terms(align), **_own(align), **bits, "top": align.code_bits})
+
+
+class OwnCode(Step):
+    """The accumulator's significand and code, and what is special."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        self._align = align
+        super().__init__(loop_layout(align), coded_layout(align), levels=10)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the addition to the field, and the sum of what is no number."""
+        m = Module()
+        align, o, term = self._align, self.o, self.i.term
+        total = data.View(float_layout(align.output), self.i.total)
+        normal = total.exponent.any()
+        code = (total.exponent | ~normal) + align.own_code
+        some = normal | total.fraction.any()
+        counts = code if align.plan.signed else Mux(some, code, 0)
+        none = Const(0, 1)
+        nan, infinite, negative = (
+            term[name] if name in align.special else none
+            for name in ("nan", "infinite", "negative")
+        )
+        full = total.exponent.all()
+        own_infinite = full & ~total.fraction.any()
+        m.d.comb += [
+            o.significand.eq(Cat(total.fraction, normal)),
+            o.sign.eq(total.sign),
+            o.own.eq(counts),
+            o.nan.eq(
+                nan
+                | (full & total.fraction.any())
+                | (own_infinite & infinite & (negative ^ total.sign))
+            ),
+            o.infinite.eq(infinite | own_infinite),
+            o.negative.eq(Mux(infinite, negative, total.sign)),
+            o["values"].eq(term["values"]),
+            o.distances.eq(term.distances),
+            o.top.eq(term.top),
+        ]
+        return m
+
+
+class CompareOwn(Step):
+    """The larger exponent, and the distances to it."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        self._align = align
+        super().__init__(coded_layout(align), compared_layout(align), levels=20)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparison and two subtractions."""
+        m = Module()
+        align, i, o = self._align, self.i, self.o
+        above, under = Signal(align.code_bits), Signal(align.code_bits)
+        larger = Signal()
+        m.d.comb += [
+            larger.eq(i.own > i.top),
+            above.eq(i.own - i.top),
+            under.eq(i.top - i.own),
+            o.top.eq(Mux(larger, i.own, i.top)),
+            o.below.eq(Mux(larger, limited(above, align.distance_bits), 0)),
+            o.own_distance.eq(Mux(larger, 0, limited(under, align.own_distance_bits))),
+        ]
+        pass_on(m, self, *_terms(align), *_own(align))
+        return m
+
+
+class Amounts(Step):
+    """How far each term moves."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        self._align = align
+        layout = compared_layout(align)
+        members = {name: each for name, each in layout.members.items() if name != "below"}
+        super().__init__(layout, StructLayout(members), levels=12)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the additions and their limits."""
+        m = Module()
+        for before, after in zip(self.i.distances, self.o.distances, strict=True):
+            total = before + self.i.below
+            m.d.comb += after.eq(limited(total, self._align.distance_bits))
+        pass_on(m, self, *(name for name in self.o.shape().members if name != "distances"))
+        return m
+
+
+class ShiftAll(Step):
+    """The terms and the accumulator on one exponent."""
+
+    def __init__(self, align: AlignPlan, view: str) -> None:
+        self._align, self._inverted = align, view == STRUCTURE
+        levels = 3 * align.distance_bits + 2
+        super().__init__(Amounts(align).o.shape(), align.aligned_layout, levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shifts."""
+        m = Module()
+        align = self._align
+        lanes = zip(self.i["values"], self.i.distances, self.o.terms, strict=True)
+        for value, distance, term in lanes:
+            moved = shifted(m, align, Value.cast(value), distance, self._inverted)
+            m.d.comb += Value.cast(term).eq(moved)
+        m.d.comb += Value.cast(self.o.own).eq(self._shifted_own(m))
+        pass_on(m, self, "top", *SPECIAL)
+        return m
+
+    def _shifted_own(self, m: Module) -> Value:
+        align, significand = self._align, self.i.significand
+        more = align.fraction - align.output.fraction_bits
+        if align.plan.signed:
+            number = Mux(self.i.sign, -significand, significand).as_signed()
+            placed = Cat(Const(0, more), number).as_signed() if more >= 0 else number >> -more
+            return placed >> self.i.own_distance
+        placed = Cat(Const(0, more), significand) if more >= 0 else significand[-more:]
+        moved = Signal(align.own_bits, name="own_moved")
+        m.d.comb += moved.eq(placed >> self.i.own_distance)
+        return signed_value(moved, self.i.sign, self._inverted)
+
+
+def fused_steps(align: AlignPlan, view: str = STRUCTURE) -> list[Step]:
+    """The steps of the loop, from `loop_layout` to the new accumulator, `value`."""
+    return [
+        OwnCode(align),
+        CompareOwn(align),
+        Amounts(align),
+        ShiftAll(align, view),
+        *sum_steps(align, view),
+        *normalising_steps(align.wide),
+    ]

@@ -1,0 +1,444 @@
+"""The terms of a step of a dot product: exact sums of products of lanes under exponents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth.lib import data
+
+from axs6.golden.accumulator import Accumulator, Alignment
+from axs6.golden.formats import (
+    BlockFormat,
+    Exponent,
+    Float,
+    Integer,
+    Level,
+    Mode,
+    Real,
+    Shift,
+    TwosComplement,
+    name_of,
+)
+from axs6.golden.operands import Form
+from axs6.golden.terms import Terms
+from axs6.hw.core.layouts import scale_names
+from axs6.hw.core.pipeline import Step
+from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.core.trees import any_of, balanced
+
+
+@dataclass(frozen=True)
+class TermPlan:
+    """What the hardware of terms takes from their definition.
+
+    The exponent of a term is the sum of the fields of its elements and of the fields of its
+    scales. Terms in a row under the same scales are a *cluster*.
+
+    Args:
+        terms: what the terms are, of blocks no larger than a step; see `step_terms`.
+    """
+
+    terms: Terms
+
+    @property
+    def count(self) -> int:
+        """Terms of a step."""
+        return self.terms.step
+
+    @property
+    def reduction(self) -> int:
+        """Lanes of a step."""
+        return self.terms.reduction
+
+    @property
+    def forms(self) -> tuple[Form, Form]:
+        """The forms of the operands."""
+        return self.terms.a, self.terms.b
+
+    @property
+    def signed(self) -> bool:
+        """Whether terms are two's complement, as what is dropped toward minus infinity must be."""
+        return self.terms.accumulator.alignment is Alignment.FLOOR
+
+    @property
+    def gated(self) -> bool:
+        """Whether a term of 0 does not count in the largest exponent."""
+        how = self.terms.accumulator
+        return how.fraction is not None and not self.signed and how.term is None
+
+    @cached_property
+    def magnitude_bits(self) -> int:
+        """Bits of the magnitude of a term."""
+        return self.terms.bound.bit_length()
+
+    @property
+    def value_shape(self) -> Shape:
+        """Shape of a term: a number in two's complement, or a magnitude with its sign on top."""
+        width = self.magnitude_bits + 1
+        return signed(width) if self.signed else unsigned(width)
+
+    @cached_property
+    def cluster(self) -> int:
+        """Terms of a cluster."""
+        spans = [
+            int(level.group)
+            for form in self.forms
+            for level in form.format.blocked
+            if isinstance(level.scale, Exponent | Real)
+        ]
+        return min([*spans, self.reduction]) // self.terms.lanes
+
+    @property
+    def clusters(self) -> int:
+        """Clusters of a step."""
+        return self.count // self.cluster
+
+    @cached_property
+    def field_bound(self) -> int:
+        """The largest sum of the fields of two elements; 0 where they are in the integers."""
+        return sum(int(form.fields.max()) for form in self.forms)
+
+    @property
+    def code_bits(self) -> int:
+        """Bits of a local code: the sum of fields; one more than it, and 0 for a term of 0, where
+        those do not count."""
+        return (self.field_bound + self.gated).bit_length()
+
+    @property
+    def scale_bound(self) -> int:
+        """The largest sum of the fields of scales."""
+        return self.terms.largest_exponent - self.field_bound
+
+    @property
+    def scale_bits(self) -> int:
+        """Bits of that sum."""
+        return self.scale_bound.bit_length()
+
+    @cached_property
+    def has_infinity(self) -> bool:
+        """Whether a product may be infinite."""
+        return any(form.format.element.has_infinity for form in self.forms)
+
+    @cached_property
+    def has_nan(self) -> bool:
+        """Whether a product may be NaN."""
+        nan_codes = (x.scale.nan_code for form in self.forms for x in form.format.blocked)
+        return (
+            self.has_infinity
+            or any(form.format.element.has_nan for form in self.forms)
+            or any(code is not None for code in nan_codes)
+        )
+
+    @property
+    def special(self) -> dict[str, int]:
+        """Fields that say what the products are that are no numbers, where some may not be."""
+        infinite = {"infinite": 1, "negative": 1} if self.has_infinity else {}
+        return {**({"nan": 1} if self.has_nan else {}), **infinite}
+
+    @cached_property
+    def i(self) -> data.StructLayout:
+        """The lanes of a step of both operands, with their scales."""
+        return StructLayout(step_layout(self.terms).members)
+
+    @cached_property
+    def o(self) -> data.StructLayout:
+        """Terms, their local codes, the sums of the fields of scales, and what is special."""
+        return StructLayout(
+            {
+                "values": ArrayLayout(self.value_shape, self.count),
+                "codes": ArrayLayout(unsigned(self.code_bits), self.count),
+                "scales": ArrayLayout(unsigned(self.scale_bits), self.clusters),
+                **self.special,
+            }
+        )
+
+
+def sized(fmt: BlockFormat, block: int) -> BlockFormat:
+    """A format with blocks of a size.
+
+    Raises:
+        ValueError: it has no blocks of that size.
+    """
+    return fmt if block == fmt.block else fmt.with_block(block)
+
+
+def step_terms(a: BlockFormat, b: BlockFormat, how: Accumulator) -> Terms:
+    """The terms of two formats, whose blocks are the parts of blocks that a step has, if it has.
+
+    Raises:
+        ValueError: the formats or the accumulator do not fit, levels within a block are no smaller
+            than a step, or there is no hardware for an element or for the accumulator.
+    """
+    terms = Terms.of(a, b, how)
+    for fmt in (a, b):
+        if not fmt.element.signed:
+            raise ValueError(f"{name_of(fmt)} has zero points, for which there is no hardware")
+        inner = [int(level.group) for level in fmt.blocked[:-1]]
+        if inner and terms.reduction <= inner[-1]:
+            raise ValueError(
+                f"reduction must be more than {inner[-1]} for {name_of(fmt)} here, the values of "
+                f"a group within its blocks, not {terms.reduction}"
+            )
+    parts = [
+        fmt
+        if terms.reduction >= fmt.block or not fmt.blocked
+        else replace(fmt, modes=(Mode.DENSE,)).with_block(terms.reduction)
+        for fmt in (a, b)
+    ]
+    return Terms.of(parts[0], parts[1], how)
+
+
+def step_layout(terms: Terms) -> data.StructLayout:
+    """The lanes of a step of both operands, with their scales."""
+    a, b = (operand_layout(form, terms.reduction) for form in (terms.a, terms.b))
+    return data.StructLayout({"a": a, "b": b})
+
+
+def operand_layout(form: Form, lanes: int) -> data.StructLayout:
+    """Some lanes of a format with their scales: a block, or several in a row."""
+    fmt = form.format
+    fields: dict[str, Any] = {}
+    for name, level in _levels(form)[::-1]:
+        number, groups = unsigned(level.scale.bits), lanes // int(level.group)
+        single = groups == 1 and level.group == fmt.block
+        fields[name] = number if single else data.ArrayLayout(number, groups)
+    codes = data.ArrayLayout(unsigned(fmt.element.width), lanes)
+    return data.StructLayout({**fields, "codes": codes})
+
+
+def _levels(form: Form) -> list[tuple[str, Level]]:
+    """Levels within a block, fine to coarse, with the names of their fields."""
+    return list(zip(scale_names(form.format)[::-1], form.format.blocked, strict=True))
+
+
+class Operand:
+    """The signals of one operand.
+
+    Args:
+        m: module that they are in.
+        form: how its values are integers.
+        view: an `operand_layout`.
+        name: of the operand, which names of signals begin with.
+    """
+
+    def __init__(self, m: Module, form: Form, view: Any, name: str) -> None:
+        self._m, self._form, self._view, self._name = m, form, view, name
+        self._element = form.format.element
+        self._zeros: dict[str, Value] = {}
+
+    def scale(self, level: Level, lane: int) -> Value:
+        """The code of a lane's scale of a level."""
+        name = next(name for name, each in _levels(self._form) if each == level)
+        codes = self._view[name]
+        return codes[lane // int(level.group)] if isinstance(codes, data.View) else codes
+
+    def element(self, lane: int) -> tuple[Value, Value, Value]:
+        """Sign, magnitude and exponent field of an element, as `Form` has them."""
+        code, element = self._view.codes[lane], self._element
+        none = Const(0, 0)
+        if isinstance(element, TwosComplement):
+            magnitude = Signal(element.bits, name=f"{self._name}_magnitude{lane}")
+            self._m.d.comb += magnitude.eq(Mux(code[-1], -code.as_signed(), code.as_signed()))
+            return code[-1], magnitude, none
+        if not isinstance(element, Float):
+            return code[-1], code[:-1], none
+        fraction, exponent = code[: element.fraction_bits], code[element.fraction_bits : -1]
+        normal = Signal(name=f"{self._name}_normal{lane}")
+        field = Signal(len(exponent), name=f"{self._name}_field{lane}")
+        self._m.d.comb += [normal.eq(exponent.any()), field.eq(exponent - normal)]
+        significand = Cat(fraction, normal)
+        if self._form.apart and not element.fixed:
+            return code[-1], significand, field[: int(self._form.fields.max()).bit_length()]
+        whole = int(self._form.elements.max()).bit_length()
+        return code[-1], (significand << field)[:whole], none
+
+    def number(self, lane: int) -> Value:
+        """An element in two's complement."""
+        if isinstance(self._element, TwosComplement):
+            return self._view.codes[lane].as_signed()
+        sign, magnitude, _ = self.element(lane)
+        number = Signal(signed(len(magnitude) + 1), name=f"{self._name}_number{lane}")
+        self._m.d.comb += number.eq(Mux(sign, -magnitude, magnitude))
+        return number
+
+    def scaled(self, value: Value, level: Level, lane: int) -> Value:
+        """A value times the integer by which a level multiplies a lane."""
+        scale = self.scale(level, lane)
+        if isinstance(level.scale, Integer):
+            return value * scale
+        if isinstance(level.scale, Shift):
+            return value << (level.scale.largest_code - scale)[: level.scale.bits]
+        if isinstance(level.scale, Real):
+            fraction, exponent = _fields(level.scale, scale)
+            return value * Cat(fraction, exponent.any())
+        return value
+
+    def exponents(self, lane: int) -> list[Value]:
+        """The fields of a lane's scales."""
+        found = []
+        for _, level in _levels(self._form):
+            scale = self.scale(level, lane)
+            if isinstance(level.scale, Exponent):
+                found.append(scale)
+            elif isinstance(level.scale, Real):
+                _, exponent = _fields(level.scale, scale)
+                found.append((exponent - exponent.any())[: len(exponent)])
+        return found
+
+    def nan_scales(self) -> list[Value]:
+        """For each scale that may be NaN whether it is."""
+        found = []
+        for name, level in _levels(self._form):
+            if level.scale.nan_code is None:
+                continue
+            codes = self._view[name]
+            each = list(codes) if isinstance(codes, data.View) else [codes]
+            found += [code == level.scale.nan_code for code in each]
+        return found
+
+    def is_nan(self, lane: int) -> Value:
+        """Whether an element is NaN."""
+        element, code = self._element, self._view.codes[lane]
+        if not element.has_nan:
+            return Const(0, 1)
+        if element.has_infinity:
+            exponent = code[element.fraction_bits : -1]
+            return exponent.all() & code[: element.fraction_bits].any()
+        return code[:-1].all()
+
+    def is_infinite(self, lane: int) -> Value:
+        """Whether an element is infinite."""
+        element, code = self._element, self._view.codes[lane]
+        if not element.has_infinity:
+            return Const(0, 1)
+        return code[element.fraction_bits : -1].all() & ~code[: element.fraction_bits].any()
+
+    def is_zero(self, lane: int) -> Value:
+        """Whether a lane is 0: its element, or a scale of it that can be."""
+        code = self._view.codes[lane]
+        zero = code == 0 if isinstance(self._element, TwosComplement) else ~code[:-1].any()
+        for _, level in _levels(self._form):
+            if isinstance(level.scale, Integer | Real):
+                scale = self.scale(level, lane)
+                size = len(scale) if isinstance(level.scale, Integer) else len(scale) - 1
+                zero = zero | ~scale[:size].any()
+        return zero
+
+
+def _fields(scale: Real, code: Value) -> tuple[Value, Value]:
+    fraction = scale.dtype.fraction_bits
+    return code[:fraction], code[fraction : scale.dtype.width - 1]
+
+
+class Products(Step):
+    """The terms of a step."""
+
+    def __init__(self, plan: TermPlan) -> None:
+        self._plan = plan
+        adding = 7 * (plan.terms.lanes - 1).bit_length()
+        super().__init__(plan.i, plan.o, levels=22 + adding)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build multipliers, trees of adders, and the detection of what is special."""
+        m = Module()
+        plan = self._plan
+        sides = [
+            Operand(m, form, view, name)
+            for form, view, name in zip(plan.forms, (self.i.a, self.i.b), "ab", strict=True)
+        ]
+        for index in range(plan.count):
+            if plan.terms.lanes == 1:
+                self._product(m, sides, index)
+            else:
+                self._sum(m, sides, index)
+        for index, total in enumerate(self.o.scales):
+            lane = index * plan.cluster * plan.terms.lanes
+            fields = [each for side in sides for each in side.exponents(lane)]
+            m.d.comb += total.eq(balanced(fields, lambda a, b: a + b) if fields else 0)
+        self._special(m, sides)
+        return m
+
+    def _product(self, m: Module, sides: Sequence[Operand], index: int) -> None:
+        """A term of one lane."""
+        (a_sign, a, a_field), (b_sign, b, b_field) = (side.element(index) for side in sides)
+        magnitude = Signal(self._plan.magnitude_bits, name=f"product{index}")
+        product = a * b
+        for side, form in zip(sides, self._plan.forms, strict=True):
+            for level in form.format.blocked:
+                product = side.scaled(product, level, index)
+        m.d.comb += magnitude.eq(product)
+        negative = a_sign ^ b_sign
+        value: Value = Cat(magnitude, negative)
+        if self._plan.signed:
+            value = Mux(negative, -magnitude, magnitude)
+        m.d.comb += self.o.values[index].eq(value)
+        self._code(m, index, a_field + b_field, magnitude.any())
+
+    def _sum(self, m: Module, sides: Sequence[Operand], index: int) -> None:
+        """A term of several lanes: sums of groups, multiplied by what their levels say."""
+        plan = self._plan
+        first, lanes, size = index * plan.terms.lanes, plan.terms.lanes, 1
+        values: list[Value] = [
+            sides[0].number(lane) * sides[1].number(lane) for lane in range(first, first + lanes)
+        ]
+        pairs = zip(*(form.format.blocked for form in plan.forms), strict=True)
+        for levels in pairs:
+            group = min(int(levels[0].group), lanes)
+            values, size = _grouped(values, group // size), group
+            for part, value in enumerate(values):
+                product = value
+                for side, level in zip(sides, levels, strict=True):
+                    product = side.scaled(product, level, first + part * group)
+                values[part] = product
+        (total,) = _grouped(values, lanes // size)
+        number = Signal(signed(plan.magnitude_bits + 1), name=f"sum{index}")
+        m.d.comb += number.eq(total)
+        negative = number[-1]
+        magnitude = Mux(negative, -number, number)[: plan.magnitude_bits]
+        value = number if plan.signed else Cat(magnitude, negative)
+        m.d.comb += self.o.values[index].eq(value)
+        self._code(m, index, Const(0, 0), number.any())
+
+    def _code(self, m: Module, index: int, fields: Value, some: Value) -> None:
+        code = self.o.codes[index]
+        if self._plan.gated:
+            m.d.comb += code.eq(Mux(some, fields + 1, 0))
+        elif len(code):
+            m.d.comb += code.eq(fields)
+
+    def _special(self, m: Module, sides: Sequence[Operand]) -> None:
+        """NaN, infinities and their signs, over all lanes."""
+        plan, (a, b) = self._plan, sides
+        lanes = range(plan.reduction)
+        nan = [*a.nan_scales(), *b.nan_scales()]
+        if any(form.format.element.has_nan for form in plan.forms):
+            nan += [a.is_nan(lane) | b.is_nan(lane) for lane in lanes]
+        if plan.has_infinity:
+            plus, minus = [], []
+            for lane in lanes:
+                a_infinite, b_infinite = a.is_infinite(lane), b.is_infinite(lane)
+                a_zero = a.is_zero(lane) & ~a_infinite
+                b_zero = b.is_zero(lane) & ~b_infinite
+                infinite = a_infinite | b_infinite
+                nan.append((a_infinite & b_zero) | (b_infinite & a_zero))
+                negative = self.i.a.codes[lane][-1] ^ self.i.b.codes[lane][-1]
+                plus.append(infinite & ~negative)
+                minus.append(infinite & negative)
+            some_plus, some_minus = any_of(plus), any_of(minus)
+            m.d.comb += [
+                self.o.infinite.eq(some_plus | some_minus),
+                self.o.negative.eq(some_minus),
+            ]
+            nan.append(some_plus & some_minus)
+        if plan.has_nan:
+            m.d.comb += self.o.nan.eq(any_of(nan))
+
+
+def _grouped(values: Sequence[Value], size: int) -> list[Value]:
+    """Sums of so many values in a row."""
+    return [
+        balanced(values[start : start + size], lambda x, y: x + y)
+        for start in range(0, len(values), size)
+    ]

@@ -1,0 +1,312 @@
+"""Steps of dot products as an accumulator takes them: expected results, corners, random ones."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden import fp32
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Level, Real
+from axs6.golden.operands import Form, Operand
+from axs6.golden.sums import combined
+from axs6.golden.terms import Step, Terms, digits_of, products_of_digits
+from axs6.hw.core.layouts import scale_names
+from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
+from axs6.hw.dot.accumulated import dot_terms
+from axs6.hw.units.blocks import blocks_of, random_codes, special_codes
+from axs6.hw.units.unit import Fields, Items, Parameters
+from axs6.hw.units.vectors import in_turns, random_turns, vectors_of
+
+NAN_OR_INFINITE = 0.02
+"""Share of the random items that may hold NaN or an infinity."""
+
+
+def terms_of(parameters: Parameters) -> Terms:
+    """The terms that a unit with these parameters adds."""
+    terms = _terms(parameters)
+    assert terms is not None
+    return terms
+
+
+def is_default(parameters: Parameters) -> bool:
+    """Whether a unit adds sums of AXS-6 blocks in FP32."""
+    return _terms(parameters) is None
+
+
+def _terms(parameters: Parameters) -> Terms | None:
+    chosen = (parameters.get("format", "axs6"), parameters.get("accumulator", DEFAULT_ACCUMULATOR))
+    return dot_terms(chosen[0], parameters["block"], chosen[1])
+
+
+def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
+    """FP32 results of the vectors that take turns in a stream, in the order of their last items.
+
+    All vectors of one length at once.
+    """
+    terms = terms_of(parameters)
+    a, b = (
+        Operand.of(blocks_of(items, form.format, f"{name}."), form)
+        for name, form in (("a", terms.a), ("b", terms.b))
+    )
+    step = _step(a, b, terms)
+    turns = parameters["interleave"]
+    start, lengths = vectors_of(items["last"], turns)
+    results = np.zeros(len(start), np.uint32)
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        steps = (_taken(step, start[rows] + k * turns) for k in range(length))
+        results[rows] = combined(terms, steps, (len(rows),))
+    return results
+
+
+def _step(a: Operand, b: Operand, terms: Terms) -> Step:
+    """The terms of every item, of which a format without blocks may have lanes too many."""
+    count = len(a.integers)
+
+    def by_term(x: Operand) -> NDArray[np.int64]:
+        lanes = x.integers.reshape(count, -1)[:, : terms.reduction]
+        return lanes.reshape(count, terms.step, terms.lanes)
+
+    def exponents(x: Operand) -> NDArray[np.int64]:
+        each = x.exponents.reshape(count, -1)[:, : terms.reduction]
+        return np.repeat(each, terms.step // each.shape[1], axis=1)
+
+    left, right = (digits_of(by_term(x), x.form.bound.bit_length()) for x in (a, b))
+    digits = products_of_digits(left, right, lambda x, y: (x * y).sum(axis=-1))
+    special = _special(a, b) if terms.a.format.has_nan or terms.b.format.has_nan else None
+    return Step([x.T for x in digits], (exponents(a) + exponents(b)).T, special)
+
+
+def _taken(step: Step, items: NDArray[np.int64]) -> Step:
+    special = None if step.special is None else step.special[items]
+    return Step([x[:, items] for x in step.digits], step.exponents[:, items], special)
+
+
+def _special(a: Operand, b: Operand) -> fp32.Bits:
+    """What the products of each item are that are no numbers, together."""
+    (a_nan, a_infinite, a_sign), (b_nan, b_infinite, b_sign) = map(_classes, (a, b))
+    infinite = a_infinite | b_infinite
+    sign = a_sign * b_sign
+    nan = (a_nan | b_nan | (infinite & (sign == 0))).any(axis=1)
+    plus, minus = ((infinite & (sign == each)).any(axis=1) for each in (1, -1))
+    value = np.where(minus, np.uint32(FP32.sign_bit), np.uint32(0)) | np.uint32(FP32.infinity)
+    value = np.where(plus | minus, value, np.uint32(0))
+    return np.where(nan | (plus & minus), np.uint32(FP32.quiet_nan), value)
+
+
+def _classes(x: Operand) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int8]]:
+    """Which lanes of each item are NaN, which infinite, and their signs."""
+    shape = (len(x.integers), -1)
+    integers = x.integers.reshape(shape)
+    nan = np.zeros(integers.shape, bool) if x.nan is None else x.nan.reshape(shape)
+    signs = np.zeros(integers.shape, np.int8) if x.infinite is None else x.infinite.reshape(shape)
+    sign = np.where(signs != 0, signs, np.sign(integers)) * ~nan
+    return nan, signs != 0, sign.astype(np.int8)
+
+
+def accumulated_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random steps of vectors that take turns, scales near each other within a vector."""
+    terms = terms_of(parameters)
+    last, vector = random_turns(rng, count, parameters["interleave"])
+    items: Items = {"last": last.astype(np.int64)}
+    for name, form in (("a", terms.a), ("b", terms.b)):
+        items |= {
+            f"{name}.{field}": array
+            for field, array in _random_side(rng, form, terms.reduction, vector).items()
+        }
+    return items
+
+
+def _random_side(rng: Generator, form: Form, lanes: int, vector: NDArray[np.int64]) -> Items:
+    """The lanes of one operand for items that belong to some vectors."""
+    fmt, items, vectors = form.format, Items(), int(vector.max()) + 1
+    for name, level in levels_of(fmt):
+        groups, largest = lanes // int(level.group), level.scale.largest_code
+        low = int(isinstance(level.scale, Integer))
+        middle = rng.integers(low, largest + 1, vectors)
+        center = np.clip(_one(level) + rng.integers(-12, 13, vectors), low, largest)
+        middle = np.where(rng.random(vectors) < 0.7, center, middle)[vector]
+        spread = rng.integers(1, 24, vectors)[vector]
+        codes = middle[:, None] + rng.integers(-spread, spread + 1, (groups, len(vector))).T
+        codes = np.clip(codes, low, largest)
+        if level.scale.nan_code is not None:
+            codes = np.where(rng.random(codes.shape) < 0.002, level.scale.nan_code, codes)
+        items[name] = codes[:, 0] if groups == 1 and level.group == fmt.block else codes
+    codes = random_codes(rng, (len(vector), lanes), fmt)
+    some = rng.random((len(vector), 1)) < NAN_OR_INFINITE
+    items["codes"] = np.where(np.isin(codes, special_codes(fmt)) & ~some, 0, codes)
+    return items
+
+
+def levels_of(fmt: BlockFormat) -> list[tuple[str, Level]]:
+    """Levels within a block, coarse to fine, with the names of their fields."""
+    return list(zip(scale_names(fmt), fmt.blocked[::-1], strict=True))
+
+
+def _one(level: Level) -> int:
+    """A code in the middle of those of a scale."""
+    if isinstance(level.scale, Exponent):
+        return level.scale.bias
+    if isinstance(level.scale, Real):
+        return level.scale.dtype.bias << level.scale.dtype.fraction_bits
+    return max(1, level.scale.largest_code // 2)
+
+
+Lane = tuple[int, int]
+"""Codes of a and b in one lane."""
+
+
+class Corner(NamedTuple):
+    """A step.
+
+    `lanes` are the first ones, or those of the first terms, and the others 0; `below` is how far
+    the scales are below 1, and `apart` how far those of every other group are below the others.
+    """
+
+    lanes: Sequence[Lane]
+    below: int = 0
+    apart: int = 0
+
+
+def accumulated_corners(parameters: Parameters) -> Items:
+    """Vectors in which alignment, cancellation, rounding and what is no number meet.
+
+    Every distance of exponents from 0 to beyond the bits that are kept, between terms of a step and
+    between the accumulator and a step, with either sign and either one larger; zeros of either
+    kind, under large scales and small ones; the least and the largest products; NaN and infinities.
+    """
+    terms = terms_of(parameters)
+    vectors = [*_distant(terms), *_zeros(terms), *_ends(terms), *_special_vectors(terms)]
+    corners = [corner for vector in vectors for corner in vector]
+    items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
+    below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
+    for side, (name, form) in enumerate((("a", terms.a), ("b", terms.b))):
+        codes = np.zeros((len(corners), terms.reduction), np.int64)
+        for row, (lanes, *_) in enumerate(corners):
+            spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
+            codes[row, : len(lanes) * spread : spread] = [lane[side] for lane in lanes]
+        items[f"{name}.codes"] = codes
+        for field, level in levels_of(form.format):
+            scales = _lowered(level, below, apart, terms.reduction, side)
+            single = scales.shape[1] == 1 and level.group == form.format.block
+            items[f"{name}.{field}"] = scales[:, 0] if single else scales
+    return in_turns(items, parameters["interleave"])
+
+
+def _lowered(
+    level: Level, below: NDArray[np.int64], apart: NDArray[np.int64], lanes: int, side: int
+) -> NDArray[np.int64]:
+    """Codes of a level so far below 1, of which either operand has half."""
+    odd = np.arange(lanes // int(level.group)) % 2
+    total = below[:, None] + apart[:, None] * odd
+    half = total // 2 if side else total - total // 2
+    if isinstance(level.scale, Exponent):
+        codes = _one(level) - half
+    elif isinstance(level.scale, Real):
+        codes = _one(level) - (half << level.scale.dtype.fraction_bits) + (half & 7)
+    else:
+        codes = _one(level) - (half & 1)
+    return np.clip(codes, int(isinstance(level.scale, Integer)), level.scale.largest_code)
+
+
+Vector = list[Corner]
+
+
+def _distant(terms: Terms) -> Iterator[Vector]:
+    """Two products at every distance: by their scales, by their elements, and in one step."""
+    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    most = (terms.accumulator.fraction or 24) + 6
+    for gap in range(most):
+        lower = [(x[0], y[0], 0) for x, y in _pairs(a, b, gap)]
+        lower += [(x[-1], y[-1], 0) for x, y in _pairs(a, b, gap)]
+        if terms.a.format.blocked:
+            lower.append((a[-1][0], b[-1][0], gap))
+        for code, factor, below in lower:
+            for first, second in _signed((a[-1][0], b[-1][0]), (code, factor), terms):
+                yield [Corner([first]), Corner([second], below)]
+                yield [Corner([second], below), Corner([first])]
+                yield [Corner([first]), Corner([second], below), Corner(_negated(first, terms))]
+                yield [Corner([first, second], 0, below)]
+                yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
+
+
+def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:
+    """Codes of elements whose exponents are together so far below the largest, if there are any."""
+    down = min(gap, len(a) - 1)
+    return [(a[-1 - down], b[-1 - gap + down])] if gap - down < len(b) else []
+
+
+def _zeros(terms: Terms) -> Iterator[Vector]:
+    """Zeros of either kind, under scales far above and below those of a number."""
+    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    one = (a[-1][0], b[-1][0])
+    for zero in [(0, 0), (0, b[-1][0]), (_minus(0, terms.a), b[0][0])]:
+        for gap in (-40, -9, 0, 9, 40):
+            yield [Corner([one]), Corner([zero], gap)]
+            yield [Corner([zero], gap)]
+            yield [Corner([zero], gap), Corner([one])]
+            yield [Corner([one, zero], gap, 5), Corner(_negated(one, terms), gap)]
+
+
+def _ends(terms: Terms) -> Iterator[Vector]:
+    """Sums that overflow and underflow, and such that are subnormal."""
+    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    one = (a[-1][0], b[-1][0])
+    many = [one] * terms.reduction
+    for end in (-300, -250, -200, -130, 0, 100, 130, 140, 150, 200, 250, 280, 300):
+        for lanes in (many, [one], _negated(one, terms), [(a[0][0], b[0][0])]):
+            yield [Corner(lanes, end)] * 3
+            yield [Corner(lanes, end), Corner(_negated(one, terms), end), Corner([one], end - 1)]
+
+
+def _special_vectors(terms: Terms) -> Iterator[Vector]:
+    """NaN and infinities, in one step or in two, and numbers after them."""
+    one = (_element_codes(terms.a)[-1][0], _element_codes(terms.b)[-1][0])
+    specials = [
+        *((int(x), y) for x in special_codes(terms.a.format) for y in (0, one[1])),
+        *((x, int(y)) for y in special_codes(terms.b.format) for x in (0, one[0])),
+        *(
+            (int(x), int(y))
+            for x in special_codes(terms.a.format)
+            for y in special_codes(terms.b.format)
+        ),
+    ]
+    for lane in specials:
+        yield [Corner([lane])]
+        yield [Corner([one]), Corner([one, lane]), Corner([one])]
+        for other in specials[:: max(1, len(specials) // 8)]:
+            yield [Corner([lane]), Corner([other])]
+            yield [Corner([lane, other])]
+
+
+def _element_codes(form: Form) -> list[list[int]]:
+    """Codes of positive elements by their exponent, the largest of each first."""
+    element = form.format.element
+    special = set(special_codes(form.format).tolist())
+    found: dict[int, list[int]] = {}
+    for code in range(1 << element.width):
+        value = int(element.integers[code])
+        if value > 0 and code not in special:
+            found.setdefault(value.bit_length(), []).append(code)
+    return [codes[::-1] for _, codes in sorted(found.items())]
+
+
+def _minus(code: int, form: Form) -> int:
+    """The code of the negative of an element."""
+    element = form.format.element
+    if element.signed_zero or element.divisor > 1:
+        return code ^ element.sign_bit
+    return -code % (1 << element.width)
+
+
+def _negated(lane: Lane, terms: Terms) -> list[Lane]:
+    return [(_minus(lane[0], terms.a), lane[1])]
+
+
+def _signed(first: Lane, second: Lane, terms: Terms) -> Iterator[tuple[Lane, Lane]]:
+    """Both signs of both."""
+    for x in (first, *_negated(first, terms)):
+        for y in (second, *_negated(second, terms)):
+            yield x, y

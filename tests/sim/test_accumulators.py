@@ -1,0 +1,172 @@
+"""Dot products of every kind of accumulator equal the golden model in the batch simulator."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from numpy.typing import NDArray
+
+from axs6.golden.dot import matmul
+from axs6.hw.dot import fused
+from axs6.hw.dot.dot import Dot
+from axs6.hw.registry import find
+from axs6.hw.units.accumulate import terms_of
+from axs6.hw.units.blocks import blocks_of
+from axs6.sim.batch.engine import BatchModel, ComponentModel, Stall, component_source
+
+DOT = find("dot")
+
+QUICK = [("fp8_e5m2", "volta")]
+
+PAIRS = [
+    ("fp8_e4m3", "hopper_fp8"),
+    ("fp8_e4m3", "ada_fp8"),
+    ("fp8_e5m2", "hopper_fp8"),
+    ("fp8_e4m3,fp8_e5m2", "turing"),
+    ("fp8_e5m2", "blackwell"),
+    ("mxfp8_e4m3", "blackwell_mx"),
+    ("mxfp8_e5m2", "blackwell_mx"),
+    ("mxfp6_e2m3,mxfp4", "blackwell_mx"),
+    ("mxfp4,mxfp8_e4m3", "blackwell_mx"),
+    ("mxfp4", "blackwell_fp4"),
+    ("nvfp4", "blackwell_fp4"),
+    ("nvfp4", "hopper"),
+    ("axs6", "paper"),
+    ("mx9", "paper"),
+    ("mxfp8_e4m3", "paper"),
+    ("mx6", "ampere"),
+    ("mxint8,mxfp8_e4m3", "hopper"),
+    ("vsq6", "hopper"),
+    ("int8", "hopper_fp8"),
+    ("axs6", "hopper"),
+    ("e5m2_e8m0_t32", "fp32,reduction=8,fraction=9,fused=true"),
+    ("mxfp4", "fp32,reduction=16,fraction=3,alignment=zero,fused=true,output=e5m6"),
+    ("mxfp6_e3m2", "fp32,reduction=64,fraction=0,alignment=zero"),
+]
+"""Formats and accumulators: fused and not, every alignment, parts of blocks and several."""
+
+
+def settings(pair: tuple[str, str], **changed: Any) -> dict[str, Any]:
+    """Parameters of a dot product."""
+    return DOT.simulated({"format": pair[0], "accumulator": pair[1], **changed})
+
+
+def differences(parameters: dict[str, Any], run: Callable[[Any], Any], count: int) -> int:
+    """Outputs that are not what the golden model says, of corners and of random items."""
+    wrong = 0
+    random = DOT.random(parameters, np.random.default_rng(1), count)
+    for items in (DOT.corners(parameters), random):
+        (expected,) = DOT.golden(items, parameters).values()
+        given = run(items)
+        assert len(given) == len(expected)
+        wrong += int((given != expected).sum())
+    return wrong
+
+
+def check(parameters: dict[str, Any]) -> None:
+    model = BatchModel("dot", **parameters)
+    for stall in (None, Stall(0.5, 0.5, seed=3)):
+        assert not differences(
+            parameters, lambda x, s=stall: model.run(x, s).outputs["value"], 9000
+        )
+
+
+@pytest.mark.parametrize("pair", QUICK)
+def test_fused_products_equal_the_golden_model(pair: tuple[str, str]) -> None:
+    check(settings(pair, interleave=3, stages=2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("view", ["structure", "behaviour"])
+def test_every_accumulator_equals_the_golden_model(pair: tuple[str, str], view: str) -> None:
+    behaviour = view == "behaviour"
+    stages = DOT.most_stages(settings(pair)) if behaviour else 0
+    check(settings(pair, view=view, interleave=14 if behaviour else 1, stages=stages))
+
+
+@pytest.mark.parametrize("pair", [*QUICK, ("mxfp4", "blackwell_fp4"), ("axs6", "volta")])
+def test_expected_results_are_those_of_a_matrix_product(pair: tuple[str, str]) -> None:
+    parameters = settings(pair)
+    terms = terms_of(parameters)
+    items = DOT.random(parameters, np.random.default_rng(5), 60)
+    (expected,) = DOT.golden(items, parameters).values()
+    ends = np.flatnonzero(items["last"]) + 1
+    for result, start, end in zip(expected, [0, *ends[:-1]], ends, strict=True):
+        a, b = (
+            blocks_of(_vector(items, f"{name}.", start, end), form.format)
+            for name, form in (("a", terms.a), ("b", terms.b))
+        )
+        assert matmul(a, b, terms.accumulator).view(np.uint32) == result
+
+
+def _vector(items: Any, prefix: str, start: int, end: int) -> dict[str, NDArray[Any]]:
+    """Items of one vector as one row."""
+    return {
+        name.removeprefix(prefix): array[start:end].reshape(1, -1)
+        for name, array in items.items()
+        if name.startswith(prefix)
+    }
+
+
+def component_outputs(component: Any) -> Callable[[Any], NDArray[Any]]:
+    """The results of a dot product that is in no registry."""
+    model = ComponentModel(component_source(component), "a wrong dot product")
+    return lambda items: model.run(items).outputs["value"]
+
+
+RIGHT = fused.CompareOwn
+
+
+class Forgetful(RIGHT):
+    """Takes the largest exponent of the terms alone."""
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the comparison with the accumulator at 0."""
+        m = Module()
+        m.submodules.right = right = RIGHT(self._align)
+        m.d.comb += [right.i.eq(self.i), right.i.own.eq(0), self.o.eq(right.o)]
+        return m
+
+
+def test_an_accumulator_that_is_not_compared_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters = settings(QUICK[0])
+    monkeypatch.setattr(fused, "CompareOwn", Forgetful)
+    assert differences(parameters, component_outputs(DOT.build(**parameters)), 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change", ["alignment=floor", "fraction=22", "fraction=24", "output=e8m22"]
+)
+def test_other_accumulators_are_found(change: str) -> None:
+    parameters = settings(QUICK[0])
+    other = settings((QUICK[0][0], f"volta,{change}"))
+    assert differences(parameters, component_outputs(DOT.build(**other)), 100)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"format": "mxfp4", "accumulator": "hooper"}, "accumulator must be one of fp32"),
+        ({"format": "mxfp4,mx9"}, "a and b must have levels of the same groups"),
+        ({"format": "mxfp8_e5m2", "accumulator": "blackwell_fp4"}, "needs terms of"),
+        ({"format": "mx9", "accumulator": "fp32,reduction=2,fraction=9"}, "reduction must be more"),
+        ({"format": "mxfp4", "accumulator": "fp32,reduction=24"}, "a multiple or a part of"),
+        ({"format": "uint8", "accumulator": "hopper"}, "zero points"),
+        ({"accumulator": "hopper", "blocks": "packed"}, "accumulator is for blocks dense"),
+        ({"format": "mxfp4", "accumulator": "hopper", "interleave": 15}, "interleave"),
+    ],
+)
+def test_what_has_no_hardware_is_one_line(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        DOT.build(**parameters)
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_change_only_with_other_accumulators() -> None:
+    assert [*Dot().i.payload.shape().members] == ["a", "b", "last"]
+    parameters = DOT.parameters({"format": "fp8_e4m3", "accumulator": "fp32,fraction=25"})
+    assert parameters["accumulator"] == "fp32,fraction=25"
