@@ -11,7 +11,6 @@ import pytest
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel
-from axs6.sim.stimulus import STIMULI
 from axs6.synth import sky130
 from axs6.synth.cells import cell_library
 from axs6.synth.errors import SynthesisError
@@ -55,7 +54,7 @@ def test_verilog_computes_what_the_unit_does() -> None:
     assert "\\" not in design.verilog
     netlist = mapped_netlist(design.verilog + models(), design.top)
     parameters = UNITS["block_dot"].parameters({"block": 8, "stages": 2})
-    items = STIMULI["block_dot"].random(parameters, np.random.default_rng(0), 2000)
+    items = UNITS["block_dot"].random(parameters, np.random.default_rng(0), 2000)
     outputs = GateModel(netlist, "block_dot", **parameters).run(items).outputs
     for name, expected in UNITS["block_dot"].golden(items, parameters).items():
         assert np.array_equal(outputs[name], expected)
