@@ -214,18 +214,21 @@ class ShiftLane(wiring.Component):
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the shifter."""
+        """Build the shifter, a stage for each bit of the distance, largest first."""
         m = Module()
         scheme, i, o = self._scheme, self.aligned, self.shifted
-        reach = scheme.farthest if scheme.sticky else 0
-        wide = Signal(reach + scheme.kept_bits)
-        m.d.comb += [
-            wide.eq(Cat(Const(0, reach), i.kept) >> i.drop),
-            *(o[name].eq(i[name]) for name in o.shape().members),
-            o.kept.eq(wide[reach:]),
-        ]
+        word: Value = i.kept
+        lost = [i.sticky] if scheme.sticky else []
+        for bit in reversed(range(len(i.drop))):
+            size, moves = 1 << bit, i.drop[bit]
+            if scheme.sticky:
+                lost.append(word[:size].any() & moves)
+            shifted = Signal(len(word), name=f"shifted{size}")
+            m.d.comb += shifted.eq(Mux(moves, word >> size, word))
+            word = shifted
+        m.d.comb += [*(o[name].eq(i[name]) for name in o.shape().members), o.kept.eq(word)]
         if scheme.sticky:
-            m.d.comb += o.sticky.eq(i.sticky | wide[:reach].any())
+            m.d.comb += o.sticky.eq(Cat(lost).any())
         return m
 
 
