@@ -37,7 +37,7 @@ from axs6.hw.encoder.modes import (
     rounded_layout,
 )
 from axs6.hw.encoder.random import random_steps
-from axs6.hw.encoder.scheme import Scheme, blocks_of_size, check_format
+from axs6.hw.encoder.scheme import Scheme, check_format
 from axs6.hw.encoder.words import encode_words
 
 
@@ -169,13 +169,17 @@ def compares_codes(fmt: BlockFormat) -> bool:
     return like and fmt.element == DENSE_CODE
 
 
-def encoder_format(fmt: BlockFormat, mode: Mode, unit: str) -> BlockFormat:
-    """Return a format that encoders can give in a mode, or raise ValueError."""
-    if compares_codes(fmt) and (fmt.has_modes or mode is Mode.DENSE):
-        return fmt
-    if mode is not Mode.DENSE:
+def encoder_format(fmt: BlockFormat, block: int | None, mode: Mode, unit: str) -> BlockFormat:
+    """The format, with blocks of a size, that a unit gives in a mode.
+
+    Raises:
+        ValueError: there is no hardware for it; the message says for what of it.
+    """
+    if block is not None and fmt.blocked:
+        fmt = fmt.with_block(block)
+    if mode is not Mode.DENSE and not fmt.has_modes:
         raise ValueError(f"mode must be dense for {name_of(fmt)}, not {mode.label!r}")
-    return check_format(fmt, unit)
+    return fmt if compares_codes(fmt) else check_format(fmt, unit)
 
 
 def encoder_steps(
@@ -247,9 +251,7 @@ class Encoder(Pipeline):
         format: str = "axs6",
     ) -> None:
         kind = encoder_mode(mode)
-        given = block_format(format)
-        fmt = given if block is None else blocks_of_size(given, block)
-        encoder_format(fmt, kind, "encoder")
+        fmt = encoder_format(block_format(format), block, kind, "encoder")
         values = float_dtype(dtype, INPUT_DTYPES)
         how = check_rounding(rounding)
         random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0

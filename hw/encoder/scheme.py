@@ -33,11 +33,6 @@ BLOCKS = (8, 16, 32, 64, 128)
 """Sizes of blocks that have hardware."""
 
 
-def blocks_of_size(fmt: BlockFormat, block: int) -> BlockFormat:
-    """The format with blocks of this size; where it has none, the format."""
-    return fmt.with_block(block) if fmt.blocked else fmt
-
-
 def check_format(fmt: BlockFormat, unit: str) -> BlockFormat:
     """Return a format that encoders can give, or raise ValueError saying what has no hardware."""
     name = name_of(fmt)
@@ -51,6 +46,8 @@ def check_format(fmt: BlockFormat, unit: str) -> BlockFormat:
     if fmt.block not in BLOCKS:
         known = ", ".join(map(str, BLOCKS))
         raise ValueError(f"block must be one of {known}, not {fmt.block}")
+    if fmt.has_modes:
+        raise ValueError(f"{unit} has no hardware for the modes of {name}")
     element, scale = fmt.element, fmt.exponent
     assert scale is not None
     if element.has_nan and not element.has_infinity and not scale.nan:

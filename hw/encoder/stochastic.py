@@ -5,11 +5,12 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect, flipped
 
-from axs6.golden.spec import INPUT_DTYPES, RANDOM_BITS, RANDOM_SEED, check_block, check_random_bits
-from axs6.hw.core.parameters import float_dtype
+from axs6.golden.formats import block_format
+from axs6.golden.spec import INPUT_DTYPES, RANDOM_BITS, RANDOM_SEED, Rounding
+from axs6.hw.core.parameters import STRUCTURE, float_dtype
 from axs6.hw.core.pipeline import Pipeline, Series, most_split_stages, split_stages
-from axs6.hw.encoder.modes import encoder_mode, packing_steps
-from axs6.hw.encoder.random import random_steps
+from axs6.hw.encoder.encoder import encoder_format, encoder_steps
+from axs6.hw.encoder.modes import encoder_mode
 from axs6.hw.lfsr import Lfsr
 
 
@@ -21,12 +22,13 @@ class StochasticEncoder(Series):
     is as in `Encoder`.
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        block: values in a block: 8, 16 or 32; None for the format's own.
         dtype: of the values: "fp32", "bf16" or "fp16".
-        mode: "dense"; "sparse", for blocks that allow it, the others dense; or "high_precision".
+        mode: as of `Encoder`.
         random_bits: bits of a random word, 1 to 32.
         lfsr_seed: of the shift registers, 1 to 2^32 - 1.
         stages: ranks of registers, from 0.
+        format: block format, as of `Encoder`.
 
     Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
 
@@ -36,21 +38,24 @@ class StochasticEncoder(Series):
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         dtype: str = "fp32",
         mode: str = "dense",
         random_bits: int = RANDOM_BITS,
         lfsr_seed: int = RANDOM_SEED,
         stages: int = 0,
+        format: str = "axs6",
     ) -> None:
-        block = check_block(block)
-        fmt, kind = float_dtype(dtype, INPUT_DTYPES), encoder_mode(mode)
-        front, last = random_steps(block, fmt, kind, check_random_bits(random_bits))
-        back = [last, *packing_steps(block, kind, fmt)]
+        values, kind = float_dtype(dtype, INPUT_DTYPES), encoder_mode(mode)
+        fmt = encoder_format(block_format(format), block, kind, "stochastic_encoder")
+        words = Lfsr(fmt.block, random_bits, lfsr_seed)
+        how = Rounding.STOCHASTIC
+        front, last, packing = encoder_steps(fmt, values, how, random_bits, kind, STRUCTURE)
+        back = [last, *packing]
         self.most_stages = most_split_stages(front, back)
         before, after = split_stages(front, back, stages)
         self._scale, self._round = Pipeline(front, before), Pipeline(back, after)
-        self._words = Lfsr(block, random_bits, lfsr_seed)
+        self._words = words
         super().__init__((self._scale, self._words, self._round), self._scale.i, self._round.o)
 
     def elaborate(self, platform: Any) -> Module:

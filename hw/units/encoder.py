@@ -187,7 +187,10 @@ STOCHASTIC_ENCODER = Unit(
     name="stochastic_encoder",
     summary="an encoder with stochastic rounding and random words of its own",
     component=StochasticEncoder,
-    values=lambda formats: _of(encoder_choices(formats), "block", "dtype", "mode"),
+    values=lambda formats: {
+        "block": BLOCK_SIZES,
+        **_of(encoder_choices(formats), "dtype", "mode"),
+    },
     golden=stochastic_encoder_items,
     corners=encoder_corners,
     random=encoder_random,

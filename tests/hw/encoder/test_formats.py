@@ -88,6 +88,31 @@ def test_all_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given, 20_000) is None
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"format": "mxfp4", "dtype": "bf16", "block": 8, "stages": 2, "random_bits": 4},
+        pytest.param({"format": "mx9", "dtype": "fp32", "stages": 12}, marks=pytest.mark.slow),
+        pytest.param({"format": "mxfp8_e5m2-rceil", "dtype": "bf16"}, marks=pytest.mark.slow),
+    ],
+    ids=case_name,
+)
+def test_the_stochastic_encoder_is_right(given: dict[str, Any]) -> None:
+    assert regress("stochastic_encoder", given, items=1000).failures == []
+
+
+def test_the_stochastic_encoder_has_blocks_of_its_register() -> None:
+    with pytest.raises(ValueError, match="block must be one of 8, 16, 32, not 64"):
+        find("stochastic_encoder").build(format="mxfp4", block=64)
+    with pytest.raises(ValueError, match="stochastic_encoder has no hardware for real scales"):
+        find("stochastic_encoder").build(format="nvfp4")
+
+
+def test_the_feedback_encoder_has_one_format() -> None:
+    with pytest.raises(ValueError, match="feedback_encoder has no parameter 'format'"):
+        find("feedback_encoder").build(format="mx9")
+
+
 def test_each_rule_rounding_and_dtype_has_its_turn() -> None:
     parts = [case["format"].split("-")[1] for case in FEW]
     assert set(parts) == set(Rule)
