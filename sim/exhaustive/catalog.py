@@ -7,6 +7,7 @@ from axs6.golden.spec import DETERMINISTIC, OUTPUT_DTYPES
 from axs6.hw.core.parameters import STRUCTURE, check_view
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
+    format_spaces,
     high_precision_spaces,
     stochastic_spaces,
 )
@@ -38,6 +39,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
         *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding, view)),
         *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding, view)),
         *stochastic_spaces(view),
+        *(format_spaces() if alone else []),
     ]
 
 

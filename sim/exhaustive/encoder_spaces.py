@@ -5,7 +5,7 @@ holds a maximum in one lane, a different one in each chunk, and successive patte
 Patterns of one block have the same exponent field, so those above the maximum are their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BF16, FP16, FP32, Float, Mode
+from axs6.golden.encode import encode
+from axs6.golden.formats import (
+    AXS6,
+    BF16,
+    CATALOG,
+    FP16,
+    FP32,
+    BlockFormat,
+    Exponent,
+    Float,
+    Mode,
+    Rule,
+    Shift,
+    block_format,
+    name_of,
+)
 from axs6.golden.spec import Rounding
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.encoder.modes import lane_codes
@@ -34,6 +49,18 @@ NARROW = (BF16, FP16)
 
 FARTHEST_FIELD = 6
 """From the exponent field above this one, every subnormal is rounded to zero."""
+
+
+ENCODED = [
+    name
+    for name, fmt in CATALOG.items()
+    if not fmt.has_modes and all(isinstance(x.scale, Exponent | Shift) for x in fmt.levels)
+]
+"""Formats that have names and encoders, beside AXS-6."""
+
+RULES_OF = ("mxfp8_e4m3", "mxint8")
+"""Formats with every rule of their scale: one whose subnormal blocks all have the code 0, and one
+with blocks of subnormals that have not."""
 
 
 def encoder_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
@@ -76,15 +103,69 @@ def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     return [_space(_Encoder(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
 
 
-def maximum_classes(fmt: Float) -> list[int]:
+def format_spaces() -> list[Space]:
+    """The spaces of the formats beside AXS-6: every pattern of bf16, and every maximum of fp32."""
+    patterns = [pattern_space(name, BF16) for name in ENCODED]
+    return patterns + [scale_space(f"{name}-{rule}", FP32) for name in RULES_OF for rule in Rule]
+
+
+def pattern_space(format: str, dtype: Float, rounding: Rounding = Rounding.NEAREST) -> Space:
+    """Every pattern of a narrow dtype against every class of maximum, in any format.
+
+    Args:
+        format: of the blocks.
+        dtype: of the values.
+        rounding: how they are rounded.
+    """
+    encoder = _Encoder(dtype, rounding, format=format)
+    return _space(encoder, _every_pattern(dtype, block_format(format)))
+
+
+def scale_space(format: str, dtype: Float, block: int = 8) -> Space:
+    """Every magnitude as the maximum of a block of zeros: the rule of the exponent, in any format.
+
+    Args:
+        format: of the blocks.
+        dtype: of the values.
+        block: values in a block.
+    """
+    encoder = _Encoder(dtype, Rounding.NEAREST, format=format, block=block)
+    count = 1 << dtype.width - 1
+    size = min(count, CHUNK_PATTERNS // block)
+
+    def inputs(chunk: int) -> Items:
+        values = np.zeros((size, block), f"u{dtype.width // 8}")
+        values[:, chunk % block] = chunk * size + np.arange(size)
+        return {"values": values}
+
+    return Space(
+        name=f"{encoder.name}-scales",
+        formula=f"2^{dtype.width - 1} maxima",
+        cases=count,
+        chunks=count // size,
+        design=encoder.design,
+        inputs=inputs,
+        references=encoder.references,
+    )
+
+
+def maximum_classes(fmt: Float, blocks: BlockFormat = AXS6) -> list[int]:
     """A pattern of each class that a block's maximum can have.
 
-    Those are zero, each leading bit of a subnormal, each exponent field, infinity and NaN: the
-    shared exponent depends on nothing else.
+    Those are zero, each leading bit of a subnormal, each exponent field, infinity and NaN; and each
+    value from which a rule raises the exponent's code: the lanes depend on nothing else.
     """
-    subnormal = [1 << bit for bit in range(fmt.fraction_bits)]
-    normal = [field << fmt.fraction_bits for field in range(1, fmt.exponent_special)]
-    return [0, *subnormal, *normal, fmt.infinity, fmt.quiet_nan]
+    patterns = np.arange(fmt.infinity, dtype=f"u{fmt.width // 8}")
+    binade = np.maximum(patterns >> fmt.fraction_bits << fmt.fraction_bits, 1)
+    subnormal = patterns < 1 << fmt.fraction_bits
+    leading = np.vectorize(int.bit_length, otypes=[np.int64])(patterns.astype(object))
+    values = np.zeros((len(patterns), blocks.block), patterns.dtype)
+    values[:, 0] = patterns
+    dtype = {FP16: np.float16, BF16: np.uint16}[fmt]
+    codes = encode(values.view(dtype), blocks, nonfinite="saturate").scales[0].ravel()
+    classes = np.stack([np.where(subnormal, leading, binade), codes], axis=1)
+    starts = np.flatnonzero((classes[1:] != classes[:-1]).any(axis=1)) + 1
+    return [0, *starts.tolist(), fmt.infinity, fmt.quiet_nan]
 
 
 def _power(field: int) -> int:
@@ -107,8 +188,8 @@ class Patterns:
     maxima: Sequence[int]
 
 
-def _every_pattern(fmt: Float) -> Patterns:
-    maxima = maximum_classes(fmt)
+def _every_pattern(fmt: Float, blocks: BlockFormat = AXS6) -> Patterns:
+    maxima = maximum_classes(fmt, blocks)
     formula = f"2^16 patterns x {len(maxima)} maxima"
     return Patterns("patterns", formula, [0], 1 << fmt.width, maxima)
 
@@ -121,17 +202,20 @@ class _Encoder:
     rounding: Rounding
     mode: Mode = Mode.DENSE
     view: str = STRUCTURE
+    format: str = name_of(AXS6)
+    block: int | None = None
 
     @property
     def name(self) -> str:
         mode = "" if self.mode is Mode.DENSE else f"-{self.mode.label}"
-        return f"encoder-{self.fmt.name}-{self.rounding}{mode}"
+        blocks = "" if self.format == name_of(AXS6) else f"{self.format}-"
+        return f"encoder-{blocks}{self.fmt.name}-{self.rounding}{mode}"
 
     @property
     def parameters(self) -> dict[str, Any]:
         given = {"dtype": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
-        given["view"] = self.view
-        block = BLOCK_OF_DTYPE[self.fmt.name]
+        given |= {"view": self.view, "format": self.format}
+        block = self.block or BLOCK_OF_DTYPE[self.fmt.name]
         random = {"random_bits": WORD_BITS} if self.rounding is Rounding.STOCHASTIC else {}
         return find("encoder").parameters({**given, **random, "block": block})
 
@@ -143,6 +227,11 @@ class _Encoder:
     @cached_property
     def design(self) -> Design:
         return Design(self.name, lambda: find("encoder").build(**self.parameters))
+
+    @property
+    def references(self) -> Mapping[str, Callable[[Items], Items]]:
+        """What the hardware is compared with."""
+        return {"golden model": lambda items: find("encoder").golden(items, self.parameters)}
 
     def items(self, runs: NDArray[Any], maximum: int, chunk: int, word: int) -> Items:
         """Blocks of patterns, in lanes of every kind, with one word in all lanes."""
@@ -177,9 +266,7 @@ def _space(encoder: _Encoder, patterns: Patterns) -> Space:
         chunks=chunks,
         design=encoder.design,
         inputs=inputs,
-        references={
-            "golden model": lambda items: find("encoder").golden(items, encoder.parameters)
-        },
+        references=encoder.references,
     )
 
 

@@ -17,13 +17,13 @@ import axs6.hw.encoder.random
 import axs6.hw.fp32.add
 import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
-from axs6.golden.formats import AXS6
+from axs6.golden.formats import AXS6, BF16, FP16, Rule, block_format
 from axs6.golden.spec import Rounding
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.rtlil import add_lanes
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
-from axs6.sim.exhaustive.encoder_spaces import encoder_spaces
+from axs6.sim.exhaustive.encoder_spaces import ENCODED, encoder_spaces, maximum_classes
 from axs6.sim.exhaustive.fp32_spaces import addition_corners
 from axs6.sim.exhaustive.runner import Outcome, Share, run_space
 from axs6.sim.exhaustive.space import Space
@@ -63,17 +63,34 @@ COUNTS = (
         "encoder-bf16-stochastic-patterns": 2**20 * (1 + 7 + 254 + 2),
         "encoder-fp16-stochastic-patterns": 2**20 * (1 + 10 + 30 + 2),
     }
+    | {f"encoder-{name}-bf16-nearest-patterns": 2**16 * (1 + 7 + 254 + 2) for name in ENCODED}
+    | {
+        f"encoder-{name}-{rule}-fp32-nearest-scales": 2**31
+        for name in ("mxfp8_e4m3", "mxint8")
+        for rule in Rule
+    }
 )
 
 
-BOTH = [name for name in COUNTS if name.startswith(("encoder", "decoder", "zeros", "products"))]
+IN_FORMATS = [name for name in COUNTS if any(name.startswith(f"encoder-{fmt}-") for fmt in ENCODED)]
+"""Spaces of encoders of other formats than AXS-6."""
+
+BOTH = [
+    name
+    for name in COUNTS
+    if name.startswith(("encoder", "decoder", "zeros", "products")) and name not in IN_FORMATS
+]
 """Spaces of hardware that has two views."""
 
 IN_WORDS = ("decoder-fp32", "products", "encoder-fp16-nearest-patterns")
 """Those of them whose behaviour view is tested in every run."""
 
 
+FEW = ("encoder-mx9-bf16-nearest-patterns", "encoder-mxint8-rceil-fp32-nearest-scales")
+"""Spaces of other formats of which every run has a share."""
+
 ELSEWHERE = (
+    *(name for name in IN_FORMATS if name not in FEW),
     "decoder-bf16-high_precision",
     "encoder-fp16-nearest-patterns",
     "encoder-fp16-nearest-high_precision-patterns",
@@ -366,3 +383,17 @@ def test_one_wrong_product_in_one_lane_is_caught(
         f"b.codes [{zeros} 0x15 ",
         f"sum is {-230 & 0xFFFF:#x} in the RTL, {-231 & 0xFFFF:#x} in the golden model",
     )
+
+
+@pytest.mark.parametrize(
+    ("format", "raised"),
+    [("mxfp8_e4m3", 0), ("mxfp8_e4m3-ceil", 1), ("mxfp8_e4m3-rceil", 1), ("mxfp4-even", 1)],
+)
+def test_a_rule_that_raises_the_exponent_has_two_classes_a_binade(format: str, raised: int) -> None:
+    """Where the code is not held to 0."""
+    blocks = block_format(format)
+    emax = blocks.element.emax
+    found = maximum_classes(BF16, blocks)
+    assert len(found) == 1 + 7 + 254 + 2 + raised * (254 - emax + 1)
+    if not raised:
+        assert len(maximum_classes(FP16, blocks)) == 1 + 10 + 30 + 2
