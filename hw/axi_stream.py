@@ -4,8 +4,9 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from axs6.golden.formats import BlockFormat
 from axs6.golden.pack import packed_bytes
-from axs6.hw.core.layouts import packed_layout
+from axs6.hw.core.layouts import filled_layout, packed_layout
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 
@@ -45,3 +46,12 @@ def aligned_layout(block: int, align: int) -> data.StructLayout:
     padding = packed_bytes(block=block, align=align) - packed_bytes(block=block)
     more = {"padding": ArrayLayout(unsigned(8), padding)} if padding else {}
     return StructLayout({**packed_layout(block).members, **more})
+
+
+def beat_layout(block: int, fmt: BlockFormat, align: int) -> data.StructLayout:
+    """A packed block of a format, and zeros that make its length a multiple of `align` bytes.
+
+    Raises:
+        ValueError: `align` is not an integer from 1 to 4096.
+    """
+    return aligned_layout(block, align) if fmt.has_modes else filled_layout(block, fmt, align)

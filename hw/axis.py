@@ -1,23 +1,38 @@
 """Encoder, decoder and dot product on AXI4-Stream, blocks in their packed bytes."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Const, Module, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.formats import Mode
-from axs6.golden.spec import DETERMINISTIC, check_rounding
-from axs6.hw.axi_stream import AxiStream, aligned_layout, marks_layout
+from axs6.golden.formats import AXS6, BlockFormat, Mode, name_of
+from axs6.golden.spec import DENSE_CODE, DETERMINISTIC, OUTPUT_DTYPES, check_rounding
+from axs6.hw.axi_stream import AxiStream, aligned_layout, beat_layout, marks_layout
 from axs6.hw.core.layouts import fp32_layout
-from axs6.hw.core.parameters import STRUCTURE
-from axs6.hw.core.pipeline import Pipeline, Wrapper
+from axs6.hw.core.parameters import STRUCTURE, block_format_of, float_dtype
+from axs6.hw.core.pipeline import Pipeline, Wrapper, viewed
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import any_of
-from axs6.hw.decoder.decoder import Decoder
+from axs6.hw.decoder.decoder import packed_steps
 from axs6.hw.dot.dot import Dot
 from axs6.hw.encoder.encoder import Encoder
+
+
+def of_format(unit: str, component: Callable[..., Any], fmt: BlockFormat) -> Callable[..., Any]:
+    """What makes the component of a unit in a block format.
+
+    Raises:
+        ValueError: the unit takes no formats, and this is not the default one.
+    """
+    if "format" in inspect.signature(component).parameters:
+        return partial(component, format=name_of(fmt))
+    if fmt.has_modes and fmt.element == DENSE_CODE:
+        return component
+    raise ValueError(f"{unit} takes {name_of(AXS6)} alone, not {name_of(fmt)}")
 
 
 class AxisPipeline(Wrapper):
@@ -51,10 +66,11 @@ class AxisPipeline(Wrapper):
 class AxisEncoder(AxisPipeline):
     """`Encoder` on AXI4-Stream: each beat of values on `s_axis` becomes a packed block on `m_axis`.
 
-    `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too.
+    `tlast` and `tuser` travel with their beat; NaN and infinities set `tuser` too where the format
+    cannot keep them.
 
     Args:
-        block, dtype, mode, view: those of `Encoder`.
+        block, dtype, mode, view, format: those of `Encoder`.
         rounding: "nearest" or "toward_zero".
         align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
@@ -62,31 +78,36 @@ class AxisEncoder(AxisPipeline):
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or the format has no encoder.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         dtype: str = "fp32",
         rounding: str = "nearest",
         mode: str = "dense",
         align: int = 1,
         stages: int = 0,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
+        fmt, lanes = block_format_of(format, block)
         how = check_rounding(rounding, DETERMINISTIC)
-        encoder = Encoder(block, dtype, how, mode, stages=stages, view=view)
-        super().__init__(encoder, encoder.i.payload.shape(), aligned_layout(block, align))
+        make = of_format("encoder", Encoder, fmt)
+        encoder = make(lanes, dtype, how, mode, stages=stages, view=view)
+        super().__init__(encoder, encoder.i.payload.shape(), beat_layout(lanes, fmt, align))
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the data."""
         m = Module()
         i, o = self.inner.i.payload.data, self.inner.o.payload.data
-        self.connect_marks(m, o.invalid)
+        invalid = o.invalid if "invalid" in o.shape().members else Const(0, 1)
+        self.connect_marks(m, invalid)
         m.d.comb += i.eq(self.s_axis.tdata)
         packed = self.m_axis.tdata
-        if "codes" in o.block.shape().members:
+        dense, header = "codes" in o.block.shape().members, "mode" in packed.shape().members
+        if dense and header:
             m.d.comb += [
                 packed.mode.eq(Mode.DENSE),
                 packed.exponent.eq(o.block.exponent),
@@ -100,38 +121,46 @@ class AxisEncoder(AxisPipeline):
 class AxisDecoder(AxisPipeline):
     """`Decoder` on AXI4-Stream: each packed block on `s_axis` becomes a beat of values on `m_axis`.
 
-    `tlast` and `tuser` travel with their beat. A block that cannot be read, or with padding that is
-    not zero, sets `tuser` too and gives zeros.
+    A beat is what `pack` makes of its block alone: scales of the tensor and of channels, where the
+    format has them, come before it. `tlast` and `tuser` travel with their beat. A block that cannot
+    be read, or with padding that is not zero, sets `tuser` too and gives zeros.
 
     Args:
-        block, dtype, view: those of `Decoder`.
+        block, dtype, view, format: those of `Decoder`.
         align: bytes that a beat of `s_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
 
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or the format has no decoder.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         dtype: str = "fp32",
         align: int = 1,
         stages: int = 0,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
-        decoder = Decoder(block, dtype, "packed", stages, view)
-        values = StructLayout({"values": decoder.o.payload.shape()["values"].shape})
-        super().__init__(decoder, aligned_layout(block, align), values)
+        fmt, lanes = block_format_of(format, block)
+        values, beats = float_dtype(dtype, OUTPUT_DTYPES), beat_layout(lanes, fmt, align)
+        steps, like = viewed(partial(packed_steps, fmt, lanes, values, align=align), view)
+        decoder = Pipeline(steps, stages, like=like)
+        given = StructLayout({"values": decoder.o.payload.shape()["values"].shape})
+        super().__init__(decoder, beats, given)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the data."""
         m = Module()
-        o = self.inner.o.payload.data
+        i, o = self.inner.i.payload.data, self.inner.o.payload.data
         self.connect_marks(m, o.error)
-        _read(m, self.s_axis.tdata, self.inner.i.payload.data, [])
+        if "reserved" in i.shape().members:
+            _read(m, self.s_axis.tdata, i, [])
+        else:
+            m.d.comb += i.eq(self.s_axis.tdata)
         m.d.comb += self.m_axis.tdata.values.eq(o.values)
         return m
 

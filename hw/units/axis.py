@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from axs6.golden.formats import Mode
+from axs6.golden.formats import AXS6, BlockFormat, Mode
 from axs6.golden.pack import packed_bytes
 from axs6.golden.rows import write_rows
 from axs6.golden.spec import (
     DETERMINISTIC,
     RANDOM_BITS,
 )
+from axs6.hw.axi_stream import beat_layout
 from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
+from axs6.hw.core.layouts import PADDING, UNUSED, fields
+from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.blocks import dense_blocks, packed_items
 from axs6.hw.units.decoder import DECODER, decoder_items
@@ -29,22 +32,33 @@ NO_WORDS = {"random_bits": RANDOM_BITS}
 
 
 def axis_encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks as packed bytes; `user` where it was set or a value was NaN or infinite."""
+    """Blocks as packed bytes; `user` where it was set or the encoder calls a value invalid."""
     given = encoder_items(items, {**parameters, **NO_WORDS})
-    invalid = given.pop("invalid")
+    user = items["user"] | given.pop("invalid", np.zeros_like(items["user"]))
     packed = {name.removeprefix("block."): array for name, array in given.items()}
-    if parameters["mode"] == Mode.DENSE.label:
+    fmt, block = block_format_of(parameters.get("format", AXS6), parameters["block"])
+    if fmt.has_modes and parameters["mode"] == Mode.DENSE.label:
         packed = packed_items(write_rows(dense_blocks(packed["exponent"], packed["codes"])))
-    padding = padding_bytes(parameters)
-    zeros = {"padding": np.zeros((len(invalid), padding), np.uint8)} if padding else {}
-    return {**packed, **zeros, "last": items["last"], "user": items["user"] | invalid}
+    for field in fields(beat_layout(block, fmt, parameters["align"])):
+        if field.name in (UNUSED, PADDING):
+            packed[field.name] = np.zeros((len(user), *field.shape), np.uint8)
+    return {**packed, "last": items["last"], "user": user}
 
 
 def axis_decoder_items(items: Fields, parameters: Parameters) -> Items:
     """Values; `user` where it was set or the beat could not be read."""
-    given = decoder_items(_read(items, "", False), {**parameters, "blocks": "packed"})
+    if _format(parameters).has_modes:
+        beats = _read(items, "", False)
+    else:
+        beats = {name: items[name] for name in items if name not in ("last", "user")}
+    given = decoder_items(beats, {**parameters, "blocks": "packed"})
     user = items["user"] | given["error"]
     return {"values": given["values"], "last": items["last"], "user": user}
+
+
+def _format(parameters: Parameters) -> BlockFormat:
+    fmt, _ = block_format_of(parameters.get("format", AXS6), parameters["block"])
+    return fmt
 
 
 def axis_dot_items(items: Fields, parameters: Parameters) -> Items:
@@ -91,8 +105,10 @@ def _encoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Item
 
 
 def _decoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
-    count = len(items["exponent"])
-    return {**items, **_padding(parameters, rng, count), **_marks(rng, count)}
+    """Packed blocks as beats; those of formats without modes have their padding."""
+    count = len(next(iter(items.values())))
+    padding = _padding(parameters, rng, count) if _format(parameters).has_modes else {}
+    return {**items, **padding, **_marks(rng, count)}
 
 
 def _dot_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:

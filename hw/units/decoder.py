@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import BlockFormat, Float
+from axs6.golden.formats import AXS6, BlockFormat, Float
 from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, OUTPUT_DTYPES
 from axs6.hw.core.layouts import (
     PADDING,
@@ -49,7 +49,7 @@ def expander_items(items: Fields, parameters: Parameters) -> Items:
 
 def decoder_items(items: Fields, parameters: Parameters) -> Items:
     """Values, zeros for errors."""
-    fmt, _ = block_format_of(parameters["format"], parameters["block"])
+    fmt, _ = block_format_of(parameters.get("format", AXS6), parameters["block"])
     dtype = OUTPUT_DTYPES[parameters["dtype"]]
     if parameters["blocks"] == "dense":
         return {"values": decoded(items, fmt, dtype)}
@@ -119,7 +119,7 @@ CORNERS = 1 << 13
 
 def _decoder_corners(parameters: Parameters) -> Items:
     """Every code with every scale, those of wide scales sampled; and every kind of error."""
-    fmt, block = block_format_of(parameters["format"], parameters["block"])
+    fmt, block = block_format_of(parameters.get("format", AXS6), parameters["block"])
     packed = parameters["blocks"] == "packed"
     if packed and fmt.has_modes:
         return _expander_corners(parameters)
@@ -180,7 +180,7 @@ def _with_faults(items: Items, fmt: BlockFormat, parameters: Parameters) -> Item
 
 
 def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    fmt, block = block_format_of(parameters["format"], parameters["block"])
+    fmt, block = block_format_of(parameters.get("format", AXS6), parameters["block"])
     packed = parameters["blocks"] == "packed"
     if packed and fmt.has_modes:
         return _expander_random(parameters, rng, count)
