@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.damaged import DAMAGED
-from axs6.golden.formats import FP32, Float
+from axs6.golden.formats import FP32, Float, Real, block_format
 from axs6.golden.spec import INPUT_DTYPES
-from axs6.hw.core.layouts import Field
+from axs6.hw.core.layouts import ZERO_POINT, Field, outer_names, scale_names
 
 FLOATS: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp16": np.dtype(np.float16)}
 """Formats that NumPy has; the patterns of the others are in unsigned integers."""
@@ -28,7 +28,7 @@ def read_items(
 
     Args:
         texts: FIELD=FILE.npy; or FILE.npz with an array for each field; or FILE.npy where there is
-            one field.
+            one field. A scale of the tensor, or a zero point, may be one number for all items.
         fields: of the input payload.
         parameters: of the unit.
 
@@ -44,10 +44,21 @@ def read_items(
                 raise ValueError(f"input {key!r} is given twice")
             found[key] = array
     known = {field.name: field for field in fields}
-    return {
+    items = {
         name: _items(array, known[name], parameters) if name in known else array
         for name, array in found.items()
     }
+    count = max(map(len, items.values()), default=0)
+    return {
+        name: np.repeat(array, count) if _is_one(name, array) else array
+        for name, array in items.items()
+    }
+
+
+def _is_one(name: str, array: NDArray[Any]) -> bool:
+    """Whether an array is the one scale or zero point of all items."""
+    last = name.rpartition(".")[2]
+    return array.size == 1 and (last.startswith("outer") or last == ZERO_POINT)
 
 
 def input_files(texts: Sequence[str], fields: Sequence[Field]) -> list[Path]:
@@ -100,7 +111,7 @@ def file_contents(
 
 
 FLOAT_FIELDS = ("value", "values", "errors")
-"""Names of fields that hold floats."""
+"""Names of fields that hold floats of a unit's dtype."""
 
 
 def _split(text: str, fields: Sequence[Field], what: str) -> tuple[str | None, Path]:
@@ -143,13 +154,22 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
 
 
 def _float_format(name: str, parameters: Mapping[str, Any]) -> Float | None:
-    """Format of a field's elements: floats, and they alone, are `value`, `values` or `errors`.
+    """Format of a field's elements, where they are floats: values and real scales.
 
-    Theirs is the unit's parameter `dtype`, or FP32 where it has none.
+    That of values is the unit's parameter `dtype`, or FP32 where it has none.
     """
-    if name.rpartition(".")[2] not in FLOAT_FIELDS:
+    last = name.rpartition(".")[2]
+    if last in FLOAT_FIELDS:
+        return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
+    text = parameters.get("format", "axs6")
+    if "," in text:
         return None
-    return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
+    fmt = block_format(text)
+    names = [*outer_names(fmt), *scale_names(fmt)]
+    scales = {name: level.scale for name, level in zip(names, fmt.levels[::-1], strict=True)}
+    scale = scales.get(last)
+    known = isinstance(scale, Real) and scale.dtype.name in FLOATS
+    return scale.dtype if known and isinstance(scale, Real) else None
 
 
 def _items(array: NDArray[Any], field: Field, parameters: Mapping[str, Any]) -> NDArray[Any]:

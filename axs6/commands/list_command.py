@@ -1,14 +1,22 @@
 """`axs6 list`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from axs6.commands.options import Json
 
+if TYPE_CHECKING:
+    from axs6.hw.units.unit import Unit
+
 
 def run(
     formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(help="Show the units in this block format, and why some refuse it."),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Show the units and their parameters, or the block formats that have names.
@@ -17,41 +25,52 @@ def run(
     lines of 64 bytes; largest and smallest positive element and how many different ones there are,
     under scales of 1; binades between the largest and the smallest value of a block, and of all.
 
-    Example: axs6 list --formats
+    Example: axs6 list --format mx9
     """
+    if formats and format is not None:
+        raise ValueError("--formats lists all formats: give it without --format")
     if formats:
         _list_formats(json)
     else:
-        _list_units(json)
+        _list_units(format, json)
 
 
-def _list_units(json: str | None) -> None:
+def _list_units(format: str | None, json: str | None) -> None:
     from rich.table import Table
 
     from axs6.commands.output import console, print_table, write_json
+    from axs6.golden.formats import block_format
     from axs6.hw.registry import ALL_UNITS
 
+    given = {} if format is None else {"format": format}
+    for part in (format or "axs6").split(","):
+        block_format(part)
+    described = [_describe(unit, given) for unit in ALL_UNITS.values()]
     table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
-    most_stages = {name: unit.most_stages({}) for name, unit in ALL_UNITS.items()}
-    for unit in ALL_UNITS.values():
-        settings = []
-        for name, default in unit.defaults.items():
-            settings.append(f"{name}={default} ({unit.allowed(name, most_stages[unit.name])})")
-        table.add_row(unit.name, unit.summary, "\n".join(settings))
+    for each in described:
+        table.add_row(each["unit"], each["summary"], each.pop("text"))
     print_table(console(json), table)
-    write_json(
-        json,
-        [
-            {
-                "unit": unit.name,
-                "summary": unit.summary,
-                "parameters": unit.defaults,
-                "choices": {name: list(values) for name, values in unit.choices({}).items()},
-                "most_stages": most_stages[unit.name],
-            }
-            for unit in ALL_UNITS.values()
-        ],
-    )
+    write_json(json, described)
+
+
+def _describe(unit: "Unit", given: Mapping[str, str]) -> dict[str, Any]:
+    """A unit's parameters with a block format, or the reason why it does not take that."""
+    found = {"unit": unit.name, "summary": unit.summary}
+    try:
+        known = unit.in_format(given)
+        most_stages = unit.most_stages(known)
+    except ValueError as error:
+        return {**found, "refused": str(error), "text": f"refused: {error}"}
+    parameters = unit.parameters(known)
+    lines = [f"{k}={v} ({unit.allowed(k, most_stages, known)})" for k, v in parameters.items()]
+    choices = {name: list(values) for name, values in unit.choices(known).items()}
+    return {
+        **found,
+        "parameters": parameters,
+        "choices": choices,
+        "most_stages": most_stages,
+        "text": "\n".join(lines),
+    }
 
 
 def _list_formats(json: str | None) -> None:

@@ -61,8 +61,8 @@ def run(
 
     Fields are named as in `axs6 generate`'s manifest. The first axis is the items; fields of one
     block may have more axes, and any multiple of the block in the last. Floating-point fields
-    are float32 or float16 arrays; BF16 is uint16 bit patterns. In and out, other fields are
-    integers.
+    and scales are float32 or float16 arrays; BF16 is uint16 bit patterns. In and out, other fields
+    are integers. The scale of a tensor may be one number.
 
     Example: axs6 simulate encoder --input x.npy --output blocks.npz
     """

@@ -46,6 +46,8 @@ def block_format_of(format: str | BlockFormat, block: int | None) -> tuple[Block
     Raises:
         ValueError: the string is no format, or units do not take the block.
     """
+    if isinstance(format, str) and "," in format:
+        raise ValueError(f"format must be one block format, not {format!r}")
     fmt = block_format(format)
     lanes = fmt.block if block is None else block
     known = blocks_of_format(fmt)

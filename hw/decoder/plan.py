@@ -233,6 +233,26 @@ class Plan:
         return self.group.exponent + self.x + self.products
 
     @property
+    def added(self) -> Range:
+        """What elements, and the leading zeros of products, add to the exponent of their group."""
+        return self.x + self.products
+
+    @property
+    def low_bits(self) -> int:
+        """Bits of that, counted from its lowest."""
+        return (self.added.high - self.added.low).bit_length()
+
+    @property
+    def base(self) -> Range:
+        """The exponent of a group with the lowest of that."""
+        return self.group.exponent + Range(self.added.low, self.added.low)
+
+    @property
+    def above(self) -> Range:
+        """The bits of a field above `low_bits`, with a carry or without."""
+        return Range(self.base.low >> self.low_bits, (self.base.high >> self.low_bits) + 1)
+
+    @property
     def top(self) -> Range:
         """The exponent field that the top place of a significand has, before it is placed."""
         return self.field if self.normalised else self.group.exponent

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from axs6.hw.core.layouts import values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import leading_zeros
+from axs6.hw.core.trees import chosen, leading_zeros
 from axs6.hw.decoder.plan import Plan
 from axs6.hw.decoder.read import cores, read_steps
 from axs6.hw.fp32.common import limited, shift_right_sticky
@@ -72,6 +72,69 @@ def distance_bits(plan: Plan) -> int:
     return (plan.right + zeros).bit_length()
 
 
+def table_layout(plan: Plan) -> data.StructLayout:
+    """What the exponent of a group means for its lanes.
+
+    The field of a value is `low` and an element's exponent, from 0 up, with one of two numbers
+    above their sum: `above[0]` or, after a carry, `above[1]`. `high` are those as the high bits of
+    a field, 0 where they are negative. `up` is the distance of subnormal values where it is that of
+    their group.
+    """
+    bits = plan.low_bits
+    above = plan.above.shape
+    return StructLayout(
+        {
+            "low": bits,
+            "above": ArrayLayout(above, 2),
+            "high": ArrayLayout(max(0, plan.dtype.exponent_bits - bits), 2),
+            "negative": 2,
+            "zero": 2,
+            **({"over": 2, "top": 2} if plan.overflows else {}),
+            **({} if plan.normalised else {"up": distance_bits(plan)}),
+            **({"nan": 1} if plan.group.nan else {}),
+            **({"nothing": 1} if plan.factors and plan.fmt.element.has_infinity else {}),
+        }
+    )
+
+
+class TableLane(wiring.Component):
+    """The table of a group; see `table_layout`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        super().__init__({"group": In(plan.group.layout), "table": Out(table_layout(plan))})
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the increment, and the comparisons with the ends of the field."""
+        m = Module()
+        plan, group, table = self._plan, self.group, self.table
+        bits, limit = plan.low_bits, plan.dtype.exponent_special
+        base = Signal(plan.base.shape)
+        m.d.comb += [base.eq(group.exponent + plan.added.low), table.low.eq(base[:bits])]
+        for carry in range(2):
+            above = Signal(plan.above.shape, name=f"above{carry}")
+            m.d.comb += [
+                above.eq((base >> bits) + carry),
+                table.above[carry].eq(above),
+                table.negative[carry].eq(above < 0),
+                table.zero[carry].eq(above == 0),
+                table.high[carry].eq(Mux(above < 0, 0, above)),
+            ]
+            if plan.overflows:
+                m.d.comb += [
+                    table.over[carry].eq(above > limit >> bits),
+                    table.top[carry].eq(above == limit >> bits),
+                ]
+        if not plan.normalised:
+            up = group.exponent + (plan.right - 1)
+            m.d.comb += table.up.eq(Mux(up < 0, 0, up) if plan.limited else up)
+        if plan.group.nan:
+            m.d.comb += table.nan.eq(group.nan)
+        if plan.factors and plan.fmt.element.has_infinity:
+            m.d.comb += table.nothing.eq(group.zero)
+        return m
+
+
 class MeasureLane(wiring.Component):
     """The exponent field of a value, and how far its significand goes to its place.
 
@@ -84,51 +147,57 @@ class MeasureLane(wiring.Component):
         self._plan = plan
         self._significand = i["significand"].width
         o = measured_layout(plan, self._significand)
-        super().__init__({"group": In(plan.group.layout), "i": In(i), "o": Out(o)})
+        super().__init__({"group": In(table_layout(plan)), "i": In(i), "o": Out(o)})
 
     def elaborate(self, platform: Any) -> Module:
         """Build the sum of exponents and the distance."""
         m = Module()
-        plan, group, i, o = self._plan, self.group, self.i, self.o
-        field = Signal(plan.field.shape)
-        subnormal, some = Signal(), Signal()
+        plan, table, i, o = self._plan, self.group, self.i, self.o
+        bits = plan.low_bits
+        total, subnormal, some = Signal(bits + 1), Signal(), Signal()
         zeros: Value = Const(0, 1)
         if plan.normalised:
-            m.d.comb += [field.eq(group.exponent + i.x), some.eq(i.significand[-1])]
+            added, present = i.x - plan.added.low, i.significand[-1]
         else:
             if plan.magnitude > 1:
                 zeros = leading_zeros(m, i.significand)
-            m.d.comb += [field.eq(group.exponent - zeros), some.eq(i.significand.any())]
+            added, present = plan.magnitude - 1 - zeros, i.significand.any()
+        m.d.comb += [total.eq(table.low + added[:bits]), some.eq(present)]
+        low, carry = total[:bits], total[bits]
+
+        def of(pair: Value) -> Value:
+            return Mux(carry, pair[1], pair[0])
+
+        negative = of(table.negative)
         if plan.field.low < 1:
-            m.d.comb += subnormal.eq(field < 1)
+            m.d.comb += subnormal.eq(negative | of(table.zero) & ~low.any())
+        high = chosen([some & ~carry, some & carry], list(table.high))
         m.d.comb += [
             o.significand.eq(i.significand),
-            o.distance.eq(self._distance(field, subnormal, zeros)),
-            o.field.eq(field & (some & ~subnormal).replicate(plan.dtype.exponent_bits)),
+            o.distance.eq(self._distance(low, of(table.above), subnormal, zeros)),
+            o.field.eq(Cat(low & (some & ~negative).replicate(bits), high)),
             o.sign.eq(i.sign),
         ]
         nan = [i.nan] if "nan" in i.shape().members else []
-        nan += [group.nan] if plan.group.nan else []
+        nan += [table.nan] if plan.group.nan else []
         if plan.fmt.element.has_infinity:
             m.d.comb += o.infinite.eq(i.infinite)
-            nan += [i.infinite & group.zero] if plan.factors else []
+            nan += [i.infinite & table.nothing] if plan.factors else []
         if nan:
             m.d.comb += o.nan.eq(Cat(nan).any())
         if plan.overflows:
-            m.d.comb += o.high.eq(some & (field >= plan.dtype.exponent_special))
+            limit = plan.dtype.exponent_special & (1 << bits) - 1
+            m.d.comb += o.high.eq(some & (of(table.over) | of(table.top) & (low >= limit)))
         return m
 
-    def _distance(self, field: Value, subnormal: Value, zeros: Value) -> Value:
+    def _distance(self, low: Value, above: Value, subnormal: Value, zeros: Value) -> Value:
         plan, bits = self._plan, distance_bits(self._plan)
-        if plan.normalised:
-            down = 1 - field
-            if plan.limited:
-                down = limited(down, bits)
-            return down[:bits] & subnormal.replicate(bits)
-        up = self.group.exponent + (plan.right - 1)
+        if not plan.normalised:
+            return Mux(subnormal, self.group.up, (zeros + plan.right)[:bits])
+        down = 1 - Cat(low, above).as_signed()
         if plan.limited:
-            up = Mux(up < 0, 0, up)
-        return Mux(subnormal, up, zeros + plan.right)[:bits]
+            down = limited(down, bits)
+        return down[:bits] & subnormal.replicate(bits)
 
 
 def placed_bits(plan: Plan) -> int:
@@ -280,6 +349,26 @@ class Multiply(LaneStep):
     """`ProductLane` for each lane."""
 
 
+class Table(Step):
+    """`TableLane` for each group."""
+
+    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+        self._plan = plan
+        o = StructLayout(
+            {"groups": ArrayLayout(table_layout(plan), plan.finest), "lanes": i["lanes"].shape}
+        )
+        super().__init__(i, o, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate the cores."""
+        m = Module()
+        pairs = zip(self.i.groups, self.o.groups, strict=True)
+        connections = [{"group": group, "table": table} for group, table in pairs]
+        m.submodules.groups = cores(platform, partial(TableLane, self._plan), connections)
+        m.d.comb += self.o.lanes.eq(self.i.lanes)
+        return m
+
+
 class Measure(LaneStep):
     """`MeasureLane` for each lane."""
 
@@ -297,7 +386,8 @@ def value_steps(plan: Plan) -> list[Step]:
     steps = read_steps(plan)
     if plan.factors:
         steps.append(Multiply(plan, ProductLane, steps[-1].o.shape(), keeps=True, levels=24))
-    steps.append(Measure(plan, MeasureLane, steps[-1].o.shape(), levels=16))
+    steps.append(Table(plan, steps[-1].o.shape()))
+    steps.append(Measure(plan, MeasureLane, steps[-1].o.shape(), levels=12))
     steps.append(Place(plan, PlaceLane, steps[-1].o.shape(), levels=2 * distance_bits(plan) + 1))
     rounding = (2 * plan.precision if plan.rounds_normal else 10) if plan.rounds else 3
     return [*steps, Round(plan, RoundLane, steps[-1].o.shape(), levels=rounding)]

@@ -1,6 +1,6 @@
 """Decoder and expander as units."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -133,30 +133,55 @@ def every_code(fmt: BlockFormat, block: int, most: int) -> Items:
     Args:
         fmt: the block format.
         block: its lanes.
-        most: items, about; scales of the level with most of them are left out, at random, for that.
+        most: items, about. There are fewer samples for that, and then codes of scales left out.
+    """
+    codes = np.resize(np.arange(1 << fmt.element.width), max(block, 1 << fmt.element.width))
+    rows = codes.reshape(-1, block)
+    return under_scales(rows, fmt, sampled_scales(fmt, most // len(rows)))
+
+
+def sampled_scales(fmt: BlockFormat, most: int) -> dict[str, NDArray[np.int64]]:
+    """Codes of each field of scales, all of them where they have up to 8 bits.
+
+    Fewer where all combinations would be more than `most`, always with the first and the last one:
+    first of the wide ones, down to 8, then of those that have most.
     """
     rng = np.random.default_rng(4)
-    width = fmt.element.width
-    codes = np.resize(np.arange(1 << width), max(block, 1 << width)).reshape(-1, block)
-    names = [*outer_names(fmt), *scale_names(fmt)]
-    counts = [1] * len(fmt.outer) + [block // int(x.group) for x in fmt.blocked[::-1]]
-    scales = [scale_codes(level.scale, rng) for level in fmt.levels[::-1]]
+    scales = {
+        name: scale_codes(level.scale, rng)
+        for name, level in zip(
+            [*outer_names(fmt), *scale_names(fmt)], fmt.levels[::-1], strict=True
+        )
+    }
+    wide = {
+        name for name, level in zip(scales, fmt.levels[::-1], strict=True) if level.scale.bits > 8
+    }
     if not fmt.element.signed:
-        names.append(ZERO_POINT)
-        counts.append(1)
-        scales.append(np.arange(1 << width))
-    while (total := len(codes) * prod(map(len, scales))) > most:
-        widest = max(range(len(scales)), key=lambda k: len(scales[k]))
-        keep = max(2, len(scales[widest]) * most // total, len(scales[widest]) // 2)
-        middle = np.sort(rng.choice(scales[widest][1:-1], keep - 2, replace=False))
-        scales[widest] = np.array([scales[widest][0], *middle, scales[widest][-1]])
-    pairs = np.meshgrid(*map(np.arange, map(len, scales)), indexing="ij")
+        scales[ZERO_POINT] = np.arange(1 << fmt.element.width)
+    while prod(map(len, scales.values())) > most:
+        some = [name for name in wide if len(scales[name]) > 8] or list(scales)
+        name = max(some, key=lambda each: len(scales[each]))
+        first, *middle, last = scales[name]
+        fewer = rng.choice(middle, len(middle) * 7 // 8, replace=False)
+        scales[name] = np.array([first, *np.sort(fewer), last])
+    return scales
+
+
+def under_scales(
+    codes: NDArray[np.int64], fmt: BlockFormat, scales: Mapping[str, NDArray[np.int64]]
+) -> Items:
+    """Rows of codes (n, B) under each combination of scales, all groups of a block under equal."""
+    counts = dict.fromkeys(outer_names(fmt), 1) | {ZERO_POINT: 1}
+    counts |= {
+        name: codes.shape[1] // int(level.group)
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True)
+    }
+    pairs = np.meshgrid(*scales.values(), indexing="ij")
     items: Items = {}
-    for name, count, known, index in zip(names, counts, scales, pairs, strict=True):
-        each = np.repeat(known[index.ravel()], len(codes))
-        items[name] = each if count == 1 else np.repeat(each[:, None], count, axis=1)
-    rows = len(next(iter(items.values()))) // len(codes)
-    return {**items, "codes": np.tile(codes, (rows, 1))}
+    for name, given in zip(scales, pairs, strict=True):
+        each = np.repeat(given.ravel(), len(codes))
+        items[name] = each if counts[name] == 1 else np.repeat(each[:, None], counts[name], axis=1)
+    return {**items, "codes": np.tile(codes, (pairs[0].size, 1))}
 
 
 def _with_faults(items: Items, fmt: BlockFormat, parameters: Parameters) -> Items:

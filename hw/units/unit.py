@@ -168,9 +168,22 @@ class Unit:
         component: Any = self.build(**{**given, "stages": 0})
         return int(component.most_stages)
 
-    def allowed(self, name: str, most_stages: int) -> str:
-        """The values that a parameter may take, in a few characters."""
-        choices = self.choices({})
+    def in_format(self, given: Parameters) -> Parameters:
+        """The block format among some parameters, if the unit has one to choose.
+
+        Raises:
+            ValueError: the unit takes no other than the default one, and that is another.
+        """
+        if "format" in given and "format" not in self.defaults:
+            text = given["format"]
+            if name_of(block_format(text.split(",")[0])) != name_of(AXS6) or "," in text:
+                raise ValueError(f"{self.name} takes {name_of(AXS6)} alone, not {text}")
+            return {name: value for name, value in given.items() if name != "format"}
+        return given
+
+    def allowed(self, name: str, most_stages: int, given: Parameters) -> str:
+        """The values that a parameter may take beside the given ones, in a few characters."""
+        choices = self.choices(given)
         if name in choices:
             return "|".join(map(str, choices[name]))
         if name == "stages":

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from axs6.golden.arguments import check_integer
+from axs6.golden.formats import CATALOG
 from axs6.golden.spec import DETERMINISTIC, OUTPUT_DTYPES
 from axs6.hw.core.parameters import STRUCTURE, check_view
+from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
     format_spaces,
@@ -14,7 +16,7 @@ from axs6.sim.exhaustive.encoder_spaces import (
 from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
 from axs6.sim.exhaustive.mode_spaces import mask_space, precise_space, zeros_space
 from axs6.sim.exhaustive.space import Space
-from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
+from axs6.sim.exhaustive.unit_spaces import product_space
 
 
 def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
@@ -31,6 +33,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
     alone = check_view(view) == STRUCTURE
     return [
         *(decoder_space(dtype, view=view) for dtype in OUTPUT_DTYPES),
+        *(decoder_space(*each) for each in _decoders() if alone),
         *(precise_space(dtype, view=view) for dtype in OUTPUT_DTYPES),
         *([mask_space()] if alone else []),
         zeros_space(view=view),
@@ -41,6 +44,12 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
         *stochastic_spaces(view),
         *(format_spaces() if alone else []),
     ]
+
+
+def _decoders() -> list[tuple[str, None, str, str]]:
+    """Decoders of the formats that have names and no modes."""
+    names = [name for name, fmt in CATALOG.items() if not fmt.has_modes]
+    return [(dtype, None, STRUCTURE, name) for name in names for dtype in OUTPUT_DTYPES]
 
 
 def choose(spaces: Sequence[Space], parts: Sequence[str]) -> list[Space]:

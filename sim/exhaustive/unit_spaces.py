@@ -1,48 +1,13 @@
-"""Spaces of the decoder and of the lanes of the block dot product: every code in every lane."""
+"""Spaces of the lanes of the block dot product: every pair of codes in every lane."""
 
 import numpy as np
 
 from axs6.golden.formats import Integer
-from axs6.golden.spec import CODE_BITS, EXPONENT_BITS
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.registry import UNITS
 from axs6.hw.units.block_dot import shape_of
 from axs6.sim.exhaustive.space import Design, Items, Space, named
-
-CODES = 1 << CODE_BITS
-EXPONENTS = 1 << EXPONENT_BITS
-
-
-def decoder_space(dtype: str, block: int = 8, view: str = STRUCTURE) -> Space:
-    """Every code with every exponent in each lane of the decoder.
-
-    Args:
-        dtype: of the values.
-        block: lanes.
-        view: of the decoder.
-    """
-    parameters = UNITS["decoder"].parameters({"block": block, "dtype": dtype, "view": view})
-
-    def inputs(chunk: int) -> Items:
-        lanes = np.arange(block, dtype=np.uint8)
-        turned = (lanes[:, None] + lanes) % block
-        groups = np.arange(0, CODES, block, dtype=np.uint8)
-        codes = (groups[:, None, None] + turned).reshape(-1, block)
-        return {
-            "exponent": np.repeat(np.arange(EXPONENTS, dtype=np.uint8), len(codes)),
-            "codes": np.tile(codes, (EXPONENTS, 1)),
-        }
-
-    return Space(
-        name=named(f"decoder-{dtype}", view),
-        formula=f"2^8 exponents x 64 codes x {block} lanes",
-        cases=EXPONENTS * CODES * block,
-        chunks=1,
-        design=Design(f"decoder {dtype}", lambda: UNITS["decoder"].build(**parameters)),
-        inputs=inputs,
-        references={"golden model": lambda items: UNITS["decoder"].golden(items, parameters)},
-    )
 
 
 def product_space(block: int | None = None, view: str = STRUCTURE, fmt: str = "axs6") -> Space:

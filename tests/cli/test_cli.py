@@ -66,6 +66,19 @@ def test_list_shows_every_unit(main: Cli) -> None:
     assert units["dot"]["parameters"] == ALL_UNITS["dot"].defaults
 
 
+def test_list_says_which_units_take_a_format(main: Cli) -> None:
+    done = main("list", "--format", "uint8", "--json", "-")
+    units = {each["unit"]: each for each in json.loads(done.stdout)}
+    assert units["decoder"]["parameters"]["format"] == "uint8"
+    assert units["decoder"]["choices"]["block"] == [8, 16, 32, 64, 128]
+    assert units["expander"]["refused"] == "expander takes axs6 alone, not uint8"
+    assert "parameters" not in units["expander"]
+    wrong = main("list", "--format", "uint9")
+    assert wrong.returncode == 2
+    assert wrong.stderr.count("\n") == 1
+    assert main("list", "--format", "mx9", "--formats").returncode == 2
+
+
 def test_generate_writes_verilog_and_manifest(main: Cli, tmp_path: Path) -> None:
     done = main(
         *("generate", "encoder", "--block", "8", "--dtype", "bf16", "--stages", "2"),

@@ -54,6 +54,18 @@ def test_every_unit_equals_the_golden_model(
             assert np.array_equal(found.view(np.uint32) if floats else found, values)
 
 
+def test_a_tensor_has_one_scale(main: Cli, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(4, 64)).astype(np.float32)
+    blocks = axs6.encode(x, "int8")
+    outer = blocks.scales[0].view(np.float32)
+    np.savez(tmp_path / "in.npz", outer=outer, codes=blocks.codes)
+    main(
+        *("simulate", "decoder", "--format", "int8", "--block", "8"),
+        *("-i", "in.npz", "-o", "out.npy"),
+    ).succeeded()
+    assert np.array_equal(np.load(tmp_path / "out.npy").reshape(x.shape), axs6.decode(blocks))
+
+
 def test_floats_alone_are_called_values() -> None:
     """The command takes fields of these names for floats of the unit's dtype."""
     for unit in UNITS.values():

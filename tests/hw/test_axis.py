@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from axs6.golden.formats import block_format, formats
+from axs6.golden.pack import packed_bytes
 from axs6.hw.registry import ALL_UNITS, BUS_UNITS, UNITS, find, find_with_streams
 from axs6.hw.verilog import describe_streams
 
@@ -18,7 +20,7 @@ def bus(unit: str, name: str, **parameters: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", BUS_UNITS)
 def test_every_choice_of_parameters_builds(name: str) -> None:
     unit = BUS_UNITS[name]
-    assert set(unit.choices({})) | set(unit.samples) == set(unit.defaults) - {"stages"}
+    assert set(unit.choices({})) | set(unit.samples) == set(unit.defaults) - {"stages", "format"}
     for parameters in unit.combinations({"block": 8}):
         plain, staged = (unit.build(**parameters, stages=stages) for stages in (0, 2))
         assert staged.latency == plain.latency + 2  # type: ignore[attr-defined]
@@ -40,6 +42,16 @@ def test_beats_are_whole_blocks(block: int) -> None:
         assert bus(unit, name, block=block, align=32)["width"] == 256
         assert bus(unit, name, block=block, align=16)["width"] == 8 * -(-BYTES[block] // 16) * 16
     assert bus("axis_dot", "m_axis", block=block)["width"] == 32
+
+
+@pytest.mark.parametrize("name", formats())
+def test_beats_are_whole_blocks_in_every_format(name: str) -> None:
+    fmt = block_format(name)
+    outer = sum(level.scale.bits for level in fmt.outer) + (0 if fmt.element.signed else 8)
+    for align in (1, 32):
+        bits = outer + 8 * packed_bytes(name)
+        width = -(-bits // (8 * align)) * 8 * align
+        assert bus("axis_decoder", "s_axis", format=name, align=align)["width"] == width
 
 
 def test_ports_have_the_names_that_users_expect() -> None:

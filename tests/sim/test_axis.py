@@ -53,6 +53,15 @@ def test_units_equal_the_golden_model(unit: str, simulator: str) -> None:
     assert outcome.items >= 40 + 10 + 3 * 32
 
 
+@pytest.mark.parametrize(
+    "name", ["vsq6", *(pytest.param(each, marks=pytest.mark.slow) for each in ("mx9", "nvfp4"))]
+)
+def test_blocks_of_other_formats_are_decoded(name: str) -> None:
+    parameters = {"format": name, "align": 32, "dtype": "bf16", "stages": 1}
+    outcome = regress("axis_decoder", parameters, simulator=QUICK, items=40, seed=1)
+    assert outcome.failures == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("unit", "parameters"), ALL)
 def test_every_configuration_equals_the_golden_model(unit: str, parameters: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Enumerations: a share of every space agrees, and every space finds hardware that is wrong."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,33 @@ COUNTS = (
         }.items()
     }
     | {
+        f"decoder-{name}-{dtype}": cases * 8
+        for name, cases in {
+            "mx9": 2**17,
+            "mx6": 2**14,
+            "mx4": 2**12,
+            "mxfp8_e4m3": 2**16,
+            "mxfp8_e5m2": 2**16,
+            "mxfp6_e3m2": 2**14,
+            "mxfp6_e2m3": 2**14,
+            "mxfp4": 2**12,
+            "mxint8": 2**16,
+            "nvfp4": 15 * 128 * 16,
+            "msfp16": 2**16,
+            "msfp12": 2**12,
+            "fp8_e4m3": 263 * 2**8,
+            "fp8_e5m2": 263 * 2**8,
+            "int8": 263 * 2**8,
+            "int6": 263 * 2**6,
+            "int4": 263 * 2**4,
+            "uint8": 8 * 2**16,
+            "vsq4": 60 * 16 * 2**4,
+            "vsq6": 60 * 16 * 2**6,
+            "vsq8": 60 * 16 * 2**8,
+        }.items()
+        for dtype in ("fp32", "bf16")
+    }
+    | {
         "encoder-bf16-stochastic-patterns": 2**20 * (1 + 7 + 254 + 2),
         "encoder-fp16-stochastic-patterns": 2**20 * (1 + 10 + 30 + 2),
     }
@@ -72,8 +100,13 @@ COUNTS = (
 )
 
 
-IN_FORMATS = [name for name in COUNTS if any(name.startswith(f"encoder-{fmt}-") for fmt in ENCODED)]
-"""Spaces of encoders of other formats than AXS-6."""
+IN_FORMATS = [
+    name
+    for name in COUNTS
+    if any(name.startswith(f"encoder-{fmt}-") for fmt in ENCODED)
+    or re.match("decoder-(?!fp32|bf16)", name)
+]
+"""Spaces of encoders and decoders of other formats than AXS-6."""
 
 BOTH = [
     name
@@ -86,7 +119,11 @@ IN_WORDS = ("decoder-fp32", "products", "encoder-fp16-nearest-patterns")
 """Those of them whose behaviour view is tested in every run."""
 
 
-FEW = ("encoder-mx9-bf16-nearest-patterns", "encoder-mxint8-rceil-fp32-nearest-scales")
+FEW = (
+    "decoder-vsq4-bf16",
+    "encoder-mx9-bf16-nearest-patterns",
+    "encoder-mxint8-rceil-fp32-nearest-scales",
+)
 """Spaces of other formats of which every run has a share."""
 
 ELSEWHERE = (
@@ -98,7 +135,7 @@ ELSEWHERE = (
 )
 """Spaces that the slow tests alone have a share of: every run has the same rounding and the same
 mode with the other dtype, and this dtype with other roundings and modes. So it has toward zero for
-the patterns of fp16 alone."""
+the patterns of fp16 alone. Decoders meet every format in tests/hw/decoder."""
 
 
 def find(name: str, view: str = STRUCTURE) -> Space:
@@ -168,6 +205,7 @@ def test_spaces_are_chosen_by_parts_of_their_names() -> None:
     spaces = all_spaces()
     assert choose(spaces, []) == spaces
     names = [space.name for space in choose(spaces, ["bf16", "division"])]
+    names = [name for name in names if name not in IN_FORMATS]
     assert names == [
         "decoder-bf16",
         "decoder-bf16-high_precision",

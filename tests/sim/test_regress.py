@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from axs6.golden.formats import formats
 from axs6.golden.spec import BLOCK_SIZES
 from axs6.hw.core import pipeline
 from axs6.hw.core.parameters import BEHAVIOUR
@@ -82,6 +83,32 @@ def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
     # Between registers Icarus computes a signal anew for each path that leads to it.
     stages = min(24, UNITS[unit].most_stages(small))
     outcome = regress(unit, {**small, "stages": stages}, simulator="icarus", items=200)
+    assert outcome.failures == []
+    assert [test.name for test in outcome.tests] == list(TESTS)
+
+
+DECODED = [
+    ("verilator", {"format": "mxfp4", "block": 8, "dtype": "bf16", "stages": 2}),
+    ("icarus", {"format": "mx4", "block": 8, "dtype": "bf16", "blocks": "packed"}),
+]
+"""Decoders of formats that every run has on a simulator."""
+
+EVERY_DECODER = [
+    (simulator, {"format": name, "block": 16, "dtype": dtype})
+    for simulator, dtype in (("verilator", "fp32"), ("icarus", "bf16"))
+    for name in formats()
+]
+
+
+@WITH_ICARUS
+@pytest.mark.parametrize(
+    ("simulator", "parameters"),
+    [*DECODED, *(pytest.param(*each, marks=pytest.mark.slow) for each in EVERY_DECODER)],
+)
+def test_decoders_of_formats_equal_the_golden_model(
+    simulator: str, parameters: dict[str, Any]
+) -> None:
+    outcome = regress("decoder", parameters, simulator=simulator, items=200)
     assert outcome.failures == []
     assert [test.name for test in outcome.tests] == list(TESTS)
 
