@@ -187,21 +187,37 @@ def under_scales(
 def _with_faults(items: Items, fmt: BlockFormat, parameters: Parameters) -> Items:
     """Packed blocks: those of a dense format, and as many again of which some are wrong."""
     rng = np.random.default_rng(5)
-    fields = layout_fields(filled_layout(parameters["block"], fmt, parameters.get("align", 1)))
-    count = len(items["codes"])
-    filled = {}
-    for field in fields:
-        given = items.get(field.name, np.zeros((count, *field.shape), np.int64))
-        wrong = given.copy()
-        if field.name != "codes":
-            flips = np.where(
-                rng.random(given.shape) < 1 / (4 * max(1, field.count)),
-                1 << rng.integers(0, field.width, given.shape),
-                0,
-            )
-            wrong = wrong ^ flips
-        filled[field.name] = np.concatenate([given, wrong])
-    return filled
+    right = filled(items, fmt, parameters)
+    wrong = filled(items, fmt, parameters, rng, 0.25)
+    return {name: np.concatenate([array, wrong[name]]) for name, array in right.items()}
+
+
+def filled(
+    items: Fields,
+    fmt: BlockFormat,
+    parameters: Parameters,
+    rng: Generator | None = None,
+    share: float = 0.0,
+) -> Items:
+    """Blocks as fields of `filled_layout`.
+
+    Args:
+        items: fields of the blocks; other ones of the layout are zeros.
+        fmt: their format.
+        parameters: of the unit: `block`, and `align` if it is on a bus.
+        rng: generator of faults.
+        share: of the items that have a bit inverted in each field but the codes.
+    """
+    layout = filled_layout(parameters["block"], fmt, parameters.get("align", 1))
+    found: Items = {}
+    for field in layout_fields(layout):
+        shape = (len(items["codes"]), *field.shape)
+        array = np.asarray(items.get(field.name, np.zeros(shape, np.int64))).astype(np.int64)
+        if rng is not None and field.name != "codes":
+            here = rng.random(shape) < share / max(1, field.count)
+            array = array ^ np.where(here, 1 << rng.integers(0, field.width, shape), 0)
+        found[field.name] = array
+    return found
 
 
 def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:

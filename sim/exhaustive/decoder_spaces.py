@@ -39,7 +39,8 @@ def decoder_space(
         size = max(lanes, codes)
         turned = (np.arange(lanes)[:, None] + np.arange(lanes)) % lanes
         rows = (np.arange(0, size, lanes)[:, None, None] + turned).reshape(-1, lanes) % codes
-        return under_scales(rows, fmt, scales)
+        items = under_scales(rows, fmt, scales)
+        return {name: each.astype(np.min_scalar_type(each.max())) for name, each in items.items()}
 
     return Space(
         name=named(f"decoder-{dtype}" if fmt.has_modes else f"decoder-{format}-{dtype}", view),

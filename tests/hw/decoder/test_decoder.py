@@ -190,4 +190,4 @@ def test_lanes_that_turn_magnitudes_are_chosen_by_a_property() -> None:
         assert len(dense_steps(fmt, fmt.block, fp32, "structure")) == 3
     for name in ("mxfp4", "sm6d_e8m0_t32", "sm6d_e6m0f_t32"):
         assert turning_kind(block_format(name), fp32) is None
-    assert Decoder(format="mx9").most_stages == 6
+    assert Decoder(format="mx9").most_stages == 7
