@@ -7,17 +7,20 @@ from amaranth.lib.wiring import connect, flipped
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import AXS6, FP32, block_format
+from axs6.golden.formats import AXS6, FP32, Float, block_format
 from axs6.golden.spec import PRODUCT_MAX, Rounding
 from axs6.golden.terms import Terms
-from axs6.hw.core.layouts import last_layout
+from axs6.hw.core.layouts import fp32_layout, last_layout
 from axs6.hw.core.pipeline import Pipeline, Series, Step, most_split_stages, split_stages, viewed
-from axs6.hw.dot.align import AlignPlan, Shift, distance_steps
+from axs6.hw.dot.align import AlignPlan, OneTerm, Shift, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.fused import fused_steps
+from axs6.hw.dot.promote import Promote, promoting_steps
 from axs6.hw.dot.terms import Products, TermPlan, sized, step_terms
 from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
+from axs6.hw.fp32.add import addition_steps
+from axs6.hw.fp32.add_to import adding_steps
 from axs6.hw.fp32.divide import division_steps
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen
@@ -30,15 +33,25 @@ def check_hardware(terms: Terms) -> Terms:
         ValueError: there is none; the message says what it lacks.
     """
     how = terms.accumulator
-    if how.fraction is None or how.output is None or how.promote is not None:
+    if how.output is None:
+        raise ValueError(f"{how} has no hardware: an accumulator needs an output")
+    if how.fraction is None and how.fused:
+        raise ValueError(f"{how} has no hardware: what is fused needs a fraction")
+    if how.fraction is None and terms.step > 1:
         raise ValueError(
-            f"{how} has no hardware: an accumulator needs a fraction and an output, and no promote"
+            f"{how} has no hardware: {terms.step} terms in a step need a fraction, which says "
+            "what is kept of them"
         )
-    if not how.fused and (how.output != FP32 or how.rounding is not Rounding.NEAREST):
-        raise ValueError(f"{how} has no hardware: what is not fused is added in FP32 to nearest")
+    if not how.fused and (how.output.exponent_bits, how.output.bias) != EXPONENTS:
+        raise ValueError(
+            f"{how} has no hardware: what is not fused needs an output with the exponents of fp32"
+        )
     if terms.divisor not in (1, PRODUCT_MAX):
         raise ValueError(f"{how} has no hardware for a division by {terms.divisor}")
     return terms
+
+
+EXPONENTS = (FP32.exponent_bits, FP32.bias)
 
 
 def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
@@ -65,7 +78,7 @@ class AccumulatedReduction(Series):
     The terms of a step are aligned to the largest exponent among them, and to that of the
     accumulator where that is one of them: then the alignment, the sum and its rounding are the
     loop that holds the accumulator, and as many vectors take turns as it has ranks of registers.
-    Otherwise each step becomes a number, which is added in FP32.
+    Otherwise each step becomes a number, which is added.
 
     Args:
         terms: of the formats and the accumulator; see `step_terms`.
@@ -81,17 +94,16 @@ class AccumulatedReduction(Series):
     """
 
     def __init__(self, terms: Terms, stages: int, interleave: int, view: str) -> None:
-        check_hardware(terms)
-        align = AlignPlan(TermPlan(terms))
-        front, like = viewed(lambda view: _front(align, view), view)
-        back = _back(terms, align)
+        parts = Parts(check_hardware(terms))
+        front, like = viewed(parts.front, view)
+        back = parts.back()
         self.most_stages = most_split_stages(like, back)
         before, after = split_stages(like, back, stages)
         self._term = Pipeline(front, before, carry=last_layout, like=like)
-        self._accumulator = _accumulator(align, interleave, view)
+        self._accumulator = parts.accumulator(interleave, view)
         self._result = Pipeline(back, after)
-        parts = (self._term, self._accumulator, self._result)
-        super().__init__(parts, self._term.i, self._result.o)
+        units = (self._term, self._accumulator, self._result)
+        super().__init__(units, self._term.i, self._result.o)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the three parts."""
@@ -106,22 +118,60 @@ class AccumulatedReduction(Series):
         return m
 
 
-def _front(align: AlignPlan, view: str) -> list[Step]:
-    """From the lanes of a step to its terms and their distances, or to its result."""
-    steps = [Products(align.plan), *distance_steps(align)]
-    if align.fused:
-        return steps
-    return [*steps, Shift(align, view), *sum_steps(align, view), *normalising_steps(align.wide)]
+class Parts:
+    """The steps of a dot product.
 
+    Args:
+        terms: of the formats and the accumulator, for which there is hardware.
+    """
 
-def _accumulator(align: AlignPlan, interleave: int, view: str) -> Loop:
-    if not align.fused:
-        return Fp32Accumulator(interleave)
-    loop, like = viewed(lambda view: fused_steps(align, view), view)
-    return Loop(loop, interleave, align.distances_layout, like)
+    def __init__(self, terms: Terms) -> None:
+        self._how = terms.accumulator
+        self._divisor = terms.divisor
+        self._align = AlignPlan(TermPlan(terms))
+        self._output = self._align.output
+        self._total = self._output if self._how.fused else FP32
 
+    def front(self, view: str) -> list[Step]:
+        """From the lanes of a step to its terms and their distances, or to its result in FP32."""
+        align = self._align
+        steps: list[Step] = [Products(align.plan)]
+        if self._how.fraction is None:
+            steps += [OneTerm(align), *normalising_steps(align.wide)]
+        else:
+            steps += distance_steps(align)
+            if self._how.fused:
+                return steps
+            steps += [Shift(align, view), *sum_steps(align, view), *normalising_steps(align.wide)]
+        return [*steps, *self._widen(self._output)]
 
-def _back(terms: Terms, align: AlignPlan) -> list[Step]:
-    """From the accumulator to the result."""
-    divide = division_steps() if terms.divisor > 1 else []
-    return [Widen(align.output), *divide, NanPattern(terms.accumulator.nan)]
+    def accumulator(self, interleave: int, view: str) -> Loop:
+        """The loop that holds the accumulator."""
+        how = self._how
+        if how.promote is None and not how.fused:
+            return Fp32Accumulator(interleave, adder=self._adder())
+        term = self._align.distances_layout if how.fused else fp32_layout
+
+        def steps_of(view: str) -> list[Step]:
+            steps = fused_steps(self._align, view) if how.fused else self._adder()
+            if how.promote is None:
+                return steps
+            return promoting_steps(steps, self._total, how.promote, term)
+
+        loop, like = viewed(steps_of, view)
+        return Loop(loop, interleave, term, like)
+
+    def _adder(self) -> list[Step]:
+        return adding_steps(self._output, self._how.rounding is Rounding.TOWARD_ZERO)
+
+    def back(self) -> list[Step]:
+        """From the accumulator to the result."""
+        how = self._how
+        steps: list[Step] = self._widen(self._total)
+        if how.promote is not None:
+            steps = [Promote(self._total, how.promote), *addition_steps()]
+        divide = division_steps() if self._divisor > 1 else []
+        return [*steps, *divide, NanPattern(how.nan)]
+
+    def _widen(self, dtype: Float) -> list[Step]:
+        return [] if dtype == FP32 else [Widen(dtype)]

@@ -124,15 +124,13 @@ class AlignPlan:
 
     @property
     def wide(self) -> Wide:
-        """The sums, and how they are rounded."""
-        rounding = self.plan.terms.accumulator.rounding
-        return Wide(
-            self.sum_bound.bit_length(),
-            self.code_bound,
-            self.base - self.fraction,
-            self.output,
-            rounding is Rounding.TOWARD_ZERO,
-        )
+        """The sums, and how they are rounded: an exact one has the exponent of its term."""
+        how = self.plan.terms.accumulator
+        toward_zero = how.rounding is Rounding.TOWARD_ZERO
+        bits, exponent = self.sum_bound.bit_length(), self.base - self.fraction
+        if how.fraction is None:
+            bits, exponent = self.plan.magnitude_bits, self.base - self.plan.terms.point
+        return Wide(bits, self.code_bound, exponent, self.output, toward_zero)
 
     @property
     def special(self) -> dict[str, int]:
@@ -285,6 +283,22 @@ class Distances(Step):
                 total = local + below if plan.clusters > 1 else local
                 m.d.comb += self.o.distances[term].eq(limited(total, align.distance_bits))
         pass_on(m, self, *align.values, *align.special)
+        return m
+
+
+class OneTerm(Step):
+    """The only term of a step as its sum."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        self._align = align
+        super().__init__(align.plan.o, align.wide.sum_layout, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the code of the exponent."""
+        m = Module()
+        (total,), (scale,) = self.i["values"], self.i.scales
+        m.d.comb += [self.o.sum.eq(total), self.o.top.eq(scale + self._align.term_code)]
+        pass_on(m, self, *self._align.special)
         return m
 
 

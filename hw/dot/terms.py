@@ -60,7 +60,8 @@ class TermPlan:
     @property
     def signed(self) -> bool:
         """Whether terms are two's complement, as what is dropped toward minus infinity must be."""
-        return self.terms.accumulator.alignment is Alignment.FLOOR
+        how = self.terms.accumulator
+        return how.fraction is None or how.alignment is Alignment.FLOOR
 
     @property
     def gated(self) -> bool:

@@ -16,6 +16,19 @@ from axs6.hw.fp32.add import addition_steps
 MOST_INTERLEAVED = len(addition_steps()) + 1
 
 
+class Hold(Step):
+    """Gives what it takes: a place for registers."""
+
+    def __init__(self, layout: data.StructLayout) -> None:
+        super().__init__(layout, layout, levels=0)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the ports."""
+        m = Module()
+        m.d.comb += self.o.eq(self.i)
+        return m
+
+
 class Loop(wiring.Component):
     """An accumulator around some steps, which give the next total of a total and a term.
 
@@ -48,6 +61,10 @@ class Loop(wiring.Component):
         like: Sequence[Step] | None = None,
     ) -> None:
         self._interleave = check_integer("interleave", interleave, 1, MOST_INTERLEAVED)
+        most = len(steps if like is None else like) + 1
+        # Ranks for which short steps have no place stand behind them.
+        spare = [Hold(steps[-1].o.shape()) for _ in range(max(0, interleave - most))]
+        steps, like = [*steps, *spare], None if like is None else [*like, *spare]
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
         self._adder = Pipeline(steps, interleave, carry=last_layout, registered=True, like=like)
         total = steps[-1].o.shape()
@@ -100,16 +117,19 @@ class Accumulator(Loop):
     Args:
         interleave: vectors that take turns, 1 to 14; see `Loop`.
         errors: whether a term may have an `error`, which the total of its vector then has too.
+        adder: steps in place of those of `addition_steps`.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
     """
 
-    def __init__(self, interleave: int, errors: bool = False) -> None:
+    def __init__(
+        self, interleave: int, errors: bool = False, adder: Sequence[Step] | None = None
+    ) -> None:
         self._errors = errors
         passing = error_layout if errors else NOTHING
         term = StructLayout({**fp32_layout.members, **passing.members})
-        super().__init__(past(addition_steps(), passing), interleave, term)
+        super().__init__(past(adder or addition_steps(), passing), interleave, term)
 
     def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
         """Give the adder a term, and the total or +0."""

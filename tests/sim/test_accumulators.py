@@ -18,7 +18,7 @@ from axs6.sim.batch.engine import BatchModel, ComponentModel, Stall, component_s
 
 DOT = find("dot")
 
-QUICK = [("fp8_e5m2", "volta")]
+QUICK = [("fp8_e5m2", "volta"), ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3")]
 
 PAIRS = [
     ("fp8_e4m3", "hopper_fp8"),
@@ -44,6 +44,9 @@ PAIRS = [
     ("e5m2_e8m0_t32", "fp32,reduction=8,fraction=9,fused=true"),
     ("mxfp4", "fp32,reduction=16,fraction=3,alignment=zero,fused=true,output=e5m6"),
     ("mxfp6_e3m2", "fp32,reduction=64,fraction=0,alignment=zero"),
+    ("fp8_e4m3", "hopper_fp8,promote=4"),
+    ("mxfp4", "fp32,promote=1"),
+    ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3"),
 ]
 """Formats and accumulators: fused and not, every alignment, parts of blocks and several."""
 
