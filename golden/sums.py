@@ -41,7 +41,7 @@ def _rounded(
     how = terms.accumulator
     promoted = total = np.zeros(shape, np.uint32)
     for number, step in enumerate(steps, 1):
-        total = _next(terms, step, total)
+        total = after_step(terms, step, total)
         if how.promote and number % how.promote == 0:
             promoted, total = fp32.add(promoted, total), np.zeros(shape, np.uint32)
     if how.promote:
@@ -51,7 +51,7 @@ def _rounded(
     return total if scale is None else fp32.multiply(total, scale)
 
 
-def _next(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
+def after_step(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
     """The accumulator after one more step."""
     how = terms.accumulator
     assert how.output is not None

@@ -14,6 +14,7 @@ from axs6.hw.core.layouts import fp32_layout, last_layout
 from axs6.hw.core.pipeline import Pipeline, Series, Step, most_split_stages, split_stages, viewed
 from axs6.hw.dot.align import AlignPlan, OneTerm, Shift, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
+from axs6.hw.dot.exact import AddWide, ExactPlan, PlaceSum, PlaceTerms, rounding_steps
 from axs6.hw.dot.fused import fused_steps
 from axs6.hw.dot.promote import Promote, promoting_steps
 from axs6.hw.dot.terms import Products, TermPlan, sized, step_terms
@@ -33,20 +34,14 @@ def check_hardware(terms: Terms) -> Terms:
         ValueError: there is none; the message says what it lacks.
     """
     how = terms.accumulator
-    if how.output is None:
-        raise ValueError(f"{how} has no hardware: an accumulator needs an output")
     if how.fraction is None and how.fused:
         raise ValueError(f"{how} has no hardware: what is fused needs a fraction")
-    if how.fraction is None and terms.step > 1:
-        raise ValueError(
-            f"{how} has no hardware: {terms.step} terms in a step need a fraction, which says "
-            "what is kept of them"
-        )
-    if not how.fused and (how.output.exponent_bits, how.output.bias) != EXPONENTS:
+    output = how.output or FP32
+    if not how.fused and (output.exponent_bits, output.bias) != EXPONENTS:
         raise ValueError(
             f"{how} has no hardware: what is not fused needs an output with the exponents of fp32"
         )
-    if terms.divisor not in (1, PRODUCT_MAX):
+    if how.output is not None and terms.divisor not in (1, PRODUCT_MAX):
         raise ValueError(f"{how} has no hardware for a division by {terms.divisor}")
     return terms
 
@@ -129,6 +124,7 @@ class Parts:
         self._how = terms.accumulator
         self._divisor = terms.divisor
         self._align = AlignPlan(TermPlan(terms))
+        self._exact = ExactPlan(self._align)
         self._output = self._align.output
         self._total = self._output if self._how.fused else FP32
 
@@ -136,18 +132,27 @@ class Parts:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
         align = self._align
         steps: list[Step] = [Products(align.plan)]
-        if self._how.fraction is None:
-            steps += [OneTerm(align), *normalising_steps(align.wide)]
-        else:
+        wide = align.wide
+        if self._how.fraction is not None:
             steps += distance_steps(align)
             if self._how.fused:
                 return steps
-            steps += [Shift(align, view), *sum_steps(align, view), *normalising_steps(align.wide)]
-        return [*steps, *self._widen(self._output)]
+            steps += [Shift(align, view), *sum_steps(align, view)]
+            steps += [PlaceSum(self._exact)] if self._how.output is None else []
+        elif align.plan.count > 1 or self._how.output is None:
+            steps.append(PlaceTerms(self._exact))
+            wide = self._exact.wide()
+        else:
+            steps.append(OneTerm(align))
+        if self._how.output is None:
+            return steps
+        return [*steps, *normalising_steps(wide), *self._widen(self._output)]
 
     def accumulator(self, interleave: int, view: str) -> Loop:
         """The loop that holds the accumulator."""
         how = self._how
+        if how.output is None:
+            return Loop([AddWide(self._exact)], interleave, self._exact.wide().sum_layout)
         if how.promote is None and not how.fused:
             return Fp32Accumulator(interleave, adder=self._adder())
         term = self._align.distances_layout if how.fused else fp32_layout
@@ -167,6 +172,8 @@ class Parts:
     def back(self) -> list[Step]:
         """From the accumulator to the result."""
         how = self._how
+        if how.output is None:
+            return [*rounding_steps(self._exact), NanPattern(how.nan)]
         steps: list[Step] = self._widen(self._total)
         if how.promote is not None:
             steps = [Promote(self._total, how.promote), *addition_steps()]

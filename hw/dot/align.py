@@ -12,7 +12,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
-from axs6.golden.formats import Float
+from axs6.golden.formats import FP32, Float
 from axs6.golden.spec import Rounding
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Past, Step
@@ -39,10 +39,8 @@ class AlignPlan:
 
     @property
     def output(self) -> Float:
-        """Format of the result of a step."""
-        output = self.plan.terms.accumulator.output
-        assert output is not None
-        return output
+        """Format of what is rounded."""
+        return self.plan.terms.accumulator.output or FP32
 
     @property
     def fused(self) -> bool:
@@ -126,7 +124,7 @@ class AlignPlan:
     def wide(self) -> Wide:
         """The sums, and how they are rounded: an exact one has the exponent of its term."""
         how = self.plan.terms.accumulator
-        toward_zero = how.rounding is Rounding.TOWARD_ZERO
+        toward_zero = how.output is not None and how.rounding is Rounding.TOWARD_ZERO
         bits, exponent = self.sum_bound.bit_length(), self.base - self.fraction
         if how.fraction is None:
             bits, exponent = self.plan.magnitude_bits, self.base - self.plan.terms.point

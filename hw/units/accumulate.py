@@ -50,7 +50,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
         Operand.of(blocks_of(items, form.format, f"{name}."), form)
         for name, form in (("a", terms.a), ("b", terms.b))
     )
-    step = _step(a, b, terms)
+    step = step_of(a, b, terms)
     turns = parameters["interleave"]
     start, lengths = vectors_of(items["last"], turns)
     results = np.zeros(len(start), np.uint32)
@@ -61,7 +61,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
     return results
 
 
-def _step(a: Operand, b: Operand, terms: Terms) -> Step:
+def step_of(a: Operand, b: Operand, terms: Terms) -> Step:
     """The terms of every item, of which a format without blocks may have lanes too many."""
     count = len(a.integers)
 

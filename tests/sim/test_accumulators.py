@@ -46,6 +46,11 @@ PAIRS = [
     ("mxfp6_e3m2", "fp32,reduction=64,fraction=0,alignment=zero"),
     ("fp8_e4m3", "hopper_fp8,promote=4"),
     ("mxfp4", "fp32,promote=1"),
+    ("axs6", "exact"),
+    ("fp8_e4m3", "exact"),
+    ("mxfp8_e5m2", "exact"),
+    ("mxfp4", "exact,reduction=64,fraction=20"),
+    ("mx6", "fp32,reduction=64"),
     ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3"),
 ]
 """Formats and accumulators: fused and not, every alignment, parts of blocks and several."""
@@ -161,6 +166,8 @@ def test_other_accumulators_are_found(change: str) -> None:
         ({"format": "uint8", "accumulator": "hopper"}, "zero points"),
         ({"accumulator": "hopper", "blocks": "packed"}, "accumulator is for blocks dense"),
         ({"format": "mxfp4", "accumulator": "hopper", "interleave": 15}, "interleave"),
+        ({"format": "mxfp4", "accumulator": "fp32,fused=true"}, "what is fused needs a fraction"),
+        ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],
 )
 def test_what_has_no_hardware_is_one_line(parameters: dict[str, Any], message: str) -> None:

@@ -46,6 +46,8 @@ COUNTS = (
         "addition-corners": len(addition_corners()) ** 2,
         "addition-random": 2**28,
         "division": 2**23 * 2**8 * 2,
+        "fused-floor": 2**28,
+        "fused-zero": 2**28,
     }
     | {
         f"encoder-{name}": cases
@@ -108,14 +110,11 @@ IN_FORMATS = [
 ]
 """Spaces of encoders and decoders of other formats than AXS-6."""
 
-BOTH = [
-    name
-    for name in COUNTS
-    if name.startswith(("encoder", "decoder", "zeros", "products")) and name not in IN_FORMATS
-]
+BOTH_VIEWS = ("encoder", "decoder", "zeros", "products", "fused")
+BOTH = [name for name in COUNTS if name.startswith(BOTH_VIEWS) and name not in IN_FORMATS]
 """Spaces of hardware that has two views."""
 
-IN_WORDS = ("decoder-fp32", "products", "encoder-fp16-nearest-patterns")
+IN_WORDS = ("decoder-fp32", "products", "fused-zero", "encoder-fp16-nearest-patterns")
 """Those of them whose behaviour view is tested in every run."""
 
 
