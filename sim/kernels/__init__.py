@@ -5,13 +5,15 @@ Without g++ there are none: `chosen` gives None then.
 """
 
 from axs6.sim.kernels.library import FORMS, chosen, load, name_of, use
-from axs6.sim.kernels.packed import Packed, encode, fake_quantise, matmul, multiplies, pack, takes
+from axs6.sim.kernels.packed import Packed, pack
+from axs6.sim.kernels.products import encode, encodes, fake_quantise, matmul, multiplies, takes
 
 __all__ = [
     "FORMS",
     "Packed",
     "chosen",
     "encode",
+    "encodes",
     "fake_quantise",
     "load",
     "matmul",

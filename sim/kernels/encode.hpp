@@ -64,45 +64,46 @@ struct Lanes {
              int64_t length) {
         const int count = B ? B : f.block;
         const int64_t at = row * groups(length, count) + k;
-        Lane* to = lanes + at * count;
+        Lane part[MAX_BLOCK];  // of its own, so that the compiler may use vectors
+        const int32_t top = f.shift_top + 127;
         for (int i = 0; i < count; ++i) {
-            const float more = GROUP == 1 ? 1.0f : power(f.shift_top - x.shift[i]);
+            const float more = GROUP == 1 ? 1.0f : bits_of<float>((top - x.shift[i]) << 23);
             if constexpr (sizeof(Lane) < 4)
-                to[i] = static_cast<Lane>(static_cast<int32_t>(x.q[i] * more));
+                part[i] = static_cast<Lane>(static_cast<int32_t>(x.q[i] * more));
             else
-                to[i] = x.q[i] * more;
+                part[i] = x.q[i] * more;
         }
-        factors[at] = std::ldexp(1.0, x.code + f.offset);
+        std::memcpy(lanes + at * count, part, count * sizeof(Lane));
+        factors[at] = bits_of<double>(static_cast<uint64_t>(x.code + f.offset + 1023) << 52);
         codes[at] = static_cast<uint8_t>(x.code);
     }
 };
 
-// Quantise rows (first, last) of x (rows, length); how many blocks are not finite.
+// Quantise rows (first, last) of FP32 patterns x (rows, length); how many blocks are not finite.
 template <int B, int GROUP, class Sink>
-int64_t quantise_rows(const Format& f, const float* x, int64_t length, int64_t first, int64_t last,
+int64_t quantise_rows(const Format& f, const uint32_t* x, int64_t length, int64_t first, int64_t last,
                       Sink& sink) {
     const int64_t size = f.block, blocks = groups(length, size);
-    alignas(64) uint32_t bits[MAX_BLOCK];
+    uint32_t last_bits[MAX_BLOCK];
     Quantised found;
     int64_t bad = 0;
     for (int64_t row = first; row < last; ++row)
         for (int64_t k = 0; k < blocks; ++k) {
             const int64_t used = std::min(size, length - k * size);
-            const float* from = x + row * length + k * size;
-            if (used == size && B) {
-                std::memcpy(bits, from, 4 * B);
-            } else {
-                std::memset(bits, 0, 4 * size);
-                std::memcpy(bits, from, 4 * used);
+            const uint32_t* from = x + row * length + k * size;
+            if (used < size) {
+                std::memset(last_bits, 0, 4 * size);
+                std::memcpy(last_bits, from, 4 * used);
+                from = last_bits;
             }
-            bad += !quantise_block<B, GROUP>(f, bits, found);
-            sink.template put<B, GROUP>(f, found, bits, row, k, length);
+            bad += !quantise_block<B, GROUP>(f, from, found);
+            sink.template put<B, GROUP>(f, found, from, row, k, length);
         }
     return bad;
 }
 
 template <class Sink>
-int64_t quantise_any(const Format& f, const float* x, int64_t length, int64_t first, int64_t last,
+int64_t quantise_any(const Format& f, const uint32_t* x, int64_t length, int64_t first, int64_t last,
                      Sink& sink) {
     if (f.group == f.block) {
         if (f.block == 32) return quantise_rows<32, 1>(f, x, length, first, last, sink);
@@ -115,7 +116,7 @@ int64_t quantise_any(const Format& f, const float* x, int64_t length, int64_t fi
 }
 
 template <class Sink>
-int64_t quantise(const Format& f, const float* x, int64_t rows, int64_t length, int64_t threads,
+int64_t quantise(const Format& f, const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
                  Sink sink) {
     std::vector<int64_t> bad(rows ? threads + 1 : 1);
     const int64_t parts = std::max<int64_t>(1, std::min(threads, rows * length >> 15));

@@ -6,7 +6,6 @@ from functools import cache
 
 from axs6.golden import fp32
 from axs6.golden.formats import BlockFormat, Exponent, Rule, Shift, SignMagnitude, TwosComplement
-from axs6.golden.operands import Form
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -55,9 +54,13 @@ class Layout:
 @cache
 def layout(fmt: BlockFormat) -> Layout:
     """The layout of a format."""
-    form = Form(fmt, apart=False)
-    low, high = (int(x) << form.shift_max for x in (form.elements.min(), form.elements.max()))
-    return Layout(fmt, low, high, form.offset - fp32.scale_bits(fmt.element.divisor))
+    element, bias = fmt.element, fmt.exponent.bias if fmt.exponent else 0
+    shift = sum(x.scale.largest_code for x in fmt.shifts)
+    low, high = (int(x) << shift for x in (element.integers.min(), element.integers.max()))
+    if not element.signed:  # less a zero point
+        low = -high
+    offset = element.emin - element.fraction_bits - shift - fp32.scale_bits(element.divisor)
+    return Layout(fmt, low, high, offset - bias)
 
 
 @cache

@@ -19,10 +19,12 @@ OPTIONS = ("-O3", "-pthread")
 BASELINE = {"x86_64": "-march=x86-64", "AMD64": "-march=x86-64"}
 """Processors whose vector instructions can be left out, and how."""
 
+MACHINE = platform.machine()
+
 FORMS: dict[str, tuple[str, ...]] = {
-    "native": (),
-    "avx2": ("-mno-avx512f", "-mno-avxvnni"),
-    "plain": tuple(x for name, x in BASELINE.items() if name == platform.machine()),
+    "native": tuple("-mprefer-vector-width=512" for name in BASELINE if name == MACHINE),
+    "avx2": tuple("-mno-avx512f" for name in BASELINE if name == MACHINE),
+    "plain": tuple(option for name, option in BASELINE.items() if name == MACHINE),
 }
 """Forms that can be chosen, and the compiler's options for them. "native" is the best one here."""
 
@@ -94,7 +96,7 @@ def _declare(library: ctypes.CDLL) -> None:
             [pointer, pointer, size, size, size, c_int, pointer, pointer, pointer],
         ),
         "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
-        "multiply": (None, [c_int, pointer, pointer, c_int, c_float, pointer]),
+        "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, f"axs6_{name}")
@@ -112,6 +114,18 @@ def chosen() -> ctypes.CDLL | None:
     There is none without g++, and none of use where the processor has no vectors of 256 bits.
     """
     return None if _State.form is None else _library(_State.form)
+
+
+def library() -> ctypes.CDLL:
+    """As `chosen`, where there is one.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    found = chosen()
+    if found is None:
+        raise RuntimeError("there are no compiled kernels, as axs6.sim.kernels.chosen() tells")
+    return found
 
 
 @cache

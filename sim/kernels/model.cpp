@@ -1,26 +1,29 @@
 // Functions that Python calls, by ctypes. Arrays are contiguous.
+#include "doubles.hpp"
 #include "encode.hpp"
-#include "product.hpp"
 
 using namespace axs6;
 
 namespace {
 
-constexpr int64_t CHUNK_ROWS = 192;  // whose lanes stay within a core's cache
+constexpr int64_t CHUNK_LANES = 192 * 1024;  // bytes that stay within a core's cache
 constexpr int64_t SHARE = 1 << 21;   // products of lanes for which a thread is worth its start
 
 struct Shape {
     int64_t batches, rows, columns, blocks, block, threads;
 };
 
-// Rows and panels of every matrix, shared among threads: run(batch, row, rows, from, to).
+// Rows and panels of every matrix, shared among threads: run(batch, row, rows, from, to). A part
+// has a multiple of `each` rows, about as many as `bytes` for a lane fill the cache with.
 template <class Run>
-void tiles(const Shape& s, int64_t each, const Run& run) {
+void tiles(const Shape& s, int64_t each, int64_t bytes, const Run& run) {
     const int64_t panels = groups(s.columns, PANEL);
     const int64_t work = s.batches * s.rows * s.columns * s.blocks * s.block;
     const int64_t threads = std::max<int64_t>(1, std::min(s.threads, work / SHARE));
     const int64_t least = s.batches < threads ? groups(threads, s.batches) : 1;
-    int64_t chunks = std::max(groups(s.rows, CHUNK_ROWS), least);
+    const int64_t length = std::max<int64_t>(1, s.blocks * s.block * bytes);
+    const int64_t most = std::max(4 * each, CHUNK_LANES / length);
+    int64_t chunks = std::max(groups(s.rows, most), least);
     const int64_t rows = groups(groups(s.rows, chunks), each) * each;
     chunks = groups(s.rows, rows);
     // Few rows: threads share the columns too.
@@ -36,22 +39,32 @@ void tiles(const Shape& s, int64_t each, const Run& run) {
 }
 
 template <class Lane>
-void pack(const Lane* lanes, const double* factors, const Shape& s, Panels out) {
+Matrix<Lane> matrix(const void* lanes, const double* factors, const Shape& s, int64_t rows,
+                    int64_t g) {
+    const int64_t length = s.blocks * s.block;
+    return {static_cast<const Lane*>(lanes) + g * rows * length, factors + g * rows * s.blocks,
+            rows, s.blocks, s.block};
+}
+
+// put(batch, panel of it) for all panels of a right operand.
+template <class Put>
+void pack(const Shape& s, const Put& put) {
+    const int64_t panels = groups(s.columns, PANEL), count = s.batches * panels;
+    share(count, std::min(s.threads, count * s.blocks >> 10), [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) put(i / panels, i % panels);
+    });
+}
+
+template <class Lane>
+void pack_integers(const void* lanes, const double* factors, const Shape& s, const Panels& out) {
     const int64_t panels = groups(s.columns, PANEL);
-    const int64_t words = s.block * sizeof(Lane) / 4;
-    const int64_t batches = s.batches;
-    share(batches * panels, std::min(s.threads, batches * panels * s.blocks >> 10),
-          [&](int64_t first, int64_t last) {
-              for (int64_t i = first; i < last; ++i) {
-                  const int64_t g = i / panels, at = g * panels;
-                  const Matrix<Lane> x{lanes + g * s.columns * s.blocks * s.block,
-                                       factors + g * s.columns * s.blocks, s.columns, s.blocks,
-                                       s.block};
-                  pack_panel(x, i - at,
-                             Panels{out.words + at * s.blocks * words * PANEL,
-                                    out.scales + at * s.blocks * PANEL, out.limits + at});
-              }
-          });
+    pack(s, [&](int64_t g, int64_t panel) {
+        const auto x = matrix<Lane>(lanes, factors, s, s.columns, g);
+        const int64_t at = g * panels;
+        pack_panel(x, panel,
+                   Panels{out.words + at * s.blocks * x.words() * PANEL,
+                          out.scales + at * s.blocks * PANEL, out.limits + at});
+    });
 }
 
 struct Operands {
@@ -63,24 +76,41 @@ struct Operands {
     Limits* limits;
 };
 
+Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
+    return {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
+            o.b_outer ? o.b_outer + g * s.columns : nullptr};
+}
+
 template <class Lane>
-void multiply(const Operands& o, const Shape& s, int bits, float divisor, float* y) {
-    const int64_t panels = groups(s.columns, PANEL), length = s.blocks * s.block;
-    const int64_t words = length * sizeof(Lane) / 4;
-    tiles(s, ROWS, [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
+void multiply(const Operands& o, const Shape& s, int bits, bool powers, float divisor, float* y) {
+    const int64_t panels = groups(s.columns, PANEL);
+    const int64_t words = s.blocks * s.block * sizeof(Lane) / 4;
+    tiles(s, ROWS, sizeof(Lane), [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
         const Product<Lane> product{
-            {static_cast<const Lane*>(o.a) + g * s.rows * length,
-             o.a_factors + g * s.rows * s.blocks, s.rows, s.blocks, s.block},
-            {static_cast<const Lane*>(o.b) + g * s.columns * length,
-             o.b_factors + g * s.columns * s.blocks, s.columns, s.blocks, s.block},
+            matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
+            matrix<Lane>(o.b, o.b_factors, s, s.columns, g),
             {o.words + g * panels * words * PANEL, o.scales + g * panels * s.blocks * PANEL,
              o.limits + g * panels},
-            {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
-             o.b_outer ? o.b_outer + g * s.columns : nullptr},
+            finish(o, s, divisor, g),
             bits,
+            powers,
             y + g * s.rows * s.columns};
         product.run(row, rows, from, to);
     });
+}
+
+void multiply_doubles(const Operands& o, const Shape& s, int bits, float divisor, float* y) {
+    const int64_t panels = groups(s.columns, PANEL);
+    tiles(s, DOUBLE_ROWS, sizeof(double),
+          [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
+              const DoubleProduct product{matrix<float>(o.a, o.a_factors, s, s.rows, g),
+                                          matrix<float>(o.b, o.b_factors, s, s.columns, g),
+                                          o.scales + g * panels * s.blocks * s.block * PANEL,
+                                          reinterpret_cast<int32_t*>(o.limits) + g * panels * s.blocks,
+                                          finish(o, s, divisor, g), bits <= DOUBLE_BITS,
+                                          y + g * s.rows * s.columns};
+              product.run(row, rows, from, to);
+          });
 }
 
 }  // namespace
@@ -91,12 +121,12 @@ const char* axs6_form() { return FORM; }
 
 int axs6_has_8_bit() { return HAS_8_BIT; }
 
-int64_t axs6_fake_quantise(const Format* f, const float* x, int64_t rows, int64_t length,
+int64_t axs6_fake_quantise(const Format* f, const uint32_t* x, int64_t rows, int64_t length,
                            int64_t threads, float* out) {
     return quantise(*f, x, rows, length, threads, Values{out});
 }
 
-int64_t axs6_encode(const Format* f, const float* x, int64_t rows, int64_t length, int64_t threads,
+int64_t axs6_encode(const Format* f, const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
                     int lane_bytes, void* lanes, double* factors, uint8_t* codes) {
     if (lane_bytes == 1)
         return quantise(*f, x, rows, length, threads,
@@ -111,16 +141,21 @@ int64_t axs6_encode(const Format* f, const float* x, int64_t rows, int64_t lengt
 void axs6_pack(int lane_bytes, const void* lanes, const double* factors, const Shape* s,
                int32_t* words, float* scales, int32_t* limits) {
     const Panels out{words, scales, reinterpret_cast<Limits*>(limits)};
-    if (lane_bytes == 1)
-        pack(static_cast<const int8_t*>(lanes), factors, *s, out);
-    else
-        pack(static_cast<const int16_t*>(lanes), factors, *s, out);
+    if (lane_bytes == 1) return pack_integers<int8_t>(lanes, factors, *s, out);
+    if (lane_bytes == 2) return pack_integers<int16_t>(lanes, factors, *s, out);
+    const int64_t panels = groups(s->columns, PANEL);
+    pack(*s, [&](int64_t g, int64_t panel) {
+        const int64_t at = (g * panels + panel) * s->blocks;
+        pack_doubles(matrix<float>(lanes, factors, *s, s->columns, g), panel,
+                     scales + at * s->block * PANEL, limits + at);
+    });
 }
 
-void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, float divisor,
-                   float* y) {
+void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, int powers,
+                   float divisor, float* y) {
+    if (lane_bytes == 4) return multiply_doubles(*o, *s, bits, divisor, y);
     if constexpr (HAS_8_BIT)
-        if (lane_bytes == 1) return multiply<int8_t>(*o, *s, bits, divisor, y);
-    multiply<int16_t>(*o, *s, bits, divisor, y);
+        if (lane_bytes == 1) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
+    multiply<int16_t>(*o, *s, bits, powers, divisor, y);
 }
 }

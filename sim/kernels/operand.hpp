@@ -7,12 +7,13 @@ namespace axs6 {
 
 constexpr int PANEL = 16;  // columns that lie together in the right operand
 
-// Limits of a row's factors, without those of blocks of zeros and NaN: all are multiples of
-// 2^low, and below 2^high.
+// Limits of a row's factors, without those of blocks of zeros: all are multiples of 2^low, and below
+// 2^high. NaN is out of all limits.
 struct Limits {
     int32_t low = 1 << 20, high = -(1 << 20);
 
     void add(double factor) {
+        if (factor != factor) return add(Limits{-(1 << 20), 1 << 20});
         const uint64_t bits = bits_of<uint64_t>(factor);
         const int field = static_cast<int>(bits >> 52);
         const uint64_t significand = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
@@ -38,22 +39,32 @@ struct Matrix {
     int64_t words() const { return block * static_cast<int64_t>(sizeof(Lane)) / 4; }
 };
 
-template <class Lane>
-inline bool is_zero(const Lane* lanes, int64_t count) {
-    int any = 0;
-    for (int64_t i = 0; i < count; ++i) any |= lanes[i];
-    return any == 0;
-}
+// The neighbouring lanes of a row that a step takes, and what is known of a block of them.
+struct Words {
+    uint32_t any = 0, low = 0, high = 0;  // sums of bytes, two to a number
 
-// What a block's factor is in FP32: that of zeros does not count, so that no limit is needed.
-template <class Lane>
-inline float scale_of(const Matrix<Lane>& x, int64_t row, int64_t k, Limits& limits) {
-    const double factor = x.factor(row, k);
-    if (factor != factor) return std::numeric_limits<float>::quiet_NaN();
-    if (is_zero(x.at(row, k), x.block)) return 0.0f;
-    limits.add(factor);
-    return static_cast<float>(factor);
-}
+    uint32_t add(const void* lanes) {
+        uint32_t word;
+        std::memcpy(&word, lanes, 4);
+        any |= word;
+        const uint32_t bytes = word ^ 0x80808080u;
+        low += bytes & 0x00FF00FFu;
+        high += bytes >> 8 & 0x00FF00FFu;
+        return word;
+    }
+
+    int32_t sum(int64_t lanes) const {
+        const uint32_t total = (low & 0xFFFF) + (low >> 16) + (high & 0xFFFF) + (high >> 16);
+        return static_cast<int32_t>(total) - 128 * static_cast<int32_t>(lanes);
+    }
+
+    // A block's factor in FP32: 1 for zeros, so that it needs no limit.
+    float scale(double factor, Limits& limits) const {
+        if (any == 0 && factor == factor) return 1.0f;
+        limits.add(factor);
+        return static_cast<float>(factor);
+    }
+};
 
 // The right operand of a product of integers, by panels of columns.
 struct Panels {
@@ -73,12 +84,12 @@ void pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels& out) {
         for (int column = 0; column < PANEL; ++column) {
             const int64_t row = panel * PANEL + column;
             const bool there = row < x.rows;
+            Words block;
             for (int64_t w = 0; w < words; ++w) {
-                uint32_t word = 0;
-                if (there) std::memcpy(&word, x.at(row, k) + w * 4 / sizeof(Lane), 4);
+                const uint32_t word = there ? block.add(x.at(row, k) + w * 4 / sizeof(Lane)) : 0;
                 at[(k * words + w) * PANEL + column] = static_cast<int32_t>(word ^ offset);
             }
-            scales[k * PANEL + column] = there ? scale_of(x, row, k, limits) : 0.0f;
+            scales[k * PANEL + column] = there ? block.scale(x.factor(row, k), limits) : 1.0f;
         }
     out.limits[panel] = limits;
 }
@@ -104,17 +115,15 @@ struct LeftRows {
 
 private:
     void add(const Matrix<Lane>& x, int64_t tile, int64_t i) {
-        const int64_t row = first + tile * ROWS + i;
-        for (int64_t w = 0; w < words; ++w)
-            std::memcpy(&lanes[(tile * words + w) * ROWS + i],
-                        x.at(row, 0) + w * 4 / sizeof(Lane), 4);
+        const int64_t row = first + tile * ROWS + i, each = x.words();
         for (int64_t k = 0; k < blocks; ++k) {
-            int32_t sum = 0;
-            if (sizeof(Lane) == 1)
-                for (int64_t lane = 0; lane < x.block; ++lane) sum += x.at(row, k)[lane];
-            const int64_t at = (tile * blocks + k) * ROWS + i;
-            starts[at] = -UNSIGNED_OFFSET * sum;
-            scales[at] = scale_of(x, row, k, limits[tile]);
+            const int64_t at = tile * blocks + k;
+            Words block;
+            for (int64_t w = 0; w < each; ++w)
+                lanes[(at * each + w) * ROWS + i] =
+                    static_cast<int32_t>(block.add(x.at(row, k) + w * 4 / sizeof(Lane)));
+            if (sizeof(Lane) == 1) starts[at * ROWS + i] = -UNSIGNED_OFFSET * block.sum(x.block);
+            scales[at * ROWS + i] = block.scale(x.factor(row, k), limits[tile]);
         }
     }
 };

@@ -1,8 +1,8 @@
 // Products of integers under exact factors, one FP32 rounding for each block.
 //
 // The sum P of a block's products is an integer of at most 24 bits with the significands of its
-// factors. Where P * left factor and P * left factor * right factor are FP32 values, the sum with
-// the accumulator is the one rounding; `fits` tells it for a tile. Other tiles take `exact_tile`.
+// factors. Where all products of P and factors are FP32 values, the sum with the accumulator is the
+// one rounding, with FMA or without; `fits` tells it for a tile. Others take `exact_tile`.
 #pragma once
 
 #include "operand.hpp"
@@ -24,19 +24,27 @@ struct Finish {
 
 constexpr int COLUMNS = W == 16 ? 2 * PANEL : PANEL;  // of a tile
 constexpr int VECTORS = COLUMNS / W;
+constexpr int32_t ONE = 127 << 23;  // the pattern of 1
 
 template <class Lane>
 struct Product {
     Matrix<Lane> a, b;
     Panels right;
     Finish finish;
-    int bits;  // |P| < 2^bits
+    int bits;     // |P| < 2^bits
+    bool powers;  // whether factors are powers of two
     float* y;  // (a.rows, b.rows)
 
+    // Whether sums, times the row's factor and times both, are FP32 values.
     bool fits(const Limits& rows, const Limits& columns) const {
         return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
                rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
                rows.high + columns.high + bits <= 128;
+    }
+
+    // Whether both factors and their product are normal, so that exponents can be added.
+    bool fits_powers(const Limits& rows, const Limits& columns) const {
+        return powers && rows.low >= -126 && columns.low >= -126 && rows.low + columns.low >= -126;
     }
 
     void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
@@ -53,8 +61,9 @@ struct Product {
             }
     }
 
-    // WORDS: of a block, or 0 where it is not known when compiled.
-    template <int R, int V, int WORDS>
+    // WORDS: of a block, or 0 where it is not known when compiled. POWERS: the
+    // product of the factors is made by adding exponents, which leaves the multipliers alone.
+    template <int R, int V, int WORDS, bool POWERS>
     void tile(const LeftRows<Lane>& left, int64_t tile, int64_t panel) const {
         const int64_t blocks = a.blocks, words = WORDS ? WORDS : a.words();
         const int64_t apart = W == PANEL ? blocks * words * PANEL : W;  // between vectors
@@ -68,7 +77,7 @@ struct Product {
         for (int64_t k = 0; k < blocks; ++k) {
             Ints sum[R][V];
             for (int i = 0; i < R; ++i)
-                for (int v = 0; v < V; ++v) sum[i][v] = repeat(sizeof(Lane) == 1 ? start[i] : 0);
+                for (int v = 0; v < V; ++v) sum[i][v] = repeat(start[i]);
 #pragma GCC unroll 4
             for (int64_t w = 0; w < words; ++w, column += PANEL, row += ROWS)
                 for (int v = 0; v < V; ++v) {
@@ -77,8 +86,12 @@ struct Product {
                 }
             for (int v = 0; v < V; ++v) {
                 const Floats scale = load(column_scale + v * scales_apart);
-                for (int i = 0; i < R; ++i)
-                    total[i][v] += __builtin_convertvector(sum[i][v], Floats) * row_scale[i] * scale;
+                for (int i = 0; i < R; ++i) {
+                    const Floats sums = __builtin_convertvector(sum[i][v], Floats);
+                    const int32_t exponent = bits_of<int32_t>(row_scale[i]) - ONE;
+                    total[i][v] += POWERS ? sums * (Floats)((Ints)scale + exponent)
+                                          : sums * row_scale[i] * scale;
+                }
             }
             column_scale += PANEL, row_scale += ROWS, start += ROWS;
         }
@@ -99,16 +112,17 @@ struct Product {
     }
 
     template <int V, int R = ROWS>
-    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel) const {
-        if constexpr (R == ROWS) {
-            if (rows == R && a.words() == 8)
-                return this->template tile<R, V, 8>(left, tile, panel);
-            if (rows == R && a.words() == 16)
-                return this->template tile<R, V, 16>(left, tile, panel);
-        }
+    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel,
+                  bool added) const {
+        if constexpr (R == ROWS)
+            if (rows == R && added) switch (a.words()) {
+                case 4: return this->template tile<R, V, 4, true>(left, tile, panel);
+                case 8: return this->template tile<R, V, 8, true>(left, tile, panel);
+                case 16: return this->template tile<R, V, 16, true>(left, tile, panel);
+            }
         if constexpr (R > 1)
-            if (rows < R) return any_tile<V, R - 1>(left, tile, rows, panel);
-        this->template tile<R, V, 0>(left, tile, panel);
+            if (rows < R) return any_tile<V, R - 1>(left, tile, rows, panel, added);
+        this->template tile<R, V, 0, false>(left, tile, panel);
     }
 
     // Rows (first, count) by columns of the panels (from, to).
@@ -121,13 +135,15 @@ struct Product {
             if (whole) columns.add(right.limits[panel + each - 1]);
             for (int64_t r = 0; r < count; r += ROWS) {
                 const int64_t rows = std::min<int64_t>(ROWS, count - r), column = panel * PANEL;
-                if (!fits(left.limits[r / ROWS], columns))
+                const Limits& limits = left.limits[r / ROWS];
+                const bool added = fits_powers(limits, columns);
+                if (!fits(limits, columns))
                     exact_tile(first + r, rows, column,
                                std::min((whole ? each : 1) * PANEL, b.rows - column));
                 else if (whole)
-                    any_tile<VECTORS>(left, r / ROWS, rows, panel);
+                    any_tile<VECTORS>(left, r / ROWS, rows, panel, added);
                 else
-                    any_tile<PANEL / W>(left, r / ROWS, rows, panel);
+                    any_tile<PANEL / W>(left, r / ROWS, rows, panel, added);
             }
         }
     }

@@ -26,9 +26,6 @@ struct Format {
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
 constexpr int MAX_BLOCK = 256;
 
-inline float power(int exponent) {  // from -126 to 127
-    return bits_of<float>(static_cast<uint32_t>(exponent + 127) << 23);
-}
 
 // A block in integers: q * 2^(code - bias - shift + unit) / divisor.
 struct Quantised {
@@ -123,14 +120,15 @@ template <int GROUP>
 inline void quick_shifts(const Format& f, const uint32_t* bits, int count, int field,
                          Quantised& out) {
     if constexpr (GROUP == 2) {
-        uint64_t pairs[MAX_BLOCK / 2], shifts[MAX_BLOCK / 2];
+        uint64_t pairs[MAX_BLOCK / 2];
+        uint32_t others[MAX_BLOCK];
         std::memcpy(pairs, bits, 4 * count);
-        for (int i = 0; i < count / 2; ++i) {
-            const uint64_t low = pairs[i] & MAGNITUDE, high = pairs[i] >> 32 & MAGNITUDE;
-            const int64_t below = field - static_cast<int64_t>(std::max(low, high) >> 23);
-            shifts[i] = std::min<int64_t>(below, f.shift_top) * 0x100000001;
+        for (int i = 0; i < count / 2; ++i) pairs[i] = pairs[i] << 32 | pairs[i] >> 32;
+        std::memcpy(others, pairs, 4 * count);
+        for (int i = 0; i < count; ++i) {
+            const uint32_t most = std::max(bits[i] & MAGNITUDE, others[i] & MAGNITUDE);
+            out.shift[i] = std::min(f.shift_top, field - static_cast<int32_t>(most >> 23));
         }
-        std::memcpy(out.shift, shifts, 4 * count);
     } else {
         for (int start = 0; start < count; start += f.group) {
             uint32_t most = 0;

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import axs6
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import AXS6, BlockFormat, block_format
+from axs6.golden.formats import AXS6, CATALOG, BlockFormat, block_format
 from axs6.sim import kernels
 from axs6.sim.kernels import library
 
@@ -29,7 +29,7 @@ QUANTISED = (
     *("axs6", "axs6_t8", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"),
     *("mxfp8_e4m3", "mxfp8_e5m2", "msfp12", "mxfp8_e4m3-ceil", "mxfp4-even", "mxint8-rceil"),
 )
-MULTIPLIED = ("axs6", "axs6_t8", "axs6_t16", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e3m2")
+MULTIPLIED = ("axs6", "axs6_t8", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e3m2", "mxfp8_e5m2")
 SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
 
 
@@ -117,6 +117,48 @@ def test_what_is_not_finite(name: str, rng: np.random.Generator) -> None:
         assert kernels.fake_quantise(x, fmt) is None
 
 
+@cache
+def golden_packed(first: str, second: str) -> list[tuple[Blocks, Blocks, Values]]:
+    """Products of blocks with NaN and infinities, where the formats have them."""
+    rng = np.random.default_rng(0)
+    found = []
+    for how in ("near one", "everything"):
+        for rows, columns in ((1, 17), (14, 33)):
+            blocks = []
+            for name, count in ((first, rows), (second, columns)):
+                x = matrix(rng, count, 96, how)
+                keep = block_format(name).has_nan
+                if keep:
+                    x[rng.random(x.shape) < 0.003] = np.nan
+                    x[rng.random(x.shape) < 0.003] = -np.inf
+                blocks.append(axs6.encode(x, name, nonfinite="propagate" if keep else "error"))
+            found.append((*blocks, axs6.matmul(*blocks)))
+    return found
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        *((name, name) for name in CATALOG),
+        *(("mxint8", "mxfp4"), ("mxfp8_e4m3", "axs6"), ("mxfp8_e5m2", "mxfp8_e4m3")),
+    ],
+)
+def test_packed_blocks_of_every_format(first: str, second: str) -> None:
+    assert kernels.takes(block_format(first), block_format(second))
+    for a, b, expected in golden_packed(first, second):
+        found = kernels.matmul(kernels.pack(a), kernels.pack(b))
+        assert not different(found[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("int8_float32_t32", "int8_float32_t32"), ("mxint8_t2", "mxint8_t2"), ("axs6", "mx9")],
+)
+def test_products_that_have_no_kernel(name: str, other: str) -> None:
+    assert not kernels.takes(block_format(name), block_format(other))
+
+
 @pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("shape", [(0, 3, 64), (3, 0, 64), (3, 2, 0), (0, 0, 0)])
 def test_nothing(shape: tuple[int, int, int]) -> None:
@@ -153,10 +195,8 @@ def test_a_wrong_kernel_is_caught(
     a, b = matrix(rng, 40, 256, "near one"), matrix(rng, 40, 256, "near one")
     expected = axs6.matmul(axs6.encode(a), axs6.encode(b))
     assert not different(ours(a, b, AXS6), expected)
-    right = "total[i][v] += __builtin_convertvector(sum[i][v], Floats) * row_scale[i] * scale;"
-    wrong = (
-        "total[i][v] += (__builtin_convertvector(sum[i][v], Floats) + 0.5f) * row_scale[i] * scale;"
-    )
+    right = "Floats sums = __builtin_convertvector(sum[i][v], Floats)"
+    wrong = f"{right} + 0.5f"
     texts = library.sources()
     assert right in texts["product.hpp"]
     texts["product.hpp"] = texts["product.hpp"].replace(right, wrong)
@@ -187,11 +227,13 @@ def test_without_a_compiler_there_is_none(
     library._library.cache_clear()
 
 
-def test_packed_blocks_are_those_encoded(rng: np.random.Generator) -> None:
-    x = matrix(rng, 12, 96, "everything")
-    blocks = axs6.encode(x)
-    assert isinstance(blocks, Blocks)
-    packed, encoded = kernels.pack(blocks), kernels.encode(x[None], AXS6)
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", QUANTISED)
+def test_packed_blocks_are_those_encoded(name: str, rng: np.random.Generator) -> None:
+    x = matrix(rng, 12, 100, "everything")
+    packed = kernels.pack(axs6.encode(x, name))
+    encoded = kernels.encode(x[None], block_format(name))
     assert encoded is not None
+    assert packed.lanes.dtype == encoded.lanes.dtype
     assert (packed.lanes == encoded.lanes).all()
     assert (packed.factors == encoded.factors).all()

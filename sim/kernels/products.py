@@ -1,0 +1,173 @@
+"""Encoding and products by the kernels."""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.accumulator import Accumulator
+from axs6.golden.formats import BlockFormat, Exponent, Shift
+from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
+from axs6.golden.terms import Terms
+from axs6.sim.kernels.layout import layout
+from axs6.sim.kernels.library import Operands, Shape, chosen, library
+from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
+
+FP32_BITS = 24
+"""Bits of sums that FP32 holds: more need float64."""
+
+DOUBLE_BITS = 53
+"""Bits of sums that float64 holds: more need factors that are powers of two."""
+
+WIDE_BITS = 126
+"""Bits of sums, at most."""
+
+
+@cache
+def takes(a: BlockFormat, b: BlockFormat) -> bool:
+    """Whether the kernels multiply two formats, in the accumulation "fp32"."""
+    if not (packs(a) and packs(b)):
+        return False
+    try:
+        bits = _bits(a, b)
+    except ValueError:
+        return False
+    return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and _powers(a, b))
+
+
+@cache
+def _powers(a: BlockFormat, b: BlockFormat) -> bool:
+    """Whether all factors are powers of two."""
+    return all(isinstance(x.scale, Exponent | Shift) for x in (*a.blocked, *b.blocked))
+
+
+@cache
+def _bits(a: BlockFormat, b: BlockFormat) -> int:
+    """Bits of a block's sum with the significands of its factors."""
+    return Terms.of(a, b, Accumulator()).bound.bit_length()
+
+
+def encodes(fmt: BlockFormat) -> bool:
+    """Whether the kernels encode a format and decode it again."""
+    return layout(fmt).description is not None
+
+
+def multiplies(a: Packed | None, b: Packed | None) -> bool:
+    """Whether there are two operands, and a library that multiplies them."""
+    if a is None or b is None or chosen() is None:
+        return False
+    return takes(a.layout.format, b.layout.format)
+
+
+def encode(
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+) -> Packed | None:
+    """Encode matrices along their last axis, to nearest, as an operand of products.
+
+    Args:
+        x: float32 of shape (G, R, K), contiguous.
+        fmt: a format that `encodes` accepts.
+        nonfinite: "error" or "saturate", as `axs6.encode` has them.
+        threads: threads that share the work.
+
+    Returns:
+        The operand, or None where `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
+    """
+    held = layout(fmt)
+    described = _described(fmt, nonfinite)
+    batches, rows, length = x.shape
+    blocks = -(-length // fmt.block)
+    lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
+    factors = np.empty((batches, rows, blocks))
+    codes = np.empty((batches, rows, blocks), np.uint8)
+    sizes = (batches * rows, length, threads, lanes.itemsize)
+    out = (each.ctypes.data for each in (lanes, factors, codes))
+    bad = library().axs6_encode(described, x.ctypes.data, *sizes, *out)
+    if bad and nonfinite == "error":
+        return None
+    return Packed(held, lanes, factors, codes)
+
+
+def fake_quantise(
+    x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite = "error", threads: int = 1
+) -> NDArray[np.float32] | None:
+    """Encode along the last axis, to nearest, and decode.
+
+    Args:
+        x: float32 of shape (..., K), contiguous.
+        fmt, nonfinite, threads: as of `encode`.
+
+    Returns:
+        float32 of the shape of `x`, as `axs6.decode(axs6.encode(x, fmt))` gives it, or None where
+        `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
+    """
+    described = _described(fmt, nonfinite)
+    out = np.empty(x.shape, np.float32)
+    sizes = (x.size // max(1, x.shape[-1]), x.shape[-1], threads)
+    bad = library().axs6_fake_quantise(described, x.ctypes.data, *sizes, out.ctypes.data)
+    return None if bad and nonfinite == "error" else out
+
+
+def _described(fmt: BlockFormat, nonfinite: NonFinite) -> Any:
+    described = layout(fmt).description
+    check_nonfinite(nonfinite, WITHOUT_NAN)
+    if described is None:
+        raise ValueError(f"no kernel encodes {fmt}")
+    return ctypes.byref(described)
+
+
+def matmul(a: Packed, b: Packed, threads: int = 1) -> NDArray[np.float32]:
+    """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], as `axs6.matmul` defines it.
+
+    Args:
+        a, b: operands of shapes (G, M, K) and (G, N, K), of formats that `takes` accepts.
+        threads: threads that share the work; they change no bit.
+
+    Returns:
+        float32 of shape (G, M, N). Subnormals are kept, overflow gives infinity, and a NaN is
+        always 0x7fc00000.
+    """
+    batches, rows, blocks = a.factors.shape
+    columns, block = b.factors.shape[1], a.layout.format.block
+    y = np.empty((batches, rows, columns), np.float32)
+    if not y.size:
+        return y
+    bits = _bits(a.layout.format, b.layout.format)
+    dtype = _common_lanes(a, b, bits)
+    if dtype != LANES[-1]:
+        bits = (block * a.layout.bound * b.layout.bound).bit_length()
+    a, b = a.in_lanes(dtype), b.in_lanes(dtype)
+    outer: list[NDArray[np.float32] | None] = [a.outer, b.outer]
+    if any(x is not None for x in outer):
+        ones = (np.ones(x.factors.shape[:2], np.float32) for x in (a, b))
+        outer = [own if given is None else given for given, own in zip(outer, ones, strict=True)]
+    arrays = (a.lanes, b.lanes, a.factors, b.factors, *outer, *b.panels)
+    library().axs6_multiply(
+        dtype.itemsize,
+        ctypes.byref(Operands(*(None if x is None else x.ctypes.data for x in arrays))),
+        ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
+        bits,
+        _powers(a.layout.format, b.layout.format),
+        divisor_of(a, b),
+        y.ctypes.data,
+    )
+    return y
+
+
+def _common_lanes(a: Packed, b: Packed, bits: int) -> np.dtype[Any]:
+    """The dtype of lanes in which the library multiplies two operands."""
+    if bits > FP32_BITS:
+        return LANES[-1]
+    widest = max(LANES.index(x.lanes.dtype) for x in (a, b))
+    return LANES[widest if library().axs6_has_8_bit() else max(widest, 1)]
