@@ -5,19 +5,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
+from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode, name_of
 from axs6.golden.spec import DENSE_CODE, DETERMINISTIC, OUTPUT_DTYPES, check_rounding
-from axs6.hw.axi_stream import AxiStream, aligned_layout, beat_layout, marks_layout
-from axs6.hw.core.layouts import fp32_layout
-from axs6.hw.core.parameters import STRUCTURE, block_format_of, float_dtype
+from axs6.hw.axi_stream import AxiStream, beat_layout, marks_layout
+from axs6.hw.core.layouts import block_layout, fp32_layout
+from axs6.hw.core.parameters import (
+    DEFAULT_ACCUMULATOR,
+    STRUCTURE,
+    block_format_of,
+    float_dtype,
+)
 from axs6.hw.core.pipeline import Pipeline, Wrapper, viewed
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import any_of
 from axs6.hw.decoder.decoder import packed_steps
+from axs6.hw.decoder.packed import Check
 from axs6.hw.dot.dot import Dot
 from axs6.hw.encoder.encoder import Encoder
 
@@ -174,7 +181,8 @@ class AxisDot(Wrapper):
     Such pairs of blocks count as 0.
 
     Args:
-        block, interleave, view: those of `Dot`.
+        block, interleave, view, accumulator, format: those of `Dot`. A step of the accumulator
+            must be one block.
         align: bytes that a beat of blocks is a multiple of; zeros follow a block.
         stages: ranks of registers beside the accumulator, from 0.
 
@@ -182,20 +190,38 @@ class AxisDot(Wrapper):
     Source: docs/axis.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or there is no hardware for the formats.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         align: int = 1,
         stages: int = 0,
         interleave: int = 1,
         view: str = STRUCTURE,
+        accumulator: str = DEFAULT_ACCUMULATOR,
+        format: str = "axs6",
     ) -> None:
-        blocks = In(AxiStream(aligned_layout(block, align)))
-        ports = {"s_axis_a": blocks, "s_axis_b": blocks, "m_axis": Out(AxiStream(fp32_layout))}
-        super().__init__(Dot(block, "packed", stages, interleave, view), ports)
+        self._formats, lanes = dot_formats(format, block)
+        self._lanes, self._align = lanes, align
+        a, b = (In(AxiStream(beat_layout(lanes, x, align))) for x in self._formats)
+        ports = {"s_axis_a": a, "s_axis_b": b, "m_axis": Out(AxiStream(fp32_layout))}
+        self._marked = self._formats[0].has_modes
+        blocks = "packed" if self._marked else "dense"
+        dot = Dot(lanes, blocks, stages, interleave, view, accumulator, format)
+        if not self._marked and dot.i.payload.a.shape() != block_layout(lanes, self._formats[0]):
+            raise ValueError(f"axis_dot needs steps of a block, which {accumulator} has not")
+        self._turns, self._depth = interleave, 2 * (stages + interleave) + 8
+        super().__init__(dot, ports)
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers of the unit."""
+        if self._marked:
+            return super().flip_flops
+        pointers = 2 * (self._depth - 1).bit_length() + self._depth.bit_length()
+        return super().flip_flops + self._turns + self._depth + pointers
 
     def elaborate(self, platform: Any) -> Module:
         """Join the two sides."""
@@ -203,8 +229,12 @@ class AxisDot(Wrapper):
         m.submodules.dot = dot = self.inner
         a, b, o = self.s_axis_a, self.s_axis_b, self.m_axis
         i = dot.i.payload
-        _read(m, a.tdata, i.a, [a.tuser, a.tlast ^ b.tlast])
-        _read(m, b.tdata, i.b, [b.tuser])
+        if self._marked:
+            _read(m, a.tdata, i.a, [a.tuser, a.tlast ^ b.tlast])
+            _read(m, b.tdata, i.b, [b.tuser])
+            error = dot.o.payload.error
+        else:
+            error = self._checked(m)
         m.d.comb += [
             dot.i.valid.eq(a.tvalid & b.tvalid),
             a.tready.eq(b.tvalid & dot.i.ready),
@@ -214,9 +244,55 @@ class AxisDot(Wrapper):
             dot.o.ready.eq(o.tready),
             o.tdata.value.eq(dot.o.payload.value),
             o.tlast.eq(1),
-            o.tuser.eq(dot.o.payload.error),
+            o.tuser.eq(error),
         ]
         return m
+
+    def _checked(self, m: Module) -> Value:
+        """Connect checked blocks, zeros for a wrong pair; the error of the vector that comes out.
+
+        The errors of vectors wait in a queue, which has room for as many as the unit holds.
+        """
+        dot, a, b = self.inner, self.s_axis_a, self.s_axis_b
+        wrong = Signal()
+        errors = [a.tuser, b.tuser, a.tlast ^ b.tlast]
+        sides = zip("ab", self._formats, (a, b), (dot.i.payload.a, dot.i.payload.b), strict=True)
+        for name, fmt, bus, given in sides:
+            m.submodules[f"check_{name}"] = check = Check(fmt, self._lanes, self._align)
+            errors.append(check.o.error)
+            m.d.comb += check.i.eq(bus.tdata)
+            for field in given.shape().members:
+                m.d.comb += given[field].eq(Mux(wrong, 0, Value.cast(check.o[field])))
+        m.submodules.errors = queue = SyncFIFO(width=1, depth=self._depth)
+        turns, taken = Signal(self._turns), Signal()
+        seen, last = turns[0] | wrong, dot.i.payload.last
+        m.d.comb += [
+            wrong.eq(any_of(errors)),
+            taken.eq(dot.i.valid & dot.i.ready),
+            queue.w_en.eq(taken & last),
+            queue.w_data.eq(seen),
+            queue.r_en.eq(dot.o.valid & dot.o.ready),
+        ]
+        with m.If(taken):
+            m.d.sync += turns.eq(Cat(turns[1:], seen & ~last))
+        return queue.r_data
+
+
+def dot_formats(format: str, block: int | None) -> tuple[list[BlockFormat], int]:
+    """The formats of both sides of a dot product on a bus, and its lanes.
+
+    Raises:
+        ValueError: there is no such format, or its blocks have no form on a bus of their own.
+    """
+    parts = format.split(",")
+    sized = [block_format_of(part, block) for part in (parts[0], parts[-1])]
+    formats = [fmt for fmt, _ in sized]
+    for fmt in formats:
+        if fmt.outer:
+            raise ValueError(f"axis_dot has no input for the outer scale of {name_of(fmt)}")
+        if fmt.has_modes and (len({*formats}) > 1 or fmt.element != DENSE_CODE):
+            raise ValueError(f"axis_dot takes {name_of(AXS6)} with itself alone, not {format}")
+    return formats, sized[0][1]
 
 
 def _read(m: Module, tdata: data.View, packed: data.View, wrong: Sequence[Value]) -> None:

@@ -3,11 +3,12 @@
 A beat's fields are those of its data, `last` and `user`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode
 from axs6.golden.pack import packed_bytes
@@ -17,15 +18,16 @@ from axs6.golden.spec import (
     RANDOM_BITS,
 )
 from axs6.hw.axi_stream import beat_layout
-from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
+from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder, dot_formats
 from axs6.hw.core.layouts import PADDING, UNUSED, fields
 from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.blocks import dense_blocks, packed_items
-from axs6.hw.units.decoder import DECODER, decoder_items
+from axs6.hw.units.decoder import DECODER, decoder_items, filled, read_filled
 from axs6.hw.units.dot import DOT, INTERLEAVE_SAMPLES, dot_items
 from axs6.hw.units.encoder import ENCODER, encoder_items
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
+from axs6.hw.units.vectors import any_in_vector
 
 NO_WORDS = {"random_bits": RANDOM_BITS}
 """A parameter of the encoder that is of no use where nothing is rounded by random words."""
@@ -65,10 +67,34 @@ def axis_dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results, `last` always set; `user` where a beat of the vector was not as it must be."""
     a_last, b_last = items["a.last"], items["b.last"]
     wrong = items["a.user"] | items["b.user"] | a_last ^ b_last
-    pairs = {**_read(items, "a.", wrong), **_read(items, "b.", wrong), "last": a_last | b_last}
-    given = dot_items(pairs, {**parameters, "blocks": "packed"})
-    last = np.ones_like(given["error"])
-    return {"value": given["value"], "last": last, "user": given["error"]}
+    last = a_last | b_last
+    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
+    if formats[0].has_modes:
+        pairs = {**_read(items, "a.", wrong), **_read(items, "b.", wrong), "last": last}
+        given = dot_items(pairs, {**parameters, "blocks": "packed"})
+        value, user = given["value"], given["error"]
+    else:
+        checked, wrong = _checked(items, formats, wrong.astype(bool))
+        given = dot_items({**checked, "last": last}, {**parameters, "blocks": "dense"})
+        value = given["value"]
+        user = any_in_vector(wrong, last, parameters["interleave"]).view(np.uint8)
+    return {"value": value, "last": np.ones_like(user), "user": user}
+
+
+def _checked(
+    items: Fields, formats: Sequence[BlockFormat], wrong: NDArray[np.bool_]
+) -> tuple[Items, NDArray[np.bool_]]:
+    """The pairs of beats of formats without modes, zeros for wrong ones; and which are wrong."""
+    sides: dict[str, Items] = {}
+    for side, fmt in zip("ab", formats, strict=True):
+        own = {name[2:]: items[name] for name in items if name.startswith(f"{side}.")}
+        block = {name: array for name, array in own.items() if name not in ("last", "user")}
+        sides[side], error = read_filled(block, fmt)
+        wrong = wrong | error
+    pairs = {f"{side}.{name}": x for side, own in sides.items() for name, x in own.items()}
+    return {
+        name: np.where(wrong.reshape(-1, *[1] * (x.ndim - 1)), 0, x) for name, x in pairs.items()
+    }, wrong
 
 
 def padding_bytes(parameters: Parameters) -> int:
@@ -86,7 +112,21 @@ def _read(items: Fields, prefix: str, wrong: Any) -> Items:
     return {**{name: items[name] for name in names}, reserved: items[reserved] | wrong}
 
 
-_PACKED = {"blocks": "packed"}
+def _no_words(parameters: Parameters) -> Parameters:
+    return {**parameters, **NO_WORDS}
+
+
+def _packed(parameters: Parameters) -> Parameters:
+    return {**parameters, "blocks": "packed"}
+
+
+def _dot(parameters: Parameters) -> Parameters:
+    """Parameters of the dot product behind a bus, which takes packed blocks where they have modes.
+
+    Those of other formats are checked in front of it.
+    """
+    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
+    return {**parameters, "blocks": "packed" if formats[0].has_modes else "dense"}
 
 
 _CORNERS = 100
@@ -98,6 +138,9 @@ _RARE = 0.02
 
 Beats = Callable[[Parameters, Items, Generator], Items]
 """Makes beats of items."""
+
+Inner = Callable[[Parameters], Parameters]
+"""Gives the parameters of the unit behind a bus."""
 
 
 def _encoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
@@ -116,8 +159,14 @@ def _dot_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
     last = items["last"].copy()
     last[-parameters["interleave"] :] = 1
     beats = {name: array for name, array in items.items() if name != "last"}
-    for side in "ab":
-        more = {**_padding(parameters, rng, len(last)), **_marks(rng, len(last))}
+    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
+    for side, fmt in zip("ab", formats, strict=True):
+        more = _marks(rng, len(last))
+        if fmt.has_modes:
+            more |= _padding(parameters, rng, len(last))
+        else:
+            own = {name[2:]: items[name] for name in items if name.startswith(f"{side}.")}
+            more |= filled(own, fmt, parameters, rng, _RARE)
         more["last"] = last ^ _rarely(rng, len(last)) if side == "a" else last
         beats |= {f"{side}.{name}": array for name, array in more.items()}
     beats["a.last"][-1:] = 1
@@ -147,11 +196,11 @@ def _rarely(rng: Generator, count: int) -> Any:
     return (rng.random(count) < _RARE).astype(np.uint8)
 
 
-def _corners(inner: Unit, beats: Beats, more: Parameters) -> Callable[[Parameters], Items]:
+def _corners(inner: Unit, beats: Beats, of: Inner) -> Callable[[Parameters], Items]:
     """Some of the corners of the unit behind a bus, with the marks that beats have."""
 
     def corners(parameters: Parameters) -> Items:
-        items = inner.corners({**parameters, **more})
+        items = inner.corners(of(parameters))
         step = -(-len(next(iter(items.values()))) // _CORNERS)
         some = {name: array[::step] for name, array in items.items()}
         return beats(parameters, some, np.random.default_rng(7))
@@ -159,13 +208,11 @@ def _corners(inner: Unit, beats: Beats, more: Parameters) -> Callable[[Parameter
     return corners
 
 
-def _random(
-    inner: Unit, beats: Beats, more: Parameters
-) -> Callable[[Parameters, Generator, int], Items]:
+def _random(inner: Unit, beats: Beats, of: Inner) -> Callable[[Parameters, Generator, int], Items]:
     """Random items of the unit behind a bus, with the marks that beats have."""
 
     def random(parameters: Parameters, rng: Generator, count: int) -> Items:
-        return beats(parameters, inner.random({**parameters, **more}, rng, count), rng)
+        return beats(parameters, inner.random(of(parameters), rng, count), rng)
 
     return random
 
@@ -182,8 +229,8 @@ AXIS_ENCODER = Unit(
         "rounding": tuple(map(str, DETERMINISTIC)),
     },
     golden=axis_encoder_items,
-    corners=_corners(ENCODER, _encoder_beats, NO_WORDS),
-    random=_random(ENCODER, _encoder_beats, NO_WORDS),
+    corners=_corners(ENCODER, _encoder_beats, _no_words),
+    random=_random(ENCODER, _encoder_beats, _no_words),
     samples=ALIGN_SAMPLES,
     operation="value",
 )
@@ -196,8 +243,8 @@ AXIS_DECODER = Unit(
         name: values for name, values in DECODER.values(formats).items() if name != "blocks"
     },
     golden=axis_decoder_items,
-    corners=_corners(DECODER, _decoder_beats, _PACKED),
-    random=_random(DECODER, _decoder_beats, _PACKED),
+    corners=_corners(DECODER, _decoder_beats, _packed),
+    random=_random(DECODER, _decoder_beats, _packed),
     samples=ALIGN_SAMPLES,
     operation="value",
 )
@@ -208,7 +255,7 @@ AXIS_DOT = Unit(
     component=AxisDot,
     values=BLOCK_DOT.values,
     golden=axis_dot_items,
-    corners=_corners(DOT, _dot_beats, _PACKED),
-    random=_random(DOT, _dot_beats, _PACKED),
+    corners=_corners(DOT, _dot_beats, _dot),
+    random=_random(DOT, _dot_beats, _dot),
     samples={**INTERLEAVE_SAMPLES, **ALIGN_SAMPLES},
 )

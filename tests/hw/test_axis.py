@@ -20,7 +20,8 @@ def bus(unit: str, name: str, **parameters: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", BUS_UNITS)
 def test_every_choice_of_parameters_builds(name: str) -> None:
     unit = BUS_UNITS[name]
-    assert set(unit.choices({})) | set(unit.samples) == set(unit.defaults) - {"stages", "format"}
+    others = {"stages", "format", "accumulator"}
+    assert set(unit.choices({})) | set(unit.samples) == set(unit.defaults) - others
     for parameters in unit.combinations({"block": 8}):
         plain, staged = (unit.build(**parameters, stages=stages) for stages in (0, 2))
         assert staged.latency == plain.latency + 2  # type: ignore[attr-defined]
@@ -52,6 +53,24 @@ def test_beats_are_whole_blocks_in_every_format(name: str) -> None:
         bits = outer + 8 * packed_bytes(name)
         width = -(-bits // (8 * align)) * 8 * align
         assert bus("axis_decoder", "s_axis", format=name, align=align)["width"] == width
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"format": "int8"}, "axis_dot has no input for the outer scale of int8"),
+        ({"format": "axs6,mxfp4"}, "axis_dot takes axs6 with itself alone, not axs6,mxfp4"),
+        (
+            {"format": "mx9", "accumulator": "paper"},
+            "axis_dot needs steps of a block, which paper has not",
+        ),
+    ],
+)
+def test_dot_products_that_a_bus_cannot_carry_are_refused(
+    parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        find("axis_dot").build(**parameters)
 
 
 def test_ports_have_the_names_that_users_expect() -> None:

@@ -72,6 +72,23 @@ def test_other_formats_equal_the_golden_model(unit: str, name: str) -> None:
     assert outcome.failures == []
 
 
+@pytest.mark.parametrize(
+    ("formats", "parameters"),
+    [
+        ("mx4,mx6", {"block": 64, "accumulator": "paper", "interleave": 3}),
+        pytest.param(
+            *("mxfp4", {"accumulator": "blackwell_mx", "align": 32, "stages": 2}),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_dot_products_of_other_formats_equal_the_golden_model(
+    formats: str, parameters: dict[str, Any]
+) -> None:
+    given = {"format": formats, **parameters}
+    assert regress("axis_dot", given, simulator=QUICK, items=40, seed=1).failures == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("unit", "parameters"), ALL)
 def test_every_configuration_equals_the_golden_model(unit: str, parameters: dict[str, Any]) -> None:
