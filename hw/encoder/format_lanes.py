@@ -29,7 +29,7 @@ def special_names(scheme: Scheme) -> list[str]:
 
 def passing_lane(scheme: Scheme) -> dict[str, Any]:
     """What passes by the search for the block's place: the significand, as far as it is kept."""
-    sticky = {"sticky": 1} if scheme.sticky else {}
+    sticky = {"sticky": 1} if scheme.sticky and scheme.cuts else {}
     return {"kept": scheme.kept_bits, **sticky, **sides(scheme)}
 
 
@@ -54,7 +54,8 @@ def aligned_lane(scheme: Scheme) -> StructLayout:
 
 def shifted_lane(scheme: Scheme) -> StructLayout:
     """A magnitude before it is rounded."""
-    return StructLayout({**above(scheme), **passing_lane(scheme)})
+    sticky = {"sticky": 1} if scheme.sticky else {}
+    return StructLayout({**above(scheme), "kept": scheme.kept_bits, **sticky, **sides(scheme)})
 
 
 def above(scheme: Scheme) -> dict[str, Any]:
@@ -158,8 +159,8 @@ class UnpackLane(wiring.Component):
         left = len(product) - scheme.kept_bits
         kept = product[left:] if left >= 0 else Cat(Const(0, -left), product)
         m.d.comb += self.passed.kept.eq(kept)
-        if scheme.sticky:
-            m.d.comb += self.passed.sticky.eq(product[: max(left, 0)].any())
+        if "sticky" in passing_lane(scheme):
+            m.d.comb += self.passed.sticky.eq(product[:left].any())
 
 
 class AlignLane(wiring.Component):
@@ -218,7 +219,7 @@ class ShiftLane(wiring.Component):
         m = Module()
         scheme, i, o = self._scheme, self.aligned, self.shifted
         word: Value = i.kept
-        lost = [i.sticky] if scheme.sticky else []
+        lost = [i.sticky] if "sticky" in passing_lane(scheme) else []
         for bit in reversed(range(len(i.drop))):
             size, moves = 1 << bit, i.drop[bit]
             if scheme.sticky:
@@ -226,7 +227,8 @@ class ShiftLane(wiring.Component):
             shifted = Signal(len(word), name=f"shifted{size}")
             m.d.comb += shifted.eq(Mux(moves, word >> size, word))
             word = shifted
-        m.d.comb += [*(o[name].eq(i[name]) for name in o.shape().members), o.kept.eq(word)]
+        names = (*above(scheme), *sides(scheme))
+        m.d.comb += [*(o[name].eq(i[name]) for name in names), o.kept.eq(word)]
         if scheme.sticky:
             m.d.comb += o.sticky.eq(Cat(lost).any())
         return m

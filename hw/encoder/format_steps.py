@@ -337,6 +337,10 @@ def format_steps(scheme: Scheme) -> tuple[list[Step], Step]:
     lanes = searched(scheme)
     bits = scheme.distance_bits
     search = search_steps(lanes, scheme.place_bits, rest_layout(scheme), bits)
+    if scheme.least_place is not None:  # one lane's place is known, and nobody asks its distance
+        for step in search:
+            lane = step.o.shape()["lanes"].shape.elem_shape
+            step.held -= lane["field"].width if "field" in lane.members else lane.size
     share = Share(scheme)
     align = Align(scheme, share.o.shape())
     shift = Shift(scheme, align.o.shape())

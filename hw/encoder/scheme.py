@@ -263,6 +263,11 @@ class Scheme:
         return whole + self.factor_bits + self.below
 
     @property
+    def cuts(self) -> bool:
+        """Whether that leaves bits out."""
+        return self.dtype.fraction_bits + 1 + self.factor_bits > self.kept_bits
+
+    @property
     def farthest(self) -> int:
         """The largest shift to the right that leaves one of those bits."""
         return self.kept_bits - 1
