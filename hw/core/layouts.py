@@ -27,7 +27,6 @@ from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.scaling import code_dtype
 from axs6.golden.spec import (
     ALIGN_MAX,
-    CODE_BITS,
     DENSE_CODE,
     EXPONENT_BITS,
     HEADER_USED,
@@ -193,20 +192,30 @@ error_layout = data.StructLayout({"error": 1})
 """Says that a packed block cannot be read, or not here."""
 
 
+outer_layout = data.StructLayout({"outer": unsigned(FP32.width)})
+"""The product of the scales of channels and tensors of both operands, rounded to FP32."""
+
+
 def pair_layout(block: int, *, packed: bool = False) -> data.StructLayout:
     """The two operands of a block dot product: dense blocks, or packed ones of any mode."""
     layout = packed_layout(block) if packed else block_layout(block)
     return data.StructLayout({"a": layout, "b": layout})
 
 
-def blocks_layout(block: int, count: int) -> data.StructLayout:
-    """Dense AXS-6 blocks side by side: their shared exponents, then their codes."""
+def blocks_layout(block: int, count: int, fmt: BlockFormat | None = None) -> data.StructLayout:
+    """Dense blocks side by side: each field of their `block_layout` as an array, in the plural."""
     return data.StructLayout(
         {
-            "exponents": data.ArrayLayout(unsigned(EXPONENT_BITS), count),
-            "codes": data.ArrayLayout(data.ArrayLayout(unsigned(CODE_BITS), block), count),
+            plural(name): data.ArrayLayout(field.shape, count)
+            for name, field in block_layout(block, fmt)
         }
     )
+
+
+def plural(name: str) -> str:
+    """The name of a block's field where there are many blocks."""
+    kind = name.rstrip("0123456789")
+    return name if kind.endswith("s") else f"{kind}s{name[len(kind) :]}"
 
 
 fp32_layout = data.StructLayout({"value": unsigned(FP32.width)})

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import connect, flipped
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import AXS6, FP32, Float, block_format
+from axs6.golden.formats import FP32, Float, block_format
 from axs6.golden.spec import PRODUCT_MAX, Rounding
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout, last_layout
@@ -50,7 +50,7 @@ EXPONENTS = (FP32.exponent_bits, FP32.bias)
 
 
 def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
-    """The terms of a dot product; None for AXS-6 and the default accumulator.
+    """The terms of a dot product; None for the default accumulator.
 
     Raises:
         ValueError: a parameter is not what it must be, they do not fit each other, or there is no
@@ -60,7 +60,7 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
     if len(formats) > 2:
         raise ValueError(f"a dot product has one format or two, not {len(formats)}")
     how = accumulator_of(accumulator)
-    if how == Accumulator() and {*formats} == {AXS6}:
+    if how == Accumulator():
         return None
     lanes = formats[0].block if block is None else block
     a, b = sized(formats[0], lanes), sized(formats[-1], lanes)

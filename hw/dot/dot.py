@@ -10,7 +10,8 @@ from axs6.golden.formats import AXS6, name_of
 from axs6.hw.core.layouts import last_layout, pair_layout
 from axs6.hw.core.parameters import BLOCK_FORMS, DEFAULT_ACCUMULATOR, STRUCTURE, one_of
 from axs6.hw.dot.accumulated import AccumulatedReduction, dot_terms
-from axs6.hw.dot.reduction import Reduction, ReductionUnit
+from axs6.hw.dot.reduction import Reduction, ReductionUnit, carry_layout
+from axs6.hw.dot.shape import Shape
 from axs6.hw.dot.terms import step_layout
 
 AXS6_NAME = name_of(AXS6)
@@ -58,15 +59,18 @@ class Dot(ReductionUnit):
         packed = one_of("blocks", blocks, BLOCK_FORMS) == "packed"
         terms = dot_terms(format, block, accumulator)
         if terms is None:
-            lanes = AXS6.block if block is None else block
-            make: Any = partial(Reduction, lanes, stages, interleave, view, packed)
-            pairs = pair_layout(lanes, packed=packed)
+            shape = Shape.of(format, block)
+            if packed and not (shape.a.has_modes and shape.b.has_modes):
+                raise ValueError(f"packed blocks are for {AXS6_NAME}, not {format}")
+            make: Any = partial(Reduction, shape, stages, interleave, view, packed)
+            pairs = pair_layout(shape.block, packed=True) if packed else shape.pair
+            carry = carry_layout(shape)
         else:
             if packed:
                 raise ValueError(f"packed blocks are for {AXS6_NAME} and {DEFAULT_ACCUMULATOR}")
             make = partial(AccumulatedReduction, terms, stages, interleave, view)
-            pairs = step_layout(terms)
-        items = data.StructLayout({**pairs.members, **last_layout.members})
+            pairs, carry = step_layout(terms), last_layout
+        items = data.StructLayout({**pairs.members, **carry.members})
         super().__init__(make, 1, items, make().o.payload.shape())
 
     def elaborate(self, platform: Any) -> Module:
@@ -78,4 +82,6 @@ class Dot(ReductionUnit):
             items[0].data.b.eq(self.i.payload.b),
             self.o.payload.eq(results[0]),
         ]
+        if "outer" in self.i.payload.shape().members:
+            m.d.comb += items[0].carry.outer.eq(self.i.payload.outer)
         return m

@@ -7,10 +7,11 @@ from amaranth.hdl import Module, unsigned
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import FP32
-from axs6.hw.core.layouts import blocks_layout, last_layout
+from axs6.hw.core.layouts import blocks_layout, last_layout, plural
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.reduction import Reduction, ReductionUnit
+from axs6.hw.dot.shape import Shape
 
 MOST_SIDE = 64
 """Rows and columns that a tile may have: more lanes than 64 x 64 take hours to generate."""
@@ -25,12 +26,13 @@ class Matmul(ReductionUnit):
     modulo `interleave`. The order of additions within an output is the order of its blocks.
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        block: values in a block; the format's own by default.
         rows: rows of A in a tile, R, 1 to 64.
         columns: columns of B in a tile, C, 1 to 64.
         stages: ranks of registers beside the accumulators, from 0.
         interleave: tiles that take turns, 1 to 14.
         view: "structure" or "behaviour"; see `BlockDot`.
+        format: block format, or two of the same groups with a comma between.
 
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
@@ -43,21 +45,25 @@ class Matmul(ReductionUnit):
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         rows: int = 4,
         columns: int = 4,
         stages: int = 0,
         interleave: int = 4,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
+        shape = Shape.of(format, block)
         self._rows = check_integer("rows", rows, 1, MOST_SIDE)
         self._columns = check_integer("columns", columns, 1, MOST_SIDE)
-        make = partial(Reduction, block, stages, interleave, view)
-        items = StructLayout(
-            {"a": blocks_layout(block, rows), "b": blocks_layout(block, columns)}
-            | dict(last_layout.members)
-        )
+        make = partial(Reduction, shape, stages, interleave, view)
+        sides = {
+            side: blocks_layout(shape.block, count, fmt)
+            for side, count, fmt in zip("ab", (rows, columns), shape.formats, strict=True)
+        }
         row = ArrayLayout(unsigned(FP32.width), columns)
+        outer = {"outer": ArrayLayout(row, rows)} if shape.scaled else {}
+        items = StructLayout({**sides, **last_layout.members, **outer})
         values = StructLayout({"values": ArrayLayout(row, rows)})
         super().__init__(make, rows * columns, items, values)
 
@@ -70,13 +76,12 @@ class Matmul(ReductionUnit):
             for c in range(self._columns):
                 lane = r * self._columns + c
                 pair = items[lane].data
-                m.d.comb += [
-                    pair.a.exponent.eq(a.exponents[r]),
-                    pair.a.codes.eq(a.codes[r]),
-                    pair.b.exponent.eq(b.exponents[c]),
-                    pair.b.codes.eq(b.codes[c]),
-                    self.o.payload.values[r][c].eq(results[lane].value),
-                ]
+                for to, blocks, index in ((pair.a, a, r), (pair.b, b, c)):
+                    names = to.shape().members
+                    m.d.comb += [to[name].eq(blocks[plural(name)][index]) for name in names]
+                m.d.comb += self.o.payload.values[r][c].eq(results[lane].value)
+                if "outer" in self.i.payload.shape().members:
+                    m.d.comb += items[lane].carry.outer.eq(self.i.payload.outer[r][c])
         return m
 
 

@@ -7,8 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from axs6.golden.spec import check_block
-from axs6.hw.core.layouts import error_layout, last_layout
+from axs6.hw.core.layouts import error_layout, last_layout, outer_layout
 from axs6.hw.core.pipeline import (
     NOTHING,
     Pipeline,
@@ -21,24 +20,27 @@ from axs6.hw.core.pipeline import (
     viewed,
 )
 from axs6.hw.core.rtlil import add_lanes
-from axs6.hw.core.structures import ArrayLayout
+from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.decoder.expander import expand_pair_steps
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.accumulator import Accumulator
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.divide import division_steps
+from axs6.hw.fp32.multiply import multiplication_steps
 
 
 class Reduction(Series):
     """Dot products of vectors of blocks.
 
-    Each block sum becomes FP32 as P * 2^(Ea + Eb - 264) and is added, in order, to an FP32
-    accumulator that starts at +0; the total is divided by 961/1024. Every step rounds once to
-    nearest even. Overflow gives infinity, opposite infinities the NaN 0x7fc00000.
+    Each block sum becomes FP32 (for AXS-6 as P * 2^(Ea + Eb - 264)) and is added, in order, to an
+    FP32 accumulator that starts at +0; the total is divided by what units of elements are divided
+    by (for AXS-6 by 961/1024), and multiplied by the scales of channels and tensors, `outer`, that
+    come with the last block. Every step rounds once to nearest even. Overflow gives infinity,
+    opposite infinities the NaN 0x7fc00000.
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        shape: the block dot product.
         stages: ranks of registers beside the accumulator, from 0.
         interleave: vectors that take turns, 1 to 14; see `Accumulator`.
         packed: whether blocks come as their bytes, of any mode; those that `Expander` refuses
@@ -50,39 +52,49 @@ class Reduction(Series):
     """
 
     def __init__(
-        self, block: int, stages: int, interleave: int, view: str, packed: bool = False
+        self, shape: Shape, stages: int, interleave: int, view: str, packed: bool = False
     ) -> None:
-        block = check_block(block)
         passing = error_layout if packed else NOTHING
-        shape = Shape.of("axs6", block)
+        carry = carry_layout(shape)
 
         def steps_of(view: str) -> list[Step]:
-            expand = expand_pair_steps(block) if packed else []
-            convert = conversion_steps(shape.sum)
+            expand = expand_pair_steps(shape.block) if packed else []
+            convert = conversion_steps(shape.sum, shape.offset)
             return [*expand, *past([*block_dot_steps(shape, view), *convert], passing)]
 
         front, like = viewed(steps_of, view)
-        back = past(division_steps(), passing)
-        self.most_stages = most_split_stages(like, back)
-        before, after = split_stages(like, back, stages)
-        self._term = Pipeline(front, before, carry=last_layout, like=like)
-        self._accumulator = Accumulator(interleave, errors=packed)
-        self._divide = Pipeline(back, after)
-        super().__init__(
-            (self._term, self._accumulator, self._divide), self._term.i, self._divide.o
-        )
+        back = past(division_steps(shape.divisor), passing)
+        if shape.scaled:
+            back = [*past(division_steps(shape.divisor), outer_layout), *multiplication_steps(view)]
+        before, after = split_stages(like, back, stages) if back else (stages, 0)
+        self.most_stages = most_split_stages(like, back) if back else len(like) + 1
+        self._term = Pipeline(front, before, carry=carry, like=like)
+        self._accumulator = Accumulator(interleave, errors=packed, carry=carry)
+        self._divide = Pipeline(back, after) if back else None
+        parts: list[Any] = [self._term, self._accumulator]
+        parts += [self._divide] if back else []
+        super().__init__(parts, parts[0].i, parts[-1].o)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the three parts."""
         m = Module()
         m.submodules.term = term = self._term
         m.submodules.accumulator = accumulator = self._accumulator
-        m.submodules.divide = divide = self._divide
+        divide: Any = self._divide
+        if divide:
+            m.submodules.divide = divide
         connect(m, flipped(self.i), term.i)
         connect(m, term.o, accumulator.i)
-        connect(m, accumulator.o, divide.i)
-        connect(m, divide.o, flipped(self.o))
+        if divide:
+            connect(m, accumulator.o, divide.i)
+        connect(m, (divide or accumulator).o, flipped(self.o))
         return m
+
+
+def carry_layout(shape: Shape) -> data.StructLayout:
+    """What goes along with a pair of blocks: `last`, and `outer` where there are such scales."""
+    outer = outer_layout.members if shape.scaled else {}
+    return StructLayout({**last_layout.members, **outer})
 
 
 class ReductionUnit(Wrapper):

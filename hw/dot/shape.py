@@ -19,6 +19,7 @@ from axs6.golden.formats import (
     block_format,
     name_of,
 )
+from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import Form
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import block_layout
@@ -29,9 +30,6 @@ BLOCK_MAX = 128
 
 WORD = 64
 """Bits of the largest integer of a field; wider sums have their high bits in one of their own."""
-
-NAN, PLUS, MINUS = 1, 2, 3
-"""Values of `special`: NaN, and infinities of either sign."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +113,21 @@ class Shape:
     def width(self) -> int:
         """Bits of the sum with its sign."""
         return self.bound.bit_length() + 1
+
+    @property
+    def divisor(self) -> int:
+        """What the sum of sums is divided by at the end, with the power of two not below it."""
+        return self.a.element.divisor * self.b.element.divisor
+
+    @property
+    def offset(self) -> int:
+        """What is added to exponents, with that power of two in it."""
+        return sum(form.offset for form in self.forms) - scale_bits(self.divisor)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether channels or tensors have scales."""
+        return any(fmt.outer for fmt in self.formats)
 
     @property
     def exponent_bits(self) -> int:

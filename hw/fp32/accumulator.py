@@ -46,6 +46,8 @@ class Loop(wiring.Component):
         interleave: vectors that take turns, 1 to 14.
         term: layout of the terms.
         like: steps of another view; see `Pipeline`.
+        carry: what terms have beside: `last`, and fields of which a total has those of the last
+            term of its vector.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
@@ -59,6 +61,7 @@ class Loop(wiring.Component):
         interleave: int,
         term: data.StructLayout,
         like: Sequence[Step] | None = None,
+        carry: data.StructLayout = last_layout,
     ) -> None:
         self._interleave = check_integer("interleave", interleave, 1, MOST_INTERLEAVED)
         most = len(steps if like is None else like) + 1
@@ -66,9 +69,12 @@ class Loop(wiring.Component):
         spare = [Hold(steps[-1].o.shape()) for _ in range(max(0, interleave - most))]
         steps, like = [*steps, *spare], None if like is None else [*like, *spare]
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
-        self._adder = Pipeline(steps, interleave, carry=last_layout, registered=True, like=like)
-        total = steps[-1].o.shape()
-        items = StructLayout({"data": term, "carry": last_layout})
+        self._adder = Pipeline(steps, interleave, carry=carry, registered=True, like=like)
+        self._kept = {name: x for name, x in carry.members.items() if name != "last"}
+        total: Any = steps[-1].o.shape()
+        if self._kept:
+            total = StructLayout({**total.members, **self._kept})
+        items = StructLayout({"data": term, "carry": carry})
         super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(total))})
 
     @property
@@ -87,8 +93,12 @@ class Loop(wiring.Component):
         m.d.comb += [
             operands.total.eq(Mux(first, 0, Value.cast(total))),
             operands.term.eq(term),
-            self.o.payload.eq(total),
+            self.give(total),
         ]
+
+    def give(self, total: data.View) -> Any:
+        """Assign a total to the output."""
+        return Value.cast(self.o.payload)[: len(Value.cast(total))].eq(total)
 
     def elaborate(self, platform: Any) -> Module:
         """Close the loop around the adder."""
@@ -106,6 +116,8 @@ class Loop(wiring.Component):
             adder.i.payload.carry.eq(self.i.payload.carry),
         ]
         self.connect(m, first[0], self.i.payload.data, adder.o.payload.data)
+        carried = adder.o.payload.carry
+        m.d.comb += [self.o.payload[name].eq(carried[name]) for name in self._kept]
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
         return m
@@ -118,18 +130,24 @@ class Accumulator(Loop):
         interleave: vectors that take turns, 1 to 14; see `Loop`.
         errors: whether a term may have an `error`, which the total of its vector then has too.
         adder: steps in place of those of `addition_steps`.
+        carry: as of `Loop`.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
     """
 
     def __init__(
-        self, interleave: int, errors: bool = False, adder: Sequence[Step] | None = None
+        self,
+        interleave: int,
+        errors: bool = False,
+        adder: Sequence[Step] | None = None,
+        carry: data.StructLayout = last_layout,
     ) -> None:
         self._errors = errors
         passing = error_layout if errors else NOTHING
         term = StructLayout({**fp32_layout.members, **passing.members})
-        super().__init__(past(adder or addition_steps(), passing), interleave, term)
+        steps = past(adder or addition_steps(), passing)
+        super().__init__(steps, interleave, term, carry=carry)
 
     def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
         """Give the adder a term, and the total or +0."""
@@ -137,7 +155,7 @@ class Accumulator(Loop):
         m.d.comb += [
             operands.a.eq(Mux(first, 0, total.value)),
             operands.b.eq(term.value),
-            self.o.payload.eq(total),
+            self.give(total),
         ]
         if self._errors:
             m.d.comb += operands.error.eq(term.error | (total.error & ~first))

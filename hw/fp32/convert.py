@@ -1,22 +1,18 @@
-"""From the sum of a block dot product to FP32: sum * 2^(exponent - 264), rounded once.
+"""From an exact integer under an exponent to FP32, rounded once to nearest even.
 
-In units of the least FP32 subnormal that is sum * 2^D. The magnitude goes to the top of the
-significand and comes back down where the result is subnormal: only there may it be rounded.
+In units of the least FP32 subnormal it is sum * 2^D. The magnitude goes to the top of the
+significand and comes back down where the result is subnormal: one of no more bits than the
+significand can be rounded only there. Lower bits of a wider one become one, their or.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32
-from axs6.golden.spec import (
-    ACCUMULATOR_SCALE,
-    EXPONENT_BIAS,
-    EXPONENT_BITS,
-    EXPONENT_SUM_BITS,
-    SUM_BITS,
-)
+from axs6.golden.spec import EXPONENT_BITS
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
@@ -33,8 +29,8 @@ from axs6.hw.fp32.common import (
 LEAST_EXPONENT = FP32.bias - 1 + FRACTION
 """The least FP32 subnormal is 2 to minus this."""
 
-UNIT = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE - LEAST_EXPONENT
-"""The sum of exponents for which D is 0."""
+NAN, PLUS, MINUS = 1, 2, 3
+"""Values of `special`: NaN, and infinities of either sign."""
 
 GUARD = 2
 """Bits below the significand; the lowest is the or of all that follow."""
@@ -45,79 +41,110 @@ COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the shift go."""
 
-ZEROS = (SUM_BITS - 1).bit_length()
 
-magnitude_layout = StructLayout({"sign": 1, "magnitude": SUM_BITS, "exponent": EXPONENT_SUM_BITS})
-counted_layout = StructLayout(
-    {"zeros": ZEROS, "sign": 1, "magnitude": SUM_BITS, "top": signed(EXPONENT_SUM_BITS + 1)}
-)
-"""Leading zeros, and the exponent field less one of a magnitude that has none."""
-placed_layout = StructLayout(
-    {
-        "sign": 1,
-        "magnitude": SUM_BITS,
-        "base": signed(EXPONENT_SUM_BITS + 1),
-        "below": EXPONENT_SUM_BITS,
-    }
-)
-"""The magnitude at the top of the significand, the exponent field less one, and its negation
-without the lowest bit, which is that of the field."""
-limited_layout = StructLayout(
-    {"sign": 1, "magnitude": SUM_BITS, "down": DOWN, "base": EXPONENT_SUM_BITS}
-)
-"""The magnitude at the top, by how many bits it comes down, and the exponent field less one."""
+@dataclass(frozen=True)
+class Number:
+    """What is converted: a sign and a magnitude, times 2^(exponent + offset).
 
+    Args:
+        width: bits of the magnitude.
+        exponent_bits: of the exponent; 0 where it is 0.
+        offset: added to the exponent.
+        special: whether there may be NaN or an infinity in its place.
+    """
 
-def shifting_layout(down: int) -> data.StructLayout:
-    """A significand that has still to come down by so many bits of a distance."""
-    return StructLayout({"sign": 1, "significand": WIDE, "down": down, "base": EXPONENT_SUM_BITS})
+    width: int
+    exponent_bits: int
+    offset: int
+    special: bool
 
+    @property
+    def top(self) -> int:
+        """The exponent field less one of a magnitude without leading zeros, under exponent 0."""
+        return self.offset + LEAST_EXPONENT + self.width - SIGNIFICAND
 
-shifted_layout = StructLayout(
-    {"sign": 1, "significand": WIDE, "base": EXPONENT_BITS, "infinite": 1}
-)
+    @property
+    def field(self) -> int:
+        """Bits of that field with its sign, whatever the exponent and the leading zeros."""
+        low, high = self.top - self.width, self.top + (1 << self.exponent_bits) - 1
+        return max((~low).bit_length() if low < 0 else 0, high.bit_length(), 1) + 1
+
+    @property
+    def zeros(self) -> int:
+        """Bits of a number of leading zeros."""
+        return (self.width - 1).bit_length()
+
+    def layout(self, **fields: Any) -> data.StructLayout:
+        """A layout with the sign and what stands in the place of a number."""
+        special = {"special": 2} if self.special else {}
+        return StructLayout({"sign": 1, **fields, **special})
+
+    @property
+    def given(self) -> data.StructLayout:
+        """Sign, magnitude and exponent."""
+        exponent = {"exponent": self.exponent_bits} if self.exponent_bits else {}
+        return self.layout(magnitude=self.width, **exponent)
+
+    def pass_on(self, m: Module, step: Step, *names: str) -> None:
+        """Connect members that a step leaves as they are, what stands in the place among them."""
+        pass_on(m, step, "sign", *names, *["special"] * self.special)
 
 
 class Magnitude(Step):
-    """Sign and magnitude of the sum."""
+    """Sign and magnitude of the sum, in the fields `sum` and, above it, `high`."""
 
-    def __init__(self, i: data.StructLayout) -> None:
-        super().__init__(i, magnitude_layout, levels=12)
+    def __init__(self, number: Number, i: data.StructLayout) -> None:
+        self._number = number
+        super().__init__(i, number.given, levels=4 + 2 * (number.width - 1).bit_length())
 
     def elaborate(self, platform: Any) -> Module:
         """Build the negation."""
         m = Module()
-        negative = self.i.sum < 0
+        i = self.i
+        total = Cat(i.sum, i.high).as_signed() if "high" in i.shape().members else i.sum
+        negative = total < 0
         m.d.comb += [
             self.o.sign.eq(negative),
-            self.o.magnitude.eq(Mux(negative, -self.i.sum, self.i.sum)),
+            self.o.magnitude.eq(Mux(negative, -total, total)),
         ]
-        pass_on(m, self, "exponent")
+        beside = [name for name in ("exponent", "special") if name in self.o.shape().members]
+        pass_on(m, self, *beside)
         return m
 
 
 class Count(Step):
     """Leading zeros of the magnitude, and the exponent of its top bit's place."""
 
-    def __init__(self) -> None:
-        super().__init__(magnitude_layout, counted_layout, levels=10)
+    def __init__(self, number: Number) -> None:
+        self._number = number
+        named = number.layout(magnitude=number.width, top=signed(number.field))
+        counted = StructLayout({"zeros": number.zeros, **named.members})
+        super().__init__(number.given, counted, levels=2 + 2 * number.zeros)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the tree and the subtraction."""
         m = Module()
+        number = self._number
+        exponent = self.i.exponent if number.exponent_bits else Const(0, 1)
         m.d.comb += [
             self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
-            self.o.top.eq(self.i.exponent - (UNIT + SIGNIFICAND - SUM_BITS)),
+            self.o.top.eq(exponent - -number.top if number.top < 0 else exponent + number.top),
         ]
-        pass_on(m, self, "sign", "magnitude")
+        number.pass_on(m, self, "magnitude")
         return m
 
 
 class Place(Step):
-    """The magnitude at the top, its exponent field less one, and how far that is below 0."""
+    """The magnitude at the top, its exponent field less one, and how far that is below 0.
 
-    def __init__(self) -> None:
-        super().__init__(counted_layout, placed_layout, levels=12)
+    The latter comes without its lowest bit, which is that of the field.
+    """
+
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        bits = number.field
+        o = number.layout(magnitude=number.width, base=signed(bits), below=bits - 1)
+        super().__init__(i, o, levels=4 + 2 * number.zeros)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtractions."""
@@ -126,17 +153,19 @@ class Place(Step):
         m.d.comb += [
             o.magnitude.eq(i.magnitude << i.zeros),
             o.base.eq(i.top - i.zeros),
-            o.below.eq((i.zeros - i.top)[1 : EXPONENT_SUM_BITS + 1]),
+            o.below.eq((i.zeros - i.top)[1 : self._number.field]),
         ]
-        pass_on(m, self, "sign")
+        self._number.pass_on(m, self)
         return m
 
 
 class Limit(Step):
     """How far the magnitude comes down, which it does where it is subnormal."""
 
-    def __init__(self) -> None:
-        super().__init__(placed_layout, limited_layout, levels=6)
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        o = number.layout(magnitude=number.width, down=DOWN, base=number.field - 1)
+        super().__init__(i, o, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the limits of the distance and of the field."""
@@ -147,25 +176,31 @@ class Limit(Step):
             o.down.eq(limited(Cat(i.base[0], i.below), DOWN) & subnormal.replicate(DOWN)),
             o.base.eq(Mux(subnormal | ~i.magnitude[-1], 0, i.base)),
         ]
-        pass_on(m, self, "sign", "magnitude")
+        self._number.pass_on(m, self, "magnitude")
         return m
 
 
 class ShiftCoarse(Step):
     """The significand brought down by the high bits of its distance."""
 
-    def __init__(self) -> None:
-        super().__init__(limited_layout, shifting_layout(len(FINE)), levels=7)
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        o = number.layout(significand=WIDE, down=len(FINE), base=number.field - 1)
+        super().__init__(i, o, levels=7)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift."""
         m = Module()
-        wide = Cat(Const(0, WIDE - SUM_BITS), self.i.magnitude)
+        magnitude, more = self.i.magnitude, self._number.width - WIDE
+        if more > 0:
+            wide = Cat(magnitude[: more + 1].any(), magnitude[more + 1 :])
+        else:
+            wide = Cat(Const(0, -more), magnitude)
         m.d.comb += [
             self.o.significand.eq(shift_right_sticky(m, wide, self.i.down, COARSE)),
             self.o.down.eq(self.i.down),
         ]
-        pass_on(m, self, "sign", "base")
+        self._number.pass_on(m, self, "base")
         return m
 
 
@@ -176,8 +211,10 @@ class ShiftFine(Step):
     and one.
     """
 
-    def __init__(self) -> None:
-        super().__init__(shifting_layout(len(FINE)), shifted_layout, levels=7)
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        o = number.layout(significand=WIDE, base=EXPONENT_BITS, infinite=1)
+        super().__init__(i, o, levels=7)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the comparison."""
@@ -188,31 +225,69 @@ class ShiftFine(Step):
             self.o.infinite.eq(self.i.base >= FP32.exponent_special - 1),
             self.o.base.eq(self.i.base[:EXPONENT_BITS]),
         ]
-        pass_on(m, self, "sign")
+        self._number.pass_on(m, self)
         return m
 
 
 class RoundSum(Step):
-    """The FP32 pattern. Only a result below 2^16 units is rounded."""
+    """The FP32 pattern. Of a magnitude no wider than the significand only the low bits are rounded:
+    a result that is cut has no more than the magnitude."""
 
-    def __init__(self) -> None:
-        super().__init__(shifted_layout, fp32_layout, levels=14)
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        low = min(number.width, MAGNITUDE)
+        super().__init__(i, fp32_layout, levels=6 + 2 * (low - 1).bit_length())
 
     def elaborate(self, platform: Any) -> Module:
         """Build the rounding and the choice of infinity."""
         m = Module()
         significand, guard = self.i.significand[GUARD:], self.i.significand[:GUARD]
-        units = significand[:SUM_BITS]
-        round_up = guard[-1] & (guard[:-1].any() | units[0])
-        low = Signal(SUM_BITS)
         field = Signal(EXPONENT_BITS)
-        m.d.comb += [low.eq(units + round_up), field.eq(self.i.base + significand[-1])]
-        exact = Cat(low, significand[SUM_BITS:-1], field)[:MAGNITUDE]
-        pattern = Mux(self.i.infinite, FP32.infinity, exact)
-        m.d.comb += self.o.value.eq(Cat(pattern[:MAGNITUDE], self.i.sign))
+        round_up = guard[-1] & (guard[:-1].any() | significand[0])
+        infinite = self.i.infinite
+        if self._number.width < SIGNIFICAND:
+            low = Signal(self._number.width)
+            m.d.comb += [
+                low.eq(significand[: len(low)] + round_up),
+                field.eq(self.i.base + significand[-1]),
+            ]
+            exact = Cat(low, significand[len(low) : -1], field)[:MAGNITUDE]
+        else:
+            m.d.comb += field.eq(self.i.base + significand[-1])
+            exact = (Cat(significand[:-1], field) + round_up)[:MAGNITUDE]
+            infinite = infinite | exact[FRACTION:].all()
+        m.d.comb += self.o.value.eq(self._chosen(exact, infinite))
         return m
 
+    def _chosen(self, exact: Value, infinite: Value) -> Value:
+        """The pattern, or what stands in the place of a number."""
+        if not self._number.special:
+            pattern = Mux(infinite, FP32.infinity, exact)
+            return Cat(pattern[:MAGNITUDE], self.i.sign)
+        special = self.i.special
+        pattern = Mux(infinite | special[1], FP32.infinity, exact)
+        sign = Mux(special[1], special[0], self.i.sign)
+        return Mux(special == NAN, FP32.quiet_nan, Cat(pattern[:MAGNITUDE], sign))
 
-def conversion_steps(i: data.StructLayout) -> list[Step]:
-    """The steps from the result `i` of a block dot product to `fp32_layout`."""
-    return [Magnitude(i), Count(), Place(), Limit(), ShiftCoarse(), ShiftFine(), RoundSum()]
+
+def rounding_steps(number: Number) -> list[Step]:
+    """The steps from `Number.given` to `fp32_layout`."""
+    steps: list[Step] = [Count(number)]
+    for make in (Place, Limit, ShiftCoarse, ShiftFine, RoundSum):
+        steps.append(make(number, steps[-1].o.shape()))
+    return steps
+
+
+def conversion_steps(i: data.StructLayout, offset: int) -> list[Step]:
+    """The steps from an integer to `fp32_layout`.
+
+    Args:
+        i: its fields: `sum`, in two's complement; `high`, its bits above those; `exponent`, a
+            power of two; and `special`, NaN or an infinity in its place.
+        offset: added to the exponent.
+    """
+    members = i.members
+    width = sum(Shape.cast(members[name]).width for name in ("sum", "high") if name in members)
+    exponent = Shape.cast(members["exponent"]).width if "exponent" in members else 0
+    number = Number(width, exponent, offset, "special" in members)
+    return [Magnitude(number, i), *rounding_steps(number)]

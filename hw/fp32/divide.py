@@ -1,4 +1,4 @@
-"""The final division of an accumulator by 961/1024, correctly rounded."""
+"""The final division of an accumulator by 961/1024 or 31/32, correctly rounded."""
 
 from typing import Any
 
@@ -111,17 +111,26 @@ class Normalise(Step):
         return m
 
 
-FACTORS = ((4, 10), (9, 20), (19,))
-"""1024/961 is the square of 32/31, the product of all 1 + 2^-(5 * 2^k); their squares are the
-factors 1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term left out."""
+FACTORS = {961: ((4, 10), (9, 20), (19,)), 31: ((5,), (10,), (20,))}
+"""By divisor: 32/31 is the product of all 1 + 2^-(5 * 2^k), and 1024/961 its square, the product of
+1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term left out. Enumeration of all
+significands shows that every quotient is rounded as the exact one."""
 
 
-def division_steps() -> list[Step]:
-    """The steps from `fp32_layout` to `fp32_layout`.
+def division_steps(divisor: int = 961) -> list[Step]:
+    """The steps from `fp32_layout` to `fp32_layout`: divided by divisor / 2^n, from 1/2 to 1.
 
     The lowest bit of the first product is always 1, and the last one needs one bit of fraction.
+
+    Raises:
+        ValueError: there is no hardware for the divisor.
     """
-    first, second, third = FACTORS
+    if divisor == 1:
+        return []
+    if divisor not in FACTORS:
+        known = ", ".join(map(str, sorted(FACTORS)))
+        raise ValueError(f"there is hardware for divisions by {known}, and not by {divisor}")
+    first, second, third = FACTORS[divisor]
     return [
         Unpack(),
         Multiply(first, 0, to=1),

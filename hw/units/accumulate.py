@@ -31,7 +31,7 @@ def terms_of(parameters: Parameters) -> Terms:
 
 
 def is_default(parameters: Parameters) -> bool:
-    """Whether a unit adds sums of AXS-6 blocks in FP32."""
+    """Whether a unit adds sums of blocks in FP32, in order."""
     return _terms(parameters) is None
 
 

@@ -14,7 +14,8 @@ from axs6.golden.spec import BLOCK_SIZES
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.block_dot import BlockDot
-from axs6.hw.dot.shape import MINUS, NAN, PLUS, WORD, Shape
+from axs6.hw.dot.shape import WORD, Shape
+from axs6.hw.fp32.convert import MINUS, NAN, PLUS
 from axs6.hw.units.blocks import blocks_of, end_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 
@@ -26,7 +27,7 @@ Pair = tuple[BlockFormat, BlockFormat]
 
 def shape_of(parameters: Parameters) -> Shape:
     """The block dot product of a unit with these parameters."""
-    return Shape.of(parameters["format"], parameters["block"])
+    return Shape.of(parameters.get("format", "axs6"), parameters["block"])
 
 
 def block_choices(formats: Sequence[BlockFormat]) -> tuple[int, ...]:

@@ -1,21 +1,19 @@
 """Block dot product, dot product and matrix product tile as units."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks
-from axs6.golden.dot import block_dot
-from axs6.golden.formats import AXS6, BlockFormat
-from axs6.golden.spec import (
-    BLOCK_SIZES,
-    MAGNITUDE_MAX,
-    SIGN_BIT,
-)
+from axs6.golden.formats import BlockFormat, Exponent
+from axs6.golden.spec import MAGNITUDE_MAX, SIGN_BIT
+from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS
 from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
+from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 from axs6.hw.units.accumulate import (
     accumulated,
@@ -23,16 +21,22 @@ from axs6.hw.units.accumulate import (
     accumulated_random,
     is_default,
 )
-from axs6.hw.units.block_dot import block_dot_items
-from axs6.hw.units.blocks import expanded, random_codes
+from axs6.hw.units.block_dot import (
+    BLOCK_DOT,
+    block_choices,
+    block_dot_items,
+    products,
+    shape_of,
+)
+from axs6.hw.units.blocks import expanded, random_blocks, random_codes
+from axs6.hw.units.dot_corners import format_corners, outer_scales
 from axs6.hw.units.packed import packed_vectors, random_pairs
-from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
+from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 from axs6.hw.units.vectors import (
     Vector,
     any_in_vector,
     hard_quotients,
     in_turns,
-    pair_items,
     random_exponents,
     random_turns,
     reduce_vectors,
@@ -41,37 +45,41 @@ from axs6.hw.units.vectors import (
 )
 
 
-def _products(a: Blocks, b: Blocks) -> Items:
-    sums, exponents = block_dot(a, b)
-    return {"sum": sums[:, 0], "exponent": exponents[:, 0]}
-
-
 def dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results of vectors; an error in any block of a vector is one of its result."""
-    last, turns = items["last"], parameters["interleave"]
     if not is_default(parameters):
         return {"value": accumulated(items, parameters)}
-    if parameters["blocks"] == "dense":
-        products = block_dot_items(items, {**parameters, "format": "axs6"})
-        return {"value": reduce_vectors(products["sum"], products["exponent"], last, turns)}
+    shape, last, turns = shape_of(parameters), items["last"], parameters["interleave"]
+    outer = items.get("outer")
+    if parameters.get("blocks", "dense") == "dense":
+        summed = block_dot_items(items, parameters)
+        return {"value": reduce_vectors(summed, shape, last, turns, outer)}
     (a, wrong_a), (b, wrong_b) = (expanded(items, f"{x}.", parameters["block"]) for x in "ab")
-    products = _products(a, b)
     return {
-        "value": reduce_vectors(products["sum"], products["exponent"], last, turns),
+        "value": reduce_vectors(products(a, b, shape), shape, last, turns, outer),
         "error": any_in_vector(wrong_a | wrong_b, last, turns).view(np.uint8),
     }
 
 
 def matmul_items(items: Fields, parameters: Parameters) -> Items:
     """Results of tiles of dense blocks."""
-    sides = []
-    for name, axis in (("a", 2), ("b", 1)):
-        codes = np.expand_dims(items[f"{name}.codes"].astype(np.uint8), axis)
-        exponents = np.expand_dims(items[f"{name}.exponents"].astype(np.uint8), axis)
-        shape = (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-        sides.append(Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape))
-    sums, scales = block_dot(*sides)
-    return {"values": reduce_vectors(sums, scales, items["last"], parameters["interleave"])}
+    shape, turns = shape_of(parameters), parameters["interleave"]
+    rows, columns = parameters["rows"], parameters["columns"]
+    sides = [
+        (side, index, {name: plural(name) for name, _ in shape.operand(index)})
+        for index, side in enumerate("ab")
+    ]
+    values = np.zeros((int(items["last"].sum()), rows, columns), np.uint32)
+    for place in np.ndindex(rows, columns):
+        pair = {
+            f"{side}.{name}": items[f"{side}.{many}"][:, place[index]]
+            for side, index, names in sides
+            for name, many in names.items()
+        }
+        outer = items["outer"][(..., *place)] if shape.scaled else None
+        summed = block_dot_items(pair, parameters)
+        values[(..., *place)] = reduce_vectors(summed, shape, items["last"], turns, outer)
+    return {"values": values}
 
 
 def _dot_corners(parameters: Parameters) -> Items:
@@ -83,7 +91,9 @@ def _dot_corners(parameters: Parameters) -> Items:
     """
     if not is_default(parameters):
         return accumulated_corners(parameters)
-    block = parameters["block"]
+    block, shape = parameters["block"], shape_of(parameters)
+    if not (shape.a.has_modes and shape.b.has_modes):
+        return in_turns(format_corners(shape), parameters["interleave"])
     rng = np.random.default_rng(6)
     plus = np.full(block, MAGNITUDE_MAX)
     minus = plus | SIGN_BIT
@@ -112,56 +122,82 @@ def _dot_corners(parameters: Parameters) -> Items:
 def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     if not is_default(parameters):
         return accumulated_random(parameters, rng, count)
-    shape = (count, parameters["block"])
+    shape = shape_of(parameters)
     last, vector = random_turns(rng, count, parameters["interleave"])
-    exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
-    if parameters["blocks"] == "packed":
-        items = random_pairs(rng, exponents, parameters["block"])
+    if parameters.get("blocks", "dense") == "packed":
+        exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
+        items = random_pairs(rng, exponents, shape.block)
     else:
-        items = pair_items(random_codes(rng, shape), random_codes(rng, shape), exponents)
+        items = _random_pair(shape, rng, vector)
+    if shape.scaled:
+        items["outer"] = outer_scales(rng, count)
     return {**items, "last": last.astype(np.int64)}
+
+
+def _random_pair(shape: Shape, rng: Generator, vector: NDArray[Any]) -> Items:
+    """Random blocks whose exponents are near each other within a vector."""
+    items: Items = {}
+    for side, fmt in zip("ab", shape.formats, strict=True):
+        blocks = random_blocks(rng, fmt, shape.block, len(vector))
+        blocks |= near_exponents(fmt, random_exponents(rng, vector, 1)[:, 0])
+        items |= {f"{side}.{name}": array for name, array in blocks.items()}
+    return items
+
+
+def near_exponents(fmt: BlockFormat, given: NDArray[np.int64]) -> Items:
+    """The fields of exponent scales of blocks, with these exponents as far as there are such."""
+    return {
+        name: given % (level.scale.largest_code + 1)
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True)
+        if isinstance(level.scale, Exponent)
+    }
 
 
 def _matmul_corners(parameters: Parameters) -> Items:
     """The corners of the dot product, in every row and column at once."""
     items = _dot_corners(parameters)
-    tile: Items = {"last": items["last"]}
-    for side, count in (("a", parameters["rows"]), ("b", parameters["columns"])):
-        tile[f"{side}.exponents"] = np.repeat(items[f"{side}.exponent"][:, None], count, axis=1)
-        tile[f"{side}.codes"] = np.repeat(items[f"{side}.codes"][:, None], count, axis=1)
-    return tile
+    rows, columns = parameters["rows"], parameters["columns"]
+    tile = _tile([items] * max(rows, columns), rows, columns)
+    if "outer" in items:
+        outer = [np.roll(items["outer"], k) for k in range(rows * columns)]
+        tile["outer"] = np.stack(outer, axis=1).reshape(-1, rows, columns)
+    return {**tile, "last": items["last"]}
 
 
 def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    shape, rows, columns = shape_of(parameters), parameters["rows"], parameters["columns"]
     last, vector = random_turns(rng, count, parameters["interleave"])
-    items: Items = {"last": last.astype(np.int64)}
-    for side, width in (("a", parameters["rows"]), ("b", parameters["columns"])):
-        items[f"{side}.exponents"] = random_exponents(rng, vector, width)
-        items[f"{side}.codes"] = random_codes(rng, (count, width, parameters["block"]))
+    pairs = [_random_pair(shape, rng, vector) for _ in range(max(rows, columns))]
+    items = {"last": last.astype(np.int64), **_tile(pairs, rows, columns)}
+    if shape.scaled:
+        items["outer"] = outer_scales(rng, count * rows * columns).reshape(-1, rows, columns)
     return items
+
+
+def _tile(pairs: Sequence[Items], rows: int, columns: int) -> Items:
+    """Rows of the first operands of pairs and columns of the second ones, side by side."""
+    tile: Items = {}
+    for side, lanes in (("a", rows), ("b", columns)):
+        names = [name for name in pairs[0] if name.startswith(f"{side}.")]
+        for name in names:
+            field = f"{side}.{plural(name[2:])}"
+            tile[field] = np.stack([pair[name] for pair in pairs[:lanes]], axis=1)
+    return tile
 
 
 INTERLEAVE_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 """Numbers of vectors in turn that tests use."""
 
 
-def dot_choices(formats: Sequence[BlockFormat]) -> Choices:
-    """What a dot product of dense blocks may be."""
-    return {"block": BLOCK_SIZES, "view": VIEWS}
-
-
-def dot_values(formats: Sequence[BlockFormat]) -> Choices:
-    """What a dot product may be: blocks of AXS-6 may be packed."""
-    if {*formats} == {AXS6}:
-        return {"block": BLOCK_SIZES, "blocks": BLOCK_FORMS, "view": VIEWS}
-    return {"block": (formats[0].block,), "blocks": BLOCK_FORMS[:1], "view": VIEWS}
-
-
 DOT = Unit(
     name="dot",
     summary="a stream of block pairs becomes one FP32 result for each vector",
     component=Dot,
-    values=dot_values,
+    values=lambda formats: {
+        "block": block_choices(formats),
+        "blocks": BLOCK_FORMS if all(x.has_modes for x in formats) else BLOCK_FORMS[:1],
+        "view": VIEWS,
+    },
     golden=dot_items,
     corners=_dot_corners,
     random=_dot_random,
@@ -173,7 +209,7 @@ MATMUL = Unit(
     name="matmul",
     summary="streams of R rows and C columns of blocks become an R x C tile of FP32 results",
     component=Matmul,
-    values=dot_choices,
+    values=BLOCK_DOT.values,
     golden=matmul_items,
     corners=_matmul_corners,
     random=_matmul_random,

@@ -7,29 +7,66 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden import fp32
-from axs6.golden.dot import add_block
+from axs6.golden import fp32, kulisch
+from axs6.golden.formats import FP32
 from axs6.golden.spec import (
     EXPONENT_MAX,
     MAGNITUDE_MAX,
 )
-from axs6.hw.units.unit import Items
+from axs6.golden.terms import DIGIT_BITS, digits_of
+from axs6.hw.dot.shape import WORD, Shape
+from axs6.hw.units.unit import Fields, Items
 
 
 def reduce_vectors(
-    sums: NDArray[Any], exponents: NDArray[Any], last: NDArray[Any], turns: int
+    products: Fields, shape: Shape, last: NDArray[Any], turns: int, outer: NDArray[Any] | None
 ) -> NDArray[np.uint32]:
     """FP32 results of the vectors that take turns in a stream, in the order of their last items.
 
     All vectors at once: step k adds the k-th block of each vector that has one.
+
+    Args:
+        products: the fields of `Shape.sum` of each item.
+        shape: the block dot product.
+        last: which items are the last of their vector.
+        turns: vectors that take turns.
+        outer: FP32 patterns that the results of last items are multiplied by, for each item.
     """
+    terms = fp32_terms(products, shape)
     start, lengths = vectors_of(last, turns)
-    totals = np.zeros((len(start), *sums.shape[1:]), np.uint32)
+    totals = np.zeros(len(start), np.uint32)
     for k in range(int(lengths.max(initial=0))):
         active = np.flatnonzero(lengths > k)
         item = start[active] + k * turns
-        totals[active] = add_block(totals[active], sums[item], exponents[item])
-    return fp32.divide_by_scale(totals)
+        totals[active] = fp32.add(totals[active], terms[item])
+    if shape.divisor > 1:
+        totals = fp32.divide_by_scale(totals, shape.divisor)
+    if outer is None:
+        return totals
+    ends = start + (lengths - 1) * turns
+    return fp32.multiply(totals, outer[ends].astype(np.uint32))
+
+
+def fp32_terms(products: Fields, shape: Shape) -> fp32.Bits:
+    """Block dot products as FP32 patterns, each rounded once."""
+    sums = products["sum"]
+    exponents = products.get("exponent", np.zeros(len(sums), np.int64)).astype(np.int64)
+    digits = [sums.astype(np.int64)]
+    if shape.width > DIGITS_FROM:
+        high = products.get("high", np.zeros(len(sums), np.int64)).astype(object)
+        low = sums.astype(object)
+        digits = [x.astype(np.int64) for x in digits_of((high << WORD) + low, shape.width)]
+    negative, top, exponent, sticky = kulisch.leading(digits, DIGIT_BITS)
+    found = fp32.round_to_fp32(negative, top, exponent + exponents + shape.offset, sticky)
+    if "special" not in products:
+        return found
+    patterns = np.array([0, FP32.quiet_nan, FP32.infinity, FP32.infinity | FP32.sign_bit])
+    special = products["special"]
+    return np.where(special != 0, patterns[special], found).astype(np.uint32)
+
+
+DIGITS_FROM = 62
+"""Bits of sums that are taken in digits."""
 
 
 def any_in_vector(flags: NDArray[np.bool_], last: NDArray[Any], turns: int) -> NDArray[np.bool_]:

@@ -53,6 +53,7 @@ def conversion_space() -> Space:
     """Every block sum with every sum of exponents, to FP32."""
     scale = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE
     exponents = EXPONENT_SUMS // CONVERSION_CHUNKS
+    shape = Shape.of("axs6")
 
     def inputs(chunk: int) -> Items:
         first = chunk * exponents
@@ -68,7 +69,7 @@ def conversion_space() -> Space:
         formula="2^16 sums x 511 exponent sums",
         cases=EXPONENT_SUMS << SUM_BITS,
         chunks=CONVERSION_CHUNKS,
-        design=_core("FP32 conversion", partial(conversion_steps, Shape.of("axs6").sum)),
+        design=_core("FP32 conversion", partial(conversion_steps, shape.sum, shape.offset)),
         inputs=inputs,
         references={
             "golden model": lambda items: {

@@ -274,7 +274,7 @@ def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
 
 def test_a_wrong_factor_in_the_division_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     promised = generate("dot", **WORDS)
-    monkeypatch.setattr("axs6.hw.fp32.divide.FACTORS", ((4, 10), (9, 20), (18,)))
+    monkeypatch.setattr("axs6.hw.fp32.divide.FACTORS", {961: ((4, 10), (9, 20), (18,))})
     faulty = replace(promised, verilog=generate("dot", **WORDS).verilog)
     outcome = regress("dot", WORDS, items=10, generated=faulty, test="corners")
     assert [name for name, _ in outcome.failures] == ["corners"]

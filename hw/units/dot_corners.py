@@ -1,0 +1,99 @@
+"""Special cases of dot products of any block formats."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.formats import FP32, BlockFormat, Exponent
+from axs6.hw.core.layouts import scale_names
+from axs6.hw.dot.shape import Shape
+from axs6.hw.fp32.convert import LEAST_EXPONENT
+from axs6.hw.units.block_dot import end_scales
+from axs6.hw.units.blocks import end_codes, special_codes
+from axs6.hw.units.unit import Items
+
+DISTANCE = 45
+"""Distances of two terms, up to this, at which a sum of them is rounded."""
+
+Pair = tuple[int, int, int]
+"""Rows of codes of both operands, and the sum of their exponents."""
+
+PLUS, MINUS, ONE, MINUS_ONE, ZERO, SPECIAL = range(6)
+"""Rows of codes: the largest value in every lane, of either sign; the smallest one in a lane, of
+either sign; zeros; and, in a lane, what is no number, where there is such a code."""
+
+
+def format_corners(shape: Shape) -> Items:
+    """Vectors that overflow, cancel and underflow, and that round at every distance."""
+    vectors = list(_vectors(shape))
+    pairs = [pair for vector in vectors for pair in vector]
+    totals = np.array([total for _, _, total in pairs])
+    first = np.minimum(totals, _largest(shape.a))
+    items: Items = {}
+    for side, fmt, exponents, column in (
+        ("a", shape.a, first, 0),
+        ("b", shape.b, totals - first, 1),
+    ):
+        rows = _rows(fmt, shape.block)
+        scales = end_scales(fmt, shape.block, len(pairs), len(pairs) // 16)
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+            if isinstance(level.scale, Exponent):
+                scales[name] = np.minimum(exponents, level.scale.largest_code)
+        items |= {f"{side}.{name}": array for name, array in scales.items()}
+        items[f"{side}.codes"] = rows[np.array([pair[column] for pair in pairs])]
+    last = [[0] * (len(vector) - 1) + [1] for vector in vectors]
+    items["last"] = np.concatenate(last)
+    if shape.scaled:
+        items["outer"] = outer_scales(np.random.default_rng(8), len(pairs))
+    return items
+
+
+def _vectors(shape: Shape) -> Iterator[list[Pair]]:
+    largest = _largest(shape.a) + _largest(shape.b)
+    least = -LEAST_EXPONENT - shape.offset
+    near = range(least - shape.width - 2, least + 3)
+    over = range(least + 277 - shape.width - 2, least + 277 + 3)
+    totals = {0, largest, largest // 2, *near, *over}
+    middle = min(largest, max(0, least + 100))
+    for total in sorted(x for x in totals if 0 <= x <= largest):
+        for x in range(SPECIAL + 1):
+            yield [(x, ONE, total)]
+            yield [(ONE, x, total)]
+        for x in range(SPECIAL + 1):
+            yield from ([(x, PLUS, total), (y, PLUS, total)] for y in range(SPECIAL + 1))
+    for distance in range(DISTANCE):
+        low = max(0, middle - distance)
+        for x, y in ((PLUS, ONE), (MINUS, ONE), (PLUS, MINUS_ONE), (ONE, PLUS)):
+            yield [(PLUS, PLUS, middle), (x, y, low)]
+            yield [(ONE, ONE, middle), (x, y, low), (MINUS, PLUS, low)]
+
+
+def _largest(fmt: BlockFormat) -> int:
+    """The largest exponent field."""
+    return next((x.scale.largest_code for x in fmt.blocked if isinstance(x.scale, Exponent)), 0)
+
+
+def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
+    values = fmt.element.integers
+    ends = end_codes(fmt)
+    smallest = np.abs(values[ends]) == np.abs(values[ends])[values[ends] != 0].min()
+    codes = [ends[np.argmax(values[ends])], ends[np.argmin(values[ends])]]
+    rows = np.zeros((SPECIAL + 1, block), np.int64)
+    rows[PLUS], rows[MINUS] = codes
+    rows[ONE, 0] = ends[smallest & (values[ends] > 0)][0]
+    rows[MINUS_ONE, -1] = ends[smallest & (values[ends] < 0)][0]
+    special = special_codes(fmt)
+    rows[SPECIAL, block // 2] = special[0] if special.size else 0
+    return rows
+
+
+def outer_scales(rng: Generator, count: int) -> NDArray[np.int64]:
+    """FP32 patterns: many of some size, others of any size, few NaN and infinities."""
+    ends = [0, 1, FP32.smallest_normal, FP32.max_finite, FP32.infinity, FP32.quiet_nan]
+    middle = rng.integers(FP32.bias - 40, FP32.bias + 40, count) << FP32.fraction_bits
+    middle |= rng.integers(0, 1 << FP32.fraction_bits, count)
+    any_size = rng.integers(0, FP32.infinity, count)
+    kind = rng.random(count)
+    return np.where(kind < 0.6, middle, np.where(kind < 0.95, any_size, rng.choice(ends, count)))

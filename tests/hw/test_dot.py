@@ -1,0 +1,90 @@
+"""Dot products and tiles of every format, accumulated in FP32, in the batch simulator."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.golden import encode, fp32, matmul
+from axs6.golden.formats import CATALOG
+from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
+from axs6.hw.dot.dot import Dot
+from axs6.hw.units.dot import DOT, MATMUL
+from axs6.hw.units.unit import Unit
+from axs6.sim.batch.engine import BatchModel
+
+FORMATS = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+PAIRS = ["axs6,mxint8", "mx9,mx4", "mxfp4,mxfp8_e4m3", "int8_e8m0_t0"]
+QUICK = {("mxfp8_e4m3", BEHAVIOUR), ("nvfp4", BEHAVIOUR), ("axs6,mxint8", BEHAVIOUR)}
+CASES = [
+    pytest.param(fmt, view, marks=() if (fmt, view) in QUICK else pytest.mark.slow)
+    for fmt in (*FORMATS, *PAIRS)
+    for view in (BEHAVIOUR, STRUCTURE)
+]
+SMALL = {"rows": 2, "columns": 1, "stages": 4, "interleave": 3, "view": BEHAVIOUR}
+
+
+def check(unit: Unit, **given: Any) -> None:
+    """Corners and random items of a unit give what the golden model gives."""
+    settings = unit.parameters(given)
+    model = BatchModel(unit.name, **settings)
+    rng = np.random.default_rng(5)
+    for items in (unit.corners(settings), unit.random(settings, rng, 10_000)):
+        outputs = model.run(items).outputs
+        for name, expected in unit.golden(items, settings).items():
+            assert np.array_equal(outputs[name], expected), name
+
+
+@pytest.mark.parametrize(("fmt", "view"), CASES)
+def test_dot_equals_the_golden_model(fmt: str, view: str) -> None:
+    check(DOT, format=fmt, view=view)
+
+
+@pytest.mark.parametrize(
+    "fmt", ["mx6", *(pytest.param(x, marks=pytest.mark.slow) for x in ("int4", "mxfp4", "vsq4"))]
+)
+def test_tile_equals_the_golden_model(fmt: str) -> None:
+    check(MATMUL, format=fmt, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("mxfp8_e5m2", "mxfp8_e4m3"), ("nvfp4", "nvfp4"), ("axs6", "mxint8"), ("int8", "int8")],
+)
+def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
+    """Of encoded values with NaN and infinities where the format has them."""
+    rng, count, size = np.random.default_rng(2), 40, 96
+    values = [rng.normal(size=(count, size)).astype(np.float32) for _ in "ab"]
+    values[0][0, 5], values[1][1, 7], values[1][1, 40] = np.nan, np.inf, -np.inf
+    nonfinite: Any = "propagate" if CATALOG[a].has_nan and CATALOG[b].has_nan else "saturate"
+    left, right = (
+        encode(x, fmt, nonfinite=nonfinite) for x, fmt in zip(values, (a, b), strict=True)
+    )
+    expected = np.diag(matmul(left, right)).view(np.uint32)
+    items: dict[str, Any] = {}
+    for side, x in (("a", left), ("b", right)):
+        scales = zip(x.scales, x.format.levels[::-1], strict=True)
+        inner = [each for each, level in scales if level.blocked]
+        names = DOT.inputs({"format": f"{a},{b}"})
+        mine = [name for name in names if name.startswith(f"{side}.")]
+        for name, array in zip(mine, [*inner, x.codes], strict=True):
+            items[name] = array.reshape(-1, *array.shape[2:])
+    blocks = left.count
+    items["last"] = np.tile([0] * (blocks - 1) + [1], count)
+    if left.format.outer:
+        scales = [np.uint32(x.scales[0]) for x in (left, right)]
+        items["outer"] = np.full(count * blocks, fp32.multiply(*map(np.atleast_1d, scales))[0])
+    found = DOT.golden(items, DOT.parameters({"format": f"{a},{b}"}))["value"]
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"format": "mx9", "blocks": "packed"}, "packed blocks are for axs6, not mx9"),
+        ({"format": "sm4d_e8m0_t32"}, "hardware for divisions by 31, 961, and not by 49"),
+    ],
+)
+def test_what_has_no_hardware_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Dot(**given)
