@@ -2,7 +2,7 @@
 
 Run with `make bench`, or `python benchmarks/bridge.py`. One thread and its processor time, a fixed
 seed, the best of several rounds; each round times every function once, so that all see the same
-machine.
+machine. Arrays are small enough for the allocator to use their memory again.
 """
 
 import time
@@ -13,11 +13,22 @@ import torch
 from torch import Tensor, nn
 
 import axs6
+from axs6.golden.formats import block_format
+from axs6.sim import kernels
 from axs6.sim.torch import convert, fake_quantise
 
-SHAPE = (4096, 4096)
+SHAPE = (2048, 2048)
 BATCH, FEATURES = 256, 1024
 ROUNDS = 9
+
+
+CHECKED = 16
+"""Rows that are compared with the golden model for each format."""
+
+FORMATS = (
+    *("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "mx9", "mxfp6_e3m2"),
+    *("mxfp8_e4m3", "mxfp8_e5m2"),
+)
 
 
 def main() -> None:
@@ -27,6 +38,9 @@ def main() -> None:
     print(f"one thread, best of {ROUNDS}; torch {torch.__version__}, {instructions}")
     quantise()
     linear()
+    if (library := kernels.chosen()) is not None:
+        print(f"compiled kernels, {kernels.name_of(library)}")
+        formats()
 
 
 def quantise() -> None:
@@ -51,7 +65,7 @@ def plain_torch(x: Tensor) -> Tensor:
     return (blocks.sign() * magnitude / 31 * scale).view(x.shape)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def linear() -> None:
     layer = nn.Linear(FEATURES, FEATURES)
     converted = convert(layer)
@@ -66,7 +80,36 @@ def linear() -> None:
     print(f"  {'bits unlike golden':27} {different:7}")
 
 
-def best(functions: dict[str, Callable[[], Tensor]]) -> dict[str, float]:
+@torch.no_grad()
+def formats() -> None:
+    layer, x = nn.Linear(FEATURES, FEATURES, bias=False), torch.randn(BATCH, FEATURES)
+    big = torch.randn(SHAPE).numpy()
+    rows, weight = x.numpy()[None], layer.weight.numpy()[None]
+    products: dict[str, Callable[[], object]] = {"plain": lambda: layer(x)}
+    values: dict[str, Callable[[], object]] = {}
+    different = {}
+    for name in FORMATS:
+        fmt = block_format(name)
+        held = kernels.encode(weight, fmt)
+        products[name] = lambda fmt=fmt, held=held: kernels.matmul(kernels.encode(rows, fmt), held)
+        values[name] = lambda fmt=fmt: kernels.fake_quantise(big, fmt)
+        exact = axs6.matmul(axs6.encode(rows[0, :CHECKED], name), axs6.encode(weight[0], name))
+        different[name] = count_bits(torch.from_numpy(products[name]()[0, :CHECKED]), exact)
+        exact = axs6.decode(axs6.encode(big[:CHECKED], name))
+        different[name] += count_bits(torch.from_numpy(values[name]()[:CHECKED]), exact)
+    seconds, quantised = best(products), best(values)
+    print(f"batch {BATCH}, {FEATURES} to {FEATURES}, activations encoded; fake_quantise of {SHAPE}")
+    print(f"  {'nn.Linear':12} {seconds['plain'] * 1e3:6.2f} ms")
+    for name in FORMATS:
+        print(
+            f"  {name:12} {seconds[name] * 1e3:6.2f} ms"
+            f"  ratio {seconds[name] / seconds['plain']:4.2f}"
+            f"  {big.size / quantised[name] / 1e6:6.0f} M values/s"
+            f"  bits unlike golden {different[name]}"
+        )
+
+
+def best(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Processor seconds of each function."""
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(ROUNDS):
