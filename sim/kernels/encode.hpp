@@ -115,6 +115,41 @@ int64_t quantise_any(const Format& f, const uint32_t* x, int64_t length, int64_t
     return quantise_rows<0, 0>(f, x, length, first, last, sink);
 }
 
+// Patterns of the largest magnitudes of rows (rows,), infinities and NaN among them.
+inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, uint32_t* out) {
+    for (int64_t row = 0; row < rows; ++row) {
+        uint32_t top = 0;
+        for (int64_t i = 0; i < length; ++i) top = std::max(top, x[row * length + i] & MAGNITUDE);
+        out[row] = top;
+    }
+}
+
+// Integers of x times the reciprocals of the scales of rows: lanes (rows, blocks * block).
+template <class Lane>
+void encode_real(const Format& f, const float* x, const float* reciprocals, int64_t rows,
+                 int64_t length, Lane* lanes) {
+    constexpr int SIZE = 32;
+    const int64_t padded = groups(length, f.block) * f.block;
+    Quantised found;
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t at = 0; at < padded; at += SIZE) {
+            uint32_t bits[SIZE] = {};
+            Lane part[SIZE];
+            const int64_t used = std::max<int64_t>(0, std::min<int64_t>(SIZE, length - at));
+            for (int64_t i = 0; i < used; ++i)
+                bits[i] = bits_of<uint32_t>(x[row * length + at + i] * reciprocals[row]);
+            rounded_block<SIZE, false>(f, bits, SIZE, f.unit, found);
+            for (int i = 0; i < SIZE; ++i) {
+                if constexpr (sizeof(Lane) < 4)
+                    part[i] = static_cast<Lane>(static_cast<int32_t>(found.q[i]));
+                else
+                    part[i] = found.q[i];
+            }
+            const int64_t kept = std::min<int64_t>(SIZE, padded - at);
+            std::memcpy(lanes + row * padded + at, part, kept * sizeof(Lane));
+        }
+}
+
 template <class Sink>
 int64_t quantise(const Format& f, const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
                  Sink sink) {

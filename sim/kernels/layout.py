@@ -3,9 +3,19 @@
 import ctypes
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from axs6.golden import fp32
-from axs6.golden.formats import BlockFormat, Exponent, Rule, Shift, SignMagnitude, TwosComplement
+from axs6.golden.formats import (
+    FP32,
+    BlockFormat,
+    Exponent,
+    Real,
+    Rule,
+    Shift,
+    SignMagnitude,
+    TwosComplement,
+)
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -69,31 +79,49 @@ def description(fmt: BlockFormat) -> Description | None:
 
     They take formats with an exponent for each block, perhaps with one level of shifts below it.
     """
-    levels, element = fmt.levels, fmt.element
+    levels = fmt.levels
     scales = [level.scale for level in levels]
     kinds = [type(scale) for scale in scales]
     if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
         return None
     exponent = scales[-1]
     assert isinstance(exponent, Exponent)
-    divided = element.divisor > 1
+    divided = fmt.element.divisor > 1
     if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
         return None
-    twos = isinstance(element, TwosComplement)
     return Description(
-        block=fmt.block,
         group=int(levels[0].group),
         shift_top=scales[0].largest_code if len(kinds) > 1 else 0,
-        emax=element.emax,
         bias=exponent.bias,
         code_top=exponent.largest_code,
         rule=RULES.index(exponent.rule),
-        precision=element.precision,
-        unit=element.emin - element.fraction_bits,
-        fraction=element.fraction_bits,
-        divisor=element.divisor,
-        largest=element.largest_integer,
-        signed_zero=not twos,
-        minus_zero=not isinstance(element, SignMagnitude) or element.signed_zero,
-        offset=layout(fmt).offset,
+        **_element(fmt),
     )
+
+
+@cache
+def real_description(fmt: BlockFormat) -> Description | None:
+    """What is told of formats whose only scale is an FP32 one of channels or the tensor, without a
+    zero point; None of others."""
+    scale = fmt.levels[0].scale
+    whole = len(fmt.levels) == 1 and not fmt.levels[0].blocked and fmt.element.divisor == 1
+    if not (whole and isinstance(scale, Real) and scale.dtype == FP32) or scale.zero_point:
+        return None
+    return Description(group=fmt.block, **_element(fmt))
+
+
+def _element(fmt: BlockFormat) -> dict[str, Any]:
+    """Fields of a description that follow from the element and the block."""
+    element = fmt.element
+    return {
+        "block": fmt.block,
+        "emax": element.emax,
+        "precision": element.precision,
+        "unit": element.emin - element.fraction_bits,
+        "fraction": element.fraction_bits,
+        "divisor": element.divisor,
+        "largest": element.largest_integer,
+        "signed_zero": not isinstance(element, TwosComplement),
+        "minus_zero": not isinstance(element, SignMagnitude) or element.signed_zero,
+        "offset": layout(fmt).offset,
+    }

@@ -95,6 +95,8 @@ def _declare(library: ctypes.CDLL) -> None:
             size,
             [pointer, pointer, size, size, size, c_int, pointer, pointer, pointer],
         ),
+        "largest": (None, [pointer, size, size, pointer]),
+        "encode_real": (None, [pointer, pointer, pointer, size, size, c_int, pointer]),
         "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
         "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
     }

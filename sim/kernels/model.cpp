@@ -138,6 +138,21 @@ int64_t axs6_encode(const Format* f, const uint32_t* x, int64_t rows, int64_t le
                     Lanes<float>{static_cast<float*>(lanes), factors, codes});
 }
 
+void axs6_largest(const uint32_t* x, int64_t rows, int64_t length, uint32_t* out) {
+    largest_of_rows(x, rows, length, out);
+}
+
+void axs6_encode_real(const Format* f, const float* x, const float* reciprocals, int64_t rows,
+                      int64_t length, int lane_bytes, void* lanes) {
+    Ieee ieee;
+    if (lane_bytes == 1)
+        encode_real(*f, x, reciprocals, rows, length, static_cast<int8_t*>(lanes));
+    else if (lane_bytes == 2)
+        encode_real(*f, x, reciprocals, rows, length, static_cast<int16_t*>(lanes));
+    else
+        encode_real(*f, x, reciprocals, rows, length, static_cast<float*>(lanes));
+}
+
 void axs6_pack(int lane_bytes, const void* lanes, const double* factors, const Shape* s,
                int32_t* words, float* scales, int32_t* limits) {
     const Panels out{words, scales, reinterpret_cast<Limits*>(limits)};

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.formats import BlockFormat, Exponent, Shift
+from axs6.golden.formats import FP32, TENSOR, BlockFormat, Exponent, Real, Shift
+from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
-from axs6.sim.kernels.layout import layout
+from axs6.sim.kernels.layout import layout, real_description
 from axs6.sim.kernels.library import Operands, Shape, chosen, library
 from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
 
@@ -71,7 +72,8 @@ def encode(
 
     Args:
         x: float32 of shape (G, R, K), contiguous.
-        fmt: a format that `encodes` accepts.
+        fmt: a format that `encodes` accepts, or one with a single real scale, of a channel or the
+            tensor, in FP32.
         nonfinite: "error" or "saturate", as `axs6.encode` has them.
         threads: threads that share the work.
 
@@ -81,6 +83,8 @@ def encode(
     Raises:
         ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
     """
+    if layout(fmt).description is None and real_description(fmt) is not None:
+        return _encode_real(x, fmt, nonfinite)
     held = layout(fmt)
     described = _described(fmt, nonfinite)
     batches, rows, length = x.shape
@@ -94,6 +98,39 @@ def encode(
     if bad and nonfinite == "error":
         return None
     return Packed(held, lanes, factors, codes)
+
+
+def _encode_real(x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite) -> Packed | None:
+    """As `encode`, under one scale for each row or for all."""
+    held, level = layout(fmt), fmt.levels[0]
+    check_nonfinite(nonfinite, WITHOUT_NAN)
+    described = real_description(fmt)
+    assert described is not None
+    assert isinstance(level.scale, Real)
+    batches, rows, length = x.shape
+    blocks = -(-length // fmt.block)
+    top = np.zeros(batches * rows, np.uint32)
+    library().axs6_largest(x.ctypes.data, len(top), length, top.ctypes.data)
+    if top.max(initial=0) >= FP32.infinity:
+        if nonfinite == "error":
+            return None
+        limit = float(np.finfo(np.float32).max)
+        x = np.nan_to_num(x, nan=0.0, posinf=limit, neginf=-limit)
+        library().axs6_largest(x.ctypes.data, len(top), length, top.ctypes.data)
+    if level.group == TENSOR:
+        top = top.max(keepdims=True, initial=0)
+    quotient = rounded_quotient(as_wide(top), fmt.element.largest).view(np.float32)
+    _, scales = real_scales(level.scale, quotient, top == 0)
+    scales = np.ascontiguousarray(np.broadcast_to(scales, batches * rows))
+    reciprocals = np.float32(1) / scales
+    lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
+    library().axs6_encode_real(
+        ctypes.byref(described),
+        *(x.ctypes.data, reciprocals.ctypes.data, batches * rows, length),
+        *(lanes.itemsize, lanes.ctypes.data),
+    )
+    factors = np.full((batches, rows, blocks), 2.0**held.offset)
+    return Packed(held, lanes, factors, None, scales.reshape(batches, rows))
 
 
 def fake_quantise(

@@ -228,6 +228,24 @@ def test_without_a_compiler_there_is_none(
 
 
 @pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", ["int8", "int4", "fp8_e4m3", "fp8_e5m2", "int8_float32_t0"])
+@pytest.mark.parametrize("how", RANGES)
+def test_real_scales_of_rows_and_tensors(name: str, how: str, rng: np.random.Generator) -> None:
+    x = matrix(rng, 12, 100, how)
+    x[3] = 0
+    for nonfinite in ("error", "saturate"):
+        packed = kernels.pack(axs6.encode(x, name, nonfinite=nonfinite))
+        encoded = kernels.encode(x[None], block_format(name), nonfinite)
+        assert encoded is not None
+        assert encoded.outer is not None
+        assert packed.outer is not None
+        assert (packed.lanes == encoded.lanes).all()
+        assert not different(packed.outer, encoded.outer)
+        x[2, 5:8] = np.inf, -np.inf, np.nan
+    assert kernels.encode(x[None], block_format(name)) is None
+
+
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("name", QUANTISED)
 def test_packed_blocks_are_those_encoded(name: str, rng: np.random.Generator) -> None:
     x = matrix(rng, 12, 100, "everything")
