@@ -39,6 +39,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
         *([mask_space()] if alone else []),
         zeros_space(view=view),
         product_space(view=view),
+        *(product_space(view=view, fmt=name) for name in _signed()),
         *(fp32_spaces(seed) if alone else []),
         *fused_spaces(view),
         *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding, view)),
@@ -52,6 +53,11 @@ def _decoders() -> list[tuple[str, None, str, str]]:
     """Decoders of the formats that have names and no modes."""
     names = [name for name, fmt in CATALOG.items() if not fmt.has_modes]
     return [(dtype, None, STRUCTURE, name) for name in names for dtype in OUTPUT_DTYPES]
+
+
+def _signed() -> list[str]:
+    """The formats that have names, dot products and no modes."""
+    return [name for name, fmt in CATALOG.items() if fmt.element.signed and not fmt.has_modes]
 
 
 def choose(spaces: Sequence[Space], parts: Sequence[str]) -> list[Space]:

@@ -18,7 +18,7 @@ import axs6.hw.encoder.random
 import axs6.hw.fp32.add
 import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
-from axs6.golden.formats import AXS6, BF16, FP16, Rule, block_format
+from axs6.golden.formats import AXS6, BF16, CATALOG, FP16, Rule, block_format
 from axs6.golden.spec import Rounding
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.rtlil import add_lanes
@@ -90,6 +90,11 @@ COUNTS = (
         for dtype in ("fp32", "bf16")
     }
     | {
+        f"products-{name}": 4**fmt.element.width * fmt.block
+        for name, fmt in CATALOG.items()
+        if name not in ("axs6", "uint8")
+    }
+    | {
         "encoder-bf16-stochastic-patterns": 2**20 * (1 + 7 + 254 + 2),
         "encoder-fp16-stochastic-patterns": 2**20 * (1 + 10 + 30 + 2),
     }
@@ -127,6 +132,7 @@ FEW = (
 
 ELSEWHERE = (
     *(name for name in IN_FORMATS if name not in FEW),
+    *(name for name in COUNTS if name.startswith("products-") and name != "products-mx6"),
     "decoder-bf16-high_precision",
     "encoder-fp16-nearest-patterns",
     "encoder-fp16-nearest-high_precision-patterns",
