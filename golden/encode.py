@@ -233,6 +233,10 @@ class _Run:
                 sign = np.where(x.infinite < 0, np.uint8(element.sign_bit), np.uint8(0))
                 codes[infinite] = (sign | np.uint8(element.infinity))[infinite]
                 left[:] = False
+        if all(level.scale.nan_code is None for level in self.fmt.levels):
+            assert isinstance(element, Float)
+            codes[left] = element.quiet_nan
+            return np.zeros(len(codes), bool)
         for level, found in zip(self.fmt.blocked, reversed(scales), strict=True):
             if level.scale.nan_code is not None:
                 groups = left.reshape(len(codes), -1, int(level.group)).any(axis=2)

@@ -311,7 +311,9 @@ def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
     if value is Special.NEGATIVE_ZERO:
         return element.codes[value if element.zero_sign else Fraction(0)]
     if value in INFINITE and found.propagate:
-        return element.codes.get(value, 0)
+        scales = found.definition.levels
+        alone = all(_nan_code(level) is None for level in scales)
+        return element.codes.get(value, (element.nan or 0) if alone else 0)
     place = len(element.magnitudes) - 1
     if value not in INFINITE:
         v = _divide(abs(lane.number), above) / power(above.exponent)

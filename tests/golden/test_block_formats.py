@@ -14,6 +14,7 @@ from axs6.golden.pack import packed_bytes
 COMPOSED = (
     "e4m3fn_e8m0-rceil_t32",
     "e3m2fn_e5m0_t16",
+    "e4m3fn_e5m0_t32",
     "int8_e8m0_t32s8o2",
     "int7_e8m0-even_t64s16o1s4o2",
     "e2m1fn_e4m3fn_t16",
