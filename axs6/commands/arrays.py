@@ -48,7 +48,7 @@ def read_items(
         name: _items(array, known[name], parameters) if name in known else array
         for name, array in found.items()
     }
-    count = max(map(len, items.values()), default=0)
+    count = max((len(x) for x in items.values() if x.ndim), default=1)
     return {
         name: np.repeat(array, count) if _is_one(name, array) else array
         for name, array in items.items()

@@ -386,7 +386,8 @@ def test_area_reports_json(main: Cli, target: str) -> None:
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)
     assert report["target"] == target
-    assert report["parameters"] == {"block": 8, "stages": 1, "view": "structure"}
+    settings = {"block": 8, "stages": 1, "view": "structure", "format": "axs6"}
+    assert report["parameters"] == settings
     # 8 products of 10 bits make a sum of 14, the exponents one of 9, and there is `valid`.
     assert report["total"]["figures"]["flip_flops"] == 14 + 9 + 1
     assert "axs6_block_dot" in done.stderr

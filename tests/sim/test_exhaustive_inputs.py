@@ -4,10 +4,11 @@ import numpy as np
 
 from axs6.golden.spec import INPUT_DTYPES, Rounding
 from axs6.sim.exhaustive.catalog import choose
+from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
 from axs6.sim.exhaustive.fp32_spaces import conversion_space, division_space
 from axs6.sim.exhaustive.space import Space
-from axs6.sim.exhaustive.unit_spaces import decoder_space, product_space
+from axs6.sim.exhaustive.unit_spaces import product_space
 
 
 def encoder_space(name: str) -> Space:
@@ -60,7 +61,8 @@ def test_the_decoder_meets_every_code_at_every_exponent_in_every_lane() -> None:
 
 def test_products_meet_every_pair_of_codes_in_every_lane() -> None:
     space = product_space()
-    items = space.inputs(0)
+    parts = [space.inputs(chunk) for chunk in range(space.chunks)]
+    items = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     pairs = items["a.codes"].astype(int) << 6 | items["b.codes"]
     for lane in range(32):
         alone = np.delete(pairs, lane, axis=1) == 0

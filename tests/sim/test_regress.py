@@ -213,10 +213,10 @@ BEHAVIOURAL = """
 module axs6_block_dot(
   input clk, input rst,
   input i__valid, output i__ready, input [111:0] i__payload,
-  output o__valid, input o__ready, output [24:0] o__payload);
+  output o__valid, input o__ready, output [22:0] o__payload);
   reg full = 0;
-  reg [24:0] held = 0;
-  reg signed [15:0] sum;
+  reg [22:0] held = 0;
+  reg signed [13:0] sum;
   reg [9:0] product;
   integer lane;
   assign i__ready = $READY;
@@ -254,7 +254,7 @@ def behavioural(**faults: str) -> Generated:
     [
         ({"LAST": "6"}, "sum is"),
         ({"NEGATE": "~$signed({1'b0, product})"}, "sum is"),
-        ({"PAYLOAD": "held & 25'h0ffffff"}, "exponent is"),
+        ({"PAYLOAD": "held & 23'h3fffff"}, "exponent is"),
         ({"READY": "1'b1"}, "payload changed from"),
         ({"LOAD": "i__valid"}, "payload changed from"),
         ({"VALID": "full && o__ready", "READY": "o__ready"}, "input 0 was not taken"),
