@@ -38,6 +38,14 @@ SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp
 CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 
 BLOCK_DOT = ("block_dot", {"block": 32})
+
+ENCODER_FORMATS = (
+    *("axs6", "mx9", "mx6", "mx4", "mxint8", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2"),
+    *("mxfp6_e2m3", "mxfp4"),
+)
+UNIT_FORMATS = (*ENCODER_FORMATS, "nvfp4")
+"""Block formats whose units are measured: all with an encoder, and those without one."""
+
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
 
@@ -190,6 +198,25 @@ AREAS = (
         readings.libraries,
         designs=(BLOCK_DOT, ("encoder", {"block": 32}), ("decoder", {"block": 32})),
         sources=(*SKY130, "synth/liberty.py"),
+    ),
+    area(
+        "formats",
+        tuple(
+            f'axs6 area {unit} --target sky130 --sweep "format={",".join(names)}"'
+            for unit, names in (
+                ("block_dot", UNIT_FORMATS),
+                ("block_dot --adder-cells", UNIT_FORMATS),
+                ("encoder --dtype bf16", ENCODER_FORMATS),
+                ("decoder --dtype bf16", UNIT_FORMATS),
+            )
+        ),
+        readings.formats,
+        designs=(
+            *(("block_dot", {"format": name}) for name in UNIT_FORMATS),
+            *(("encoder", {"format": name, "dtype": "bf16"}) for name in ENCODER_FORMATS),
+            *(("decoder", {"format": name, "dtype": "bf16"}) for name in UNIT_FORMATS),
+        ),
+        sources=SKY130,
     ),
     area(
         "block-dot-blocks",

@@ -123,6 +123,23 @@ def stages(runs: Sequence[Run]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
+def formats(runs: Sequence[Run]) -> dict[str, Any]:
+    """Areas of the units of block formats: dot product, with adder cells, encoder and decoder."""
+    found = [
+        {
+            point["parameters"]["format"]: (point["parameters"]["block"], point["figures"]["area"])
+            for point in run.json["points"]
+        }
+        for run in runs
+    ]
+    rows = []
+    for name, (lanes, _) in found[0].items():
+        areas = [round(each[name][1]) if name in each else "-" for each in found]
+        rows.append([name, lanes, *areas])
+    columns = ["format", "lanes", "block_dot", "with adder cells", "encoder", "decoder"]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
 def parts(runs: Sequence[Run]) -> dict[str, Any]:
     """Areas of a dot product flattened, with its hierarchy, and of its accumulator and division."""
     (found,) = runs[0].json
