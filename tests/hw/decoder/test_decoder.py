@@ -33,7 +33,10 @@ COMPOSED = (
 )
 
 CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG, *COMPOSED])]
-"""What every run has: each format in one dtype."""
+"""Each format in one dtype."""
+
+ALIKE = ("mx6", "mx4", "msfp12", "int6", "int4", "vsq4", "vsq6")
+"""Formats that differ from another one in a width alone: their decoders are slow tests."""
 
 OTHERS = [
     (name, dtype)
@@ -62,7 +65,10 @@ def settings(name: str, dtype: str, **more: Any) -> dict[str, Any]:
     return UNIT.parameters({"format": name, "dtype": dtype, "block": block, **more})
 
 
-@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] in ALIKE)) for case in CASES],
+)
 def test_every_code_of_every_format_is_decoded_as_the_golden_model_does(
     name: str, dtype: str
 ) -> None:
