@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 
 class Bit(NamedTuple):
@@ -117,6 +117,16 @@ def value_of(bit: Bit, nodes: Mapping[int, Value]) -> Value:
     """The value of a bit, of one bit width."""
     value = Const(1, 1) if bit.node == ONE.node else nodes[bit.node]
     return ~value if bit.inverted else value
+
+
+def two_rows(rows: Sequence[Sequence[Bit]], nodes: Mapping[int, Value]) -> tuple[Value, Value]:
+    """The two numbers that a tree leaves, from the values of their nodes."""
+    columns = [[value_of(bit, nodes) for bit in column] for column in rows]
+    first, second = (
+        Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
+        for row in range(2)
+    )
+    return first, second
 
 
 def add_bits(m: Module, operands: Sequence[Value]) -> tuple[Value, Value]:

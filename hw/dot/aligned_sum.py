@@ -4,10 +4,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Value, signed
+from amaranth.hdl import Cat, Module, Value, signed
 from amaranth.lib import data
 
-from axs6.hw.core.compressor import ONE, Bit, Tree, value_of
+from axs6.hw.core.compressor import ONE, Bit, Tree, two_rows
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
@@ -114,11 +114,7 @@ class AddTermRows(Step):
         m = Module()
         plan = heap_plan(self._align)
         nodes = _nodes(self._align, self.i, plan.deepest)
-        columns = [[value_of(bit, nodes) for bit in column] for column in plan.rows]
-        first, second = (
-            Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
-            for row in range(2)
-        )
+        first, second = two_rows(plan.rows, nodes)
         m.d.comb += self.o.sum.eq((first + second)[: plan.width].as_signed())
         pass_on(m, self, "top", *SPECIAL)
         return m

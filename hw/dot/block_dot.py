@@ -9,7 +9,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import data
 
-from axs6.hw.core.compressor import value_of
+from axs6.hw.core.compressor import two_rows, value_of
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.pipeline import Pipeline, Step, viewed
 from axs6.hw.core.rtlil import add_lanes
@@ -183,11 +183,7 @@ class AddRows(Step):
         m = Module()
         plan = self.heap.plan
         nodes = dict(zip(plan.alive(plan.deepest), self.i.bits[0], strict=True))
-        columns = [[value_of(bit, nodes) for bit in column] for column in plan.rows]
-        first, second = (
-            Cat(column[row] if row < len(column) else Const(0, 1) for column in columns)
-            for row in range(2)
-        )
+        first, second = two_rows(plan.rows, nodes)
         total = Signal(signed(plan.width))
         m.d.comb += [total.eq(first + second), *result(total, self.i, self.o)]
         return m
