@@ -7,6 +7,7 @@ random word. In a block of subnormals d goes down to minus `deepest_subnormal`, 
 distances count from.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -229,7 +230,7 @@ def _half(rounding: Rounding) -> int:
     return int(rounding is Rounding.NEAREST)
 
 
-class _Lanes(Step):
+class _Lanes(Step, ABC):
     """A step that has a component for each lane; the exponent and `invalid` pass."""
 
     def __init__(
@@ -244,9 +245,9 @@ class _Lanes(Step):
         o = StructLayout({"exponent": EXPONENT_BITS, "lanes": lanes, "invalid": 1})
         super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(fmt))
 
+    @abstractmethod
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
         """What the ports of each lane are connected to."""
-        raise NotImplementedError
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
