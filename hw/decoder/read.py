@@ -18,6 +18,7 @@ from axs6.golden.formats import (
     Specials,
     TwosComplement,
 )
+from axs6.hw.core.codes import split
 from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names, scaled_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -86,7 +87,7 @@ class ScaleLane(wiring.Component):
             m.d.comb += [part.factor.eq(factor), part.zero.eq(~code.any())]
         else:
             dtype = scale.dtype
-            fraction, field = code[: dtype.fraction_bits], code[dtype.fraction_bits : -1]
+            fraction, field = split(dtype, code)
             factor, exponent = significand_and_exponent(m, dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
@@ -130,7 +131,7 @@ class ElementLane(wiring.Component):
         m = Module()
         element, code, o = self._plan.fmt.element, self.code, self.o
         if isinstance(element, Float):
-            fraction, field = code[: element.fraction_bits], code[element.fraction_bits : -1]
+            fraction, field = split(element, code)
             significand, x = significand_and_exponent(m, element, field, fraction)
             special = is_special(element, field, fraction)
             infinite = special & ~fraction.any() if element.has_infinity else Const(0, 1)

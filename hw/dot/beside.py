@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 
-from axs6.golden.formats import BlockFormat, Exponent, Float, Level, Real, Shift
+from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
+from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, significand_and_field
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
 from axs6.hw.dot.shape import Scaling, Shape
@@ -39,13 +40,7 @@ def _exponents(sides: Sides) -> Iterator[Value]:
             if isinstance(level.scale, Exponent):
                 yield first
             elif isinstance(level.scale, Real):
-                field = _fields(level.scale.dtype, first)[1]
-                yield (field - field.any())[: len(field)]
-
-
-def _fields(dtype: Float, code: Value) -> tuple[Value, Value]:
-    """Fraction and exponent field of a scale."""
-    return code[: dtype.fraction_bits], code[dtype.fraction_bits : dtype.width - 1]
+                yield significand_and_field(level.scale.dtype, first)[1]
 
 
 def _scales(shape: Shape, scaling: Scaling, sides: Sides) -> Iterator[tuple[str, Value]]:
@@ -60,8 +55,7 @@ def _scales(shape: Shape, scaling: Scaling, sides: Sides) -> Iterator[tuple[str,
                 if isinstance(level.scale, Shift):
                     shift.append(~code)
                 elif isinstance(level.scale, Real):
-                    fraction, field = _fields(level.scale.dtype, code)
-                    factor.append(Cat(fraction, field.any()))
+                    factor.append(significand_and_field(level.scale.dtype, code)[0])
                 elif not isinstance(level.scale, Exponent):
                     factor.append(code)
     if scaling.shift:
@@ -89,43 +83,21 @@ def _special(m: Module, sides: Sides) -> Value:
         for code in codes
     ]
     for fmt, block in sides:
-        if isinstance(fmt.element, Float) and fmt.element.has_nan:
-            nan += [_is_nan(fmt.element, code) for code in block.codes]
+        if fmt.element.has_nan:
+            nan += [is_nan(fmt.element, code) for code in block.codes]
     if not any(fmt.element.has_infinity for fmt, _ in sides):
         return Cat(any_of(nan), Const(0, 1))
-    infinite = [_infinite(fmt, block) for fmt, block in sides]
+    infinite = [[is_infinite(fmt.element, code) for code in block.codes] for fmt, block in sides]
     zero = [_zero(fmt, block) for fmt, block in sides]
-    plus, minus = [], []
-    sign = [[code[-1] for code in block.codes] for _, block in sides]
-    for (a, b), (a_zero, b_zero), (x, y) in zip(
-        zip(*infinite, strict=True), zip(*zero, strict=True), zip(*sign, strict=True), strict=True
-    ):
-        nan.append((a & b_zero) | (b & a_zero))
-        plus.append((a | b) & ~(x ^ y))
-        minus.append((a | b) & (x ^ y))
+    (_, a), (_, b) = sides
+    negative = [x[-1] ^ y[-1] for x, y in zip(a.codes, b.codes, strict=True)]
+    times_zero, *signs = infinite_products(
+        list(zip(*infinite, strict=True)), list(zip(*zero, strict=True)), negative
+    )
     some = [Signal(name=name) for name in ("nan", "plus", "minus")]
-    m.d.comb += [one.eq(any_of(each)) for one, each in zip(some, (nan, plus, minus), strict=True)]
+    m.d.comb += [x.eq(y) for x, y in zip(some, (any_of([*nan, times_zero]), *signs), strict=True)]
     bad = some[0] | (some[1] & some[2])
     return Cat(bad | some[2], ~bad & (some[1] | some[2]))
-
-
-def _is_nan(element: Float, code: Value) -> Value:
-    fraction, field = _fields(element, code)
-    if element.has_infinity:
-        return field.all() & fraction.any()
-    return field.all() & fraction.all()
-
-
-def _infinite(fmt: BlockFormat, block: data.View) -> list[Value]:
-    """Which values are infinite."""
-    if not fmt.element.has_infinity:
-        return [Const(0, 1) for _ in block.codes]
-    assert isinstance(fmt.element, Float)
-    found = []
-    for code in block.codes:
-        fraction, field = _fields(fmt.element, code)
-        found.append(field.all() & ~fraction.any())
-    return found
 
 
 def _zero(fmt: BlockFormat, block: data.View) -> list[Value]:

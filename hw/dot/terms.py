@@ -12,21 +12,17 @@ from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import (
     BlockFormat,
     Exponent,
-    Float,
-    Integer,
-    Level,
     Mode,
     Real,
-    Shift,
-    TwosComplement,
     name_of,
 )
 from axs6.golden.operands import Form
 from axs6.golden.terms import Terms
-from axs6.hw.core.layouts import scale_names
+from axs6.hw.core.codes import infinite_products, is_infinite, is_nan
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.dot.operand import Operand, operand_layout
 
 
 @dataclass(frozen=True)
@@ -197,142 +193,6 @@ def step_layout(terms: Terms) -> data.StructLayout:
     return data.StructLayout({"a": a, "b": b})
 
 
-def operand_layout(form: Form, lanes: int) -> data.StructLayout:
-    """Some lanes of a format with their scales: a block, or several in a row."""
-    fmt = form.format
-    fields: dict[str, Any] = {}
-    for name, level in _levels(form)[::-1]:
-        number, groups = unsigned(level.scale.bits), lanes // int(level.group)
-        single = groups == 1 and level.group == fmt.block
-        fields[name] = number if single else data.ArrayLayout(number, groups)
-    codes = data.ArrayLayout(unsigned(fmt.element.width), lanes)
-    return data.StructLayout({**fields, "codes": codes})
-
-
-def _levels(form: Form) -> list[tuple[str, Level]]:
-    """Levels within a block, fine to coarse, with the names of their fields."""
-    return list(zip(scale_names(form.format)[::-1], form.format.blocked, strict=True))
-
-
-class Operand:
-    """The signals of one operand.
-
-    Args:
-        m: module that they are in.
-        form: how its values are integers.
-        view: an `operand_layout`.
-        name: of the operand, which names of signals begin with.
-    """
-
-    def __init__(self, m: Module, form: Form, view: Any, name: str) -> None:
-        self._m, self._form, self._view, self._name = m, form, view, name
-        self._element = form.format.element
-        self._zeros: dict[str, Value] = {}
-
-    def scale(self, level: Level, lane: int) -> Value:
-        """The code of a lane's scale of a level."""
-        name = next(name for name, each in _levels(self._form) if each == level)
-        codes = self._view[name]
-        return codes[lane // int(level.group)] if isinstance(codes, data.View) else codes
-
-    def element(self, lane: int) -> tuple[Value, Value, Value]:
-        """Sign, magnitude and exponent field of an element, as `Form` has them."""
-        code, element = self._view.codes[lane], self._element
-        none = Const(0, 0)
-        if isinstance(element, TwosComplement):
-            magnitude = Signal(element.bits, name=f"{self._name}_magnitude{lane}")
-            self._m.d.comb += magnitude.eq(Mux(code[-1], -code.as_signed(), code.as_signed()))
-            return code[-1], magnitude, none
-        if not isinstance(element, Float):
-            return code[-1], code[:-1], none
-        fraction, exponent = code[: element.fraction_bits], code[element.fraction_bits : -1]
-        normal = Signal(name=f"{self._name}_normal{lane}")
-        field = Signal(len(exponent), name=f"{self._name}_field{lane}")
-        self._m.d.comb += [normal.eq(exponent.any()), field.eq(exponent - normal)]
-        significand = Cat(fraction, normal)
-        if self._form.apart and not element.fixed:
-            return code[-1], significand, field[: int(self._form.fields.max()).bit_length()]
-        whole = int(self._form.elements.max()).bit_length()
-        return code[-1], (significand << field)[:whole], none
-
-    def number(self, lane: int) -> Value:
-        """An element in two's complement."""
-        if isinstance(self._element, TwosComplement):
-            return self._view.codes[lane].as_signed()
-        sign, magnitude, _ = self.element(lane)
-        number = Signal(signed(len(magnitude) + 1), name=f"{self._name}_number{lane}")
-        self._m.d.comb += number.eq(Mux(sign, -magnitude, magnitude))
-        return number
-
-    def scaled(self, value: Value, level: Level, lane: int) -> Value:
-        """A value times the integer by which a level multiplies a lane."""
-        scale = self.scale(level, lane)
-        if isinstance(level.scale, Integer):
-            return value * scale
-        if isinstance(level.scale, Shift):
-            return value << (level.scale.largest_code - scale)[: level.scale.bits]
-        if isinstance(level.scale, Real):
-            fraction, exponent = _fields(level.scale, scale)
-            return value * Cat(fraction, exponent.any())
-        return value
-
-    def exponents(self, lane: int) -> list[Value]:
-        """The fields of a lane's scales."""
-        found = []
-        for _, level in _levels(self._form):
-            scale = self.scale(level, lane)
-            if isinstance(level.scale, Exponent):
-                found.append(scale)
-            elif isinstance(level.scale, Real):
-                _, exponent = _fields(level.scale, scale)
-                found.append((exponent - exponent.any())[: len(exponent)])
-        return found
-
-    def nan_scales(self) -> list[Value]:
-        """For each scale that may be NaN whether it is."""
-        found = []
-        for name, level in _levels(self._form):
-            if level.scale.nan_code is None:
-                continue
-            codes = self._view[name]
-            each = list(codes) if isinstance(codes, data.View) else [codes]
-            found += [code == level.scale.nan_code for code in each]
-        return found
-
-    def is_nan(self, lane: int) -> Value:
-        """Whether an element is NaN."""
-        element, code = self._element, self._view.codes[lane]
-        if not element.has_nan:
-            return Const(0, 1)
-        if element.has_infinity:
-            exponent = code[element.fraction_bits : -1]
-            return exponent.all() & code[: element.fraction_bits].any()
-        return code[:-1].all()
-
-    def is_infinite(self, lane: int) -> Value:
-        """Whether an element is infinite."""
-        element, code = self._element, self._view.codes[lane]
-        if not element.has_infinity:
-            return Const(0, 1)
-        return code[element.fraction_bits : -1].all() & ~code[: element.fraction_bits].any()
-
-    def is_zero(self, lane: int) -> Value:
-        """Whether a lane is 0: its element, or a scale of it that can be."""
-        code = self._view.codes[lane]
-        zero = code == 0 if isinstance(self._element, TwosComplement) else ~code[:-1].any()
-        for _, level in _levels(self._form):
-            if isinstance(level.scale, Integer | Real):
-                scale = self.scale(level, lane)
-                size = len(scale) if isinstance(level.scale, Integer) else len(scale) - 1
-                zero = zero | ~scale[:size].any()
-        return zero
-
-
-def _fields(scale: Real, code: Value) -> tuple[Value, Value]:
-    fraction = scale.dtype.fraction_bits
-    return code[:fraction], code[fraction : scale.dtype.width - 1]
-
-
 class Products(Step):
     """The terms of a step."""
 
@@ -412,27 +272,19 @@ class Products(Step):
     def _special(self, m: Module, sides: Sequence[Operand]) -> None:
         """NaN, infinities and their signs, over all lanes."""
         plan, (a, b) = self._plan, sides
-        lanes = range(plan.reduction)
+        pairs = list(zip(self.i.a.codes, self.i.b.codes, strict=True))
+        elements = [form.format.element for form in plan.forms]
         nan = [*a.nan_scales(), *b.nan_scales()]
-        if any(form.format.element.has_nan for form in plan.forms):
-            nan += [a.is_nan(lane) | b.is_nan(lane) for lane in lanes]
+        for x, codes in zip(elements, zip(*pairs, strict=True), strict=True):
+            nan += [is_nan(x, code) for code in codes] if x.has_nan else []
         if plan.has_infinity:
-            plus, minus = [], []
-            for lane in lanes:
-                a_infinite, b_infinite = a.is_infinite(lane), b.is_infinite(lane)
-                a_zero = a.is_zero(lane) & ~a_infinite
-                b_zero = b.is_zero(lane) & ~b_infinite
-                infinite = a_infinite | b_infinite
-                nan.append((a_infinite & b_zero) | (b_infinite & a_zero))
-                negative = self.i.a.codes[lane][-1] ^ self.i.b.codes[lane][-1]
-                plus.append(infinite & ~negative)
-                minus.append(infinite & negative)
-            some_plus, some_minus = any_of(plus), any_of(minus)
-            m.d.comb += [
-                self.o.infinite.eq(some_plus | some_minus),
-                self.o.negative.eq(some_minus),
-            ]
-            nan.append(some_plus & some_minus)
+            times_zero, plus, minus = infinite_products(
+                [(is_infinite(elements[0], x), is_infinite(elements[1], y)) for x, y in pairs],
+                [(a.is_zero(lane), b.is_zero(lane)) for lane in range(plan.reduction)],
+                [x[-1] ^ y[-1] for x, y in pairs],
+            )
+            m.d.comb += [self.o.infinite.eq(plus | minus), self.o.negative.eq(minus)]
+            nan += [times_zero, plus & minus]
         if plan.has_nan:
             m.d.comb += self.o.nan.eq(any_of(nan))
 

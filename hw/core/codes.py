@@ -1,0 +1,64 @@
+"""Codes of floating-point elements and scales as signals: their parts, and what is no number."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Value
+
+from axs6.golden.formats import Element, Float
+from axs6.hw.core.trees import any_of
+
+
+def split(dtype: Float, code: Value) -> tuple[Value, Value]:
+    """Fraction and exponent field of a code."""
+    return code[: dtype.fraction_bits], code[dtype.fraction_bits : dtype.width - 1]
+
+
+def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:
+    """The significand of a code, as an integer, and the exponent field of 1 that is 0.
+
+    Subnormal numbers have the field of the smallest normal ones.
+    """
+    fraction, field = split(dtype, code)
+    normal = field.any()
+    return Cat(fraction, normal), (field - normal)[: len(field)]
+
+
+def is_nan(element: Element, code: Value) -> Value:
+    """Whether a code is NaN."""
+    if not element.has_nan:
+        return Const(0, 1)
+    assert isinstance(element, Float)
+    fraction, field = split(element, code)
+    return field.all() & (fraction.any() if element.has_infinity else fraction.all())
+
+
+def is_infinite(element: Element, code: Value) -> Value:
+    """Whether a code is an infinity."""
+    if not element.has_infinity:
+        return Const(0, 1)
+    assert isinstance(element, Float)
+    fraction, field = split(element, code)
+    return field.all() & ~fraction.any()
+
+
+def infinite_products(
+    infinite: Sequence[tuple[Value, Value]],
+    zero: Sequence[tuple[Value, Value]],
+    negative: Sequence[Value],
+) -> tuple[Value, Value, Value]:
+    """What products of two factors with infinities add up to, by IEEE 754.
+
+    Args:
+        infinite: for each product, which of its factors are infinite.
+        zero: which of them are 0; infinities are not, whatever this says.
+        negative: whether the product is negative.
+
+    Returns:
+        Whether a product is NaN, an infinity times 0; whether one is +Inf; and whether one is -Inf.
+    """
+    nan, plus, minus = [], [], []
+    for (a, b), (a_zero, b_zero), sign in zip(infinite, zero, negative, strict=True):
+        nan.append((a & b_zero & ~b) | (b & a_zero & ~a))
+        plus.append((a | b) & ~sign)
+        minus.append((a | b) & sign)
+    return any_of(nan), any_of(plus), any_of(minus)
