@@ -2,7 +2,7 @@
 
 import ctypes
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from axs6.sim.kernels.layout import layout, real_description
 from axs6.sim.kernels.library import Operands, Shape, chosen, library
 from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
 
+FP32_SUMS: Final = Accumulator()
+"""Exact blocks, added in FP32."""
+
 FP32_BITS = 24
 """Bits of sums that FP32 holds: more need float64."""
 
@@ -27,9 +30,9 @@ WIDE_BITS = 126
 
 
 @cache
-def takes(a: BlockFormat, b: BlockFormat) -> bool:
-    """Whether the kernels multiply two formats, in the accumulation "fp32"."""
-    if not (packs(a) and packs(b)):
+def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) -> bool:
+    """Whether the kernels multiply two formats as an accumulator says."""
+    if accumulator != FP32_SUMS or not (packs(a) and packs(b)):
         return False
     try:
         bits = _bits(a, b)
@@ -55,11 +58,11 @@ def encodes(fmt: BlockFormat) -> bool:
     return layout(fmt).description is not None
 
 
-def multiplies(a: Packed | None, b: Packed | None) -> bool:
-    """Whether there are two operands, and a library that multiplies them."""
+def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
+    """Whether there are two operands, and a library that multiplies them as an accumulator says."""
     if a is None or b is None or chosen() is None:
         return False
-    return takes(a.layout.format, b.layout.format)
+    return takes(a.layout.format, b.layout.format, accumulator)
 
 
 def encode(
@@ -164,17 +167,28 @@ def _described(fmt: BlockFormat, nonfinite: NonFinite) -> Any:
     return ctypes.byref(described)
 
 
-def matmul(a: Packed, b: Packed, threads: int = 1) -> NDArray[np.float32]:
+def matmul(
+    a: Packed, b: Packed, accumulator: Accumulator = FP32_SUMS, threads: int = 1
+) -> NDArray[np.float32]:
     """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], as `axs6.matmul` defines it.
 
     Args:
-        a, b: operands of shapes (G, M, K) and (G, N, K), of formats that `takes` accepts.
+        a, b: operands of shapes (G, M, K) and (G, N, K).
+        accumulator: how products become one number. `takes` says whether it and the formats are
+            among those that the kernels have.
         threads: threads that share the work; they change no bit.
 
     Returns:
         float32 of shape (G, M, N). Subnormals are kept, overflow gives infinity, and a NaN is
-        always 0x7fc00000.
+        always the accumulator's.
+
+    Raises:
+        ValueError: the kernels do not have the formats or the accumulator.
     """
+    if not takes(a.layout.format, b.layout.format, accumulator):
+        raise ValueError(
+            f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
+        )
     batches, rows, blocks = a.factors.shape
     columns, block = b.factors.shape[1], a.layout.format.block
     y = np.empty((batches, rows, columns), np.float32)

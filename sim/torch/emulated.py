@@ -173,7 +173,7 @@ def product(a: Operand, b: Operand) -> Tensor:
         always 0x7fc00000.
     """
     if a.packed is not None and b.packed is not None and kernels.multiplies(a.packed, b.packed):
-        return torch.from_numpy(kernels.matmul(a.packed, b.packed, torch.get_num_threads()))
+        return torch.from_numpy(kernels.matmul(a.packed, b.packed, threads=torch.get_num_threads()))
     y = a.scaled.new_zeros(*a.scaled.shape[:2], b.scaled.shape[1])
     _narrow_product(a, b, y)
     low, high = COLUMN_EXPONENTS

@@ -56,7 +56,7 @@ def ours(a: Values, b: Values, fmt: BlockFormat, threads: int = 1) -> Values:
     left, right = (kernels.encode(x[None], fmt) for x in (a, b))
     assert left is not None
     assert right is not None
-    return kernels.matmul(left, right, threads)[0]
+    return kernels.matmul(left, right, threads=threads)[0]
 
 
 @cache
@@ -183,7 +183,7 @@ def test_every_matrix_of_a_batch(rng: np.random.Generator) -> None:
     left, right = kernels.encode(a, AXS6), kernels.encode(b, AXS6)
     assert left is not None
     assert right is not None
-    y = kernels.matmul(left, right, 4)
+    y = kernels.matmul(left, right, threads=4)
     for g in range(5):
         assert not different(y[g], axs6.matmul(axs6.encode(a[g]), axs6.encode(b[g])))
 
