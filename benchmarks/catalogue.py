@@ -324,14 +324,14 @@ CHECKS = (
         "validate",
         ("axs6 validate",),
         printed,
-        sources=("golden/*.py",),
+        sources=("golden/*.py", "golden/check/**/*.py"),
         packages=("numpy",),
     ),
     Figure(
         "validate-format",
         ("axs6 validate --format mxfp4,nvfp4,mx9-rceil",),
         printed,
-        sources=("golden/*.py", "golden/formats/*.py"),
+        sources=("golden/*.py", "golden/check/**/*.py", "golden/formats/*.py"),
         packages=("numpy",),
     ),
     Figure(

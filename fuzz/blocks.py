@@ -3,7 +3,7 @@
 import numpy as np
 
 from axs6.golden import Blocks, pack, unpack
-from axs6.golden.cases import random_codes_in_modes
+from axs6.golden.check.cases.inputs import random_codes_in_modes
 from axs6.golden.pack import layout_of
 from axs6.golden.spec import BLOCK_SIZES
 from axs6.golden.unpack import unpack_some

@@ -79,8 +79,8 @@ def _against_definitions(seed: int, blocks: int, formats: str | None, json: str 
     from dataclasses import asdict
 
     from axs6.commands.output import console, verdict, write_json
-    from axs6.golden.checks_formats import ALL
-    from axs6.golden.validate import Check, validate
+    from axs6.golden.check.formats import ALL
+    from axs6.golden.check.validate import Check, validate
 
     out = console(json)
 

@@ -6,7 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from axs6.golden import cases, exact
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.decode import decode
 from axs6.golden.spec import BLOCK_SIZES
 from axs6.golden.unpack import unpack
@@ -27,7 +29,7 @@ def decode_by_definition(block: int, align: int, packed: bytes) -> Decoded:
     widths = exact.PRECISE_BITS if config == 2 else exact.DENSE_BITS
     single, short, double = (
         [exact.decode_bits(exponent, c, fmt, widths[i % 2]) for i, c in enumerate(codes)]
-        for fmt in (exact.FP32, exact.BF16, exact.FP64)
+        for fmt in (FP32, BF16, FP64)
     )
     return exponent, config, codes, single, short, double
 
@@ -68,7 +70,7 @@ def decode_cases() -> Iterator[Case]:
         yield _decode("largest", 0, 255, [31, 63] * (block // 2))
         yield _decode("largest_high_precision", 2, 255, [63, 31] * (block // 2))
         rng = np.random.default_rng([8, block])
-        exponents, modes, rows = cases.random_codes_in_modes(block, 16, rng)
+        exponents, modes, rows = inputs.random_codes_in_modes(block, 16, rng)
         for k, (exponent, mode) in enumerate(zip(exponents.tolist(), modes.tolist(), strict=True)):
             yield _decode("random", mode, exponent, rows[k].tolist(), ALIGN if k % 4 == 3 else 1)
 
@@ -152,7 +154,7 @@ def unpack_cases() -> Iterator[Case]:
 
 def _blocks(block: int, align: int, rng: np.random.Generator) -> list[bytes]:
     """Four packed blocks: sparse, dense, high-precision and sparse."""
-    exponents, modes, codes = cases.random_codes_in_modes(block, 60, rng)
+    exponents, modes, codes = inputs.random_codes_in_modes(block, 60, rng)
     dense, sparse, precise = (np.flatnonzero(modes == mode).tolist() for mode in range(3))
     return [
         exact.pack_block(int(exponents[k]), codes[k].tolist(), align, int(modes[k]))

@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from axs6.golden.cases import Kind, near_thresholds
-from axs6.golden.exact import FP16, Format, power
+from axs6.golden.check.cases.inputs import Kind, near_thresholds
+from axs6.golden.check.exact.floats import FP16, Format, power
 
 Patterns = list[int]
 """Values as bit patterns."""

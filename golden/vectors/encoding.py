@@ -5,7 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from axs6.golden import cases, exact, exact_sequences
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact import sequences as exact_sequences
+from axs6.golden.check.exact.floats import Special
 from axs6.golden.encode import encode
 from axs6.golden.formats import Mode
 from axs6.golden.pack import pack
@@ -13,7 +16,7 @@ from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_SEED, Roun
 from axs6.golden.vectors import directed
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 
-KINDS: Final = {"fp32": cases.KINDS[0], "bf16": cases.KINDS[2], "fp16": cases.KINDS[1]}
+KINDS: Final = {"fp32": inputs.KINDS[0], "bf16": inputs.KINDS[2], "fp16": inputs.KINDS[1]}
 """Kinds of inputs by the names of their dtypes."""
 
 DENSE, SPARSE, PRECISE = Mode.DENSE.label, Mode.SPARSE.label, Mode.HIGH_PRECISION.label
@@ -42,7 +45,7 @@ def by_definition(
     """What exact fractions give for a block of bit patterns."""
     given = [KINDS[dtype].value(pattern) for pattern in values]
     config, (exponent, codes) = exact.encode_in_mode(given, rounding, mode, random)
-    invalid = int(any(isinstance(value, exact.Special) for value in given))
+    invalid = int(any(isinstance(value, Special) for value in given))
     return exponent, config, codes, exact.pack_block(exponent, codes, mode=config), invalid
 
 
@@ -76,11 +79,11 @@ def encode_cases() -> Iterator[Case]:
             if form == "fp32":
                 yield _case(name, form, Rounding.NEAREST, DENSE, values * 4)
         for block, exponent in THRESHOLDS[form]:
-            for values in cases.threshold_blocks(kind, block, [exponent]).tolist():
+            for values in inputs.threshold_blocks(kind, block, [exponent]).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case(f"thresholds_exponent_{exponent}", form, rounding, DENSE, values)
         for block in BLOCK_SIZES:
-            for values in cases.random_blocks(kind, block, 10, rng).tolist():
+            for values in inputs.random_blocks(kind, block, 10, rng).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case("random", form, rounding, DENSE, values)
     yield from _mode_cases(rng)
@@ -99,7 +102,7 @@ def _mode_cases(rng: np.random.Generator) -> Iterator[Case]:
             yield _case(name, form, Rounding.NEAREST, PRECISE, values)
         for block in BLOCK_SIZES:
             for mode in OTHER_MODES:
-                for values in cases.blocks_with_zeros(kind, block, 4, rng).tolist():
+                for values in inputs.blocks_with_zeros(kind, block, 4, rng).tolist():
                     for rounding in DETERMINISTIC:
                         yield _case("random", form, rounding, mode, values)
     for form, rounding in (("fp32", Rounding.NEAREST), ("bf16", Rounding.TOWARD_ZERO)):
@@ -157,20 +160,20 @@ def stochastic_cases() -> Iterator[Case]:
         states = exact_sequences.lane_seeds(block, RANDOM_SEED)
         drawn = exact_sequences.draw(states, 16, 2).words
         for start in (0, block):
-            values = cases.random_blocks(kind, block, 1, rng)[0].tolist()
+            values = inputs.random_blocks(kind, block, 1, rng)[0].tolist()
             words = drawn[start : start + block]
             yield _stochastic("words_of_shift_registers", "fp32", DENSE, 16, values, words)
 
 
 def _random_words(
-    form: str, kind: cases.Kind, block: int, bits: int, rng: np.random.Generator
+    form: str, kind: inputs.Kind, block: int, bits: int, rng: np.random.Generator
 ) -> Iterator[Case]:
     """Random blocks with words next to those that decide."""
     for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):
-        patterns = cases.blocks_with_zeros(kind, block, 2, rng).tolist()
+        patterns = inputs.blocks_with_zeros(kind, block, 2, rng).tolist()
         values = [[kind.value(pattern) for pattern in row] for row in patterns]
         largest = [code.largest_code for code in code_formats(mode or Mode.DENSE)]
-        words = cases.deciding_words(values, largest, bits, rng)
+        words = inputs.deciding_words(values, largest, bits, rng)
         for row, chosen in zip(patterns, words, strict=True):
             yield _stochastic("random", form, mode.label if mode else AUTO, bits, row, chosen)
 

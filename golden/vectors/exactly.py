@@ -2,10 +2,17 @@
 
 from typing import Final
 
-from axs6.golden import exact
-from axs6.golden.exact import FP32, Special, Value
-from axs6.golden.exact_blocks import Block
-from axs6.golden.exact_formats import Definition
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.floats import (
+    FP32,
+    FP32_NAN,
+    Special,
+    Value,
+    float_value,
+    power,
+    round_to_float,
+)
+from axs6.golden.check.exact.formats import Definition
 
 SPECIALS: Final = {
     Special.NAN: "nan",
@@ -19,13 +26,13 @@ def pattern_of(value: Value) -> int:
     """The FP32 pattern of a value that FP32 holds."""
     if isinstance(value, Special):
         return {
-            Special.NAN: exact.FP32_NAN,
+            Special.NAN: FP32_NAN,
             Special.INFINITY: FP32.infinity,
             Special.NEGATIVE_INFINITY: FP32.sign | FP32.infinity,
             Special.NEGATIVE_ZERO: FP32.sign,
         }[value]
-    bits = exact.round_to_float(value, FP32)
-    if exact.float_value(bits, FP32) != value:
+    bits = round_to_float(value, FP32)
+    if float_value(bits, FP32) != value:
         raise ValueError(f"{value} is no FP32 number")
     return bits
 
@@ -37,7 +44,7 @@ def exact_sum(value: Value) -> tuple[str, int]:
     if not value:
         return "0", 0
     twos = (value.numerator & -value.numerator).bit_length() - value.denominator.bit_length()
-    return f"{int(value / exact.power(twos)):x}", twos
+    return f"{int(value / power(twos)):x}", twos
 
 
 def unpacked(data: bytes, definition: Definition) -> Block:

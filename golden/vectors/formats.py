@@ -8,14 +8,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from axs6.golden import cases, cases_formats, exact, exact_dot
-from axs6.golden import exact_encode as encoder
+from axs6.golden.check.cases import formats as format_cases
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact import encode as encoder
+from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer, scale_value
+from axs6.golden.check.exact.floats import FP32, float_value
+from axs6.golden.check.exact.formats import Definition
+from axs6.golden.check.subjects import as_blocks, definition_of
 from axs6.golden.decode import decode
 from axs6.golden.dot import block_dot, block_dot_unit, matmul
 from axs6.golden.encode import encode
-from axs6.golden.exact import FP32
-from axs6.golden.exact_blocks import Block, decode_bits, pack_block, pack_outer, scale_value
-from axs6.golden.exact_formats import Definition
 from axs6.golden.formats import (
     CATALOG,
     BlockFormat,
@@ -28,7 +31,6 @@ from axs6.golden.formats import (
     name_of,
 )
 from axs6.golden.pack import pack
-from axs6.golden.subjects import as_blocks, definition_of
 from axs6.golden.unpack import unpack
 from axs6.golden.vectors.exactly import exact_sum, pattern_of, unpacked
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Kind, Subject
@@ -198,7 +200,7 @@ class Pack:
                     yield Case(name, inputs)
 
     def _arrays(self) -> Iterator[tuple[str, str, list[int]]]:
-        kind, size, rng = cases.KINDS[0], self.fmt.block, np.random.default_rng(21)
+        kind, size, rng = inputs.KINDS[0], self.fmt.block, np.random.default_rng(21)
 
         def some(rows: Any) -> list[list[int]]:
             chosen: list[list[int]] = rows[rng.permutation(len(rows))[: self.count]].tolist()
@@ -210,23 +212,23 @@ class Pack:
         yield "one", "saturate", [0x3F800000, *ones[1:]]
         yield "largest", "saturate", [0x7F7FFFFF, 0xFF7FFFFF] * (size // 2) or [0x7F7FFFFF]
         yield "smallest", "saturate", [1, *ones[1:]]
-        for row in some(cases_formats.special(kind, size, self.count, rng)):
+        for row in some(format_cases.special(kind, size, self.count, rng)):
             yield "special", "saturate", row
-        powers = cases_formats.SPREAD
-        for row in some(cases_formats.thresholds(kind, self.definition, powers)):
+        powers = format_cases.SPREAD
+        for row in some(format_cases.thresholds(kind, self.definition, powers)):
             yield "next_to_a_midpoint", "saturate", row
-        for row in some(cases_formats.scale_thresholds(kind, self.definition, powers)):
+        for row in some(format_cases.scale_thresholds(kind, self.definition, powers)):
             yield "next_to_a_scale", "saturate", row
         policies = ("saturate", "propagate") if self.fmt.has_nan else ("saturate",)
         for policy in policies:
-            for row in some(cases_formats.infinite(kind, size, self.count // 2, rng)):
+            for row in some(format_cases.infinite(kind, size, self.count // 2, rng)):
                 yield "nan_or_infinite", policy, row
-        blocks = cases.random_blocks(kind, size, 2 * self.count, rng).reshape(-1, 2 * size)
+        blocks = inputs.random_blocks(kind, size, 2 * self.count, rng).reshape(-1, 2 * size)
         for row in blocks.tolist():
             yield "random", "saturate", row[: int(rng.integers(1, 2 * size))]
 
     def _encode_by_definition(self, rounding: str, nonfinite: str, values: list[int]) -> Answer:
-        exactly = cases_formats.values(cases.KINDS[0], np.array([values], np.uint64))
+        exactly = format_cases.values(inputs.KINDS[0], np.array([values], np.uint64))
         how = encoder.Rounding(rounding)
         (blocks,) = encoder.encode(exactly, self.definition, how, nonfinite=nonfinite)
         packed = pack_outer([blocks], self.definition)
@@ -342,7 +344,7 @@ class Pack:
             terms = zip(sums.ravel().tolist(), exponents.ravel().tolist(), strict=True)
             return exact_sum(sum((p * unit * Fraction(2) ** e for p, e in terms), Fraction(0)))
         bits = int(matmul(left, right, "exact").view(np.uint32)[0, 0])
-        return exact_sum(exact.float_value(bits, FP32))
+        return exact_sum(float_value(bits, FP32))
 
 
 def neutral(level: Level) -> int:

@@ -6,8 +6,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import cases, cases_fp32, dot, exact
+from axs6.golden import dot
 from axs6.golden.blocks import Blocks
+from axs6.golden.check.cases import fp32 as fp32_cases
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import FP32, float_value
 from axs6.golden.encode import encode
 from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, PRODUCT_MAX, Rounding
 from axs6.golden.vectors.subject import NUMBER, NUMBERS, PATTERN, PATTERNS, Case, Subject
@@ -72,7 +76,7 @@ def block_dot_cases() -> Iterator[Case]:
 
 
 def _random_blocks(block: int, count: int, rng: np.random.Generator) -> list[Block]:
-    exponents, codes = cases.random_codes(block, count, rng)
+    exponents, codes = inputs.random_codes(block, count, rng)
     return list(zip(exponents[:count].tolist(), codes[:count].tolist(), strict=True))
 
 
@@ -112,7 +116,7 @@ BLOCK_DOT: Final = Subject(
 def dot_cases() -> Iterator[Case]:
     """Terms at the borders of FP32, and random vectors in parts of its range."""
     for block in BLOCK_SIZES:
-        for name, terms in cases_fp32.fixed_terms(block * PRODUCT_MAX).items():
+        for name, terms in fp32_cases.fixed_terms(block * PRODUCT_MAX).items():
             if terms:
                 yield Case(name, _sides(*zip(*(_operands(block, *t) for t in terms), strict=True)))
         rng = np.random.default_rng([11, block])
@@ -203,7 +207,7 @@ SHAPES: Final = ((1, 1, 1), (2, 3, 8), (3, 2, 33), (1, 4, 40), (2, 2, 64))
 
 def matmul_cases() -> Iterator[Case]:
     """Products of random matrices, padded with zeros where K is not whole blocks."""
-    kind = cases.KINDS[0]
+    kind = inputs.KINDS[0]
     for block in BLOCK_SIZES:
         rng = np.random.default_rng([12, block])
         for m, n, k in SHAPES:
@@ -223,7 +227,7 @@ def matmul_by_definition(
     left, right = (
         [
             exact.encode_vector(
-                [exact.float_value(p, exact.FP32) for p in x[row * k : (row + 1) * k]],
+                [float_value(p, FP32) for p in x[row * k : (row + 1) * k]],
                 block,
                 Rounding.NEAREST,
             )

@@ -5,7 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from axs6.golden import cases, exact, exact_sequences
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact import sequences as exact_sequences
+from axs6.golden.check.exact.floats import FP32
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import Mode
 from axs6.golden.lfsr import Lfsr
@@ -74,7 +77,7 @@ Fed = tuple[bytes, list[int]]
 
 def feedback_cases() -> Iterator[Case]:
     """Special values, and sequences of steps that each take the errors that the last one left."""
-    one, large, infinity, sign = 0x3F800000, 0x7F400000, exact.FP32.infinity, exact.FP32.sign
+    one, large, infinity, sign = 0x3F800000, 0x7F400000, FP32.infinity, FP32.sign
     special = [infinity, sign | infinity, infinity | 1, large, sign | large, one, infinity, 0]
     errors = [one, one, one, large, sign | large, one, sign | infinity, 0]
     nearest, dense = Rounding.NEAREST, Mode.DENSE.label
@@ -98,9 +101,9 @@ def feedback_cases() -> Iterator[Case]:
 
 def _inputs() -> tuple[list[list[int]], ...]:
     """Random blocks of FP32 patterns: of all exponents, near one, and subnormal."""
-    kind, rng = cases.KINDS[0], np.random.default_rng(13)
+    kind, rng = inputs.KINDS[0], np.random.default_rng(13)
     shape = (STEPS, BLOCK_SIZES[0])
-    anywhere = cases.random_blocks(kind, shape[1], STEPS, rng)
+    anywhere = inputs.random_blocks(kind, shape[1], STEPS, rng)
     near_one = kind.below(np.full(shape, 127 << 23, np.uint64), np.full(shape, 3), rng)
     subnormal = rng.integers(0, 1 << 23, shape, np.uint64)
     signed = (

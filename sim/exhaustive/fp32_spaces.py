@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import cases_fp32, fp32
+from axs6.golden import fp32
+from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.formats import FP32
 from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS, EXPONENT_MAX, SUM_BITS
 from axs6.hw.core.pipeline import Pipeline, Step
@@ -125,14 +126,14 @@ def addition_corners() -> NDArray[np.uint32]:
     ]
     magnitudes = np.array(grid, np.uint32)
     signed = np.concatenate([magnitudes, magnitudes | np.uint32(FP32.sign_bit)])
-    return np.unique(np.concatenate([cases_fp32.corners(), signed]))
+    return np.unique(np.concatenate([fp32_cases.corners(), signed]))
 
 
 def random_space(adder: Design, seed: int) -> Space:
     """Random pairs through an FP32 adder, half of them of similar magnitude."""
 
     def inputs(chunk: int) -> Items:
-        a, b = cases_fp32.random_pairs(RANDOM_CHUNK, np.random.default_rng([seed, chunk]))
+        a, b = fp32_cases.random_pairs(RANDOM_CHUNK, np.random.default_rng([seed, chunk]))
         return {"a": a, "b": b}
 
     return Space(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from axs6.cli import COMMANDS
-from axs6.golden.validate import CHECKS
+from axs6.golden.check.validate import CHECKS
 from axs6.hw.registry import ALL_UNITS
 from axs6.install import install_command
 
@@ -301,7 +301,7 @@ r.regress.__kwdefaults__["test_module"] = "axs6.sim.bench.checker"
 
 WRONG_ADDITION = """
 import functools
-import axs6.golden.validate as v
+import axs6.golden.check.validate as v
 names = [name for name in v.CHECKS if "addition" in name]
 v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b), names=names)
 """

@@ -2,9 +2,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from axs6.golden import Blocks, decode, encode, exact
+from axs6.golden import Blocks, decode, encode
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import BF16, FP32, FP64
 
-FORMATS = {"float32": exact.FP32, "bfloat16": exact.BF16, "float64": exact.FP64}
+FORMATS = {"float32": FP32, "bfloat16": BF16, "float64": FP64}
 UNSIGNED = {"float32": np.uint32, "bfloat16": np.uint16, "float64": np.uint64}
 
 

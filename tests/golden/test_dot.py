@@ -4,8 +4,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from axs6.golden import Blocks, accumulate, block_dot, dot, encode, exact, matmul
+from axs6.golden import Blocks, accumulate, block_dot, dot, encode, matmul
 from axs6.golden.accumulator import Accumulator
+from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.dot import block_dot_unit
 from axs6.golden.formats import CATALOG, Exponent, Integer, Shift
 from axs6.golden.terms import Terms

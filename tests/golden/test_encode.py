@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axs6.golden import decode, encode, exact
+from axs6.golden import decode, encode
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import FP32, float_value
 
 SUBNORMAL = 2.0**-149
 
@@ -169,7 +171,7 @@ float32_patterns = st.one_of(
 def test_any_float32_block_by_definition(patterns, rounding):
     x = np.array(patterns, np.uint32).view(np.float32)
     block = encode(x, block=len(patterns), rounding=rounding, nonfinite="saturate")
-    values = [exact.float_value(pattern, exact.FP32) for pattern in patterns]
+    values = [float_value(pattern, FP32) for pattern in patterns]
     expected = exact.encode_block(values, rounding)
     assert (int(block.exponents[0]), block.codes[0].tolist()) == expected
 

@@ -3,7 +3,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from axs6.golden import cases_fp32, exact, fp32
+from axs6.golden import fp32
+from axs6.golden.check.cases import fp32 as fp32_cases
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact import floats
+from axs6.golden.check.exact.floats import add_fp32, float_value, power, round_to_float
 from axs6.golden.formats import FP16, FP32, Float
 
 
@@ -18,14 +22,14 @@ def ieee_sum(a, b):
 
 
 def test_add_as_ieee_on_corners():
-    corners = cases_fp32.corners()
+    corners = fp32_cases.corners()
     a, b = np.repeat(corners, len(corners)), np.tile(corners, len(corners))
     assert np.array_equal(fp32.add(a, b), ieee_sum(a, b))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_add_as_ieee_on_random_pairs(seed):
-    a, b = cases_fp32.random_pairs(200_000, np.random.default_rng(seed))
+    a, b = fp32_cases.random_pairs(200_000, np.random.default_rng(seed))
     assert np.array_equal(fp32.add(a, b), ieee_sum(a, b))
 
 
@@ -45,21 +49,21 @@ def test_nan_is_canonical():
 def test_add_rounds_to_a_dtype():
     """Truncated to E8M13, whose patterns are those of FP32 with ten zeros."""
     narrow = Float(8, 13)
-    a, b = cases_fp32.random_pairs(3000, np.random.default_rng(11))
+    a, b = fp32_cases.random_pairs(3000, np.random.default_rng(11))
     a, b = (x & np.uint32(~0x3FF & 0xFFFFFFFF) for x in (a, b))
     got = fp32.add(a, b, narrow, toward_zero=True).tolist()
     for x, y, bits in zip(a.tolist(), b.tolist(), got, strict=True):
-        exactly = exact.float_value(x, exact.FP32), exact.float_value(y, exact.FP32)
+        exactly = float_value(x, floats.FP32), float_value(y, floats.FP32)
         if all(isinstance(v, Fraction) for v in exactly) and sum(exactly):
             total = sum(exactly)
-            nearest = exact.round_to_float(total, exact.FP32)
+            nearest = round_to_float(total, floats.FP32)
             down = nearest & ~0x3FF
             if nearest & 0x3FF == 0:
-                beyond = abs(exact.float_value(nearest, exact.FP32)) > abs(total)
+                beyond = abs(float_value(nearest, floats.FP32)) > abs(total)
                 down -= 0x400 if beyond else 0
             assert bits == down
         else:
-            assert bits == exact.add_fp32(x, y)
+            assert bits == add_fp32(x, y)
 
 
 def test_add_rounds_to_fp16():
@@ -68,8 +72,8 @@ def test_add_rounds_to_fp16():
 
 
 def test_multiply_as_ieee():
-    corners = cases_fp32.corners()
-    a, b = cases_fp32.random_pairs(200_000, np.random.default_rng(8))
+    corners = fp32_cases.corners()
+    a, b = fp32_cases.random_pairs(200_000, np.random.default_rng(8))
     a = np.concatenate([np.repeat(corners, len(corners)), a])
     b = np.concatenate([np.tile(corners, len(corners)), b])
     with np.errstate(all="ignore"):
@@ -79,17 +83,17 @@ def test_multiply_as_ieee():
 
 @pytest.mark.parametrize("divisor", [3, 31, 31 * 15, 127 * 127])
 def test_divide_by_other_denominators(divisor):
-    a = cases_fp32.random_pairs(3000, np.random.default_rng(9))[0]
+    a = fp32_cases.random_pairs(3000, np.random.default_rng(9))[0]
     scale = Fraction(divisor, 1 << divisor.bit_length())
     for x, bits in zip(a.tolist(), fp32.divide_by_scale(a, divisor).tolist(), strict=True):
-        exactly = exact.float_value(x, exact.FP32)
+        exactly = float_value(x, floats.FP32)
         if isinstance(exactly, Fraction) and exactly:
-            assert bits == exact.round_to_float(exactly / scale, exact.FP32)
+            assert bits == round_to_float(exactly / scale, floats.FP32)
 
 
 def test_divide_as_ieee():
     """A float64 quotient of normal values rounds on to the right float32 (53 >= 2 * 24 + 2)."""
-    a = cases_fp32.random_pairs(400_000, np.random.default_rng(5))[0]
+    a = fp32_cases.random_pairs(400_000, np.random.default_rng(5))[0]
     a = a[(a & 0x7FFFFFFF) >= 0x00800000]
     with np.errstate(all="ignore"):
         quotient = a.view(np.float32).astype(np.float64) * 1024 / 961
@@ -107,7 +111,7 @@ def test_from_integer_by_definition():
     value = rng.integers(-(1 << 61), 1 << 61, 2000) >> rng.integers(0, 61, 2000)
     exponent = rng.integers(-230, 130, 2000)
     expected = [
-        exact.round_to_float(v * exact.power(e), exact.FP32)
+        round_to_float(v * power(e), floats.FP32)
         for v, e in zip(value.tolist(), exponent.tolist(), strict=True)
     ]
     assert fp32.from_integer(value, exponent).tolist() == expected
@@ -124,7 +128,7 @@ def test_round_to_fp32_with_sticky_bit(tail):
     negative = rng.integers(0, 2, 2000, bool)
     got = fp32.round_to_fp32(negative, significand, exponent, np.full(2000, tail > 0))
     expected = [
-        exact.round_to_float((-1 if n else 1) * (s + tail) * exact.power(e), exact.FP32)
+        round_to_float((-1 if n else 1) * (s + tail) * power(e), floats.FP32)
         for n, s, e in zip(negative.tolist(), significand.tolist(), exponent.tolist(), strict=True)
     ]
     assert got.tolist() == expected

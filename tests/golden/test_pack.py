@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axs6.golden import Blocks, cases, encode, exact, pack, packed_bytes, unpack
+from axs6.golden import Blocks, encode, pack, packed_bytes, unpack
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.formats import Mode
 from axs6.golden.pack import layout_of
 from axs6.golden.unpack import unpack_some
@@ -70,7 +72,7 @@ def test_round_trip_and_definition(given_blocks, align):
 )
 def test_bytes_are_blocks_or_refused(size, seed, changes):
     """Blocks of all modes with a few bytes changed: no two sequences of bytes are the same."""
-    exponents, modes, codes = cases.random_codes_in_modes(size, 4, np.random.default_rng(seed))
+    exponents, modes, codes = inputs.random_codes_in_modes(size, 4, np.random.default_rng(seed))
     data = bytearray(pack(Blocks.with_modes(exponents, modes, codes, (codes.size,))))
     for place, value in changes:
         data[place % len(data)] = value
@@ -186,7 +188,7 @@ def test_a_high_precision_block_by_hand():
 @pytest.mark.parametrize("size", [8, 16, 32])
 @pytest.mark.parametrize("align", [1, 32])
 def test_blocks_of_all_modes_keep_their_bytes(size, align):
-    exponents, modes, codes = cases.random_codes_in_modes(size, 500, np.random.default_rng(0))
+    exponents, modes, codes = inputs.random_codes_in_modes(size, 500, np.random.default_rng(0))
     blocks = Blocks.with_modes(exponents, modes, codes, (codes.size,))
     data = pack(blocks, align)
     lengths = {mode: packed_bytes(block=size, align=align, mode=Mode(mode)) for mode in range(3)}

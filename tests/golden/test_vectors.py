@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from axs6.golden import exact
+from axs6.golden.check.exact.floats import FP32, FP32_NAN
 from axs6.golden.vectors import SUBJECTS, Subject, Vector, __main__
 from axs6.golden.vectors.__main__ import main
 
@@ -212,6 +212,6 @@ def test_products_are_covered() -> None:
     assert {0, 510} <= {each.outputs["exponent"] for each in committed("block_dot")}
     for how in ("fp32", "exact"):
         results = {each.outputs[how] for each in committed("dot")}
-        assert {exact.FP32.infinity, exact.FP32.sign | exact.FP32.infinity, 0} <= results
+        assert {FP32.infinity, FP32.sign | FP32.infinity, 0} <= results
         assert any(0 < pattern < 1 << 23 for pattern in results)
-        assert (exact.FP32_NAN in results) == (how == "fp32")
+        assert (FP32_NAN in results) == (how == "fp32")

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import axs6
-from axs6.golden import cases_fp32
 from axs6.golden.blocks import Blocks
+from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.spec import BLOCK_SIZES
 from axs6.sim.torch import emulated, fake_quantise
 from axs6.sim.torch.emulated import from_blocks, prepare, product
@@ -120,7 +120,7 @@ def block_pair(total: int, exponent: int) -> tuple[list[int], list[int], int, in
 
 def test_sums_next_to_every_border(same: Same) -> None:
     compared = 0
-    for terms in (*cases_fp32.FIXED_TERMS, *cases_fp32.ties()):
+    for terms in (*fp32_cases.FIXED_TERMS, *fp32_cases.ties()):
         pairs = [block_pair(*term) for term in terms]
         if not terms or None in pairs:
             continue

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import axs6
-from axs6.golden import cases
+from axs6.golden.check.cases import inputs
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.lfsr import Lfsr as GoldenLfsr
 from axs6.sim.torch import ErrorFeedback, Lfsr
@@ -29,9 +29,9 @@ def test_every_bit_is_that_of_the_golden_model(
 ) -> None:
     """Many steps over values of all magnitudes, subnormals and infinities among them."""
     size, bits = options.get("block", 32), options.get("random_bits", 16)
-    kind = cases.KINDS[0]
+    kind = inputs.KINDS[0]
     blocks = np.concatenate(
-        [cases.special_blocks(kind, size, rng), cases.random_blocks(kind, size, 100, rng)]
+        [inputs.special_blocks(kind, size, rng), inputs.random_blocks(kind, size, 100, rng)]
     )
     feedback, error = ErrorFeedback(blocks.shape), np.zeros(blocks.shape, np.float32)
     ours, golden = Lfsr(size, bits=bits), GoldenLfsr(size, bits=bits)

@@ -9,28 +9,28 @@ import torch
 from torch import Tensor
 
 import axs6
-from axs6.golden import cases
+from axs6.golden.check.cases import inputs
 from axs6.golden.spec import BLOCK_SIZES
 from axs6.sim.torch import decode, encode, fake_quantise
 from axs6.sim.torch.ieee import narrow, round_to_fp32, widen
 
-KINDS = [kind for kind in cases.KINDS if kind.fmt]
+KINDS = [kind for kind in inputs.KINDS if kind.fmt]
 Same = Callable[[Tensor, Tensor], bool]
 Mode = Callable[[], AbstractContextManager[None]]
 
 
-def tensor_of(kind: cases.Kind, patterns: cases.Patterns) -> Tensor:
+def tensor_of(kind: inputs.Kind, patterns: inputs.Patterns) -> Tensor:
     """The patterns as a tensor of their dtype."""
     signed = patterns.astype(f"u{kind.width // 8}").view(f"i{kind.width // 8}")
     return torch.from_numpy(signed).view(getattr(torch, kind.name))
 
 
-def every_case(kind: cases.Kind, size: int, rng: np.random.Generator) -> cases.Patterns:
+def every_case(kind: inputs.Kind, size: int, rng: np.random.Generator) -> inputs.Patterns:
     return np.concatenate(
         [
-            cases.special_blocks(kind, size, rng),
-            cases.threshold_blocks(kind, size),
-            cases.random_blocks(kind, size, 500, rng),
+            inputs.special_blocks(kind, size, rng),
+            inputs.threshold_blocks(kind, size),
+            inputs.random_blocks(kind, size, 500, rng),
         ]
     )
 
@@ -39,14 +39,14 @@ def every_case(kind: cases.Kind, size: int, rng: np.random.Generator) -> cases.P
 @pytest.mark.parametrize("size", BLOCK_SIZES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_bit_is_that_of_the_golden_model(
-    kind: cases.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+    kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
 ) -> None:
     assert_golden(kind, every_case(kind, size, rng), size, "nearest", mode, same)
 
 
 def assert_golden(
-    kind: cases.Kind,
-    patterns: cases.Patterns,
+    kind: inputs.Kind,
+    patterns: inputs.Patterns,
     size: int,
     rounding: str,
     mode: Mode,
@@ -75,7 +75,7 @@ def assert_golden(
 @pytest.mark.parametrize("size", BLOCK_SIZES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_rounding_is_that_of_the_golden_model(
-    kind: cases.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+    kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
 ) -> None:
     patterns = every_case(kind, size, rng)
     assert_golden(kind, patterns, size, "toward_zero", mode, same)
@@ -120,7 +120,7 @@ def test_words_round_subnormals_up_beside_normal_values(bits: int, same: Same, m
 
 def test_the_cases_catch_a_product_by_31_in_float32(rng: np.random.Generator) -> None:
     kind = KINDS[0]
-    x = tensor_of(kind, cases.threshold_blocks(kind, 32))
+    x = tensor_of(kind, inputs.threshold_blocks(kind, 32))
     exact = encode(x)
     scale = torch.from_numpy(exact.exponents[:, None].astype(np.int32)) - 127
     rounded = (x.abs() * 31 * torch.exp2(-scale.float())).round()

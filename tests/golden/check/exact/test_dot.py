@@ -3,10 +3,9 @@ from fractions import Fraction
 
 import pytest
 
-from axs6.golden import exact
-from axs6.golden.exact import FP32, Format, Special, power, round_to_float
-from axs6.golden.exact_blocks import Block
-from axs6.golden.exact_dot import (
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.dot import (
     ACCUMULATORS,
     E8M13_TOWARD_ZERO,
     FP32_TOWARD_ZERO,
@@ -16,7 +15,8 @@ from axs6.golden.exact_dot import (
     block_dot,
     dot,
 )
-from axs6.golden.exact_formats import CATALOG, Definition, Exponent, floating, twos_complement
+from axs6.golden.check.exact.floats import FP32, Format, Special, power, round_to_float
+from axs6.golden.check.exact.formats import CATALOG, Definition, Exponent, floating, twos_complement
 
 ONE = 0x3F800000
 ULP = power(-23)

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from axs6.golden import cases, cases_fp32, exact
-from axs6.golden.comparison import Comparison, Model, as_blocks, as_exact
+from axs6.golden.check.cases import fp32 as fp32_cases
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import add_fp32
 from axs6.golden.spec import BLOCK_SIZES
 
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
@@ -15,8 +18,8 @@ MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130)
 def block_dots(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Integer dot products of random and extreme blocks."""
     for size in BLOCK_SIZES:
-        left = as_blocks(*cases.random_codes(size, blocks, rng))
-        exponents, codes = cases.random_codes(size, blocks, rng)
+        left = as_blocks(*inputs.random_codes(size, blocks, rng))
+        exponents, codes = inputs.random_codes(size, blocks, rng)
         order = np.concatenate([np.arange(blocks), blocks + rng.permutation(len(codes) - blocks)])
         right = as_blocks(exponents[order], codes[order])
         sums, totals = model.block_dot(left, right)
@@ -27,8 +30,8 @@ def block_dots(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[
 
 def accumulations(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Sums over 0 to 40 blocks: overflow, NaN, subnormals, cancellation, extreme exponents."""
-    by_length: dict[int, list[cases_fp32.Terms]] = {}
-    for terms in cases_fp32.terms(blocks, rng):
+    by_length: dict[int, list[fp32_cases.Terms]] = {}
+    for terms in fp32_cases.terms(blocks, rng):
         by_length.setdefault(len(terms), []).append(terms)
     for length, vectors in by_length.items():
         pairs = np.array(vectors, np.int64).reshape(len(vectors), length, 2)
@@ -42,28 +45,28 @@ def accumulations(model: Model, rng: np.random.Generator, blocks: int) -> Iterat
 
 def additions(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """FP32 additions of every two corner values, and of random pairs."""
-    corners = cases_fp32.corners()
-    a, b = cases_fp32.random_pairs(5 * blocks, rng)
+    corners = fp32_cases.corners()
+    a, b = fp32_cases.random_pairs(5 * blocks, rng)
     a = np.concatenate([np.repeat(corners, len(corners)), a])
     b = np.concatenate([np.tile(corners, len(corners)), b])
     got = model.add(a, b).tolist()
     for x, y, answer in zip(a.tolist(), b.tolist(), got, strict=True):
-        yield Comparison("fp32 addition", (x, y), answer, exact.add_fp32(x, y))
+        yield Comparison("fp32 addition", (x, y), answer, add_fp32(x, y))
 
 
 def divisions(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """FP32 divisions of corner and random values by 961/1024."""
-    a = np.concatenate([cases_fp32.corners(), cases_fp32.random_pairs(5 * blocks, rng)[0]])
+    a = np.concatenate([fp32_cases.corners(), fp32_cases.random_pairs(5 * blocks, rng)[0]])
     for x, answer in zip(a.tolist(), model.divide(a).tolist(), strict=True):
         yield Comparison("fp32 division by 961/1024", (x,), answer, exact.divide_fp32(x))
 
 
 def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Products of float32 matrices, encoded first, whose K is not always whole blocks."""
-    kind = cases.KINDS[0]
+    kind = inputs.KINDS[0]
     for size in BLOCK_SIZES:
         for m, n, k in MATRICES:
-            a, b = (cases.random_blocks(kind, k, rows, rng) for rows in (m, n))
+            a, b = (inputs.random_blocks(kind, k, rows, rng) for rows in (m, n))
             for how in exact.HOW:
                 left, right = (model.encode(kind.array(x), block=size) for x in (a, b))
                 got = model.matmul(left, right, how).view(np.uint32).tolist()

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from axs6.golden import cases, exact
-from axs6.golden.comparison import Comparison, Model, as_exact, magnitude_bits
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.comparison import Comparison, Model, as_exact, magnitude_bits
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import Value
 from axs6.golden.formats import Mode
 from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_BITS_MAX, Rounding
 
@@ -15,29 +17,29 @@ MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
 
 def encode_special(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Powers of two and their neighbours, limits, zeros, NaN and Inf in blocks that saturate."""
-    for kind in cases.KINDS:
+    for kind in inputs.KINDS:
         for size in BLOCK_SIZES:
-            patterns = cases.special_blocks(kind, size, rng)
+            patterns = inputs.special_blocks(kind, size, rng)
             yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
 
 
 def encode_thresholds(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Values next to every rounding threshold, at several exponents."""
-    for kind in cases.KINDS:
+    for kind in inputs.KINDS:
         for size in BLOCK_SIZES:
-            patterns = cases.threshold_blocks(kind, size)
+            patterns = inputs.threshold_blocks(kind, size)
             yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
 
 
 def encode_random(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Random blocks over all exponents, narrow and wide."""
-    for kind in cases.KINDS:
+    for kind in inputs.KINDS:
         for size in BLOCK_SIZES:
-            yield from _compare_encode(model, kind, cases.random_blocks(kind, size, blocks, rng))
+            yield from _compare_encode(model, kind, inputs.random_blocks(kind, size, blocks, rng))
 
 
 def _compare_encode(
-    model: Model, kind: cases.Kind, patterns: cases.Patterns, **options: str
+    model: Model, kind: inputs.Kind, patterns: inputs.Patterns, **options: str
 ) -> Iterator[Comparison]:
     size = patterns.shape[1]
     rows, values = patterns.tolist(), _values(kind, patterns)
@@ -48,18 +50,18 @@ def _compare_encode(
             yield Comparison(what, row, block, exact.encode_block(value, rounding))
 
 
-def _values(kind: cases.Kind, patterns: cases.Patterns) -> list[list[exact.Value]]:
+def _values(kind: inputs.Kind, patterns: inputs.Patterns) -> list[list[Value]]:
     return [[kind.value(pattern) for pattern in row] for row in patterns.tolist()]
 
 
 def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Sparse, high-precision and chosen modes: special values, thresholds, blocks with zeros."""
-    for kind in cases.KINDS:
+    for kind in inputs.KINDS:
         for size in BLOCK_SIZES:
             given = [
-                cases.special_blocks(kind, size, rng),
-                cases.threshold_blocks(kind, size),
-                cases.blocks_with_zeros(kind, size, max(1, blocks // 32), rng),
+                inputs.special_blocks(kind, size, rng),
+                inputs.threshold_blocks(kind, size),
+                inputs.blocks_with_zeros(kind, size, max(1, blocks // 32), rng),
             ]
             patterns = np.concatenate([part[:: 1 + 64 * len(part) // blocks] for part in given])
             rows, values = patterns.tolist(), _values(kind, patterns)
@@ -81,14 +83,14 @@ def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterato
 
 def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Stochastic rounding by random words, and by those next to the one that rounds up."""
-    for kind in cases.KINDS:
+    for kind in inputs.KINDS:
         for size in BLOCK_SIZES:
-            patterns = cases.random_blocks(kind, size, max(1, blocks // 32), rng)
+            patterns = inputs.random_blocks(kind, size, max(1, blocks // 32), rng)
             rows, values = patterns.tolist(), _values(kind, patterns)
             for bits in (1, 4, 16, RANDOM_BITS_MAX):
                 for mode in (Mode.DENSE, Mode.HIGH_PRECISION):
                     largest = [(1 << n) - 1 for n in magnitude_bits(mode)]
-                    words = cases.deciding_words(values, largest, bits, rng)
+                    words = inputs.deciding_words(values, largest, bits, rng)
                     got = model.encode(
                         kind.array(patterns), block=size, rounding=Rounding.STOCHASTIC,
                         mode=mode.label, random=np.array(words, np.uint64), random_bits=bits,

@@ -1,114 +1,30 @@
 """AXS-6 by its definitions, in Python integers and fractions: what `validate` compares with.
 
 Nothing here is imported from the rest of the package, and the constants of the format are stated
-again on purpose: a number that is wrong in `spec` must not be wrong here as well. Each function
+again on purpose: a number that is wrong in the model must not be wrong here as well. Each function
 takes one value or one block and keeps to the wording of docs/format.md, at the cost of speed.
-Python's `round` of a fraction is exact and goes to the nearest integer, ties to even.
 """
 
 from collections.abc import Sequence
-from enum import Enum
 from fractions import Fraction
-from functools import cache
 from math import floor
 from typing import Final, NamedTuple
 
-
-class Special(Enum):
-    """What a floating-point pattern holds where it holds no number that a fraction says."""
-
-    NAN = "nan"
-    INFINITY = "+inf"
-    NEGATIVE_INFINITY = "-inf"
-    NEGATIVE_ZERO = "-0"
-
-
-Value = Fraction | Special
-"""A value. Zeros have no sign in this module, where -0.0 and +0.0 get the same code."""
+from axs6.golden.check.exact.floats import (
+    FP32,
+    Format,
+    Special,
+    Value,
+    add_fp32,
+    float_value,
+    floor_log2,
+    power,
+    round_to_float,
+    special_bits,
+)
 
 Block = tuple[int, list[int]]
 """Shared exponent E and the codes `sign << 5 | magnitude`."""
-
-
-class Format(NamedTuple):
-    """Field widths of an IEEE 754 style binary format."""
-
-    exponent_bits: int
-    fraction_bits: int
-
-    @property
-    def bias(self) -> int:
-        """Exponent bias."""
-        return 2 ** (self.exponent_bits - 1) - 1
-
-    @property
-    def lowest(self) -> int:
-        """Exponent of the smallest subnormal, a power of two."""
-        return 1 - self.bias - self.fraction_bits
-
-    @property
-    def sign(self) -> int:
-        """Pattern of -0.0."""
-        return 1 << (self.exponent_bits + self.fraction_bits)
-
-    @property
-    def infinity(self) -> int:
-        """Pattern of +Inf."""
-        return (2**self.exponent_bits - 1) << self.fraction_bits
-
-
-FP16: Final = Format(5, 10)
-BF16: Final = Format(8, 7)
-FP32: Final = Format(8, 23)
-FP64: Final = Format(11, 52)
-FP32_NAN: Final = 0x7FC00000
-
-
-@cache
-def power(exponent: int) -> Fraction:
-    """2^exponent."""
-    return Fraction(2) ** exponent
-
-
-def floor_log2(x: Fraction) -> int:
-    """The largest n with 2^n <= x, for x > 0."""
-    n = x.numerator.bit_length() - x.denominator.bit_length()
-    return n if power(n) <= x else n - 1
-
-
-def float_value(bits: int, fmt: Format) -> Value:
-    """Exact value of a bit pattern."""
-    sign = -1 if bits & fmt.sign else 1
-    field = bits >> fmt.fraction_bits & 2**fmt.exponent_bits - 1
-    fraction = bits & 2**fmt.fraction_bits - 1
-    if field == 2**fmt.exponent_bits - 1:
-        if fraction:
-            return Special.NAN
-        return Special.INFINITY if sign > 0 else Special.NEGATIVE_INFINITY
-    if field == 0:
-        return sign * fraction * power(fmt.lowest)
-    return sign * (2**fmt.fraction_bits + fraction) * power(field - fmt.bias - fmt.fraction_bits)
-
-
-def round_to_float(x: Fraction, fmt: Format, saturate: bool = False) -> int:
-    """Bit pattern nearest to `x`, ties to even, subnormals kept.
-
-    A negative `x` that rounds to zero gives -0.0; zero itself gives +0.0. What rounds to
-    2^(bias + 1) or more becomes an infinity, or the largest finite value with `saturate`.
-    """
-    if x == 0:
-        return 0
-    sign = fmt.sign if x < 0 else 0
-    exponent = max(floor_log2(abs(x)) - fmt.fraction_bits, fmt.lowest)
-    n = round(abs(x) / power(exponent))
-    if n * power(exponent) >= power(fmt.bias + 1):
-        return sign | fmt.infinity - (1 if saturate else 0)
-    if n < 2**fmt.fraction_bits:
-        return sign | n
-    if n == 2 ** (fmt.fraction_bits + 1):
-        n, exponent = n // 2, exponent + 1
-    field = exponent - fmt.lowest + 1
-    return sign | field << fmt.fraction_bits | n - 2**fmt.fraction_bits
 
 
 DENSE_BITS: Final = (5, 5)
@@ -353,27 +269,9 @@ def accumulate(sums: Sequence[int], exponents: Sequence[int], how: str = "fp32")
     return divide_fp32(accumulator)
 
 
-def add_fp32(a: int, b: int) -> int:
-    """FP32 pattern of a + b: NaN is 0x7fc00000, Inf + -Inf is NaN, x + -x is +0, -0 + -0 is -0."""
-    x, y = float_value(a, FP32), float_value(b, FP32)
-    if isinstance(x, Special) or isinstance(y, Special):
-        specials = {v for v in (x, y) if isinstance(v, Special)}
-        return special_bits(specials.pop() if len(specials) == 1 else Special.NAN)
-    if x + y == 0:
-        return FP32.sign if a == b == FP32.sign else 0
-    return round_to_float(x + y, FP32)
-
-
 def divide_fp32(a: int) -> int:
     """FP32 pattern of a / (961 / 1024); zeros and infinities keep their sign."""
     x = float_value(a, FP32)
     if isinstance(x, Special):
         return special_bits(x)
     return round_to_float(x / Fraction(961, 1024), FP32) if x else a
-
-
-def special_bits(value: Special) -> int:
-    """FP32 pattern of an infinity or of the canonical NaN."""
-    if value is Special.NAN:
-        return FP32_NAN
-    return FP32.infinity if value is Special.INFINITY else FP32.sign | FP32.infinity

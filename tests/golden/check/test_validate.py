@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, matmul, pack, unpack
-from axs6.golden.validate import CHECKS, GOLDEN, Model, validate
+from axs6.golden.check.validate import CHECKS, GOLDEN, Model, validate
 
 SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
 PACK, DOT, SUMS, ADD, DIVIDE, MATMUL, SHARE, SHARE_DOT = REST

@@ -1,7 +1,7 @@
 """Block formats by their public definitions: elements as tables of values, and levels of scales.
 
-As in `axs6.golden.exact`, nothing comes from the model or from `axs6.golden.formats`, and what the
-definitions say is stated again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
+Nothing comes from the model or from `axs6.golden.formats`; what the definitions say is stated
+again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
 MX9, MX6, MX4, VSQ: its Tables I and II) and NVFP4.
 """
 
@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from math import floor
 from typing import Final, NamedTuple
 
-from axs6.golden.exact import FP32, Special, Value, float_value, power, round_to_float
+from axs6.golden.check.exact.floats import FP32, Special, Value, float_value, power, round_to_float
 
 Table = tuple[Value, ...]
 """The value of every code."""

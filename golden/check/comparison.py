@@ -1,4 +1,4 @@
-"""What `axs6.golden.validate` compares: the functions of the model, and their answers."""
+"""What `validate` compares: the functions of the model, and their answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import exact, fp32
+from axs6.golden import fp32
 from axs6.golden.blocks import Blocks
+from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode

@@ -8,16 +8,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import cases, cases_formats, exact
-from axs6.golden import exact_formats as definitions
 from axs6.golden.blocks import Blocks
-from axs6.golden.cases import KINDS, Kind, Patterns
-from axs6.golden.comparison import Comparison, Model
-from axs6.golden.exact_blocks import Block, decode_bits, pack_block, pack_outer
-from axs6.golden.exact_encode import NEAREST, Rounding, encode
+from axs6.golden.check.cases import formats as format_cases
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.cases.inputs import KINDS, Kind, Patterns
+from axs6.golden.check.comparison import Comparison, Model
+from axs6.golden.check.exact import formats as definitions
+from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer
+from axs6.golden.check.exact.encode import NEAREST, Rounding, encode
+from axs6.golden.check.exact.floats import BF16, FP32, FP64
+from axs6.golden.check.subjects import Subject, as_blocks, as_rows, plain
 from axs6.golden.formats import CATALOG, BlockFormat
 from axs6.golden.spec import RANDOM_BITS_MAX
-from axs6.golden.subjects import Subject, as_blocks, as_rows, plain
 
 COMPOSED: Final = (
     *("axs6-even", "axs6_t8", "mx9-rceil", "mx6-ceil", "mxint8-even", "msfp12-rceil"),
@@ -34,7 +36,7 @@ COMPOSED: Final = (
 ALL: Final = (*CATALOG, *COMPOSED)
 
 ROUNDINGS: Final = (NEAREST, Rounding("toward_zero"))
-OUTPUTS: Final = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
+OUTPUTS: Final = (("float32", FP32), ("bfloat16", BF16), ("float64", FP64))
 
 
 def _compare_encode(
@@ -49,7 +51,7 @@ def _compare_encode(
     definition, axis = subject.definition, -int(patterns.sum() % np.uint64(2))
     policy = options.pop("nonfinite", "saturate")
     words, given = options.get("random"), options.get("scale")
-    values = cases_formats.values(kind, patterns)
+    values = format_cases.values(kind, patterns)
     by_definition = encode(
         values,
         definition,
@@ -87,8 +89,8 @@ def encode_special(
     for kind in KINDS:
         for rounding in ROUNDINGS:
             size = subject.definition.block
-            found = cases_formats.special(kind, size, _share(blocks, 40, size), rng)
-            for patterns in cases_formats.arrays(found, subject.definition):
+            found = format_cases.special(kind, size, _share(blocks, 40, size), rng)
+            for patterns in format_cases.arrays(found, subject.definition):
                 yield from _compare_encode(model, subject, kind, patterns, rounding)
 
 
@@ -98,16 +100,16 @@ def encode_thresholds(
     """Values next to every code and every midpoint; largest values where scales change."""
     definition = subject.definition
     for number, kind in enumerate(KINDS):
-        powers = cases_formats.SPREAD if kind.fmt else (0, 5, 12)
+        powers = format_cases.SPREAD if kind.fmt else (0, 5, 12)
         few = powers if number == 0 else rng.choice(powers, 1).tolist()
-        found = cases_formats.thresholds(kind, definition, few)
+        found = format_cases.thresholds(kind, definition, few)
         for rounding in ROUNDINGS:
-            for patterns in cases_formats.arrays(found, definition):
+            for patterns in format_cases.arrays(found, definition):
                 yield from _compare_encode(model, subject, kind, patterns, rounding)
         if kind.fmt:
             few = [*few, *rng.integers(-126, 120, 1 + blocks // 500).tolist()]
-        found = cases_formats.scale_thresholds(kind, definition, few)
-        for patterns in cases_formats.arrays(found[number > 0 :: 1 + (number > 0)], definition):
+        found = format_cases.scale_thresholds(kind, definition, few)
+        for patterns in format_cases.arrays(found[number > 0 :: 1 + (number > 0)], definition):
             yield from _compare_encode(model, subject, kind, patterns, NEAREST)
 
 
@@ -119,13 +121,13 @@ def encode_random(
     outermost = subject.definition.levels[-1]
     for kind in KINDS:
         for rounding in ROUNDINGS:
-            found = cases.random_blocks(kind, size, 2 * _share(blocks, 80, size), rng)
+            found = inputs.random_blocks(kind, size, 2 * _share(blocks, 80, size), rng)
             rows = found.reshape(-1, 2 * size)[:, : 2 * size - int(rng.integers(0, size))]
-            for patterns in cases_formats.arrays(rows, subject.definition, rows=3):
+            for patterns in format_cases.arrays(rows, subject.definition, rows=3):
                 yield from _compare_encode(model, subject, kind, patterns, rounding)
         if isinstance(outermost, definitions.Real) and outermost.group == "tensor":
             scale = np.float32(2.0 ** rng.uniform(-60, 60))
-            few = cases.random_blocks(kind, size, 6, rng)
+            few = inputs.random_blocks(kind, size, 6, rng)
             yield from _compare_encode(model, subject, kind, few, NEAREST, scale=scale)
 
 
@@ -136,9 +138,9 @@ def encode_stochastic(
     for kind in (KINDS[0], KINDS[3]):
         for bits in (1, 4, 16, RANDOM_BITS_MAX):
             size = subject.definition.block
-            found = cases.random_blocks(kind, size, _share(blocks, 100, size), rng)
-            for patterns in cases_formats.arrays(found, subject.definition):
-                random = cases_formats.words(patterns.shape, bits, rng)
+            found = inputs.random_blocks(kind, size, _share(blocks, 100, size), rng)
+            for patterns in format_cases.arrays(found, subject.definition):
+                random = format_cases.words(patterns.shape, bits, rng)
                 rounding = Rounding("stochastic", bits)
                 yield from _compare_encode(
                     model, subject, kind, patterns, rounding, random=random, random_bits=bits
@@ -151,8 +153,8 @@ def encode_nonfinite(
     """NaN and infinities among other values: saturated, propagated and refused."""
     for kind in (kind for kind in KINDS if kind.fmt):
         size = subject.definition.block
-        found = cases_formats.infinite(kind, size, _share(blocks, 100, size), rng)
-        for patterns in cases_formats.arrays(found, subject.definition):
+        found = format_cases.infinite(kind, size, _share(blocks, 100, size), rng)
+        for patterns in format_cases.arrays(found, subject.definition):
             for policy in ("saturate", "propagate") if subject.fmt.has_nan else ("saturate",):
                 yield from _compare_encode(
                     model, subject, kind, patterns, NEAREST, nonfinite=policy
@@ -175,7 +177,7 @@ def _coded(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[list[Bl
     """Blocks to decode and pack, in arrays of the model: those that share a scale together."""
     outer = [i for i, x in enumerate(subject.fmt.levels[::-1]) if isinstance(x.group, str)]
     together: dict[Any, list[Block]] = {}
-    for block in cases_formats.coded_blocks(subject.definition, rng):
+    for block in format_cases.coded_blocks(subject.definition, rng):
         key = (tuple(block.scales[i] for i in outer), block.zero_point)
         together.setdefault(key, []).append(block)
     for blocks in together.values():

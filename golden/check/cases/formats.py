@@ -1,6 +1,6 @@
 """Inputs on which `validate` compares block formats with their definitions.
 
-Values are bit patterns of a `Kind`, as in `axs6.golden.cases`, in arrays of shape (rows, K).
+Values are bit patterns of a `Kind`, as in `inputs`, in arrays of shape (rows, K).
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,18 +9,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from axs6.golden import cases, exact
-from axs6.golden.cases import Kind, Patterns
-from axs6.golden.exact import Special, power
-from axs6.golden.exact_blocks import Block, scale_value
-from axs6.golden.exact_encode import encode
-from axs6.golden.exact_formats import Definition, Element, Integer, Level, Real, real_element
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.cases.inputs import Kind, Patterns
+from axs6.golden.check.exact.blocks import Block, scale_value
+from axs6.golden.check.exact.encode import encode
+from axs6.golden.check.exact.floats import Special, Value, floor_log2, power
+from axs6.golden.check.exact.formats import Definition, Element, Integer, Level, Real, real_element
 
 SPREAD = (-126, -70, -9, 0, 5, 64, 118)
 """Powers of two of the largest values of groups, at which thresholds are tried."""
 
 
-def values(kind: Kind, patterns: Patterns) -> list[list[exact.Value]]:
+def values(kind: Kind, patterns: Patterns) -> list[list[Value]]:
     """Rows of patterns as the exact model takes them: -0.0 is not 0."""
     minus_zero = kind.fmt.sign if kind.fmt else None
     return [
@@ -42,8 +42,8 @@ def arrays(patterns: Patterns, definition: Definition, rows: int = 1) -> Iterato
 
 
 def special(kind: Kind, size: int, share: int, rng: np.random.Generator) -> Patterns:
-    """`share` of the blocks of special values of `axs6.golden.cases`, and one of 1 and zeros."""
-    found = cases.special_blocks(kind, size, rng)
+    """`share` of the blocks of special values that AXS-6 is compared on, and one of 1 and zeros."""
+    found = inputs.special_blocks(kind, size, rng)
     zeros = np.zeros((1, size), np.uint64)
     zeros[0, 0] = kind.nearest(Fraction(1))
     signed = kind.with_sign(zeros, np.arange(size)[None] % 2 == 1)
@@ -53,7 +53,7 @@ def special(kind: Kind, size: int, share: int, rng: np.random.Generator) -> Patt
 def infinite(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
     """Blocks in which some values are NaN or infinite, and one block of each alone."""
     assert kind.fmt
-    plain = cases.random_blocks(kind, size, count, rng)
+    plain = inputs.random_blocks(kind, size, count, rng)
     some = [kind.fmt.infinity, kind.fmt.sign | kind.fmt.infinity, kind.fmt.sign - 1]
     chosen = rng.choice(np.array(some, np.uint64), plain.shape)
     mixed = np.where(rng.random(plain.shape) < rng.choice([0.02, 0.3], (count, 1)), chosen, plain)
@@ -92,7 +92,7 @@ def thresholds(kind: Kind, definition: Definition, powers: Sequence[int]) -> Pat
     return kind.with_sign(found, np.arange(found.size).reshape(found.shape) % 3 == 0)
 
 
-def scale_of(definition: Definition, top: exact.Value) -> Fraction:
+def scale_of(definition: Definition, top: Value) -> Fraction:
     """The product of the scales at the first value of a block, that value alone not 0."""
     ((block, *_), *_) = encode([[top]], definition)
     factor = Fraction(1)
@@ -109,7 +109,7 @@ def scale_thresholds(kind: Kind, definition: Definition, powers: Sequence[int]) 
     A value of 7/8 of the largest, one of a third and one of the other sign stand beside it.
     """
     element = definition.element
-    leading = power(exact.floor_log2(element.largest))
+    leading = power(floor_log2(element.largest))
     ends = [Fraction(1), element.largest / leading, 2 - power(-element.precision - 1)]
     tops = [x * leading * power(n) for x in ends for n in powers]
     for level in definition.levels[:-1]:

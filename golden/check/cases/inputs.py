@@ -12,7 +12,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import exact
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import (
+    BF16,
+    FP16,
+    FP32,
+    FP64,
+    Format,
+    Special,
+    Value,
+    float_value,
+    power,
+    round_to_float,
+)
 
 Patterns = NDArray[np.uint64]
 
@@ -39,7 +51,7 @@ class Kind:
 
     name: str
     width: int
-    fmt: exact.Format | None = None
+    fmt: Format | None = None
     signed: bool = True
 
     @property
@@ -54,17 +66,17 @@ class Kind:
         unsigned = patterns.astype(f"u{self.width // 8}")
         return unsigned if self.name == "bfloat16" else unsigned.view(self.name)
 
-    def value(self, pattern: int) -> exact.Value:
+    def value(self, pattern: int) -> Value:
         """Exact value of one pattern."""
         if self.fmt:
-            return exact.float_value(pattern, self.fmt)
+            return float_value(pattern, self.fmt)
         wraps = self.signed and pattern >> self.width - 1
         return Fraction(pattern - (1 << self.width) if wraps else pattern)
 
     def nearest(self, x: Fraction) -> int:
         """Pattern of the finite magnitude nearest to `x`, for x >= 0."""
         if self.fmt:
-            return exact.round_to_float(x, self.fmt, saturate=True)
+            return round_to_float(x, self.fmt, saturate=True)
         return min(round(x), self.largest)
 
     def with_sign(self, magnitudes: Patterns, negative: NDArray[np.bool_]) -> Patterns:
@@ -89,10 +101,10 @@ class Kind:
 
 
 KINDS = (
-    Kind("float32", 32, exact.FP32),
-    Kind("float16", 16, exact.FP16),
-    Kind("bfloat16", 16, exact.BF16),
-    Kind("float64", 64, exact.FP64),
+    Kind("float32", 32, FP32),
+    Kind("float16", 16, FP16),
+    Kind("bfloat16", 16, BF16),
+    Kind("float64", 64, FP64),
     Kind("int8", 8),
     Kind("int32", 32),
     Kind("int64", 64),
@@ -113,10 +125,10 @@ def special_magnitudes(kind: Kind) -> list[int]:
     one = 1 << kind.fmt.fraction_bits
     powers = {field * one for field in range(1, (kind.fmt.infinity // one) + 1)}
     found: set[int] = set()
-    if kind.fmt is exact.FP64:
+    if kind.fmt is FP64:
         powers = {(kind.fmt.bias + n) * one for n in NEAR_LIMITS}
         powers |= {one, 2 * one, kind.fmt.infinity - one, kind.fmt.infinity}
-        single = (exact.float_value(x, exact.FP32) for x in special_magnitudes(KINDS[0]))
+        single = (float_value(x, FP32) for x in special_magnitudes(KINDS[0]))
         found |= {kind.nearest(x) for x in single if isinstance(x, Fraction)}
     powers |= {1 << k for k in range(kind.fmt.fraction_bits)}
     found |= {power + step for power in powers for step in (-1, 0, 1)}
@@ -181,7 +193,7 @@ def threshold_blocks(
     """
     rows = []
     for exponent in exponents:
-        scale = exact.power(exponent - 127)
+        scale = power(exponent - 127)
         half = kind.nearest(scale / 2)
         if kind.value(half) not in (scale / 2, -scale / 2):
             continue
@@ -201,8 +213,8 @@ def threshold_blocks(
 def random_blocks(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
     """Finite blocks (count, size) over all exponents; each block spans from 1 to all binades."""
     if kind.fmt:
-        low = kind.nearest(exact.power(-160)) if kind.fmt is exact.FP64 else 0
-        high = kind.nearest(exact.power(128))
+        low = kind.nearest(power(-160)) if kind.fmt is FP64 else 0
+        high = kind.nearest(power(128))
         top = rng.integers(low, min(high, kind.largest), (count, 1), np.uint64)
     else:
         shift = rng.integers(0, kind.width, (count, 1), np.uint64)
@@ -226,7 +238,7 @@ def blocks_with_zeros(kind: Kind, size: int, count: int, rng: np.random.Generato
 
 
 def deciding_words(
-    values: Sequence[Sequence[exact.Value]],
+    values: Sequence[Sequence[Value]],
     largest: Sequence[int],
     bits: int,
     rng: np.random.Generator,
@@ -238,10 +250,10 @@ def deciding_words(
     """
     words = []
     for row in values:
-        scale = exact.power(exact.shared_exponent(row) - 127)
+        scale = power(exact.shared_exponent(row) - 127)
         chosen = []
         for index, value in enumerate(row):
-            assert not isinstance(value, exact.Special)
+            assert not isinstance(value, Special)
             part = int(largest[index % 2] * abs(value) / scale * 2**bits) % 2**bits
             least = (2**bits - part) % 2**bits
             any_word = int(rng.integers(0, 1 << bits))

@@ -6,13 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from axs6.golden import cases, exact
 from axs6.golden.blocks import Blocks
-from axs6.golden.comparison import Comparison, Model, as_blocks, as_exact, magnitude_bits
+from axs6.golden.check.cases import inputs
+from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact, magnitude_bits
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.formats import Mode
 from axs6.golden.spec import BLOCK_SIZES
 
-OUTPUTS = (("float32", exact.FP32), ("bfloat16", exact.BF16), ("float64", exact.FP64))
+OUTPUTS = (("float32", FP32), ("bfloat16", BF16), ("float64", FP64))
 
 
 def decode_all(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
@@ -54,7 +56,7 @@ _decoded = cache(exact.decode_bits)
 def pack_bytes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Bytes of blocks of all modes, and blocks from bytes, packed tightly and aligned."""
     for size in BLOCK_SIZES:
-        exponents, modes, codes = cases.random_codes_in_modes(size, blocks, rng)
+        exponents, modes, codes = inputs.random_codes_in_modes(size, blocks, rng)
         given = list(zip(modes.tolist(), exponents.tolist(), codes.tolist(), strict=True))
         array = Blocks.with_modes(exponents, modes, codes, (codes.size,))
         for align in (1, 32):

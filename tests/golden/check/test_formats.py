@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from axs6.golden import decode, encode, pack, unpack
-from axs6.golden.checks_formats import CHECKS, COMPOSED, compare_catalog
-from axs6.golden.comparison import GOLDEN, Model
-from axs6.golden.exact_formats import CATALOG as DEFINITIONS
+from axs6.golden.check.comparison import GOLDEN, Model
+from axs6.golden.check.exact.formats import CATALOG as DEFINITIONS
+from axs6.golden.check.formats import CHECKS, COMPOSED, compare_catalog
+from axs6.golden.check.subjects import Subject, definition_of
 from axs6.golden.formats import CATALOG, block_format
-from axs6.golden.subjects import Subject, definition_of
 
 SPECIAL, THRESHOLDS, RANDOM, STOCHASTIC, NONFINITE, DECODE, PACK = CHECKS
 

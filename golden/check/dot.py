@@ -6,17 +6,17 @@ from typing import Final
 
 import numpy as np
 
-from axs6.golden import exact_dot
 from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
-from axs6.golden.cases_dot import Look, operands
-from axs6.golden.comparison import Comparison, Model
+from axs6.golden.check.cases.dot import Look, operands
+from axs6.golden.check.comparison import Comparison, Model
+from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.dot import Output, Products, Row
+from axs6.golden.check.exact.floats import Format, Special
+from axs6.golden.check.subjects import Subject, as_rows, plain
 from axs6.golden.dot import block_dot_unit
-from axs6.golden.exact import Format, Special
-from axs6.golden.exact_blocks import Block
-from axs6.golden.exact_dot import Output, Products, Row
 from axs6.golden.formats import CATALOG, BlockFormat, block_format
-from axs6.golden.subjects import Subject, as_rows, plain
 from axs6.golden.terms import Terms
 
 ACCUMULATORS: Final = {

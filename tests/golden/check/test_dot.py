@@ -4,14 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from axs6.golden import Blocks, block_dot, exact_dot, matmul
+from axs6.golden import Blocks, block_dot, matmul
 from axs6.golden.accumulator import ACCUMULATORS, accumulator
-from axs6.golden.checks_dot import ACCUMULATORS as COMPARED
-from axs6.golden.checks_dot import compare_catalog, compare_products, fits, partners
-from axs6.golden.checks_formats import ALL
-from axs6.golden.comparison import GOLDEN, Model
+from axs6.golden.check.comparison import GOLDEN, Model
+from axs6.golden.check.dot import ACCUMULATORS as COMPARED
+from axs6.golden.check.dot import compare_catalog, compare_products, fits, partners
+from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.formats import ALL
+from axs6.golden.check.subjects import Subject
 from axs6.golden.formats import CATALOG, block_format
-from axs6.golden.subjects import Subject
 
 
 def compared(model, name, names=(), seed=1):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from axs6.golden.exact import Format, Special, Value, power, round_to_float
-from axs6.golden.exact_formats import Definition, Exponent, Level, Real, Shift, real_value
+from axs6.golden.check.exact.floats import Format, Special, Value, power, round_to_float
+from axs6.golden.check.exact.formats import Definition, Exponent, Level, Real, Shift, real_value
 
 
 class Block(NamedTuple):

@@ -9,7 +9,8 @@ from fractions import Fraction
 from math import floor, trunc
 from typing import Final, NamedTuple
 
-from axs6.golden.exact import (
+from axs6.golden.check.exact.blocks import Block, decode_value, scale_value
+from axs6.golden.check.exact.floats import (
     FP32,
     FP32_NAN,
     Format,
@@ -20,8 +21,7 @@ from axs6.golden.exact import (
     power,
     round_to_float,
 )
-from axs6.golden.exact_blocks import Block, decode_value, scale_value
-from axs6.golden.exact_formats import Definition, Exponent, Integer, Level, Real, real_element
+from axs6.golden.check.exact.formats import Definition, Exponent, Integer, Level, Real, real_element
 
 
 class Output(NamedTuple):

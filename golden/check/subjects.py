@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import exact_formats as definitions
 from axs6.golden.blocks import Blocks
-from axs6.golden.exact import power
-from axs6.golden.exact_blocks import Block
-from axs6.golden.exact_formats import Definition
+from axs6.golden.check.exact import formats as definitions
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.floats import power
+from axs6.golden.check.exact.formats import Definition
 from axs6.golden.formats import (
     BlockFormat,
     Element,

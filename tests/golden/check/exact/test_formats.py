@@ -6,11 +6,20 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from axs6.golden import exact
-from axs6.golden.exact import BF16, FP16, FP32, FP64, Special, power
-from axs6.golden.exact_blocks import Block, decode_bits, decode_value, pack_block, pack_outer
-from axs6.golden.exact_encode import Rounding, encode, exponent_code
-from axs6.golden.exact_formats import (
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.blocks import Block, decode_bits, decode_value, pack_block, pack_outer
+from axs6.golden.check.exact.encode import Rounding, encode, exponent_code
+from axs6.golden.check.exact.floats import (
+    BF16,
+    FP16,
+    FP32,
+    FP64,
+    Special,
+    float_value,
+    power,
+    round_to_float,
+)
+from axs6.golden.check.exact.formats import (
     CATALOG,
     Definition,
     Exponent,
@@ -161,7 +170,7 @@ def test_nvfp4():
     definition = CATALOG["nvfp4"]
     values = [2688, *[0] * 15, 6, -3, *[0] * 14]
     ((first, second),) = encode([[Fraction(x) for x in values]], definition)
-    one = exact.round_to_float(Fraction(1), FP32)
+    one = round_to_float(Fraction(1), FP32)
     assert first.scales == ((one,), (0x7E,))  # 448
     assert second.scales == ((one,), (0x38,))  # 1
     assert (first.codes[0], second.codes[:2]) == (7, (7, 13))
@@ -187,7 +196,7 @@ def test_zero_point():
     assert block.zero_point == 51
     assert block.codes[:5] == (0, 51, 153, 255, 51)
     assert decode_value(block, 1, definition) == 0
-    step = exact.float_value(block.scales[0][0], FP32)
+    step = float_value(block.scales[0][0], FP32)
     assert decode_value(block, 3, definition) == 204 * step
 
 
@@ -236,8 +245,8 @@ def test_decoding_rounds_once_and_is_held_to_the_largest():
     e5m2 = CATALOG["mxfp8_e5m2"]
     block = Block(((254,),), (0x7B, 0xFB, 0x80, *[1] * 29))
     patterns = [decode_bits(block, i, e5m2, BF16) for i in range(4)]
-    assert patterns == [0x7F7F, 0xFF7F, 0x8000, exact.round_to_float(power(111), BF16)]
-    assert decode_bits(block, 0, e5m2, FP64) == exact.round_to_float(57344 * power(127), FP64)
+    assert patterns == [0x7F7F, 0xFF7F, 0x8000, round_to_float(power(111), BF16)]
+    assert decode_bits(block, 0, e5m2, FP64) == round_to_float(57344 * power(127), FP64)
     assert decode_bits(block._replace(scales=((255,),)), 0, e5m2, FP16) == 0x7E00
 
 

@@ -9,7 +9,8 @@ from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Final, NamedTuple
 
-from axs6.golden.exact import (
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.floats import (
     FP32,
     FP32_NAN,
     Special,
@@ -19,8 +20,7 @@ from axs6.golden.exact import (
     power,
     round_to_float,
 )
-from axs6.golden.exact_blocks import Block
-from axs6.golden.exact_formats import (
+from axs6.golden.check.exact.formats import (
     Definition,
     Element,
     Exponent,

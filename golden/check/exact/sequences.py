@@ -1,12 +1,13 @@
 """What depends on what came before, by definition: the shift register and error feedback.
 
-As `axs6.golden.exact`, whose arithmetic it uses, it shares no code with the golden model.
+It keeps to the wording of docs/format.md and shares no code with the golden model.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from axs6.golden import exact
+from axs6.golden.check.exact import axs6 as exact
+from axs6.golden.check.exact.floats import FP32, Special, add_fp32, float_value
 
 STATE: Final = 2**32 - 1
 """All bits of a state, and the number of states that are not 0."""
@@ -78,13 +79,13 @@ def encode_with_feedback(x: Sequence[int], errors: Sequence[int], rounding: str,
 
     A c that is not finite leaves +0.
     """
-    corrected = [exact.add_fp32(a, b) for a, b in zip(x, errors, strict=True)]
-    values = [exact.float_value(c, exact.FP32) for c in corrected]
+    corrected = [add_fp32(a, b) for a, b in zip(x, errors, strict=True)]
+    values = [float_value(c, FP32) for c in corrected]
     config, (exponent, codes) = exact.encode_in_mode(values, rounding, mode)
     widths = exact.PRECISE_BITS if config == 2 else exact.DENSE_BITS
     left = []
     for index, (c, value, code) in enumerate(zip(corrected, values, codes, strict=True)):
-        decoded = exact.decode_bits(exponent, code, exact.FP32, widths[index % 2])
-        finite = not isinstance(value, exact.Special)
-        left.append(exact.add_fp32(c, decoded ^ exact.FP32.sign) if finite else 0)
+        decoded = exact.decode_bits(exponent, code, FP32, widths[index % 2])
+        finite = not isinstance(value, Special)
+        left.append(add_fp32(c, decoded ^ FP32.sign) if finite else 0)
     return Fed(config, (exponent, codes), left)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
-from axs6.golden.cases_formats import scale_codes
-from axs6.golden.exact import Special
-from axs6.golden.exact_formats import (
+from axs6.golden.check.cases.formats import scale_codes
+from axs6.golden.check.exact.floats import Special
+from axs6.golden.check.exact.formats import (
     Definition,
     Element,
     Exponent,
@@ -19,7 +19,7 @@ from axs6.golden.exact_formats import (
     negated,
     real_element,
 )
-from axs6.golden.subjects import Subject
+from axs6.golden.check.subjects import Subject
 
 LANES: Final = 96
 """Values of a row, at most, unless a block is larger: steps of all accumulators, and parts."""

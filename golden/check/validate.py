@@ -1,10 +1,9 @@
 """Comparison of the golden model with the definitions of the block formats, bit for bit.
 
 The model works on arrays of integers; the other side works on one value at a time in fractions
-and shares no code with it: `axs6.golden.exact` for AXS-6 with its modes and dot products,
-`exact_encode`, `exact_blocks` and `exact_dot` beside it for every block format. The inputs, in
-`axs6.golden.cases`, `cases_fp32`, `cases_formats` and `cases_dot`, sit at every border that a
-format names, and at random places between.
+and shares no code with it: `axs6.golden.check.exact`, with AXS-6, its modes and its dot products
+in `axs6`, every block format in the other modules. The inputs, in `axs6.golden.check.cases`, sit
+at every border that a format names, and at random places between.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,10 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from axs6.golden import checks_decode, checks_dot, checks_encode, checks_formats, checks_sums
 from axs6.golden.arguments import check_integer
-from axs6.golden.comparison import GOLDEN, Comparison, Model
-from axs6.golden.subjects import Subject
+from axs6.golden.check import decode, dot, encode, sums
+from axs6.golden.check import formats as block_formats
+from axs6.golden.check.comparison import GOLDEN, Comparison, Model
+from axs6.golden.check.subjects import Subject
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def validate(
     ]
     for name in formats:
         subject = Subject.of(name)
-        of_format = partial(checks_formats.compare_format, subject=subject)
-        products = partial(checks_dot.compare_products, subject=subject, names=checks_formats.ALL)
+        of_format = partial(block_formats.compare_format, subject=subject)
+        products = partial(dot.compare_products, subject=subject, names=block_formats.ALL)
         planned.append((f"format {name}", [seed, *name.encode()], of_format))
         planned.append((f"format {name}: dot products", [seed, 1, *name.encode()], products))
     results = []
@@ -114,20 +114,20 @@ def _hex(x: Any) -> str:
 
 
 CHECKS: Final[dict[str, Callable[[Model, np.random.Generator, int], Iterator[Comparison]]]] = {
-    "encode: special values": checks_encode.encode_special,
-    "encode: rounding thresholds": checks_encode.encode_thresholds,
-    "encode: random blocks": checks_encode.encode_random,
-    "encode: block modes": checks_encode.encode_modes,
-    "encode: stochastic rounding": checks_encode.encode_stochastic,
-    "decode: every code": checks_decode.decode_all,
-    "decode: high-precision codes": checks_decode.decode_precise,
-    "pack and unpack": checks_decode.pack_bytes,
-    "block dot product": checks_sums.block_dots,
-    "accumulate: fp32 and exact": checks_sums.accumulations,
-    "fp32 addition": checks_sums.additions,
-    "fp32 division by 961/1024": checks_sums.divisions,
-    "matmul": checks_sums.matrix_products,
-    "other formats": checks_formats.compare_catalog,
-    "other formats: dot products": checks_dot.compare_catalog,
+    "encode: special values": encode.encode_special,
+    "encode: rounding thresholds": encode.encode_thresholds,
+    "encode: random blocks": encode.encode_random,
+    "encode: block modes": encode.encode_modes,
+    "encode: stochastic rounding": encode.encode_stochastic,
+    "decode: every code": decode.decode_all,
+    "decode: high-precision codes": decode.decode_precise,
+    "pack and unpack": decode.pack_bytes,
+    "block dot product": sums.block_dots,
+    "accumulate: fp32 and exact": sums.accumulations,
+    "fp32 addition": sums.additions,
+    "fp32 division by 961/1024": sums.divisions,
+    "matmul": sums.matrix_products,
+    "other formats": block_formats.compare_catalog,
+    "other formats: dot products": dot.compare_catalog,
 }
 """Every check of `validate` by its name."""

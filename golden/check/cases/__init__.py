@@ -1,0 +1,1 @@
+"""Inputs of the checks, at every border that a format names."""
