@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from axs6.sim.study.accuracy import Study
     from axs6.sim.study.qsnr import QsnrStudy
     from axs6.sim.study.rounding import RoundingRow
+    from axs6.sim.study.training.study import TrainingStudy
 
 PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
 """Kind of each picture by its file."""
 
 FILES = ("study.json", *PICTURES)
 
+CURVES = {f"training.{kind}": kind for kind in ("svg", "png")}
+"""The same for loss curves."""
+
 app = typer.Typer(
-    help="Measure what AXS-6 does to whole models, rounding to the mean of values, and block "
-    "formats to random vectors."
+    help="Measure what AXS-6 does to whole models and to their training, rounding to the mean of "
+    "values, and block formats to random vectors."
     "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
@@ -139,6 +143,89 @@ def accuracy(
     write_json(json, figures)
     if study.bits_different:
         raise typer.Exit(1)
+
+
+@app.command()
+def training(
+    name: Annotated[str, typer.Argument(help="gpt or vit.", metavar="NAME")],
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="This recipe alone, beside FP32; may be repeated.", show_default="all of them"
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds, from 0.", metavar="N")] = 3,
+    steps: Annotated[int, typer.Option(help="Steps of a run.", metavar="N")] = 300,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the runs' checkpoints, from which a study that was stopped goes on.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Folder for study.json, training.svg and training.png."
+        ),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Train a small transformer in FP32 and in block formats, cast it into them, and fine-tune it.
+
+    gpt reads Python's own documentation character by character and is judged by its loss on
+    pages that it has not seen; vit classifies the handwritten digits that scikit-learn ships. All
+    recipes start from the same weights and see the same batches. Stopped studies go on from
+    their checkpoints with the same bits.
+
+    Example: axs6 study training gpt --checkpoints runs -o study
+    """
+    need("torch", "matplotlib")
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        print_table,
+        write_files,
+        write_json,
+    )
+    from axs6.replacing import make_folder
+    from axs6.sim.study.training.request import RECIPES, check_request, check_task
+
+    check_task(name)
+    check_request(recipe or RECIPES, seeds, steps)
+    if name == "vit":
+        need("sklearn")
+    files = [] if output is None else [output / each for each in ("study.json", *CURVES)]
+    check_writable(*files, json_path(json))
+    if checkpoints is not None:
+        make_folder(checkpoints)
+
+    from axs6.sim.study.training.figure import picture
+    from axs6.sim.study.training.study import study_training
+
+    out = console(json)
+    log = logging.getLogger("axs6")
+    with out.status("preparing") as status:
+
+        def show(line: str) -> None:
+            if line.endswith(f" 0 of {line.rpartition(' ')[2]}"):
+                log.info("running %s", line.partition(":")[0])
+            status.update(line)
+
+        study = study_training(
+            name, recipe or RECIPES, seeds, steps, checkpoints=checkpoints, progress=show
+        )
+    out.print(f"{name}: {study.parameters:,} parameters, {steps:,} steps, {seeds} seeds")
+    print_table(out, _training_table(study))
+    figures = study.to_dict()
+    if output is not None:
+        from json import dumps
+
+        pictures = {each: picture(study, kind) for each, kind in CURVES.items()}
+        write_files(output, {"study.json": dumps(figures, indent=2) + "\n", **pictures})
+        out.print(f"wrote {', '.join(map(str, files))}")
+    write_json(json, figures)
 
 
 @app.command()
@@ -266,6 +353,24 @@ def _table(study: "Study") -> "Table":
             run.backend,
             *("-" if value is None else form.format(value) for value, form in cells),
         )
+    return table
+
+
+def _training_table(study: "TrainingStudy") -> "Table":
+    from rich.table import Table
+
+    from axs6.sim.study.training.study import mean_and_deviation
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("recipe")
+    for column in (f"{study.metric}, trained", "+-", "direct cast", "+-", "fine-tuned", "+-"):
+        table.add_column(column, justify="right")
+    form = "{:.2%}" if study.metric == "accuracy" else "{:.4f}"
+    for row in study.rows:
+        cells: list[str] = []
+        for values in (row.trained, row.cast, row.tuned):
+            cells += map(form.format, mean_and_deviation(values)) if values else ("-", "-")
+        table.add_row(row.recipe, *cells)
     return table
 
 

@@ -15,6 +15,12 @@ MARKERS: dict[str, dict[str, Any]] = {
 LABELS = {"emulated": "AXS-6, emulated", "rtl": "AXS-6, RTL"}
 
 
+def check_kind(kind: str) -> None:
+    """Raise ValueError unless pictures of this kind can be drawn."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+
+
 def picture(study: Study, kind: str = "svg") -> bytes:
     """Draw the metric against the block size, and the tile's cycles where it was simulated.
 
@@ -29,8 +35,7 @@ def picture(study: Study, kind: str = "svg") -> bytes:
         ImportError: matplotlib is not installed.
         ValueError: another kind.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    check_kind(kind)
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -86,7 +86,7 @@ class RowTransformer(nn.Module):
 def _trained(make: Callable[[], nn.Module], epochs: int, rate: float) -> Workload:
     """A model trained with AdamW and a one-cycle schedule on the digits' training half."""
     data = digits()
-    with _repeatable():
+    with repeatable(SEED):
         model = make()
         steps = epochs * -(-len(data.labels) // BATCH)
         optimiser = torch.optim.AdamW(model.parameters(), rate)
@@ -103,13 +103,13 @@ def _trained(make: Callable[[], nn.Module], epochs: int, rate: float) -> Workloa
 
 
 @contextmanager
-def _repeatable() -> Iterator[None]:
-    """A fixed seed, and one thread: how many share a sum decides how it rounds."""
+def repeatable(seed: int) -> Iterator[None]:
+    """A context with a fixed seed, and one thread: how many share a sum decides how it rounds."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(SEED)
+            torch.manual_seed(seed)
             yield
     finally:
         torch.set_num_threads(threads)

@@ -135,3 +135,39 @@ def test_qsnr_shows_the_differences_of_the_paper(main: Cli) -> None:
 )
 def test_qsnr_refuses(main: Cli, arguments: list[str], message: str) -> None:
     assert message in main("study", "qsnr", *arguments).refused()
+
+
+def test_a_training_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
+    arguments = ("vit", "--recipe", "axs6", "--seeds", "1", "--steps", "2", "-o", "out")
+    done = cli("study", "training", *arguments, "--checkpoints", "runs", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures == json.loads((folder / "out/study.json").read_text())
+    assert [row["recipe"] for row in figures["rows"]] == ["fp32", "axs6"]
+    assert "running vit-axs6-0-tuned" in done.stderr.splitlines()
+    assert {path.name for path in (folder / "out").iterdir()} == {
+        "study.json",
+        "training.svg",
+        "training.png",
+    }
+    assert (folder / "runs/vit-fp32-0.pt").exists()
+    (folder / "runs/vit-fp32-0.pt").write_text("no checkpoint")
+    again = cli("study", "training", *arguments, "--checkpoints", "runs")
+    assert again.refused() == "runs/vit-fp32-0.pt: no checkpoint of a training run"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bert"], "NAME must be one of gpt, vit, not 'bert'"),
+        (["gpt", "--recipe", "x"], "recipe must be one of fp32, axs6"),
+        (["gpt", "--seeds", "0"], "seeds must be an integer of at least 1, not 0"),
+        (["gpt", "--steps", "1"], "steps must be an integer of at least 2, not 1"),
+        (["gpt", "-o", "/proc/x"], "cannot write to /proc/x"),
+        (["gpt", "--checkpoints", "/proc/x"], "cannot write to /proc/x"),
+    ],
+)
+def test_bad_requests_for_training_are_refused(
+    main: Cli, arguments: list[str], message: str
+) -> None:
+    assert message in main("study", "training", *arguments).refused()

@@ -1,0 +1,1 @@
+"""Small models trained in block formats, with loss curves and tables."""
