@@ -12,6 +12,11 @@
 
 namespace axs6 {
 
+#if defined(__AVX2__)
+constexpr int TRUNCATE = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+constexpr int DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+#endif
+
 // The 8-bit instruction takes unsigned lanes on one side: those are stored with this added.
 constexpr int UNSIGNED_OFFSET = 128;
 
@@ -65,6 +70,9 @@ inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
     return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)right, _mm512_set1_epi32(left));
 }
 
+inline Doubles truncated(Doubles x) { return _mm512_roundscale_pd(x, TRUNCATE); }
+inline Doubles floored(Doubles x) { return _mm512_roundscale_pd(x, DOWN); }
+
 #elif defined(__AVX2__) && defined(__FMA__)
 
 template <>
@@ -72,12 +80,25 @@ inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
     return sum + (Ints)_mm256_madd_epi16((__m256i)right, _mm256_set1_epi32(left));
 }
 
+inline Doubles truncated(Doubles x) { return _mm256_round_pd(x, TRUNCATE); }
+inline Doubles floored(Doubles x) { return _mm256_round_pd(x, DOWN); }
+
 #else
 
 template <>
 inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
     const int32_t low = static_cast<int16_t>(left), high = left >> 16;
     return sum + (right << 16 >> 16) * low + (right >> 16) * high;
+}
+
+inline Doubles truncated(Doubles x) {
+    for (int i = 0; i < DOUBLES; ++i) x[i] = std::trunc(x[i]);
+    return x;
+}
+
+inline Doubles floored(Doubles x) {
+    for (int i = 0; i < DOUBLES; ++i) x[i] = std::floor(x[i]);
+    return x;
 }
 
 #endif

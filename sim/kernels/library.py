@@ -99,6 +99,8 @@ def _declare(library: ctypes.CDLL) -> None:
         "encode_real": (None, [pointer, pointer, pointer, size, size, c_int, pointer]),
         "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
         "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
+        "pack_aligned": (None, [pointer, pointer, c_int, pointer]),
+        "multiply_aligned": (None, [pointer, pointer, pointer, c_int, c_float, pointer]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, f"axs6_{name}")

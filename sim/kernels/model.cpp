@@ -1,4 +1,5 @@
 // Functions that Python calls, by ctypes. Arrays are contiguous.
+#include "aligned.hpp"
 #include "doubles.hpp"
 #include "encode.hpp"
 
@@ -113,6 +114,37 @@ void multiply_doubles(const Operands& o, const Shape& s, int bits, float divisor
           });
 }
 
+// What the aligned products read of two operands, of the matrices of a batch.
+struct AlignedOperands {
+    Side a, b;
+    const float *a_outer, *b_outer;
+    Group<float, PANEL> right;
+};
+
+Side matrix(const Side& x, int64_t rows, int64_t g) {
+    const int64_t blocks = g * rows * x.blocks;
+    return {x.lanes + blocks * x.block, x.exponents + blocks, x.significands + blocks, rows,
+            x.blocks, x.block, x.fraction};
+}
+
+template <class Real>
+void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Shape& s, float divisor,
+                      float* y) {
+    const int64_t panels = groups(s.columns, PANEL), length = s.blocks * s.block;
+    tiles(s, TILE_ROWS, sizeof(Real),
+          [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
+              const AlignedProduct<Real> product{
+                  matrix(o.a, s.rows, g),
+                  matrix(o.b, s.columns, g),
+                  o.right.at(g * panels, length, s.blocks),
+                  how,
+                  {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
+                   o.b_outer ? o.b_outer + g * s.columns : nullptr},
+                  y + g * s.rows * s.columns};
+              product.run(row, rows, from, to);
+          });
+}
+
 }  // namespace
 
 extern "C" {
@@ -172,5 +204,18 @@ void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, 
     if constexpr (HAS_8_BIT)
         if (lane_bytes == 1) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
     multiply<int16_t>(*o, *s, bits, powers, divisor, y);
+}
+
+void axs6_pack_aligned(const Side* x, const Group<float, PANEL>* out, int zeros, const Shape* s) {
+    const int64_t panels = groups(s->columns, PANEL), length = s->blocks * s->block;
+    pack(*s, [&](int64_t g, int64_t panel) {
+        pack_aligned(matrix(*x, s->columns, g), out->at(g * panels, length, s->blocks), zeros, panel);
+    });
+}
+
+void axs6_multiply_aligned(const AlignedOperands* o, const Accumulator* how, const Shape* s,
+                           int doubles, float divisor, float* y) {
+    if (doubles) return multiply_aligned<double>(*o, *how, *s, divisor, y);
+    multiply_aligned<float>(*o, *how, *s, divisor, y);
 }
 }

@@ -62,6 +62,11 @@ class Packed:
         return {}
 
     @cached_property
+    def aligned(self) -> dict[tuple[bool, bool], tuple[NDArray[Any], ...]]:
+        """Right operands of products with aligned terms, by what their exponents are."""
+        return {}
+
+    @cached_property
     def panels(self) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.int32]]:
         """The lanes in the order of a right operand.
 

@@ -12,6 +12,7 @@ from axs6.golden.formats import FP32, TENSOR, BlockFormat, Exponent, Real, Shift
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
+from axs6.sim.kernels import aligned
 from axs6.sim.kernels.layout import layout, real_description
 from axs6.sim.kernels.library import Operands, Shape, chosen, library
 from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
@@ -32,8 +33,10 @@ WIDE_BITS = 126
 @cache
 def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) -> bool:
     """Whether the kernels multiply two formats as an accumulator says."""
-    if accumulator != FP32_SUMS or not (packs(a) and packs(b)):
+    if not (packs(a) and packs(b)):
         return False
+    if accumulator != FP32_SUMS:
+        return aligned.steps(a, b, accumulator) is not None
     try:
         bits = _bits(a, b)
     except ValueError:
@@ -194,15 +197,15 @@ def matmul(
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return y
+    if accumulator != FP32_SUMS:
+        aligned.multiply(a, b, accumulator, y, threads)
+        return y
     bits = _bits(a.layout.format, b.layout.format)
     dtype = _common_lanes(a, b, bits)
     if dtype != LANES[-1]:
         bits = (block * a.layout.bound * b.layout.bound).bit_length()
     a, b = a.in_lanes(dtype), b.in_lanes(dtype)
-    outer: list[NDArray[np.float32] | None] = [a.outer, b.outer]
-    if any(x is not None for x in outer):
-        ones = (np.ones(x.factors.shape[:2], np.float32) for x in (a, b))
-        outer = [own if given is None else given for given, own in zip(outer, ones, strict=True)]
+    outer = aligned.outer_scales(a, b)
     arrays = (a.lanes, b.lanes, a.factors, b.factors, *outer, *b.panels)
     library().axs6_multiply(
         dtype.itemsize,
