@@ -6,7 +6,15 @@ Without g++ there are none: `chosen` gives None then.
 
 from axs6.sim.kernels.library import FORMS, chosen, load, name_of, use
 from axs6.sim.kernels.packed import Packed, pack
-from axs6.sim.kernels.products import encode, encodes, fake_quantise, matmul, multiplies, takes
+from axs6.sim.kernels.products import (
+    encode,
+    encodes,
+    encodes_operands,
+    fake_quantise,
+    matmul,
+    multiplies,
+    takes,
+)
 
 __all__ = [
     "FORMS",
@@ -14,6 +22,7 @@ __all__ = [
     "chosen",
     "encode",
     "encodes",
+    "encodes_operands",
     "fake_quantise",
     "load",
     "matmul",

@@ -61,6 +61,11 @@ def encodes(fmt: BlockFormat) -> bool:
     return layout(fmt).description is not None
 
 
+def encodes_operands(fmt: BlockFormat) -> bool:
+    """Whether `encode` takes a format."""
+    return encodes(fmt) or real_description(fmt) is not None
+
+
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
     """Whether there are two operands, and a library that multiplies them as an accumulator says."""
     if a is None or b is None or chosen() is None:
@@ -78,8 +83,8 @@ def encode(
 
     Args:
         x: float32 of shape (G, R, K), contiguous.
-        fmt: a format that `encodes` accepts, or one with a single real scale, of a channel or the
-            tensor, in FP32.
+        fmt: a format that `encodes_operands` accepts: one that `encodes` does, or one with a
+            single real scale, of a channel or the tensor, in FP32.
         nonfinite: "error" or "saturate", as `axs6.encode` has them.
         threads: threads that share the work.
 

@@ -1,6 +1,5 @@
 """What computes a product: the emulation, the simulated tile, or the golden model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -11,56 +10,20 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_block, check_nonfinite
+from axs6.golden.formats import BlockFormat
+from axs6.golden.spec import NonFinite
+from axs6.sim import kernels
 from axs6.sim.torch import emulated
-from axs6.sim.torch.quantise import encode
-
-
-@dataclass(frozen=True)
-class Options:
-    """How products are computed.
-
-    Args:
-        backend: "emulated" computes the bits of the hardware with compiled kernels on the CPU,
-            with torch's own matrix products elsewhere; "rtl" simulates the hardware's tile of dot
-            products; "golden" is the NumPy model.
-        block: values that share an exponent: 8, 16 or 32.
-        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
-            encodes NaN as +0 and infinities as the largest code, as the hardware does.
-        tile: parameters of `axs6.sim.tile.Tile`, as sorted pairs; for "rtl" alone.
-
-    Raises:
-        ValueError: a parameter is unknown, or does not go with the backend.
-    """
-
-    backend: str = "emulated"
-    block: int = 32
-    nonfinite: NonFinite = "error"
-    tile: tuple[tuple[str, Any], ...] = ()
-
-    def __post_init__(self) -> None:
-        check_backend("backend", self.backend)
-        check_block(self.block)
-        check_nonfinite(self.nonfinite, WITHOUT_NAN)
-        if self.tile and self.backend != "rtl":
-            raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
-
-    @classmethod
-    def of(
-        cls,
-        backend: str,
-        block: int,
-        nonfinite: NonFinite,
-        tile: Mapping[str, Any] | None,
-    ) -> "Options":
-        """Options from a mapping of tile parameters."""
-        return cls(backend, block, nonfinite, tuple(sorted((tile or {}).items())))
-
-
-def check_backend(argument: str, backend: str) -> None:
-    """Raise ValueError unless there is such a backend; `argument` is what the caller calls it."""
-    if backend not in BACKENDS:
-        raise ValueError(f"{argument} must be one of {', '.join(BACKENDS)}, not {backend!r}")
+from axs6.sim.torch.matrices import matrices
+from axs6.sim.torch.options import FP32_SUMS, Options
+from axs6.sim.torch.quantise import (
+    as_array,
+    check_input,
+    encode,
+    has_kernels,
+    in_torch,
+    refuse,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +44,10 @@ class Result:
 class Backend(Protocol):
     """Encodes operands and multiplies them; what it encodes an operand into is its own affair."""
 
-    def prepare(self, x: Tensor, name: str) -> Any:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> Any:
         """Encode matrices of shape (G, R, K), no axis empty, along K.
+
+        A scale of the tensor is one for all G.
 
         Raises:
             TypeError, ValueError: the dtype, device or a value is refused; `name` says whose.
@@ -98,15 +63,15 @@ class Backend(Protocol):
         ...
 
 
-class Emulated:
-    """The products of `axs6.sim.torch.emulated`."""
+class Torch:
+    """The products of `axs6.sim.torch.emulated`, on any device, for the formats that it takes."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def prepare(self, x: Tensor, name: str) -> emulated.Operand:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> emulated.Operand:
         """Encode and scale."""
-        return emulated.prepare(x, self._options.block, self._options.nonfinite, name)
+        return emulated.prepare(x, fmt.block, self._options.nonfinite, name)
 
     def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
         """Scale."""
@@ -117,37 +82,91 @@ class Emulated:
         return Result(emulated.product(a, b))
 
 
+class Compiled:
+    """The compiled kernels, on the CPU, for the formats that they multiply."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> kernels.Packed:
+        """Encode, by a kernel where there is one."""
+        check_input(x, name)
+        nonfinite = self._options.nonfinite
+        if x.dtype != torch.float64 and kernels.encodes_operands(fmt):
+            kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
+            found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads())
+            if found is not None:
+                return found
+            if nonfinite == "error":
+                refuse(x, name)
+        return kernels.pack(encode(x, fmt, nonfinite=nonfinite, name=name))
+
+    def take(self, blocks: Blocks, device: torch.device) -> kernels.Packed:
+        """Order for the kernels."""
+        return kernels.pack(blocks)
+
+    def product(self, a: kernels.Packed, b: kernels.Packed) -> Result:
+        """All matrices at once."""
+        how, threads = self._options.accumulator, torch.get_num_threads()
+        return Result(torch.from_numpy(kernels.matmul(a, b, how, threads)))
+
+
 class Golden:
     """The golden model, on the CPU: slow, and right by definition."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def prepare(self, x: Tensor, name: str) -> list[Blocks]:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> list[Blocks]:
         """Encode each matrix."""
-        size, nonfinite = self._options.block, self._options.nonfinite
-        return self.take(encode(x, block=size, nonfinite=nonfinite, name=name), x.device)
+        return matrices(encode(x, fmt, nonfinite=self._options.nonfinite, name=name))
 
     def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
         """The matrices one by one."""
-        return [
-            Blocks.with_modes(
-                blocks.exponents[g], blocks.modes[g], blocks.codes[g], blocks.shape[1:]
-            )
-            for g in range(len(blocks.exponents))
-        ]
+        return matrices(blocks)
 
     def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
         """Multiply matrix by matrix."""
-        values = np.stack([matmul(x, y) for x, y in zip(a, b, strict=True)])
+        how = self._options.accumulator
+        values = np.stack([matmul(x, y, how) for x, y in zip(a, b, strict=True)])
         return Result(torch.from_numpy(values))
+
+
+class Emulated:
+    """The fastest of the above that takes all formats of the options: the same bits."""
+
+    def __init__(self, options: Options) -> None:
+        plain = options.accumulator == FP32_SUMS
+        self._anywhere: Backend = Golden(options)
+        if plain and all(map(in_torch, options.formats)):
+            self._anywhere = Torch(options)
+        self._on_cpu: Backend = self._anywhere
+        if all(kernels.takes(*pair, options.accumulator) for pair in options.pairs):
+            self._on_cpu = Compiled(options)
+
+    def _on(self, device: torch.device) -> Backend:
+        return self._on_cpu if has_kernels(device) else self._anywhere
+
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> tuple[Backend, Any]:
+        """What computes on the device of `x`, and its operand."""
+        chosen = self._on(x.device)
+        return chosen, chosen.prepare(x, fmt, name)
+
+    def take(self, blocks: Blocks, device: torch.device) -> tuple[Backend, Any]:
+        """What computes on the device, and its operand."""
+        chosen = self._on(device)
+        return chosen, chosen.take(blocks, device)
+
+    def product(self, a: tuple[Backend, Any], b: tuple[Backend, Any]) -> Result:
+        """Multiply two operands of one device."""
+        return a[0].product(a[1], b[1])
 
 
 class Rtl:
     """The hardware's tile of dot products in the compiled simulator.
 
     Raises:
-        ValueError: a parameter of the tile is refused.
+        ValueError: a parameter of the tile is refused, or there is no hardware for the formats.
         ToolError: the simulator cannot be built.
     """
 
@@ -155,12 +174,15 @@ class Rtl:
         from axs6.sim.tile import Tile
 
         self._options = options
-        self._tile = Tile(block=options.block, **dict(options.tile))
+        for fmt in options.formats:
+            if not in_torch(fmt) or options.accumulator != FP32_SUMS:
+                raise ValueError(f"backend='rtl' has no tile for {options}")
+        self._tile = Tile(block=options.weights.block, **dict(options.tile))
 
-    def prepare(self, x: Tensor, name: str) -> Blocks:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
         _check_cpu(name, x.device)
-        return encode(x, block=self._options.block, nonfinite=self._options.nonfinite, name=name)
+        return encode(x, fmt, nonfinite=self._options.nonfinite, name=name)
 
     def take(self, blocks: Blocks, device: torch.device) -> Blocks:
         """The blocks, if the tensor was on the CPU."""
@@ -181,7 +203,7 @@ def _check_cpu(name: str, device: torch.device) -> None:
         )
 
 
-BACKENDS: dict[str, type[Emulated | Golden | Rtl]] = {
+_CLASSES: dict[str, type[Emulated | Golden | Rtl]] = {
     "emulated": Emulated,
     "rtl": Rtl,
     "golden": Golden,
@@ -191,4 +213,4 @@ BACKENDS: dict[str, type[Emulated | Golden | Rtl]] = {
 @cache
 def backend_of(options: Options) -> Backend:
     """The backend that works by these options, made once."""
-    return BACKENDS[options.backend](options)
+    return _CLASSES[options.backend](options)

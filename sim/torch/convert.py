@@ -10,12 +10,14 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
+from axs6.golden.accumulator import Accumulator
 from axs6.golden.spec import NonFinite
 from axs6.sim.torch import functional, layers
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
-from axs6.sim.torch.backends import Options, backend_of
+from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
+from axs6.sim.torch.options import Format, Options
 from axs6.sim.torch.site import Site
 from axs6.sim.torch.unconverted import Unconverted, check_unconverted, tell
 
@@ -39,13 +41,18 @@ def convert(
     model: nn.Module,
     backend: str = "emulated",
     *,
-    block: int = 32,
+    format: Format = "axs6",
+    weights: Format | None = None,
+    activations: Format | None = None,
+    gradients: Format | None = None,
+    accumulator: str | Accumulator = "fp32",
+    block: int | None = None,
     exclude: Iterable[str | type[nn.Module]] = (),
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
     unconverted: Unconverted = "warn",
 ) -> nn.Module:
-    """A copy of a model whose matrix products have the bits of the AXS-6 hardware.
+    """A copy of a model whose matrix products have the bits of the hardware of block formats.
 
     Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
     in the methods of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
@@ -61,13 +68,23 @@ def convert(
             and the same `state_dict` keys; weights are encoded again when they change, as in
             training or by `load_state_dict` (but not when written through `.data` or a NumPy view,
             which torch does not count as a change).
-        backend: "emulated", the hardware's bits from compiled kernels or torch's own products;
-            "rtl", the hardware simulated, on the CPU; or "golden", the NumPy model.
-        block: values that share an exponent: 8, 16 or 32.
+        backend: "emulated", the hardware's bits from compiled kernels or torch's own products
+            where they take the formats, else from the NumPy model; "rtl", the hardware simulated,
+            on the CPU; or "golden", the NumPy model.
+        format: the block format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a
+            BlockFormat.
+        weights, activations: formats of their own, instead of `format`. Both operands of products
+            without a weight, as in attention, are activations.
+        gradients: format of the gradients of results, with which the backward products are the
+            hardware's too: each operand is transposed before it is encoded. None for FP32 products
+            of the decoded operands.
+        accumulator: how the products become one number, as of `axs6.matmul`.
+        block: values of the largest group of a fixed size, in place of those of the formats.
         exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
             classes; what they name is left alone with all that it contains.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
-            encodes NaN as +0 and infinities as the largest code.
+            encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
+            with NaN.
         tile: parameters of `axs6.sim.tile.Tile`, for "rtl".
         unconverted: what to do about matrix products that are not replaced, when a module has
             them or, once for each place, when a `forward` computes one: "warn" gives an
@@ -80,14 +97,24 @@ def convert(
 
     Raises:
         TypeError: `model` is not a module, or is a scripted one.
-        ValueError: an option is unknown, a name in `exclude` is no module's, or a lazy module
-            has no parameters yet.
+        ValueError: an option is unknown or does not fit the others, a name in `exclude` is no
+            module's, or a lazy module has no parameters yet.
         ToolError: the simulator of "rtl" cannot be built.
         UnconvertedWarning: with "error", for a module whose products are not replaced.
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
-    options = Options.of(backend, block, nonfinite, tile)
+    options = Options.of(
+        format,
+        weights=weights,
+        activations=activations,
+        gradients=gradients,
+        accumulator=accumulator,
+        block=block,
+        backend=backend,
+        nonfinite=nonfinite,
+        tile=tile,
+    )
     check_unconverted(unconverted)
     backend_of(options)
     excluded = _excluded(model, exclude)
@@ -215,9 +242,9 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
 def _give_sites(module: Any, name: str, options: Options) -> None:
     if not isinstance(module, nn.MultiheadAttention):
         parameter = "weight" if "weight" in module._parameters else None
-        module.axs6_site = _site(
-            getattr(module, "axs6_site", None), name, options, parameter=parameter
-        )
+        weighted = not isinstance(module, functional.MatMul)
+        earlier = getattr(module, "axs6_site", None)
+        module.axs6_site = _site(earlier, name, options, weighted, parameter=parameter)
     else:
         _give_attention_sites(module, name, options)
 
@@ -238,7 +265,9 @@ def _give_attention_sites(module: Any, name: str, options: Options) -> None:
     ]
     earlier = getattr(module, "axs6_sites", {})
     module.axs6_sites = {
-        part: _site(earlier.get(part), f"{name}.{part}", options, chosen, parameter)
+        part: _site(
+            earlier.get(part), f"{name}.{part}", options, part in PROJECTIONS, chosen, parameter
+        )
         for part, chosen, parameter in parts
     }
 
@@ -247,11 +276,12 @@ def _site(
     earlier: Site | None,
     name: str,
     options: Options,
+    weighted: bool,
     rows: tuple[int, int] | None = None,
     parameter: str | None = None,
 ) -> Site:
     """A place, with the blocks that were loaded into the one that a converted model had there."""
     packed = earlier.packed if earlier is not None else None
-    if packed is not None and packed.block != options.block:
+    if packed is not None and packed.format != options.weights:
         packed = None
-    return Site(name, options, rows, parameter, packed)
+    return Site(name, options, rows, parameter, packed, weighted)

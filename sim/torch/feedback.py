@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from axs6.golden.formats import BlockFormat
 from axs6.golden.spec import RANDOM_BITS, NonFinite
 from axs6.sim.torch import quantise
 from axs6.sim.torch.ieee import narrow, widen
+from axs6.sim.torch.options import spelled, spelling
 from axs6.sim.torch.rounding import check_random
 
 
@@ -37,19 +39,20 @@ class ErrorFeedback(nn.Module):
     def forward(
         self,
         x: Tensor,
-        block: int = 32,
+        format: str | BlockFormat = "axs6",
         rounding: str = "nearest",
         *,
+        block: int | None = None,
         random: Tensor | None = None,
         random_bits: int = RANDOM_BITS,
         nonfinite: NonFinite = "error",
         name: str = "values",
     ) -> Tensor:
-        """The values that stand for `x` plus the error in AXS-6; what they lack is the new error.
+        """The values that stand for `x` plus the error; what they lack is the new error.
 
         Args:
             x: float32 values of the error's shape.
-            block, rounding, random, random_bits, nonfinite, name: as of `encode`. With
+            format, rounding, block, random, random_bits, nonfinite, name: as of `encode`. With
                 "saturate" a sum that is not finite leaves the error +0.
 
         Returns:
@@ -60,6 +63,7 @@ class ErrorFeedback(nn.Module):
             TypeError, ValueError: `x` is not float32 or of another shape, or as `encode`; the
                 error is left as it was.
         """
+        how = spelling(format, block)
         check_random(random)
         for what, tensor in ((name, x), ("error", self.error)):
             if tensor.dtype != torch.float32:
@@ -70,7 +74,7 @@ class ErrorFeedback(nn.Module):
                 f"not {tuple(x.shape)}"
             )
         values, left = _feed_back(
-            x, self.error, block, rounding, random, random_bits, nonfinite, name
+            x, self.error, how, rounding, random, random_bits, nonfinite, name
         )
         self.error.copy_(left.detach())
         return values
@@ -80,7 +84,7 @@ class ErrorFeedback(nn.Module):
 def _feed_back(
     x: Tensor,
     error: Tensor,
-    block: int,
+    format: str,
     rounding: str,
     random: Tensor | None,
     random_bits: int,
@@ -91,7 +95,7 @@ def _feed_back(
     corrected = narrow(widen(x) + widen(error))
     options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
     values = quantise.fake_quantise(
-        corrected, block, rounding, random=random, random_bits=random_bits, **options
+        corrected, spelled(format), rounding, random=random, random_bits=random_bits, **options
     )
     left = narrow(widen(corrected) - widen(values))
     return values.contiguous(), left.masked_fill_(~corrected.isfinite(), 0.0).contiguous()

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from axs6.golden.accumulator import Accumulator
 from axs6.golden.spec import NonFinite
-from axs6.sim.torch.backends import Options
 from axs6.sim.torch.ops import product
+from axs6.sim.torch.options import Format, Options, spelling
 from axs6.sim.torch.site import Site
 
 
@@ -24,9 +25,12 @@ class MatMul(nn.Module):
 def matmul(
     a: Tensor,
     b: Tensor,
+    format: Format = "axs6",
     *,
+    gradients: Format | None = None,
+    accumulator: str | Accumulator = "fp32",
+    block: int | None = None,
     backend: str = "emulated",
-    block: int = 32,
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
 ) -> Tensor:
@@ -35,7 +39,8 @@ def matmul(
     Args:
         a, b: tensors of one dtype (float32, bfloat16, float16, float64), with the shapes that
             `torch.matmul` takes, vectors and broadcasting included.
-        backend, block, nonfinite, tile: as of `convert`.
+        format: of both operands.
+        gradients, accumulator, block, backend, nonfinite, tile: as of `convert`.
 
     Returns:
         The FP32 products, rounded once to the dtype of the operands. Gradients go straight
@@ -44,16 +49,20 @@ def matmul(
     Raises:
         TypeError, ValueError: an operand or option is refused.
     """
+    how = _spelled(format, gradients, accumulator, block)
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("matmul", backend, block, nonfinite, pairs))
+    return multiply(a, b, _free_site("matmul", how, backend, nonfinite, pairs))
 
 
 def bmm(
     a: Tensor,
     b: Tensor,
+    format: Format = "axs6",
     *,
+    gradients: Format | None = None,
+    accumulator: str | Accumulator = "fp32",
+    block: int | None = None,
     backend: str = "emulated",
-    block: int = 32,
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
 ) -> Tensor:
@@ -63,19 +72,40 @@ def bmm(
             "bmm: operands must have shapes (G, M, K) and (G, K, N), "
             f"not {tuple(a.shape)} and {tuple(b.shape)}"
         )
+    how = _spelled(format, gradients, accumulator, block)
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("bmm", backend, block, nonfinite, pairs))
+    return multiply(a, b, _free_site("bmm", how, backend, nonfinite, pairs))
+
+
+How = tuple[str, str | None, str]
+"""Formats of operands and gradients, and the accumulator, as constants for torch's compiler."""
+
+
+def _spelled(
+    format: Format, gradients: Format | None, accumulator: str | Accumulator, block: int | None
+) -> How:
+    backward = None if gradients is None else spelling(gradients, block)
+    return spelling(format, block), backward, str(accumulator)
 
 
 @cache
-def _kept_site(name: str, options: Options) -> Site:
+def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> Site:
     """Places of the functions, which live for ever."""
+    format, gradients, accumulator = how
+    options = Options.of(
+        format,
+        gradients=gradients,
+        accumulator=accumulator,
+        backend=backend,
+        nonfinite=nonfinite,
+        tile=dict(pairs),
+    )
     return Site(name, options)
 
 
 @torch.compiler.assume_constant_result
-def _free_site(name: str, backend: str, block: int, nonfinite: Any, pairs: Any) -> int:
-    return _kept_site(name, Options(backend, block, nonfinite, pairs)).handle
+def _free_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> int:
+    return _kept_site(name, how, backend, nonfinite, pairs).handle
 
 
 def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from axs6.sim.torch.backends import Options
-from axs6.sim.torch.products import PRODUCTS, REPLACED, Replacement
+from axs6.sim.torch.options import Options
+from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement
 from axs6.sim.torch.site import Site
 from axs6.sim.torch.unconverted import Unconverted, tell
 
@@ -46,7 +46,7 @@ class Scope:
         """The place of product `number` of a run."""
         name = f"{self.name}.{kind}{number}".lstrip(".")
         if name not in self._sites:
-            self._sites[name] = Site(name, self.options)
+            self._sites[name] = Site(name, self.options, weighted=kind in WEIGHTED)
         return self._sites[name]
 
     def tell(self, function: str) -> None:

@@ -12,19 +12,18 @@ from axs6.sim.torch.site import Site, site_of
 
 
 class Converted(nn.Module):
-    """Mixin before torch's layer: the text of its replacement shows backend and block."""
+    """Mixin before torch's layer: the text of its replacement shows how they are computed."""
 
     axs6_site: Site
 
     def extra_repr(self) -> str:
         """That of torch's layer, with the options of the products."""
-        options = self.axs6_site.options
-        shown = f"backend={options.backend}, block={options.block}"
+        shown = str(self.axs6_site.options)
         return ", ".join(part for part in (super().extra_repr(), shown) if part)
 
 
 class Linear(Converted, nn.Linear):
-    """`nn.Linear` in AXS-6: weight and input in blocks along the input features."""
+    """`nn.Linear` in block formats: weight and input in blocks along the input features."""
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., K) to (..., N)."""
@@ -32,7 +31,7 @@ class Linear(Converted, nn.Linear):
 
 
 class Conv1d(Converted, nn.Conv1d):
-    """`nn.Conv1d` in AXS-6: blocks run along input channel and tap of a group, in this order."""
+    """`nn.Conv1d` in block formats, along input channel and tap of a group."""
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, L) or (C, L) to as many axes."""
@@ -40,7 +39,7 @@ class Conv1d(Converted, nn.Conv1d):
 
 
 class Conv2d(Converted, nn.Conv2d):
-    """`nn.Conv2d` in AXS-6: blocks run along input channel, row and column of taps of a group."""
+    """`nn.Conv2d` in block formats, along input channel, row and column of taps."""
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, H, W) or (C, H, W) to as many axes."""
@@ -48,7 +47,7 @@ class Conv2d(Converted, nn.Conv2d):
 
 
 class MatMul(Converted, PlainMatMul):
-    """`MatMul` in AXS-6: both operands in blocks along K."""
+    """`MatMul` in a block format: both operands in blocks along K."""
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         """(..., M, K) by (..., K, N) to (..., M, N)."""

@@ -4,7 +4,9 @@ Everything that is rounded in a defined order, the bias and the result's dtype i
 inside one operator, where a compiler cannot fuse or reorder it.
 
 Gradients are those of the FP32 product of the decoded operands, with the rounding taken for the
-identity: for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a).
+identity: for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a). With a format of gradients these
+products are the hardware's too: g and its transpose are encoded in that format and a and b in their
+own, transposed before they are encoded, so that all blocks run along the axis that is summed.
 """
 
 from typing import Any
@@ -15,16 +17,18 @@ from torch import Tensor
 from axs6.golden.spec import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.backends import Result
+from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_random
 from axs6.sim.torch.site import Site, site_of
 
 Gradients = tuple[Tensor | None, ...]
+SIDES = ("left", "right")
 
 
 @torch.library.custom_op("axs6::fake_quantise", mutates_args=())
 def _fake_quantise(
     x: Tensor,
-    block: int,
+    format: str,
     rounding: str,
     random: Tensor | None,
     random_bits: int,
@@ -33,7 +37,7 @@ def _fake_quantise(
 ) -> Tensor:
     options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
     values = quantise.fake_quantise(
-        x, block, rounding, random=random, random_bits=random_bits, **options
+        x, spelled(format), rounding, random=random, random_bits=random_bits, **options
     )
     return values.contiguous()
 
@@ -56,18 +60,19 @@ _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
 
 def fake_quantise(
     x: Tensor,
-    block: int = 32,
+    format: Format = "axs6",
     rounding: str = "nearest",
     *,
+    block: int | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: quantise.NonFinite = "error",
     name: str = "values",
 ) -> Tensor:
-    """Encode and decode: the float32 values that stand for `x` in AXS-6.
+    """Encode and decode: the float32 values that stand for `x` in a format.
 
     Args:
-        x, block, rounding, random, random_bits, nonfinite, name: as of `encode`.
+        x, format, rounding, block, random, random_bits, nonfinite, name: as of `encode`.
 
     Returns:
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
@@ -78,7 +83,8 @@ def fake_quantise(
     """
     quantise.check_input(x, name)
     check_random(random)
-    return _fake_quantise(x, block, rounding, random, random_bits, nonfinite, name)
+    how = spelling(format, block)
+    return _fake_quantise(x, how, rounding, random, random_bits, nonfinite, name)
 
 
 @torch.library.custom_op("axs6::product", mutates_args=())
@@ -88,8 +94,8 @@ def product(a: Tensor, b: Tensor, site: int) -> Tensor:
     _check_operands(place, a, b, ("left operand", "right operand"))
     if _is_empty(a, b):
         return _no_product(place, a, b).values.to(a.dtype)
-    left = place.backend.prepare(a, f"{place.name}: left operand")
-    right = place.backend.prepare(b, f"{place.name}: right operand")
+    left = place.backend.prepare(a, place.formats[0], f"{place.name}: left operand")
+    right = place.backend.prepare(b, place.formats[1], f"{place.name}: right operand")
     result = place.backend.product(left, right)
     place.report(a, b, result)
     return result.values.to(a.device, a.dtype)
@@ -128,7 +134,7 @@ def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) ->
     if _is_empty(x, matrices):
         result = _no_product(place, x, matrices)
     else:
-        left = place.backend.prepare(x, f"{place.name}: input")
+        left = place.backend.prepare(x, place.formats[0], f"{place.name}: input")
         result = place.backend.product(left, place.prepare_weight(weight, matrices))
         place.report(x, matrices, result)
     y = result.values.to(x.device)
@@ -175,23 +181,59 @@ def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
     return rows.reshape(groups, rows.shape[0] // groups, rows.shape[1:].numel())
 
 
+@torch.library.custom_op("axs6::gradient_product", mutates_args=())
+def gradient_product(grad: Tensor, other: Tensor, site: int, right: bool) -> Tensor:
+    """A product of the backward pass: (G, M, K) and (G, N, K) to (G, M, N), in FP32.
+
+    Args:
+        grad: gradients, encoded in their own format.
+        other: the values of an operand, encoded anew along the axis that is summed here.
+        site: handle of the place of the forward product.
+        right: whether the operand was the right one there.
+    """
+    place = site_of(site)
+    formats = (place.options.gradients, place.formats[right])
+    if _is_empty(grad, other):
+        return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
+    assert formats[0] is not None
+    left = place.backend.prepare(grad, formats[0], f"{place.name}: gradient")
+    right_hand = place.backend.prepare(other, formats[1], f"{place.name}: {SIDES[right]} operand")
+    return place.backend.product(left, right_hand).values.to(grad.device)
+
+
+@gradient_product.register_fake
+def _(grad: Tensor, other: Tensor, site: int, right: bool) -> Tensor:
+    return grad.new_empty(*grad.shape[:2], other.shape[1], dtype=torch.float32)
+
+
 def _operand_gradients(
     site: Site, a: Tensor, b: Tensor, grad: Tensor, needed: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of the two operands of a product."""
-    size, nonfinite = site.options.block, site.options.nonfinite
+    encoded = site.options.gradients is not None
     grad_a = grad_b = None
     if needed[0]:
-        loaded = site.loaded(b)
-        if loaded is None:
-            decoded = fake_quantise(b, size, nonfinite=nonfinite, name=site.name)
+        if encoded:
+            product = gradient_product(grad, b.mT, site.handle, True)
         else:
-            decoded = quantise.decode(loaded, device=b.device)
-        grad_a = (grad.float() @ decoded).to(a.dtype)
+            product = grad.float() @ _decoded(site, b, True)
+        grad_a = product.to(a.dtype)
     if needed[1]:
-        decoded = fake_quantise(a, size, nonfinite=nonfinite, name=site.name)
-        grad_b = (grad.float().mT @ decoded).to(b.dtype)
+        if encoded:
+            product = gradient_product(grad.mT, a.mT, site.handle, False)
+        else:
+            product = grad.float().mT @ _decoded(site, a, False)
+        grad_b = product.to(b.dtype)
     return grad_a, grad_b
+
+
+def _decoded(site: Site, x: Tensor, right: bool) -> Tensor:
+    """The values that stand for an operand of the forward product."""
+    loaded = site.loaded(x) if right else None
+    if loaded is not None:
+        return quantise.decode(loaded, device=x.device)
+    nonfinite = site.options.nonfinite
+    return fake_quantise(x, site.formats[right], nonfinite=nonfinite, name=site.name)
 
 
 def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) -> None:
@@ -201,6 +243,11 @@ def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) ->
         raise TypeError(
             f"{site.name}: {names[0]} and {names[1]} must have one dtype, "
             f"not {a.dtype} and {b.dtype}"
+        )
+    if a.device != b.device:
+        raise ValueError(
+            f"{site.name}: {names[0]} and {names[1]} must be on one device, "
+            f"not {a.device} and {b.device}"
         )
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[2]:
         raise ValueError(

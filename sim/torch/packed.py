@@ -22,7 +22,9 @@ from axs6.files.writer import Entry, plain, writing
 from axs6.golden import pack, unpack
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import Mode
+from axs6.golden.formats import TENSOR, Mode
+from axs6.sim.torch.matrices import joined
+from axs6.sim.torch.matrices import matrices as matrices_of
 from axs6.sim.torch.ops import as_matrices
 from axs6.sim.torch.quantise import encode
 from axs6.sim.torch.site import Site
@@ -53,9 +55,8 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
         dtype, array = _array(name, tensor)
         if name in weights:
             data = pack(_encoded(tensor, weights[name]))
-            size = weights[name][0].options.block
-            shape = tuple(tensor.shape)
-            how = Encoded(shape=shape, dtype=dtype, block=size, **reduction(tensor.ndim))
+            fmt, shape = weights[name][0].formats[1], tuple(tensor.shape)
+            how = Encoded(shape=shape, dtype=dtype, format=fmt, **reduction(tensor.ndim))
             entries.append(Entry(name, dtype, shape, len(data), how))
             contents.append(iter([data]))
         else:
@@ -125,8 +126,9 @@ def _weights(model: nn.Module) -> dict[str, list[Site]]:
                     sites[key] = own
     found: dict[str, list[Site]] = {}
     for names in owned.values():
-        kinds = {site.options.block for name in names for site in sites.get(name, ())}
-        if names <= set(sites) and len(kinds) == 1:
+        own = [site for name in names for site in sites.get(name, ())]
+        kinds = {site.formats[1] for site in own}
+        if names <= set(sites) and len(kinds) == 1 and all(map(_packs, own)):
             found |= {name: sites[name] for name in names}
     if not found:
         raise ValueError("the model has no product with a weight: convert it first")
@@ -139,6 +141,11 @@ def _sites(module: Any) -> Iterator[Site]:
     yield from getattr(module, "axs6_sites", {}).values()
 
 
+def _packs(site: Site) -> bool:
+    """Whether the blocks of a weight's rows that a place has may lie beside those of others."""
+    return site.rows is None or all(x.group != TENSOR for x in site.formats[1].levels)
+
+
 def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
     """The blocks with which places compute, of shape (N, K): each has its rows of the weight."""
     parts = []
@@ -149,16 +156,12 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
             site.loaded(matrices)
             or encode(
                 matrices,
-                block=options.block,
+                site.formats[1],
                 nonfinite=options.nonfinite,
                 name=f"{site.name}: weight",
             )
         )
-    exponents, modes, codes = (
-        np.concatenate([getattr(part, name)[0] for part in parts])
-        for name in ("exponents", "modes", "codes")
-    )
-    return Blocks.with_modes(exponents, modes, codes, (len(exponents), parts[0].shape[-1]))
+    return joined([matrix for part in parts for matrix in matrices_of(part)])
 
 
 def _blocks(tensor: Stored, how: Encoded) -> Blocks:
@@ -186,9 +189,8 @@ def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
 
 def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
     """Raise ValueError unless a product can compute with the blocks of a weight."""
-    size = site.options.block
     along = reduction(len(how.shape))
-    needed = Encoded(shape=how.shape, dtype=how.dtype, block=size, **along)
+    needed = Encoded(shape=how.shape, dtype=how.dtype, format=site.formats[1], **along)
     if (how.format, how.length, how.in_order) != (needed.format, needed.length, True):
         raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():

@@ -16,6 +16,9 @@ from axs6.sim.torch.einsum import einsum, tensordot
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.layers import convolve, linear
 
+WEIGHTED = ("linear", "conv")
+"""Kinds of places whose right operands are weights."""
+
 
 class Places(Protocol):
     """What gives the handle of the place of each product."""

@@ -8,15 +8,16 @@ import numpy as np
 from torch import Tensor
 
 from axs6.golden import packed_bytes
-from axs6.sim.torch.backends import Result, backend_of, check_backend
+from axs6.sim.torch.backends import Result, backend_of
 from axs6.sim.torch.counted import Counter
+from axs6.sim.torch.options import check_backend
 from axs6.sim.torch.report import Report, Row
 from axs6.sim.torch.site import Site, observed
 
 
 @contextmanager
 def profile(compare: str | None = None) -> Iterator[Report]:
-    """A context in which every product in AXS-6 is measured.
+    """A context in which every product of a block format is measured.
 
     Args:
         compare: another backend ("emulated", "rtl" or "golden") that computes each product
@@ -25,7 +26,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
     Yields:
         The report, which fills while models run: a row for each place, in the order of first
         runs, and in `unconverted` one for each module and operator of torch with products that
-        are not in AXS-6. Gradients are not measured.
+        are not converted. Gradients are not measured.
 
     Raises:
         ValueError: an unknown backend.
@@ -54,10 +55,10 @@ def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None
     """Add a product of operands (G, M, K) and (G, N, K) to its row."""
     groups, queries, depth = a.shape
     columns = b.shape[1]
-    blocks = groups * (queries + columns) * -(-depth // site.options.block)
     row.calls += 1
     row.macs += groups * queries * columns * depth
-    row.packed_bytes += blocks * packed_bytes(block=site.options.block)
+    for fmt, rows in zip(site.formats, (queries, columns), strict=True):
+        row.packed_bytes += groups * rows * -(-depth // fmt.block) * packed_bytes(fmt)
     row.fp32_bytes += 4 * groups * (queries + columns) * depth
     if result.cycles is not None and result.utilisation is not None:
         row.cycles = (row.cycles or 0) + result.cycles
@@ -75,7 +76,8 @@ def _difference(compare: str, site: Site, a: Tensor, b: Tensor, result: Result) 
     if compare != options.backend:
         options = replace(options, backend=compare, tile=())
     backend = backend_of(options)
-    left, right = (backend.prepare(x, site.name) for x in (a, b))
+    pairs = zip((a, b), site.formats, strict=True)
+    left, right = (backend.prepare(x, fmt, site.name) for x, fmt in pairs)
     other = backend.product(left, right).values
     ours, theirs = (
         np.ascontiguousarray(x.detach().cpu().numpy()).view(np.uint32)

@@ -1,10 +1,12 @@
-"""Tensors to AXS-6 and back, bit for bit as `axs6.golden` does it.
+"""Tensors to blocks and back, bit for bit as `axs6.golden` does it.
 
-The arithmetic is float64 without a rounding but the one that is meant: 31 * x * 2^(127 - E) has
-at most 29 significant bits, so it is exact and the rounding sees the true value; m * 2^(E - 127) /
-31 is within 2^-52 of the true quotient, which is never that near to the middle of two FP32 values.
-Maxima come from bit patterns. Blocks so small that FP32's subnormals count take the conversions of
-`axs6.sim.torch.ieee`, so that no thread's flush-to-zero mode shows.
+Compiled kernels do it where they take the format, torch's operations for AXS-6, and the golden
+model for the rest. The arithmetic of torch's operations is float64 without a rounding but the one
+that is meant: 31 * x * 2^(127 - E) has at most 29 significant bits, so it is exact and the rounding
+sees the true value; m * 2^(E - 127) / 31 is within 2^-52 of the true quotient, which is never that
+near to the middle of two FP32 values. Maxima come from bit patterns. Blocks so small that FP32's
+subnormals count take the conversions of `axs6.sim.torch.ieee`, so that no thread's flush-to-zero
+mode shows.
 """
 
 from collections.abc import Iterator
@@ -18,21 +20,16 @@ from torch import Tensor
 
 from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
-from axs6.golden.decode import decode_table
-from axs6.golden.formats import AXS6, BF16, FP32, FP64, BlockFormat, Mode, SignMagnitude
+from axs6.golden.encode import check_nonfinite_in
+from axs6.golden.formats import AXS6, FP32, BlockFormat, block_format
 from axs6.golden.spec import (
-    DENSE_CODE,
     EXPONENT_BIAS,
     EXPONENT_MAX,
     MAGNITUDE_BITS,
     MAGNITUDE_MAX,
     RANDOM_BITS,
-    WITHOUT_NAN,
     NonFinite,
     Rounding,
-    check_block,
-    check_nonfinite,
-    code_formats,
 )
 from axs6.sim import kernels
 from axs6.sim.torch.ieee import SIGN, narrow, widen
@@ -42,7 +39,7 @@ CHUNK_VALUES = 1 << 17
 """Values worked on at a time: their temporaries stay within a core's cache."""
 
 INPUTS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-OUTPUTS = {torch.float32: FP32, torch.bfloat16: BF16, torch.float64: FP64}
+OUTPUTS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float64: "float64"}
 
 
 class Chunk(NamedTuple):
@@ -69,26 +66,29 @@ class Chunk(NamedTuple):
 
 def encode(
     x: Tensor,
-    block: int = 32,
+    format: str | BlockFormat = "axs6",
     rounding: str = "nearest",
     *,
+    block: int | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
     name: str = "values",
 ) -> Blocks:
-    """Encode a tensor into dense AXS-6 blocks along its last axis.
+    """Encode a tensor into dense blocks along its last axis.
 
     Args:
         x: float32, bfloat16, float16 or float64 of shape (..., K), on any device; each value is
             taken exactly. K is padded with zeros to whole blocks.
-        block: values that share an exponent: 8, 16 or 32.
+        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
         rounding: "nearest", "toward_zero" or "stochastic".
+        block: values of the largest group of a fixed size, in place of the format's.
         random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
             such as `Lfsr` gives: integers of the shape and on the device of `x`.
         random_bits: width of the random integers, 1 to 32.
         nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
-            infinity as the largest code. float64 values of 2^128 or more count as infinite.
+            infinity as the largest code; "propagate" keeps them, in formats with NaN. float64
+            values of 2^128 or more count as infinite.
         name: what an error calls the tensor.
 
     Returns:
@@ -102,11 +102,11 @@ def encode(
     Source: docs/format.md, "Encoding".
     """
     check_input(x, name)
-    check_nonfinite(nonfinite, WITHOUT_NAN)
-    size = check_block(block)
+    fmt = _checked(format, block, nonfinite)
+    size = fmt.block
     how = rounder(x, size, rounding, random, random_bits)
-    if x.dtype == torch.float64:
-        return _encode_float64(x, size, how, random, nonfinite, name)
+    if x.dtype == torch.float64 or not in_torch(fmt):
+        return _encode_by_golden(x, fmt, how, random, nonfinite, name)
     n = -(-x.shape[-1] // size)
     count = x.shape[:-1].numel() * n
     exponents = torch.empty(count, dtype=torch.uint8)
@@ -118,12 +118,8 @@ def encode(
         magnitude = chunk.steps.abs().to(torch.uint8)
         codes[chunk.rows] = (magnitude | negative.to(torch.uint8) << MAGNITUDE_BITS).cpu()
     leading = (*x.shape[:-1], n)
-    return Blocks.with_modes(
-        exponents=exponents.reshape(leading).numpy(),
-        modes=np.zeros(leading, np.uint8),
-        codes=codes.reshape(*leading, size).numpy(),
-        shape=tuple(x.shape),
-    )
+    scales = (exponents.reshape(leading).numpy(),)
+    return Blocks(fmt, scales, codes.reshape(*leading, size).numpy(), tuple(x.shape))
 
 
 def decode(
@@ -147,36 +143,22 @@ def decode(
     check_blocks("blocks", blocks)
     if dtype not in OUTPUTS:
         raise TypeError(f"dtype must be float32, bfloat16 or float64, not {dtype}")
-    exponents = torch.from_numpy(blocks.exponents).to(device, torch.int64).unsqueeze(-1)
-    codes = torch.from_numpy(blocks.codes).to(device)
-    precise = torch.from_numpy(blocks.modes == Mode.HIGH_PRECISION).to(device)
-    dense = codes.masked_fill(precise.unsqueeze(-1), 0) if precise.any() else codes
-    values = _look_up(exponents, dense, dtype, DENSE_CODE)
-    if dense is not codes:
-        for start, code in enumerate(code_formats(Mode.HIGH_PRECISION)):
-            some = codes[..., start::2][precise]
-            values[..., start::2][precise] = _look_up(exponents[precise], some, dtype, code)
-    return values.flatten(-2)[..., : blocks.shape[-1]]
-
-
-def _look_up(exponents: Tensor, codes: Tensor, dtype: torch.dtype, code: SignMagnitude) -> Tensor:
-    """Values of codes (..., n) under exponents (..., 1)."""
-    patterns = decode_table(OUTPUTS[dtype], AXS6, code).view(f"i{dtype.itemsize}").copy()
-    table = torch.from_numpy(patterns).to(codes.device).view(dtype)
-    return table[exponents << code.width | codes]
+    values = np.ascontiguousarray(golden.decode(blocks, OUTPUTS[dtype]))
+    return torch.from_numpy(values).view(dtype).to(device)
 
 
 def fake_quantise(
     x: Tensor,
-    block: int = 32,
+    format: str | BlockFormat = "axs6",
     rounding: str = "nearest",
     *,
+    block: int | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
     name: str = "values",
 ) -> Tensor:
-    """Encode and decode: the float32 values that stand for `x` in AXS-6.
+    """Encode and decode: the float32 values that stand for `x` in a format.
 
     Args and raises as `encode`.
 
@@ -184,19 +166,20 @@ def fake_quantise(
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit.
     """
     check_input(x, name)
-    check_nonfinite(nonfinite, WITHOUT_NAN)
-    size = check_block(block)
-    how = rounder(x, size, rounding, random, random_bits)
-    if x.dtype == torch.float64:
-        blocks = _encode_float64(x, size, how, random, nonfinite, name)
-        return decode(blocks, device=x.device)
-    if how.rounding is Rounding.NEAREST and has_kernels(x.device):
-        found = kernels.fake_quantise(
-            as_array(x), axs6_of(size), nonfinite, torch.get_num_threads()
-        )
-        if found is None:
+    fmt = _checked(format, block, nonfinite)
+    how = rounder(x, fmt.block, rounding, random, random_bits)
+    nearest = how.rounding is Rounding.NEAREST and x.dtype != torch.float64
+    if nearest and has_kernels(x.device) and kernels.encodes(fmt):
+        kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
+        found = kernels.fake_quantise(as_array(x), fmt, kept, torch.get_num_threads())
+        if found is not None:
+            return torch.from_numpy(found)
+        if nonfinite == "error":
             refuse(x, name)
-        return torch.from_numpy(found)
+    if x.dtype == torch.float64 or not in_torch(fmt):
+        blocks = _encode_by_golden(x, fmt, how, random, nonfinite, name)
+        return decode(blocks, device=x.device)
+    size = fmt.block
     scales = power_table(x.device, -EXPONENT_BIAS) / MAGNITUDE_MAX
     rows = as_rows(x, size)
     out = torch.empty(rows.shape, dtype=torch.float32, device=x.device)
@@ -210,6 +193,15 @@ def fake_quantise(
             part.masked_fill_(chunk.bits == SIGN, 0.0)
     padded = out.reshape(*x.shape[:-1], -(-x.shape[-1] // size) * size)
     return padded[..., : x.shape[-1]]
+
+
+def _checked(format: str | BlockFormat, block: int | None, nonfinite: NonFinite) -> BlockFormat:
+    """The format with this size of blocks, in which `nonfinite` is possible."""
+    fmt = block_format(format)
+    if block is not None:
+        fmt = fmt.with_block(block)
+    check_nonfinite_in(fmt, nonfinite)
+    return fmt
 
 
 def round_blocks(
@@ -267,6 +259,12 @@ def as_array(x: Tensor) -> NDArray[np.float32]:
 
 
 @cache
+def in_torch(fmt: BlockFormat) -> bool:
+    """Whether torch's operations here encode a format: AXS-6 in blocks of some size."""
+    return fmt.has_modes and fmt == AXS6.with_block(fmt.block)
+
+
+@cache
 def axs6_of(block: int) -> BlockFormat:
     """AXS-6 in blocks of a size."""
     return AXS6.with_block(block)
@@ -289,18 +287,22 @@ def check_input(x: Any, name: str) -> None:
         raise ValueError(f"{name} must have at least one axis, not shape ()")
 
 
-def _encode_float64(
-    x: Tensor, size: int, how: Rounder, random: Tensor | None, nonfinite: NonFinite, name: str
+def _encode_by_golden(
+    x: Tensor,
+    fmt: BlockFormat,
+    how: Rounder,
+    random: Tensor | None,
+    nonfinite: NonFinite,
+    name: str,
 ) -> Blocks:
-    """What the golden model gives: it takes float64 at its own exact values."""
+    """What the golden model gives: it takes all formats, and float64 at its own exact values."""
     options: dict[str, Any] = {}
     if random is not None:
         options = {"random": random.cpu().numpy(), "random_bits": how.bits}
-    values = x.detach().cpu().numpy()
+    held = x.detach().cpu()
+    values = (held.float() if x.dtype == torch.bfloat16 else held).numpy()
     try:
-        return golden.encode(
-            values, block=size, rounding=how.rounding, nonfinite=nonfinite, **options
-        )
+        return golden.encode(values, fmt, how.rounding, nonfinite=nonfinite, **options)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""Gradients in AXS-6 between the backward pass and the optimiser's step."""
+"""Gradients in a block format between the backward pass and the optimiser's step."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,20 +7,19 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.spec import (
     RANDOM_BITS,
     RANDOM_SEED,
-    WITHOUT_NAN,
     NonFinite,
     Rounding,
-    check_block,
-    check_nonfinite,
     check_random_bits,
     check_rounding,
 )
 from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
+from axs6.sim.torch.options import Format, spelled, spelling
 
 
 class QuantisedGradients(nn.Module):
@@ -31,7 +30,7 @@ class QuantisedGradients(nn.Module):
 
     Args:
         parameters: float32 parameters; those without a gradient are left out of a step.
-        block, rounding, nonfinite: as of `encode`.
+        format, rounding, block, nonfinite: as of `encode`.
         random_bits, seed: with rounding "stochastic", of an `Lfsr` with a lane for each value of a
             block, which gives the words of one gradient after the other.
         feedback: whether the error of each gradient is added to the next one.
@@ -49,18 +48,20 @@ class QuantisedGradients(nn.Module):
     def __init__(
         self,
         parameters: Iterable[nn.Parameter],
-        block: int = 32,
+        format: Format = "axs6",
         rounding: str = "stochastic",
         *,
+        block: int | None = None,
         random_bits: int = RANDOM_BITS,
         seed: int = RANDOM_SEED,
         feedback: bool = False,
         nonfinite: NonFinite = "error",
     ) -> None:
         super().__init__()
-        check_nonfinite(nonfinite, WITHOUT_NAN)
+        how = spelling(format, block)
+        check_nonfinite_in(spelled(how), nonfinite)
         check_random_bits(random_bits)
-        self._how = (check_block(block), str(check_rounding(rounding)))
+        self._how = (how, str(check_rounding(rounding)))
         self._options: dict[str, Any] = {"random_bits": random_bits, "nonfinite": nonfinite}
         # In a tuple, whose parameters are not this module's own.
         self._targets = tuple(parameters)
@@ -71,7 +72,7 @@ class QuantisedGradients(nn.Module):
                 raise TypeError(f"parameter {index} must be float32, not {target.dtype}")
         self.words: Lfsr | None = None
         if rounding == Rounding.STOCHASTIC:
-            self.words = Lfsr(block, seed, random_bits, self._targets[0].device)
+            self.words = Lfsr(spelled(how).block, seed, random_bits, self._targets[0].device)
         self.errors: nn.ModuleList | None = None
         if feedback:
             self.errors = nn.ModuleList(

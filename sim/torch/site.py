@@ -6,6 +6,7 @@ Operators of torch take tensors and numbers, so a place is known to them by a nu
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,7 +14,9 @@ import torch
 from torch import Tensor
 
 from axs6.golden.blocks import Blocks
-from axs6.sim.torch.backends import Backend, Options, Result, backend_of
+from axs6.sim.torch.backends import Backend, Result, backend_of
+from axs6.sim.torch.matrices import reshaped, rows
+from axs6.sim.torch.options import Options, Pair
 from axs6.sim.torch.quantise import decode
 
 _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
@@ -34,6 +37,7 @@ class Site:
         rows: which rows of its weight it uses; None for all.
         parameter: what its module calls the weight; None where it has none.
         packed: blocks that the weight was loaded from, `load`.
+        weighted: whether its right operands are weights.
 
     A copy, deep or through pickle, is a place of its own with the same arguments.
     """
@@ -45,23 +49,34 @@ class Site:
         rows: tuple[int, int] | None = None,
         parameter: str | None = None,
         packed: Blocks | None = None,
+        weighted: bool = False,
     ) -> None:
         self.name = name
         self.options = options
         self.rows = rows
         self.parameter = parameter
         self.packed = packed
+        self.weighted = weighted
         self.handle = next(_handles)
         self._held: tuple[Tensor, tuple[Any, ...], Any] | None = None
         _sites[self.handle] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Site, (self.name, self.options, self.rows, self.parameter, self.packed)
+        return Site, (
+            *(self.name, self.options, self.rows, self.parameter, self.packed),
+            self.weighted,
+        )
 
-    @property
+    @cached_property
     def backend(self) -> Backend:
         """What computes the products."""
         return backend_of(self.options)
+
+    @cached_property
+    def formats(self) -> Pair:
+        """Formats of the two operands."""
+        options = self.options
+        return options.activations, options.weights if self.weighted else options.activations
 
     def chosen(self, x: Tensor) -> Tensor:
         """The rows of a weight that this place uses."""
@@ -88,15 +103,13 @@ class Site:
     def _prepared(self, matrices: Tensor, name: str) -> Any:
         blocks = self.loaded(matrices)
         if blocks is None:
-            return self.backend.prepare(matrices, name)
+            return self.backend.prepare(matrices, self.formats[1], name)
         return self.backend.take(blocks, matrices.device)
 
     def load(self, blocks: Blocks | None) -> None:
         """Keep the blocks (all rows of the weight, K) from which the weight is loaded, or none."""
         if blocks is not None and self.rows is not None:
-            rows = slice(*self.rows)
-            parts = (blocks.exponents[rows], blocks.modes[rows], blocks.codes[rows])
-            blocks = Blocks.with_modes(*parts, (len(parts[0]), blocks.shape[-1]))
+            blocks = rows(blocks, slice(*self.rows))
         self.packed, self._held = blocks, None
 
     def loaded(self, matrices: Tensor) -> Blocks | None:
@@ -105,18 +118,12 @@ class Site:
         Encoding it again would not give the same: the largest magnitude decodes to a power of two,
         whose own block has the next exponent.
         """
-        if self.packed is None or self.packed.exponents.size == 0:
+        if self.packed is None or self.packed.codes.size == 0:
             return None
         values = decode(self.packed, device=matrices.device).to(matrices.dtype)
-        if not torch.equal(values.view(matrices.shape), matrices.detach()):
+        if not torch.equal(values.reshape(matrices.shape), matrices.detach()):
             return None
-        leading = (*matrices.shape[:2], -1)
-        return Blocks.with_modes(
-            self.packed.exponents.reshape(leading),
-            self.packed.modes.reshape(leading),
-            self.packed.codes.reshape(*leading, self.packed.block),
-            tuple(matrices.shape),
-        )
+        return reshaped(self.packed, matrices.shape[:2])
 
     def report(self, a: Tensor, b: Tensor, result: Result) -> None:
         """Tell the observers of a product."""

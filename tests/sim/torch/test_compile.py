@@ -118,8 +118,8 @@ def test_compiled_rounding_and_feedback(backend: str, same: Same) -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             random = self.words(x)
-            y = fake_quantise(x.bfloat16(), 16, "stochastic", random=random)
-            return y + self.feedback(x * 2, 16, "stochastic", random=random)
+            y = fake_quantise(x.bfloat16(), "axs6", "stochastic", block=16, random=random)
+            return y + self.feedback(x * 2, "axs6", "stochastic", block=16, random=random)
 
     eager = Step()
     compiled = torch.compile(copy.deepcopy(eager), backend=backend, fullgraph=True)
@@ -153,7 +153,7 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     site = layer.axs6_site.handle
     torch.library.opcheck(torch.ops.axs6.product.default, (x, other, site))
     torch.library.opcheck(
-        torch.ops.axs6.fake_quantise.default, (x, 32, "nearest", None, 16, "error", "x")
+        torch.ops.axs6.fake_quantise.default, (x, "axs6", "nearest", None, 16, "error", "x")
     )
 
 

@@ -130,15 +130,15 @@ def test_classes_and_text_stay() -> None:
     assert isinstance(converted, Model)
     assert isinstance(converted.layers["renamed"], Renamed)
     assert isinstance(converted.head, nn.Linear)
-    added = ", backend=emulated, block=32"
+    added = ", backend=emulated, format=axs6"
     own = repr(converted).replace(added, "").replace(added.removeprefix(", "), "")
     assert own == repr(model)
     layers = ("Linear(", "Doubled(", "Renamed(", "MatMul(")
     for line in repr(converted).splitlines():
-        shown = "backend=emulated, block=32)" in line
+        shown = "backend=emulated, format=axs6)" in line
         assert shown == any(layer in line for layer in layers)
-    assert "backend=golden, block=8" in repr(convert(nn.Conv1d(2, 2, 1), "golden", block=8))
-    assert "backend=emulated, block=32" in repr(convert(nn.MultiheadAttention(4, 1)))
+    assert "backend=golden, format=axs6_t8" in repr(convert(nn.Conv1d(2, 2, 1), "golden", block=8))
+    assert "backend=emulated, format=axs6" in repr(convert(nn.MultiheadAttention(4, 1)))
 
 
 def test_every_function_gives_what_matmul_gives(same: Same) -> None:
@@ -228,7 +228,7 @@ def test_everything_excluded_is_the_model_itself() -> None:
     [
         ({"backend": "fast"}, "backend must be one of emulated, rtl, golden, not 'fast'"),
         ({"block": 64}, "block must be one of 8, 16, 32, not 64"),
-        ({"nonfinite": "zero"}, "nonfinite must be one of error, saturate, not 'zero'"),
+        ({"nonfinite": "zero"}, "nonfinite must be one of error, saturate, propagate, not 'zero'"),
         ({"tile": {"rows": 4}}, "tile is for backend='rtl', not 'emulated'"),
         ({"exclude": ["haed"]}, "exclude: the model has no module 'haed'"),
         ({"exclude": [nn.Conv2d]}, "exclude: the model has no module <class"),

@@ -106,7 +106,7 @@ def test_the_gradient_passes_through() -> None:
 
 def test_bad_arguments_are_refused_and_leave_the_error() -> None:
     feedback = ErrorFeedback((2, 8))
-    feedback(torch.randn(2, 8), 8)
+    feedback(torch.randn(2, 8), block=8)
     before = feedback.error.clone()
     with pytest.raises(TypeError, match=r"^values must be float32, not torch\.bfloat16$"):
         feedback(torch.zeros(2, 8).bfloat16())

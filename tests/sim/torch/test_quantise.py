@@ -61,7 +61,7 @@ def assert_golden(
     random = None if words is None else torch.from_numpy(words)
     with mode():
         got = encode(x, block=size, random=random, **options)
-        faked = fake_quantise(x, size, random=random, **options)
+        faked = fake_quantise(x, block=size, random=random, **options)
         decoded = decode(got)
     assert np.array_equal(got.exponents, expected.exponents)
     assert np.array_equal(got.codes, expected.codes)
@@ -207,8 +207,8 @@ def test_bad_arguments_are_refused(function: Callable[..., object]) -> None:
     with pytest.raises(ValueError, match=r"at least one axis, not shape \(\)"):
         function(torch.tensor(1.0))
     with pytest.raises(ValueError, match="block must be one of 8, 16, 32, not 12"):
-        function(torch.zeros(3), 12)
-    with pytest.raises(ValueError, match="nonfinite must be one of error, saturate, not 'skip'"):
+        function(torch.zeros(3), block=12)
+    with pytest.raises(ValueError, match=r"nonfinite must be one of .*, not 'skip'"):
         function(torch.zeros(3), nonfinite="skip")
     with pytest.raises(ValueError, match=r"rounding must be one of nearest, .*, not 'up'"):
         function(torch.zeros(3), rounding="up")

@@ -41,7 +41,9 @@ def test_the_optimiser_sees_what_the_golden_model_gives(
     net[3].bias.requires_grad_(False)
     parameters = list(net.parameters())
     optimiser = torch.optim.SGD(parameters, 0.01)
-    gradients = QuantisedGradients(parameters, 16, rounding, random_bits=8, feedback=feedback)
+    gradients = QuantisedGradients(
+        parameters, "axs6", rounding, block=16, random_bits=8, feedback=feedback
+    )
     optimiser.register_step_pre_hook(gradients)
     registers = Lfsr(16, bits=8)
     errors = [np.zeros(rows(p).shape, np.float32) for p in parameters]
@@ -110,7 +112,7 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^rounding must be one of nearest.*, not 'up'$"):
         QuantisedGradients(net.parameters(), rounding="up")
     with pytest.raises(ValueError, match=r"^block must be one of 8, 16, 32, not 12$"):
-        QuantisedGradients(net.parameters(), 12)
+        QuantisedGradients(net.parameters(), block=12)
     with pytest.raises(ValueError, match=r"^parameters must not be empty$"):
         QuantisedGradients([])
     with pytest.raises(TypeError, match=r"^parameter 1 must be float32, not torch\.bfloat16$"):

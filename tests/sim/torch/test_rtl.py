@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from axs6.golden.formats import AXS6
 from axs6.sim.torch import bmm, convert, profile
 
 Same = Callable[[Tensor, Tensor], bool]
@@ -65,4 +66,4 @@ def test_other_devices_are_refused() -> None:
     model = convert(nn.Sequential(nn.Linear(4, 3)), "rtl")
     weight = model[0].weight
     with pytest.raises(ValueError, match=r"0: input must be on the CPU.* not on meta"):
-        model[0].axs6_site.backend.prepare(weight.to("meta"), "0: input")
+        model[0].axs6_site.backend.prepare(weight.to("meta"), AXS6, "0: input")
