@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from axs6.golden import spec
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.hw.dot.shape import Shape
 
 BLOCK = 32
 UNIT, CORE, LINE, TEXT = "#dbe7f5", "#f7f3e6", "#44546a", "#1c2733"
@@ -36,7 +37,9 @@ def arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float, text: str = "") 
 
 
 def main() -> None:
-    codes = f"{BLOCK} x {spec.CODE_BITS}"
+    shape = Shape.of("axs6", BLOCK)
+    product_bits = (AXS6_ELEMENT.largest_code**2).bit_length()
+    codes = f"{BLOCK} x {AXS6_ELEMENT.width}"
     figure, ax = plt.subplots(figsize=(12, 5.6))
     group(ax, 1.2, 3.2, 4.3, 2.1, "encoder")
     box(ax, 1.4, 3.5, 1.1, 1.2, "unpack\nlanes")
@@ -48,7 +51,7 @@ def main() -> None:
     group(ax, 7.6, 3.2, 3.2, 2.1, "decoder")
     box(ax, 7.8, 3.5, 1.3, 1.2, "repeat the\nbits of m,\nplace them")
     box(ax, 9.3, 3.5, 1.3, 1.2, "round once,\nlimits")
-    arrow(ax, 5.3, 4.1, 7.8, 4.1, f"block: E {spec.EXPONENT_BITS}, codes {codes}")
+    arrow(ax, 5.3, 4.1, 7.8, 4.1, f"block: E {AXS6_SCALE.bits}, codes {codes}")
     arrow(ax, 9.1, 4.1, 9.3, 4.1)
     arrow(ax, 10.6, 4.1, 11.9, 4.1, "B floats")
     group(ax, 1.2, 0.2, 9.6, 2.5, "dot")
@@ -60,7 +63,7 @@ def main() -> None:
         0.6,
         1.4,
         1.2,
-        f"{BLOCK} products,\n{spec.PRODUCT_BITS} bits,\ninverted where\nsigns differ",
+        f"{BLOCK} products,\n{product_bits} bits,\ninverted where\nsigns differ",
     )
     box(ax, 3.4, 0.6, 1.4, 1.2, "compressor tree,\nexponent sum")
     box(ax, 5.95, 0.6, 1.1, 1.2, "to FP32:\nP·2^(e-264)")
@@ -68,7 +71,7 @@ def main() -> None:
     box(ax, 9.35, 0.6, 1.25, 1.2, "divide by\n961/1024,\nround")
     arrow(ax, 0.1, 1.2, 1.6, 1.2, "a, b, last")
     arrow(ax, 3.0, 1.2, 3.4, 1.2)
-    arrow(ax, 4.8, 1.2, 5.95, 1.2, f"P {spec.SUM_BITS}, e {spec.EXPONENT_SUM_BITS}")
+    arrow(ax, 4.8, 1.2, 5.95, 1.2, f"P {shape.width}, e {shape.exponent_bits}")
     arrow(ax, 7.05, 1.2, 7.5, 1.2)
     arrow(ax, 8.7, 1.2, 9.35, 1.2, "last")
     arrow(ax, 10.6, 1.2, 11.9, 1.2, "FP32")

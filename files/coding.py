@@ -11,17 +11,11 @@ import numpy as np
 from axs6.files.tensors import FLOATS
 from axs6.golden.arguments import check_shape
 from axs6.golden.formats import CHANNEL, BlockFormat, Mode, name_of
-from axs6.golden.lfsr import check_seed
+from axs6.golden.lfsr import RANDOM_SEED, check_seed
+from axs6.golden.modes import check_mode
 from axs6.golden.pack import Layout, layout_of
+from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import (
-    RANDOM_BITS,
-    RANDOM_SEED,
-    Rounding,
-    check_mode,
-    check_random_bits,
-    check_rounding,
-)
 
 CHUNK = 1 << 20
 """Values handled at a time."""

@@ -19,13 +19,13 @@ from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.files.writer import Entry, plain, writing
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.metrics import ErrorSums
+from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
 from axs6.golden.pack import pack
 from axs6.golden.planar import check_checkpoint
-from axs6.golden.spec import NonFinite, Rounding
+from axs6.golden.rounding import Rounding
 from axs6.replacing import check_apart
 
 

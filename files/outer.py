@@ -17,7 +17,7 @@ from axs6.files.coding import Encoded, Piece
 from axs6.golden.blocks import Blocks
 from axs6.golden.encode import SATURATED, encode
 from axs6.golden.formats import CHANNEL, FP32, TENSOR, BlockFormat
-from axs6.golden.spec import NonFinite
+from axs6.golden.nonfinite import NonFinite
 
 Values = NDArray[np.float32] | NDArray[np.float64]
 Ends = NDArray[Any]

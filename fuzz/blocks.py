@@ -4,8 +4,8 @@ import numpy as np
 
 from axs6.golden import Blocks, pack, unpack
 from axs6.golden.check.cases.inputs import random_codes_in_modes
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.pack import layout_of
-from axs6.golden.spec import BLOCK_SIZES
 from axs6.golden.unpack import unpack_some
 
 ALIGNS = (1, 2, 32)
@@ -16,7 +16,7 @@ HEAD = 3
 def layout(data: bytes) -> tuple[int, int, int, bytes]:
     """Block size, alignment, number of blocks, and the packed bytes of an input."""
     size, align, count = data[:HEAD].ljust(HEAD, b"\0")
-    return BLOCK_SIZES[size % 3], ALIGNS[align % 3], count % 16, data[HEAD:]
+    return MODE_BLOCKS[size % 3], ALIGNS[align % 3], count % 16, data[HEAD:]
 
 
 def unpacked(data: bytes) -> bool:
@@ -52,7 +52,7 @@ def seeds() -> list[bytes]:
     """Blocks of all modes in each size and alignment, and none."""
     rng = np.random.default_rng(0)
     found = [bytes(HEAD)]
-    for number, size in enumerate(BLOCK_SIZES):
+    for number, size in enumerate(MODE_BLOCKS):
         for place, align in enumerate(ALIGNS):
             for count in (1, 4, 15):
                 exponents, modes, codes = random_codes_in_modes(size, count, rng)

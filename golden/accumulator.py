@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BF16, FP16, FP32, Float
-from axs6.golden.spec import DETERMINISTIC, Rounding, check_rounding
+from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 
 FRACTION_MAX: Final = 48
 """Bits kept of an aligned term, at most: sums of some hundred of them are 64-bit integers."""

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.blocks import Blocks, check_blocks
@@ -16,7 +15,6 @@ from axs6.golden.final_scale import FinalScale
 from axs6.golden.floats import INTEGER
 from axs6.golden.formats import AXS6, BlockFormat, Mode, block_format, name_of
 from axs6.golden.operands import Operand
-from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS
 from axs6.golden.sums import combined
 from axs6.golden.terms import Product, Step, Terms, digits_of
 
@@ -193,14 +191,6 @@ def _check_integers(name: str, values: NDArray[Any], low: int, high: int) -> Non
     if wrong.size:
         index = tuple(int(i) for i in wrong[0])
         raise ValueError(f"{name} must be in {low} to {high}: element {index} is {values[index]}")
-
-
-def add_block(
-    total: fp32.Bits, sums: NDArray[np.integer], exponents: NDArray[np.integer]
-) -> fp32.Bits:
-    """One step of the FP32 accumulation: total + fp32(sums * 2^(exponents - 264)), rounded."""
-    scale = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE
-    return fp32.add(total, fp32.from_integer(sums, exponents.astype(np.int64) - scale))
 
 
 def check_operands(a: Blocks, b: Blocks) -> None:

@@ -12,19 +12,12 @@ from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
 from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format
 from axs6.golden.levels import RowEncoder
-from axs6.golden.modes import elements, sparse_values
+from axs6.golden.modes import check_mode, elements, sparse_values
+from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
 from axs6.golden.outer import OuterScales
 from axs6.golden.quantise import Quantiser
+from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import (
-    RANDOM_BITS,
-    NonFinite,
-    Rounding,
-    check_mode,
-    check_nonfinite,
-    check_random_bits,
-    check_rounding,
-)
 
 SATURATED = 2.0 ** (FP32.bias + 1)
 """Magnitude from which values have no code."""
@@ -105,13 +98,6 @@ def encode(
         return encoded(wanted)
     sparse = _sparse(encoded(Mode.DENSE))
     return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
-
-
-def check_nonfinite_in(fmt: BlockFormat, nonfinite: str) -> None:
-    """Raise ValueError unless `nonfinite` is known, and possible in the format."""
-    check_nonfinite(nonfinite)
-    if nonfinite == "propagate" and not fmt.has_nan:
-        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {fmt} has not')
 
 
 def _random_words(

@@ -25,7 +25,6 @@ from axs6.golden.formats import (
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.levels import divisor
 from axs6.golden.pack import Layout
-from axs6.golden.spec import MODE_BITS
 
 SHOWN: Final = 3
 """Fields of a run that a drawing shows all; of longer runs it shows two and the last."""
@@ -69,7 +68,7 @@ def fields(fmt: BlockFormat) -> list[Field]:
     A zero point of the block has its place after the scales.
     """
     levels, layout = fmt.blocked[::-1], Layout(fmt)
-    found = [Field("mode", None, 0, MODE_BITS)] if fmt.has_modes else []
+    found = [Field("mode", None, 0, fmt.mode_bits)] if fmt.has_modes else []
     for number, group, first, bits in layout.scales:
         if number == len(levels):
             found.append(Field("z", None, first, bits))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from axs6.golden import floats
 from axs6.golden.floats import round_to_float
 from axs6.golden.formats import FP32, Float
-from axs6.golden.spec import PRODUCT_MAX
 
 Bits = NDArray[np.uint32]
 
@@ -137,7 +136,7 @@ def multiply(a: Bits, b: Bits) -> Bits:
     return np.where(nan, np.uint32(FP32.quiet_nan), result)
 
 
-def divide_by_scale(bits: Bits, divisor: int = PRODUCT_MAX) -> Bits:
+def divide_by_scale(bits: Bits, divisor: int) -> Bits:
     """bits / (divisor / 2^n), which turns an accumulator into the value of the dot product.
 
     `divisor` is below 2^27, and n its bits: 961 / 1024 for AXS-6.

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.arguments import check_integer
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_random_bits
+from axs6.golden.rounding import RANDOM_BITS, check_random_bits
 
 LFSR_BITS: Final = 32
 LFSR_TAPS: Final = (31, 21, 1, 0)
 """Bits of the state whose sum enters at bit 0: x^32 + x^22 + x^2 + x + 1, which is primitive."""
+
+RANDOM_SEED: Final = 0x9E3779B9
+"""Default state of the first lane's shift register: an irregular pattern of bits."""
 
 PERIOD: Final = (1 << LFSR_BITS) - 1
 

@@ -1,12 +1,25 @@
 """Modes: layouts of a block's payload, which a format with a header chooses for each block."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.formats import AXS6, BlockFormat, Element, Mode
 from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
+
+AUTO: Final = "auto"
+"""In place of a mode: the one that takes the fewest bytes, then the one with the least error."""
+
+
+def check_mode(mode: str) -> Mode | None:
+    """Return the mode of a name, None for "auto", or raise ValueError naming the known ones."""
+    if mode == AUTO:
+        return None
+    known = {each.label: each for each in Mode if each is not Mode.RESERVED}
+    if mode not in known:
+        raise ValueError(f"mode must be one of {', '.join(known)}, {AUTO}, not {mode!r}")
+    return known[mode]
 
 
 def elements(fmt: BlockFormat, mode: Mode) -> tuple[Element, Element]:

@@ -17,10 +17,12 @@ from axs6.golden.blocks import Blocks, check_blocks, chunks
 from axs6.golden.formats import BlockFormat, Mode, block_format
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.modes import dropped_values, elements, payload_bits, sparse_values
-from axs6.golden.spec import ALIGN_MAX, MODE_BITS
+
+ALIGN_MAX = 4096
+"""Blocks may be padded to a multiple of at most this many bytes: a page of memory."""
 
 HEADER_BYTES = HEADER_BITS // 8
-MODE_MASK = (1 << MODE_BITS) - 1
+MODE_MASK = int(max(Mode))
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Layout:
         Each is the number of its level among those of blocks (coarse to fine), its number in the
         level, its first bit and its width. Zero points have the number after their level's.
         """
-        found, bit = [], MODE_BITS if self.format.has_modes else 0
+        found, bit = [], self.format.mode_bits
         for number, level in enumerate(self.format.blocked[::-1]):
             for group in range(self.format.block // int(level.group)):
                 found.append((number, group, bit, level.scale.bits))

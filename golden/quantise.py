@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.floats import Wide
 from axs6.golden.formats import FP32, Element, TwosComplement
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 
 HIDDEN = np.uint32(1 << FP32.fraction_bits)
 UPPER_FRACTION_BITS = FP32.fraction_bits - 16

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6, Mode
+from axs6.golden.modes import payload_bits
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK, pack, packed_bytes
-from axs6.golden.spec import HEADER_USED, payload_bits
 from axs6.golden.unpack import sparse_codes, unpack
 
 
@@ -29,13 +29,13 @@ def read_rows(rows: NDArray[np.uint8], block: int) -> tuple[Blocks, NDArray[np.b
 
 def _unreadable(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
     mode = rows[:, 0] & MODE_MASK
-    reserved = rows[:, 1] >> (HEADER_USED - 8) != 0
+    reserved = rows[:, 1] >> (AXS6.header_used - 8) != 0
     return reserved | (mode == Mode.RESERVED) | (mode == Mode.SPARSE) & ~_sparse(rows, size)
 
 
 def _sparse(rows: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
     """Which rows have a payload that a sparse block may have."""
-    bits = payload_bits(size, Mode.SPARSE)
+    bits = payload_bits(AXS6.with_block(size), Mode.SPARSE)
     end = HEADER_BYTES + -(-bits // 8)
     _, right = sparse_codes(rows[:, HEADER_BYTES:end], AXS6.with_block(size))
     padding = rows[:, end:].any(axis=1)

@@ -9,7 +9,7 @@ from axs6.golden.accumulator import Alignment
 from axs6.golden.formats import FP32
 from axs6.golden.kulisch import Leading
 from axs6.golden.operands import Integers
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.golden.terms import DIGIT_BITS, FLOAT_BITS, Step, Terms
 
 NOTHING = -(1 << 18)

@@ -14,7 +14,6 @@ from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.modes import dropped_values, sparse_values
 from axs6.golden.pack import MODE_MASK, Layout, layout_of, rows_by_mode
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import HEADER_USED
 
 
 def unpack(
@@ -187,7 +186,7 @@ def _unpack(
     numbers = np.arange(first, first + count)
     modes = np.zeros(count, np.uint8)
     if layout.format.has_modes:
-        modes = _modes(raw, starts, numbers)
+        modes = _modes(raw, starts, numbers, layout.format.header_used)
     scales = [
         np.empty((count, size // int(x.group)), code_dtype(x.scale.bits))
         for x in layout.format.blocked[::-1]
@@ -213,13 +212,13 @@ def _unpack(
 
 
 def _modes(
-    raw: NDArray[np.uint8], starts: NDArray[np.int64], numbers: NDArray[np.intp]
+    raw: NDArray[np.uint8], starts: NDArray[np.int64], numbers: NDArray[np.intp], used: int
 ) -> NDArray[np.uint8]:
-    """Modes in the headers of blocks, of which the reserved bits are checked."""
+    """Modes in the headers of blocks, whose bits from number `used` are checked to be 0."""
     low = raw[starts]
     header = low | raw[starts + 1].astype(np.uint16) << 8
-    rule = f"header bits {HEADER_USED} to {HEADER_BITS - 1} must be zero"
-    _check_rows(header >> HEADER_USED, rule, numbers)
+    rule = f"header bits {used} to {HEADER_BITS - 1} must be zero"
+    _check_rows(header >> used, rule, numbers)
     modes = low & np.uint8(MODE_MASK)
     reserved = np.flatnonzero(modes == Mode.RESERVED)
     if reserved.size:

@@ -6,8 +6,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from axs6.golden.lfsr import LFSR_BITS, lane_seeds, leap
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED, check_block, check_random_bits
+from axs6.golden.formats import AXS6
+from axs6.golden.lfsr import LFSR_BITS, RANDOM_SEED, lane_seeds, leap
+from axs6.golden.rounding import RANDOM_BITS, check_random_bits
 from axs6.hw.core.layouts import words_layout
 from axs6.hw.core.pipeline import Pipeline, Step, Wrapper
 from axs6.hw.core.rtlil import add_lanes
@@ -71,7 +72,7 @@ class Lfsr(Wrapper):
         stages: int = 0,
     ) -> None:
         self._bits = check_random_bits(random_bits)
-        self._seeds = [int(each) for each in lane_seeds(check_block(block), lfsr_seed)]
+        self._seeds = [int(each) for each in lane_seeds(AXS6.with_block(block).block, lfsr_seed)]
         requests = StructLayout({"restart": 1})
         words = words_layout(block, random_bits)
         ports = {"i": In(stream.Signature(requests)), "o": Out(stream.Signature(words))}

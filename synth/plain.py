@@ -10,18 +10,16 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.formats import Float
-from axs6.golden.spec import (
-    EXPONENT_BITS,
-    INPUT_DTYPES,
-    MAGNITUDE_BITS,
-    MAGNITUDE_MAX,
-    OUTPUT_DTYPES,
-    check_block,
-)
+from axs6.golden.formats import AXS6, Float
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.floating import INPUT_DTYPES, OUTPUT_DTYPES
 from axs6.hw.core.layouts import block_layout, encoded_layout, float_layout, values_layout
 from axs6.hw.core.parameters import float_dtype
 from axs6.hw.core.trees import any_of, balanced, leading_zeros
+
+EXPONENT_BITS = AXS6_SCALE.bits
+MAGNITUDE_BITS = AXS6_ELEMENT.magnitude_bits
+MAGNITUDE_MAX = AXS6_ELEMENT.largest_code
 
 WIDE_DTYPES = {name: f for name, f in INPUT_DTYPES.items() if f.exponent_bits == EXPONENT_BITS}
 """Dtypes with the exponents of AXS-6, which `PlainEncoder` takes."""
@@ -88,7 +86,7 @@ class PlainEncoder(wiring.Component):
     interval = 1
 
     def __init__(self, block: int = 32, dtype: str = "fp32") -> None:
-        self._block = check_block(block)
+        self._block = AXS6.with_block(block).block
         self._fmt = float_dtype(dtype, WIDE_DTYPES)
         values = values_layout(self._block, self._fmt)
         encoded = encoded_layout(self._block)
@@ -165,7 +163,11 @@ class PlainDecodeLane(wiring.Component):
     def __init__(self, fmt: Float) -> None:
         self._fmt = fmt
         super().__init__(
-            {"exponent": In(EXPONENT_BITS), "code": In(MAGNITUDE_BITS + 1), "value": Out(fmt.width)}
+            {
+                "exponent": In(EXPONENT_BITS),
+                "code": In(MAGNITUDE_BITS + 1),
+                "value": Out(fmt.width),
+            }
         )
 
     def elaborate(self, platform: Any) -> Module:
@@ -210,7 +212,7 @@ class PlainDecoder(wiring.Component):
     interval = 1
 
     def __init__(self, block: int = 32, dtype: str = "fp32") -> None:
-        block = check_block(block)
+        block = AXS6.with_block(block).block
         self._fmt = float_dtype(dtype, OUTPUT_DTYPES)
         coded, values = block_layout(block), values_layout(block, self._fmt)
         super().__init__({"i": In(stream.Signature(coded)), "o": Out(stream.Signature(values))})

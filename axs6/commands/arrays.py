@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.damaged import DAMAGED
 from axs6.golden.formats import FP32, Float, Real, block_format
-from axs6.golden.spec import INPUT_DTYPES
+from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.core.layouts import ZERO_POINT, Field, outer_names, scale_names
 
 FLOATS: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp16": np.dtype(np.float16)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from axs6.commands.options import Json, check_stochastic, given
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 
 if TYPE_CHECKING:
     from axs6.files.encode import Row

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 
 
 def _known(unit: str) -> str:

@@ -87,11 +87,11 @@ def accuracy(
         write_files,
         write_json,
     )
-    from axs6.golden.spec import BLOCK_SIZES
+    from axs6.golden.formats.block_format import MODE_BLOCKS
     from axs6.hw.registry import find
     from axs6.sim.study.request import BACKENDS, check_request, user_model
 
-    blocks, backends = block or BLOCK_SIZES, backend or BACKENDS
+    blocks, backends = block or MODE_BLOCKS, backend or BACKENDS
     check_request(blocks, backends, samples, batch)
     users = user_model(model)
     if users is None:

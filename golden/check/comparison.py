@@ -13,9 +13,9 @@ from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
-from axs6.golden.formats import Mode
+from axs6.golden.formats import AXS6, Mode
+from axs6.golden.modes import elements
 from axs6.golden.pack import pack
-from axs6.golden.spec import code_formats
 from axs6.golden.unpack import unpack
 
 
@@ -31,7 +31,7 @@ class Model:
     accumulate: Callable[..., NDArray[np.float32]] = accumulate
     matmul: Callable[..., NDArray[np.float32]] = matmul
     add: Callable[[fp32.Bits, fp32.Bits], fp32.Bits] = fp32.add
-    divide: Callable[[fp32.Bits], fp32.Bits] = fp32.divide_by_scale
+    divide: Callable[[fp32.Bits, int], fp32.Bits] = fp32.divide_by_scale
 
 
 GOLDEN: Final = Model()
@@ -48,8 +48,8 @@ class Comparison(NamedTuple):
 
 def magnitude_bits(mode: Mode) -> tuple[int, int]:
     """Widths of the magnitudes at even and at odd indices."""
-    even, odd = code_formats(mode)
-    return even.magnitude_bits, odd.magnitude_bits
+    even, odd = elements(AXS6, mode)
+    return even.width - 1, odd.width - 1
 
 
 def as_exact(blocks: Blocks) -> list[exact.Block]:

@@ -12,7 +12,7 @@ from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact,
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.formats import Mode
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 
 OUTPUTS = (("float32", FP32), ("bfloat16", BF16), ("float64", FP64))
 
@@ -23,7 +23,7 @@ def decode_all(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[
     for name, fmt in OUTPUTS:
         expected = [exact.decode_bits(exponent, code, fmt) for exponent, code in pairs]
         unsigned = f"u{(fmt.exponent_bits + fmt.fraction_bits + 1) // 8}"
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             exponents = np.repeat(np.arange(256, dtype=np.uint8), 64 // size)
             codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(-1, size)
             got = model.decode(as_blocks(exponents, codes), name).view(unsigned).ravel().tolist()
@@ -35,7 +35,7 @@ def decode_precise(model: Model, rng: np.random.Generator, blocks: int) -> Itera
     """Every code of high-precision blocks at every exponent, in every output format."""
     for name, fmt in OUTPUTS:
         unsigned = f"u{(fmt.exponent_bits + fmt.fraction_bits + 1) // 8}"
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             exponents = np.repeat(np.arange(256, dtype=np.uint8), 256 // size)
             codes = np.empty((len(exponents), size), np.uint8)
             codes[:, ::2] = np.resize(np.arange(128, dtype=np.uint8), codes[:, ::2].shape)
@@ -55,7 +55,7 @@ _decoded = cache(exact.decode_bits)
 
 def pack_bytes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Bytes of blocks of all modes, and blocks from bytes, packed tightly and aligned."""
-    for size in BLOCK_SIZES:
+    for size in MODE_BLOCKS:
         exponents, modes, codes = inputs.random_codes_in_modes(size, blocks, rng)
         given = list(zip(modes.tolist(), exponents.tolist(), codes.tolist(), strict=True))
         array = Blocks.with_modes(exponents, modes, codes, (codes.size,))

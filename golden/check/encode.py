@@ -9,7 +9,9 @@ from axs6.golden.check.comparison import Comparison, Model, as_exact, magnitude_
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import Value
 from axs6.golden.formats import Mode
-from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_BITS_MAX, Rounding
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.modes import AUTO
+from axs6.golden.rounding import DETERMINISTIC, RANDOM_BITS_MAX, Rounding
 
 MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
 """Modes beside dense."""
@@ -18,7 +20,7 @@ MODES = (Mode.SPARSE.label, Mode.HIGH_PRECISION.label, AUTO)
 def encode_special(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Powers of two and their neighbours, limits, zeros, NaN and Inf in blocks that saturate."""
     for kind in inputs.KINDS:
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             patterns = inputs.special_blocks(kind, size, rng)
             yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
 
@@ -26,7 +28,7 @@ def encode_special(model: Model, rng: np.random.Generator, blocks: int) -> Itera
 def encode_thresholds(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Values next to every rounding threshold, at several exponents."""
     for kind in inputs.KINDS:
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             patterns = inputs.threshold_blocks(kind, size)
             yield from _compare_encode(model, kind, patterns, nonfinite="saturate")
 
@@ -34,7 +36,7 @@ def encode_thresholds(model: Model, rng: np.random.Generator, blocks: int) -> It
 def encode_random(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Random blocks over all exponents, narrow and wide."""
     for kind in inputs.KINDS:
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             yield from _compare_encode(model, kind, inputs.random_blocks(kind, size, blocks, rng))
 
 
@@ -57,7 +59,7 @@ def _values(kind: inputs.Kind, patterns: inputs.Patterns) -> list[list[Value]]:
 def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Sparse, high-precision and chosen modes: special values, thresholds, blocks with zeros."""
     for kind in inputs.KINDS:
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             given = [
                 inputs.special_blocks(kind, size, rng),
                 inputs.threshold_blocks(kind, size),
@@ -84,7 +86,7 @@ def encode_modes(model: Model, rng: np.random.Generator, blocks: int) -> Iterato
 def encode_stochastic(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Stochastic rounding by random words, and by those next to the one that rounds up."""
     for kind in inputs.KINDS:
-        for size in BLOCK_SIZES:
+        for size in MODE_BLOCKS:
             patterns = inputs.random_blocks(kind, size, max(1, blocks // 32), rng)
             rows, values = patterns.tolist(), _values(kind, patterns)
             for bits in (1, 4, 16, RANDOM_BITS_MAX):

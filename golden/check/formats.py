@@ -19,7 +19,7 @@ from axs6.golden.check.exact.encode import NEAREST, Rounding, encode
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.check.subjects import Subject, as_blocks, as_rows, plain
 from axs6.golden.formats import CATALOG, BlockFormat
-from axs6.golden.spec import RANDOM_BITS_MAX
+from axs6.golden.rounding import RANDOM_BITS_MAX
 
 COMPOSED: Final = (
     *("axs6-even", "axs6_t8", "mx9-rceil", "mx6-ceil", "mxint8-even", "msfp12-rceil"),

@@ -9,7 +9,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import add_fp32
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
 """Rows of a, rows of b, and K of the matrix products compared."""
@@ -17,7 +17,7 @@ MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130)
 
 def block_dots(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Integer dot products of random and extreme blocks."""
-    for size in BLOCK_SIZES:
+    for size in MODE_BLOCKS:
         left = as_blocks(*inputs.random_codes(size, blocks, rng))
         exponents, codes = inputs.random_codes(size, blocks, rng)
         order = np.concatenate([np.arange(blocks), blocks + rng.permutation(len(codes) - blocks)])
@@ -57,14 +57,14 @@ def additions(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[C
 def divisions(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """FP32 divisions of corner and random values by 961/1024."""
     a = np.concatenate([fp32_cases.corners(), fp32_cases.random_pairs(5 * blocks, rng)[0]])
-    for x, answer in zip(a.tolist(), model.divide(a).tolist(), strict=True):
+    for x, answer in zip(a.tolist(), model.divide(a, 961).tolist(), strict=True):
         yield Comparison("fp32 division by 961/1024", (x,), answer, exact.divide_fp32(x))
 
 
 def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
     """Products of float32 matrices, encoded first, whose K is not always whole blocks."""
     kind = inputs.KINDS[0]
-    for size in BLOCK_SIZES:
+    for size in MODE_BLOCKS:
         for m, n, k in MATRICES:
             a, b = (inputs.random_blocks(kind, k, rows, rng) for rows in (m, n))
             for how in exact.HOW:

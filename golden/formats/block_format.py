@@ -161,6 +161,16 @@ class BlockFormat:
         return HEADER_BITS if self.has_modes else self._used_scale_bits
 
     @property
+    def mode_bits(self) -> int:
+        """Bits of a header that say which mode a block has, below its scale."""
+        return (len(self.modes) - 1).bit_length()
+
+    @property
+    def header_used(self) -> int:
+        """Bits of a header in use; those above are 0."""
+        return self.mode_bits + self._used_scale_bits
+
+    @property
     def _used_scale_bits(self) -> int:
         """Bits of a block's scales and zero points."""
         zero = 0 if self.element.signed else self.element.width
@@ -185,7 +195,7 @@ class BlockFormat:
         """
         used = self.payload_bits + self._used_scale_bits
         if self.has_modes:
-            used += (len(self.modes) - 1).bit_length()
+            used += self.mode_bits
         tile = -(-TILE_VALUES // self.block) * self.packed_bytes
         lines = -(-tile // LINE_BYTES) * LINE_BYTES
         return (

@@ -35,9 +35,10 @@ def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
 
 
 AXS6_ELEMENT: Final = SignMagnitude(5, 0, full_scale=True, signed_zero=False)
+AXS6_SCALE: Final = Exponent(nan=False)
 
 CATALOG: Final[dict[str, BlockFormat]] = {
-    "axs6": BlockFormat(AXS6_ELEMENT, (Level(Exponent(nan=False), 32),), MODES),
+    "axs6": BlockFormat(AXS6_ELEMENT, (Level(AXS6_SCALE, 32),), MODES),
     "mx9": _micro(7),
     "mx6": _micro(4),
     "mx4": _micro(2),

@@ -136,6 +136,10 @@ FP16 = Float(5, 10)
 NAMES = {FP64: "fp64", FP32: "fp32", BF16: "bf16", FP16: "fp16"}
 """The names of dtypes of inputs and outputs."""
 
+INPUT_DTYPES = {f.name: f for f in (FP32, BF16, FP16)}
+OUTPUT_DTYPES = {f.name: f for f in (FP32, BF16)}
+"""Dtypes of values that hardware encodes, and that it decodes to, by their names."""
+
 E5M2 = Float(5, 2)
 E4M3 = Float(4, 3, Specials.NAN)
 E3M2 = Float(3, 2, Specials.NONE)

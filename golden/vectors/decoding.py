@@ -10,7 +10,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.decode import decode
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.unpack import unpack
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 
@@ -59,7 +59,7 @@ def decode_cases() -> Iterator[Case]:
             pairs = [(start + k, (start + k) % 32) for k in range(16)]
             codes = [code for pair in pairs for code in pair]
             yield _decode(f"high_precision_codes_exponent_{exponent}", 2, exponent, codes)
-    for block in BLOCK_SIZES:
+    for block in MODE_BLOCKS:
         for name, kept in _masks(block).items():
             codes = [(k % 62 + 1) * keeps for k, keeps in enumerate(kept)]
             yield _decode(name, 1, 128, codes)
@@ -135,7 +135,7 @@ def unpack_by_golden(block: int, align: int, count: int, packed: bytes) -> tuple
 
 def unpack_cases() -> Iterator[Case]:
     """Blocks of all modes after each other, whole and then with one fault."""
-    for block in BLOCK_SIZES:
+    for block in MODE_BLOCKS:
         for align in (1, ALIGN):
             blocks = _blocks(block, align, np.random.default_rng([9, block, align]))
             count, whole = len(blocks), b"".join(blocks)

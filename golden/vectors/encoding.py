@@ -10,9 +10,12 @@ from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact import sequences as exact_sequences
 from axs6.golden.check.exact.floats import Special
 from axs6.golden.encode import encode
-from axs6.golden.formats import Mode
+from axs6.golden.formats import AXS6, Mode
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.lfsr import RANDOM_SEED
+from axs6.golden.modes import AUTO, elements
 from axs6.golden.pack import pack
-from axs6.golden.spec import AUTO, BLOCK_SIZES, DETERMINISTIC, RANDOM_SEED, Rounding, code_formats
+from axs6.golden.rounding import DETERMINISTIC, Rounding
 from axs6.golden.vectors import directed
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 
@@ -82,7 +85,7 @@ def encode_cases() -> Iterator[Case]:
             for values in inputs.threshold_blocks(kind, block, [exponent]).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case(f"thresholds_exponent_{exponent}", form, rounding, DENSE, values)
-        for block in BLOCK_SIZES:
+        for block in MODE_BLOCKS:
             for values in inputs.random_blocks(kind, block, 10, rng).tolist():
                 for rounding in DETERMINISTIC:
                     yield _case("random", form, rounding, DENSE, values)
@@ -91,16 +94,16 @@ def encode_cases() -> Iterator[Case]:
 
 def _mode_cases(rng: np.random.Generator) -> Iterator[Case]:
     for form, kind in KINDS.items():
-        for block in BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]:
+        for block in MODE_BLOCKS if form == "fp32" else MODE_BLOCKS[:1]:
             for name, values in directed.blocks_by_zeros(kind, block).items():
                 for mode in (SPARSE, AUTO):
-                    for rounding in DETERMINISTIC if block == BLOCK_SIZES[0] else DETERMINISTIC[:1]:
+                    for rounding in DETERMINISTIC if block == MODE_BLOCKS[0] else DETERMINISTIC[:1]:
                         yield _case(name, form, rounding, mode, values)
             for name, values in directed.blocks_by_error(kind, block).items():
                 yield _case(name, form, Rounding.NEAREST, AUTO, values)
         for name, values in directed.directed_blocks(kind).items():
             yield _case(name, form, Rounding.NEAREST, PRECISE, values)
-        for block in BLOCK_SIZES:
+        for block in MODE_BLOCKS:
             for mode in OTHER_MODES:
                 for values in inputs.blocks_with_zeros(kind, block, 4, rng).tolist():
                     for rounding in DETERMINISTIC:
@@ -153,10 +156,10 @@ def stochastic_cases() -> Iterator[Case]:
         ):
             yield _stochastic(name, "fp32", mode, bits, blocks[name], words)
         for form, each in KINDS.items():
-            sizes = BLOCK_SIZES if form == "fp32" else BLOCK_SIZES[:1]
+            sizes = MODE_BLOCKS if form == "fp32" else MODE_BLOCKS[:1]
             for block in sizes:
                 yield from _random_words(form, each, block, bits, rng)
-    for block in BLOCK_SIZES:
+    for block in MODE_BLOCKS:
         states = exact_sequences.lane_seeds(block, RANDOM_SEED)
         drawn = exact_sequences.draw(states, 16, 2).words
         for start in (0, block):
@@ -172,7 +175,7 @@ def _random_words(
     for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):
         patterns = inputs.blocks_with_zeros(kind, block, 2, rng).tolist()
         values = [[kind.value(pattern) for pattern in row] for row in patterns]
-        largest = [code.largest_code for code in code_formats(mode or Mode.DENSE)]
+        largest = [code.largest_code for code in elements(AXS6, mode or Mode.DENSE)]
         words = inputs.deciding_words(values, largest, bits, rng)
         for row, chosen in zip(patterns, words, strict=True):
             yield _stochastic("random", form, mode.label if mode else AUTO, bits, row, chosen)

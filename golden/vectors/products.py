@@ -13,7 +13,8 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import FP32, float_value
 from axs6.golden.encode import encode
-from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, PRODUCT_MAX, Rounding
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.rounding import Rounding
 from axs6.golden.vectors.subject import NUMBER, NUMBERS, PATTERN, PATTERNS, Case, Subject
 
 Block = exact.Block
@@ -50,7 +51,7 @@ def _pair(name: str, a: Block, b: Block) -> Case:
 
 def block_dot_cases() -> Iterator[Case]:
     """The largest sums, zeros of both signs, every lane by itself, and random pairs."""
-    for block in BLOCK_SIZES:
+    for block in MODE_BLOCKS:
         most, least, one = [31] * block, [63] * block, [1] * block
         alternating = [31, 63] * (block // 2)
         for name, a, b in (
@@ -115,8 +116,8 @@ BLOCK_DOT: Final = Subject(
 
 def dot_cases() -> Iterator[Case]:
     """Terms at the borders of FP32, and random vectors in parts of its range."""
-    for block in BLOCK_SIZES:
-        for name, terms in fp32_cases.fixed_terms(block * PRODUCT_MAX).items():
+    for block in MODE_BLOCKS:
+        for name, terms in fp32_cases.fixed_terms(block * 31**2).items():
             if terms:
                 yield Case(name, _sides(*zip(*(_operands(block, *t) for t in terms), strict=True)))
         rng = np.random.default_rng([11, block])
@@ -139,11 +140,11 @@ def _operands(block: int, total: int, exponent: int) -> tuple[Block, Block]:
 
     As many products of 31 by 31 as go in, one of 31, and one of what remains.
     """
-    full, rest = divmod(abs(total), PRODUCT_MAX)
+    full, rest = divmod(abs(total), 31**2)
     a = [31] * full + [31, rest % 31][: block - full]
     b = [31] * full + [rest // 31, 1][: block - full]
     a, b = ([*each, *[0] * (block - len(each))] for each in (a, b))
-    first = min(exponent, EXPONENT_MAX)
+    first = min(exponent, 255)
     return (first, [code | 32 for code in a] if total < 0 else a), (exponent - first, b)
 
 
@@ -208,7 +209,7 @@ SHAPES: Final = ((1, 1, 1), (2, 3, 8), (3, 2, 33), (1, 4, 40), (2, 2, 64))
 def matmul_cases() -> Iterator[Case]:
     """Products of random matrices, padded with zeros where K is not whole blocks."""
     kind = inputs.KINDS[0]
-    for block in BLOCK_SIZES:
+    for block in MODE_BLOCKS:
         rng = np.random.default_rng([12, block])
         for m, n, k in SHAPES:
             near_one = kind.below(

@@ -11,9 +11,11 @@ from axs6.golden.check.exact import sequences as exact_sequences
 from axs6.golden.check.exact.floats import FP32
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import Mode
-from axs6.golden.lfsr import Lfsr
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.lfsr import RANDOM_SEED, Lfsr
+from axs6.golden.modes import AUTO
 from axs6.golden.pack import pack
-from axs6.golden.spec import AUTO, BLOCK_SIZES, RANDOM_SEED, Rounding
+from axs6.golden.rounding import Rounding
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Subject
 
 Drawn = tuple[list[int], list[int], list[int]]
@@ -96,13 +98,13 @@ def feedback_cases() -> Iterator[Case]:
         ("values_anywhere", anywhere, nearest, dense),
         ("subnormal_values", tiny, nearest, dense),
     ):
-        yield from _sequence(name, steps, rounding, mode, [0] * BLOCK_SIZES[0])
+        yield from _sequence(name, steps, rounding, mode, [0] * MODE_BLOCKS[0])
 
 
 def _inputs() -> tuple[list[list[int]], ...]:
     """Random blocks of FP32 patterns: of all exponents, near one, and subnormal."""
     kind, rng = inputs.KINDS[0], np.random.default_rng(13)
-    shape = (STEPS, BLOCK_SIZES[0])
+    shape = (STEPS, MODE_BLOCKS[0])
     anywhere = inputs.random_blocks(kind, shape[1], STEPS, rng)
     near_one = kind.below(np.full(shape, 127 << 23, np.uint64), np.full(shape, 3), rng)
     subnormal = rng.integers(0, 1 << 23, shape, np.uint64)

@@ -24,15 +24,9 @@ from axs6.golden.formats import (
     SignMagnitude,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import (
-    ALIGN_MAX,
-    DENSE_CODE,
-    EXPONENT_BITS,
-    HEADER_USED,
-    MODE_BITS,
-    payload_bits,
-)
 
 
 def float_layout(fmt: Float) -> data.StructLayout:
@@ -47,7 +41,7 @@ def code_layout_of(code: SignMagnitude) -> data.StructLayout:
     return data.StructLayout({"magnitude": code.magnitude_bits, "sign": 1})
 
 
-code_layout = code_layout_of(DENSE_CODE)
+code_layout = code_layout_of(AXS6_ELEMENT)
 """Fields of one 6-bit code, from bit 0."""
 
 
@@ -168,10 +162,10 @@ def packed_layout(block: int) -> data.StructLayout:
     """A block of any mode as its packed bytes; zeros make a sparse one as long as the others."""
     return data.StructLayout(
         {
-            "mode": unsigned(MODE_BITS),
-            "exponent": unsigned(EXPONENT_BITS),
-            "reserved": unsigned(HEADER_BITS - HEADER_USED),
-            "payload": data.ArrayLayout(unsigned(8), payload_bits(block, Mode.DENSE) // 8),
+            "mode": unsigned(AXS6.mode_bits),
+            "exponent": unsigned(AXS6_SCALE.bits),
+            "reserved": unsigned(HEADER_BITS - AXS6.header_used),
+            "payload": data.ArrayLayout(unsigned(8), AXS6.with_block(block).payload_bits // 8),
         }
     )
 

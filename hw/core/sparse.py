@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import data
 
-from axs6.golden.spec import dropped_values
+from axs6.golden.modes import dropped_values
 from axs6.hw.core.layouts import lanes_of
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import running

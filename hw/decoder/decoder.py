@@ -9,7 +9,8 @@ from amaranth.lib import data
 
 from axs6.golden.formats import BlockFormat, Float, SignMagnitude, name_of
 from axs6.golden.formats import Exponent as ExponentScale
-from axs6.golden.spec import DENSE_CODE, EXPONENT_BITS, EXPONENT_MAX, OUTPUT_DTYPES
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import (
     block_layout,
     error_layout,
@@ -72,7 +73,7 @@ class Scale(Step):
         """Build the subtracters, the comparisons and the choice of codes."""
         m = Module()
         E, scale = self.i.exponent, self.o.scale
-        highest = E == EXPONENT_MAX
+        highest = AXS6_SCALE.largest_code == E
         m.d.comb += [
             scale.ends.lowest.eq(E == 0),
             scale.ends.highest.eq(highest),
@@ -169,7 +170,7 @@ def turning_kind(fmt: BlockFormat, dtype: Float) -> LaneKind | None:
         and element.magnitude_bits < dtype.fraction_bits
         and len(scales) == 1
         and isinstance(scales[0], ExponentScale)
-        and scales[0].bits == EXPONENT_BITS
+        and scales[0].bits == AXS6_SCALE.bits
         and not scales[0].nan
     )
     return LaneKind(element) if fits and isinstance(element, SignMagnitude) else None
@@ -207,7 +208,7 @@ def packed_steps(
     if not fmt.has_modes:
         steps = dense_steps(fmt, lanes, dtype, view)
         return [Check(fmt, lanes, align), *past(steps, error_layout)]
-    if fmt.element != DENSE_CODE or turning_kind(fmt, dtype) is None:
+    if fmt.element != AXS6_ELEMENT or turning_kind(fmt, dtype) is None:
         raise ValueError(f"packed blocks with modes are decoded in axs6 alone, not {name_of(fmt)}")
     kinds = lane_kinds(every_mode=True)
     i = StructLayout({**block_layout(lanes).members, "high_precision": 1})

@@ -7,8 +7,9 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from axs6.golden.formats import Mode
-from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, check_block, dropped_values, payload_bits
+from axs6.golden.formats import AXS6, Mode
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.modes import dropped_values, payload_bits
 from axs6.hw.core.layouts import (
     block_layout,
     code_layout,
@@ -26,8 +27,8 @@ from axs6.hw.core.trees import any_of, chosen
 
 def header_layout(block: int, high_precision: bool) -> data.StructLayout:
     """A block whose header was read, and how many values before each are not stored."""
-    codes = ArrayLayout(CODE_BITS, block)
-    fields = {"exponent": EXPONENT_BITS, "payload": codes, "before": before_layout(block)}
+    codes = ArrayLayout(AXS6_ELEMENT.width, block)
+    fields = {"exponent": AXS6_SCALE.bits, "payload": codes, "before": before_layout(block)}
     return StructLayout({**fields, "sparse": 1, **_flags(high_precision)})
 
 
@@ -59,7 +60,7 @@ class ReadHeader(Step):
         i, o = self.i, self.o
         payload = i.payload.as_value()
         mask = payload[: self._block]
-        padding = payload[payload_bits(self._block, Mode.SPARSE) :]
+        padding = payload[payload_bits(AXS6.with_block(self._block), Mode.SPARSE) :]
         before, total = count_before(m, [~bit for bit in mask])
         sparse, high_precision = i.mode == Mode.SPARSE, i.mode == Mode.HIGH_PRECISION
         wrong = [
@@ -103,7 +104,7 @@ class PlaceCodes(Step):
         for lane, before in enumerate(compared(i.before, self._block)):
             slots = range(max(0, lane - self._block + dropped + 1), len(before))
             uses = [mask[lane] & before[skipped] for skipped in slots]
-            codes = [stored.word_select(lane - skipped, CODE_BITS) for skipped in slots]
+            codes = [stored.word_select(lane - skipped, AXS6_ELEMENT.width) for skipped in slots]
             code = Signal(code_layout, name=f"code{lane}")
             m.d.comb += [
                 code.eq(chosen(uses, codes)),
@@ -210,4 +211,4 @@ class Expander(Pipeline):
     """
 
     def __init__(self, block: int = 32, stages: int = 0) -> None:
-        super().__init__(expand_steps(check_block(block), high_precision=False), stages)
+        super().__init__(expand_steps(AXS6.with_block(block).block, high_precision=False), stages)

@@ -16,8 +16,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.formats import Float, Mode, SignMagnitude
-from axs6.golden.spec import DENSE_CODE, EXPONENT_BITS, code_formats
+from axs6.golden.formats import Float, SignMagnitude
+from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.hw.core.layouts import code_layout_of
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, chosen
@@ -55,18 +56,17 @@ class LaneKind:
         The first places of the fraction, the first one lowest; the exponent field; the sign; and
         whether m is the largest, a power of two.
         """
-        return StructLayout({"places": self.width, "field": EXPONENT_BITS, "sign": 1, "power": 1})
+        return StructLayout({"places": self.width, "field": AXS6_SCALE.bits, "sign": 1, "power": 1})
 
 
-DENSE_KIND = LaneKind(DENSE_CODE)
+DENSE_KIND = LaneKind(AXS6_ELEMENT)
 
 
 def lane_kinds(every_mode: bool) -> list[LaneKind]:
     """Kinds of lanes, which take turns, for dense blocks or for blocks of every mode."""
     if not every_mode:
         return [DENSE_KIND]
-    precise = code_formats(Mode.HIGH_PRECISION)
-    codes = [sorted({DENSE_CODE, code}, key=lambda c: -c.width) for code in precise]
+    codes = [sorted({AXS6_ELEMENT, x}, key=lambda c: -c.width) for x in (HIGH_CODE, LOW_CODE)]
     return [LaneKind(*pair) for pair in codes]
 
 
@@ -89,7 +89,7 @@ def with_narrow(
     if len(kinds) == 1:
         return lanes
     return [
-        {**lane, "narrow": block.high_precision ^ (kind.narrow == DENSE_CODE)}
+        {**lane, "narrow": block.high_precision ^ (kind.narrow == AXS6_ELEMENT)}
         for lane, kind in zip(lanes, cycle(kinds), strict=False)
     ]
 
@@ -113,8 +113,8 @@ def scale_layout(places: int) -> data.StructLayout:
         {
             "low": ArrayLayout(LOW_BITS, places),
             "borrow": places - 1,
-            "high": EXPONENT_BITS - LOW_BITS,
-            "high_less_one": EXPONENT_BITS - LOW_BITS,
+            "high": AXS6_SCALE.bits - LOW_BITS,
+            "high_less_one": AXS6_SCALE.bits - LOW_BITS,
             "reaches": places - 1,
             "ends": ends_layout,
         }

@@ -14,7 +14,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float
-from axs6.golden.spec import EXPONENT_BITS
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import lanes_layout, lanes_of, values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -29,7 +29,7 @@ def located_layout(kind: LaneKind) -> data.StructLayout:
     """A code, where its fraction starts, its exponent field, and whether it is narrow."""
     narrow = {"narrow": 1} if kind.narrow else {}
     return StructLayout(
-        {**kind.layout.members, "start": START_BITS, "field": EXPONENT_BITS, **narrow}
+        {**kind.layout.members, "start": START_BITS, "field": AXS6_SCALE.bits, **narrow}
     )
 
 
@@ -42,7 +42,7 @@ class LocateLane(wiring.Component):
 
     def __init__(self, kind: LaneKind) -> None:
         self._kind = kind
-        ports = {"exponent": In(EXPONENT_BITS), "code": In(kind.layout)}
+        ports = {"exponent": In(AXS6_SCALE.bits), "code": In(kind.layout)}
         narrow = {"narrow": In(1)} if kind.narrow else {}
         super().__init__({**ports, **narrow, "located": Out(located_layout(kind))})
 

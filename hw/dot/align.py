@@ -13,7 +13,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32, Float
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Past, Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout

@@ -8,16 +8,10 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
 from axs6.golden.formats import AXS6, BlockFormat, Float, Mode, block_format, name_of
-from axs6.golden.spec import (
-    BLOCK_SIZES,
-    DENSE_CODE,
-    EXPONENT_BITS,
-    INPUT_DTYPES,
-    RANDOM_BITS,
-    Rounding,
-    check_random_bits,
-    check_rounding,
-)
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.hw.core.layouts import lanes_layout, lanes_of, words_layout
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE, float_dtype
 from axs6.hw.core.pipeline import NOTHING, Pipeline, Step, past, viewed
@@ -54,7 +48,7 @@ class SharedExponent(Step):
             for kind in kinds
         ]
         o = StructLayout(
-            {"exponent": EXPONENT_BITS, "lanes": lanes_layout(lanes, block), "invalid": 1}
+            {"exponent": AXS6_SCALE.bits, "lanes": lanes_layout(lanes, block), "invalid": 1}
         )
         i = distances_layout(block, fmt.exponent_bits, rest)
         super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
@@ -165,8 +159,8 @@ def compares_codes(fmt: BlockFormat) -> bool:
     They do where the largest element is the scale itself: its unit is divided by 2^n - 1. See
     `axs6.hw.encoder.lane`.
     """
-    like = fmt.block in BLOCK_SIZES and AXS6.with_block(fmt.block).levels == fmt.levels
-    return like and fmt.element == DENSE_CODE
+    like = fmt.block in MODE_BLOCKS and AXS6.with_block(fmt.block).levels == fmt.levels
+    return like and fmt.element == AXS6_ELEMENT
 
 
 def encoder_format(fmt: BlockFormat, block: int | None, mode: Mode, unit: str) -> BlockFormat:

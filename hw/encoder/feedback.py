@@ -7,14 +7,8 @@ from amaranth.hdl import Module, Shape
 from amaranth.lib import data
 
 from axs6.golden.formats import AXS6, FP32, Mode
-from axs6.golden.spec import (
-    CODE_BITS,
-    DETERMINISTIC,
-    EXPONENT_BITS,
-    Rounding,
-    check_block,
-    check_rounding,
-)
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 from axs6.hw.core.layouts import (
     encoded_layout,
     float_layout,
@@ -209,8 +203,8 @@ def feedback_steps(block: int, rounding: Rounding, view: str = STRUCTURE) -> lis
     ]
 
     # Codes are in the lanes too, and the bits of the exponent in its tables.
-    in_tables = EXPONENT_BITS - LOW_BITS + 2
-    shared = (block * CODE_BITS + in_tables, block, block) if view == STRUCTURE else (0, 0)
+    in_tables = AXS6_SCALE.bits - LOW_BITS + 2
+    shared = (block * AXS6_ELEMENT.width + in_tables, block, block) if view == STRUCTURE else (0, 0)
     passing = StructLayout({**corrected.members, **encoded.members})
     decoding = dense_steps(AXS6.with_block(block), block, FP32, view)
     scale, *rest = (
@@ -251,7 +245,7 @@ class FeedbackEncoder(Pipeline):
         stages: int = 0,
         view: str = STRUCTURE,
     ) -> None:
-        block = check_block(block)
+        block = AXS6.with_block(block).block
         how = check_rounding(rounding, DETERMINISTIC)
         steps, like = viewed(partial(feedback_steps, block, how), view)
         super().__init__(steps, stages, like=like)

@@ -1,12 +1,12 @@
 """How the shared exponent follows from the exponent fields and fractions of an input format."""
 
 from axs6.golden.formats import Float, SignMagnitude
-from axs6.golden.spec import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_MAX
+from axs6.golden.formats.catalog import AXS6_SCALE
 
 
 def exponent_offset(fmt: Float) -> int:
     """Shared exponent minus exponent field, for a block whose largest value is normal."""
-    return EXPONENT_BIAS + 1 - fmt.bias
+    return AXS6_SCALE.bias + 1 - fmt.bias
 
 
 def deepest_subnormal(fmt: Float) -> int:
@@ -24,7 +24,7 @@ def reaches_zero(fmt: Float) -> bool:
 
 def reaches_highest(fmt: Float) -> bool:
     """Whether blocks of finite values can have the shared exponent of infinity."""
-    return fmt.exponent_special - 1 + exponent_offset(fmt) == EXPONENT_MAX
+    return fmt.exponent_special - 1 + exponent_offset(fmt) == AXS6_SCALE.largest_code
 
 
 def deciding_bits(fmt: Float) -> int:
@@ -41,6 +41,6 @@ def unused_exponent_bits(fmt: Float) -> int:
     """Bits of the shared exponent that always equal another one: fp16 reaches part of its range."""
     lowest = 1 + exponent_offset(fmt) - deepest_subnormal(fmt)
     highest = fmt.exponent_special - 1 + exponent_offset(fmt)
-    reached = {0, EXPONENT_MAX, *range(lowest, highest + 1)}
-    different = {tuple(e >> bit & 1 for e in reached) for bit in range(EXPONENT_BITS)}
-    return EXPONENT_BITS - len(different)
+    reached = {0, AXS6_SCALE.largest_code, *range(lowest, highest + 1)}
+    different = {tuple(e >> bit & 1 for e in reached) for bit in range(AXS6_SCALE.bits)}
+    return AXS6_SCALE.bits - len(different)

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float
-from axs6.golden.spec import EXPONENT_BITS
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import float_layout, lanes_layout, lanes_of, values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -151,7 +151,7 @@ class Exponent:
         if reaches_zero(fmt):
             deeper.append(Const(1, 1))
         raised = [found & ~Cat(deeper[:depth]).any() for depth, found in enumerate(deeper)]
-        exponents = [Const(1 + offset - depth, EXPONENT_BITS) for depth in range(len(deeper))]
-        exponents[0] = (i.largest + offset)[:EXPONENT_BITS]
+        exponents = [Const(1 + offset - depth, AXS6_SCALE.bits) for depth in range(len(deeper))]
+        exponents[0] = (i.largest + offset)[: AXS6_SCALE.bits]
         self.uses = [use & ~self.infinite for use in raised]
-        self.value = chosen(self.uses, exponents) | self.infinite.replicate(EXPONENT_BITS)
+        self.value = chosen(self.uses, exponents) | self.infinite.replicate(AXS6_SCALE.bits)

@@ -22,7 +22,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float, SignMagnitude
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import code_layout_of
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.encoder.fields import deepest_subnormal, positions

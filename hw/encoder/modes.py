@@ -8,8 +8,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value, ValueLike
 from amaranth.lib import data, wiring
 
 from axs6.golden.formats import Float, Mode, SignMagnitude
-from axs6.golden.formats.block_format import HEADER_BITS
-from axs6.golden.spec import EXPONENT_BITS, code_formats, dropped_values
+from axs6.golden.formats.block_format import HEADER_BITS, HIGH_CODE, LOW_CODE
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.modes import dropped_values
 from axs6.hw.core.layouts import code_layout, encoded_layout, lanes_of
 from axs6.hw.core.parameters import one_of
 from axs6.hw.core.pipeline import Step
@@ -30,7 +31,7 @@ def encoder_mode(name: str) -> Mode:
 
 def lane_codes(mode: Mode) -> list[SignMagnitude]:
     """Formats of the codes that lanes take turns among."""
-    return list(dict.fromkeys(code_formats(mode)))
+    return [HIGH_CODE, LOW_CODE] if mode is Mode.HIGH_PRECISION else [AXS6_ELEMENT]
 
 
 def rounded_layout(block: int, mode: Mode) -> data.StructLayout:
@@ -79,7 +80,7 @@ def held_bits(o: data.StructLayout, fmt: Float, constant: int = 0) -> int:
     return o.size - unused_exponent_bits(fmt) - constant
 
 
-HEADER_ZEROS = HEADER_BITS - EXPONENT_BITS - 1
+HEADER_ZEROS = HEADER_BITS - AXS6_SCALE.bits - 1
 """Bits that are 0 in the headers of an encoder: one bit of the mode is not."""
 
 

@@ -15,7 +15,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float, Mode, SignMagnitude
-from axs6.golden.spec import EXPONENT_BITS
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import code_layout_of, lanes_layout, lanes_of, words_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -74,7 +74,7 @@ class NormaliseBlock(Step):
         bits = distance_bits(kinds)
         fields = {**kinds[0].layout.members, "distance": bits, "sign": 1, "infinite": 1}
         lanes = lanes_layout([StructLayout(fields)], block)
-        o = StructLayout({"exponent": EXPONENT_BITS, "lanes": lanes, "invalid": 1})
+        o = StructLayout({"exponent": AXS6_SCALE.bits, "lanes": lanes, "invalid": 1})
         rest = passing_layout(block, fmt, kinds)
         i = distances_layout(block, fmt.exponent_bits, rest, bits)
         super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
@@ -179,7 +179,7 @@ def magnitudes_layout(
         StructLayout({name: kind.scaled_bits, **more, "sign": 1, "infinite": 1}) for kind in kinds
     ]
     return StructLayout(
-        {"exponent": EXPONENT_BITS, "lanes": lanes_layout(lanes, block), "invalid": 1}
+        {"exponent": AXS6_SCALE.bits, "lanes": lanes_layout(lanes, block), "invalid": 1}
     )
 
 

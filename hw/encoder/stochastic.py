@@ -6,7 +6,9 @@ from amaranth.hdl import Module
 from amaranth.lib.wiring import connect, flipped
 
 from axs6.golden.formats import block_format
-from axs6.golden.spec import INPUT_DTYPES, RANDOM_BITS, RANDOM_SEED, Rounding
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.lfsr import RANDOM_SEED
+from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.hw.core.parameters import STRUCTURE, float_dtype
 from axs6.hw.core.pipeline import Pipeline, Series, most_split_stages, split_stages
 from axs6.hw.encoder.encoder import encoder_format, encoder_steps

@@ -18,7 +18,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float, Mode, SignMagnitude
-from axs6.golden.spec import EXPONENT_BITS, EXPONENT_MAX, Rounding
+from axs6.golden.formats.catalog import AXS6_SCALE
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import (
     code_layout_of,
     float_layout,
@@ -67,7 +68,7 @@ class Lane:
     @property
     def product_layout(self) -> data.StructLayout:
         """A product, by how much it goes down, and what a code has beside its magnitude."""
-        return StructLayout({"product": self.product_bits, "down": EXPONENT_BITS, **SPECIAL})
+        return StructLayout({"product": self.product_bits, "down": AXS6_SCALE.bits, **SPECIAL})
 
     @property
     def shifted_layout(self) -> data.StructLayout:
@@ -121,7 +122,7 @@ class Share(Step):
     def __init__(self, block: int, fmt: Float) -> None:
         self._fmt = fmt
         i = StructLayout({"lanes": ArrayLayout(unpacked_layout(fmt), block), "invalid": 1})
-        o = StructLayout({**i.members, "exponent": EXPONENT_BITS})
+        o = StructLayout({**i.members, "exponent": AXS6_SCALE.bits})
         levels = 10 * (block - 1).bit_length() + 10
         super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(fmt))
 
@@ -139,7 +140,7 @@ class Share(Step):
         ]
         offset = exponent_offset(self._fmt)
         with m.If(any_of([x.infinite for x in lanes])):
-            m.d.comb += self.o.exponent.eq(EXPONENT_MAX)
+            m.d.comb += self.o.exponent.eq(AXS6_SCALE.largest_code)
         for depth in range(deepest_subnormal(self._fmt) + 1):
             with m.Elif(ones[-1 - depth]):
                 m.d.comb += self.o.exponent.eq(largest + (offset - depth))
@@ -154,7 +155,7 @@ class MultiplyLane(wiring.Component):
         super().__init__(
             {
                 "unpacked": In(unpacked_layout(lane.fmt)),
-                "exponent": In(EXPONENT_BITS),
+                "exponent": In(AXS6_SCALE.bits),
                 "multiplied": Out(lane.product_layout),
             }
         )
@@ -242,7 +243,7 @@ class _Lanes(Step, ABC):
         levels: int,
     ) -> None:
         self._makes = makes
-        o = StructLayout({"exponent": EXPONENT_BITS, "lanes": lanes, "invalid": 1})
+        o = StructLayout({"exponent": AXS6_SCALE.bits, "lanes": lanes, "invalid": 1})
         super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(fmt))
 
     @abstractmethod

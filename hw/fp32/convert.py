@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32
-from axs6.golden.spec import EXPONENT_BITS
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
@@ -213,7 +213,7 @@ class ShiftFine(Step):
 
     def __init__(self, number: Number, i: data.Layout) -> None:
         self._number = number
-        o = number.layout(significand=WIDE, base=EXPONENT_BITS, infinite=1)
+        o = number.layout(significand=WIDE, base=AXS6_SCALE.bits, infinite=1)
         super().__init__(i, o, levels=7)
 
     def elaborate(self, platform: Any) -> Module:
@@ -223,7 +223,7 @@ class ShiftFine(Step):
         m.d.comb += [
             self.o.significand.eq(shifted),
             self.o.infinite.eq(self.i.base >= FP32.exponent_special - 1),
-            self.o.base.eq(self.i.base[:EXPONENT_BITS]),
+            self.o.base.eq(self.i.base[: AXS6_SCALE.bits]),
         ]
         self._number.pass_on(m, self)
         return m
@@ -242,7 +242,7 @@ class RoundSum(Step):
         """Build the rounding and the choice of infinity."""
         m = Module()
         significand, guard = self.i.significand[GUARD:], self.i.significand[:GUARD]
-        field = Signal(EXPONENT_BITS)
+        field = Signal(AXS6_SCALE.bits)
         round_up = guard[-1] & (guard[:-1].any() | significand[0])
         infinite = self.i.infinite
         if self._number.width < SIGNIFICAND:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import block_dot
 from axs6.golden.formats import BlockFormat, Exponent, Integer, Real, Scale
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.operands import Operand
-from axs6.golden.spec import BLOCK_SIZES
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.block_dot import BlockDot
@@ -34,7 +34,7 @@ def block_choices(formats: Sequence[BlockFormat]) -> tuple[int, ...]:
     """Sizes of blocks that tests use: those of modes, the format's own, or some."""
     first = formats[0]
     if first.has_modes:
-        return BLOCK_SIZES
+        return MODE_BLOCKS
     return (first.block,) if first.blocked else (32, 16)
 
 

@@ -20,14 +20,10 @@ from axs6.golden.formats import (
     Real,
     Scale,
 )
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.pack import HEADER_BYTES, MODE_MASK
 from axs6.golden.rows import read_rows, write_rows
 from axs6.golden.scaling import code_dtype
-from axs6.golden.spec import (
-    EXPONENT_BITS,
-    EXPONENT_MAX,
-    MODE_BITS,
-)
 from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names
 from axs6.hw.units.unit import Fields, Items
 
@@ -133,8 +129,8 @@ def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Items:
     header = rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]
     return {
         f"{prefix}mode": header & MODE_MASK,
-        f"{prefix}exponent": header >> MODE_BITS & EXPONENT_MAX,
-        f"{prefix}reserved": header >> MODE_BITS + EXPONENT_BITS,
+        f"{prefix}exponent": header >> AXS6.mode_bits & AXS6_SCALE.largest_code,
+        f"{prefix}reserved": header >> AXS6.mode_bits + AXS6_SCALE.bits,
         f"{prefix}payload": rows[:, HEADER_BYTES:],
     }
 
@@ -144,7 +140,7 @@ def read_packed(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray
     mode, exponent, reserved = (
         items[f"{prefix}{name}"].astype(np.uint16) for name in ("mode", "exponent", "reserved")
     )
-    header = mode | exponent << MODE_BITS | reserved << MODE_BITS + EXPONENT_BITS
+    header = mode | exponent << AXS6.mode_bits | reserved << AXS6.mode_bits + AXS6_SCALE.bits
     payload = items[f"{prefix}payload"].astype(np.uint8)
     header_bytes = header.astype("<u2").view(np.uint8).reshape(-1, HEADER_BYTES)
     return read_rows(np.concatenate([header_bytes, payload], axis=1), block)

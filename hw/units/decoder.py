@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.formats import AXS6, BlockFormat, Float
-from axs6.golden.spec import BLOCK_SIZES, EXPONENT_MAX, OUTPUT_DTYPES
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.catalog import AXS6_SCALE
+from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import (
     PADDING,
     UNUSED,
@@ -109,7 +111,7 @@ def _expander_corners(parameters: Parameters) -> Items:
 
 
 def _expander_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    exponents = rng.integers(0, EXPONENT_MAX + 1, count)
+    exponents = rng.integers(0, AXS6_SCALE.largest_code + 1, count)
     return packed_items(packed_random(rng, exponents, parameters["block"]))
 
 
@@ -257,7 +259,7 @@ EXPANDER = Unit(
     name="expander",
     summary="a packed block, dense or sparse, becomes a dense one",
     component=Expander,
-    values=lambda formats: {"block": BLOCK_SIZES},
+    values=lambda formats: {"block": MODE_BLOCKS},
     golden=expander_items,
     corners=_expander_corners,
     random=_expander_random,

@@ -8,12 +8,9 @@ from numpy.random import Generator
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import AXS6, FP32, BlockFormat, Mode, block_format
-from axs6.golden.spec import (
-    BLOCK_SIZES,
-    DETERMINISTIC,
-    INPUT_DTYPES,
-    Rounding,
-)
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.rounding import DETERMINISTIC, Rounding
 from axs6.hw.core.parameters import STRUCTURE, VIEWS
 from axs6.hw.encoder.encoder import Encoder, compares_codes
 from axs6.hw.encoder.feedback import FeedbackEncoder
@@ -158,7 +155,7 @@ def encoder_choices(formats: Sequence[BlockFormat]) -> Choices:
     """What an encoder may be; lanes that compare codes have two views."""
     fmt, *_ = formats
     return {
-        "block": BLOCK_SIZES if fmt.has_modes else BLOCKS,
+        "block": MODE_BLOCKS if fmt.has_modes else BLOCKS,
         "dtype": tuple(INPUT_DTYPES),
         "rounding": tuple(map(str, Rounding)),
         "mode": tuple(MODES) if fmt.has_modes else (Mode.DENSE.label,),
@@ -188,7 +185,7 @@ STOCHASTIC_ENCODER = Unit(
     summary="an encoder with stochastic rounding and random words of its own",
     component=StochasticEncoder,
     values=lambda formats: {
-        "block": BLOCK_SIZES,
+        "block": MODE_BLOCKS,
         **_of(encoder_choices(formats), "dtype", "mode"),
     },
     golden=stochastic_encoder_items,
@@ -204,7 +201,7 @@ FEEDBACK_ENCODER = Unit(
     summary="an encoder that adds to values what encoding took from the ones before",
     component=FeedbackEncoder,
     values=lambda formats: {
-        "block": BLOCK_SIZES,
+        "block": MODE_BLOCKS,
         "rounding": tuple(map(str, DETERMINISTIC)),
         "view": VIEWS,
     },

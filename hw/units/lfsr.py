@@ -5,12 +5,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.random import Generator
 
+from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.lfsr import RANDOM_SEED
 from axs6.golden.lfsr import Lfsr as GoldenLfsr
-from axs6.golden.spec import (
-    BLOCK_SIZES,
-    RANDOM_BITS,
-    RANDOM_SEED,
-)
+from axs6.golden.rounding import RANDOM_BITS
 from axs6.hw.lfsr import Lfsr
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 
@@ -51,7 +49,7 @@ LFSR = Unit(
     name="lfsr",
     summary="random words of a shift register for each lane",
     component=Lfsr,
-    values=lambda formats: {"block": BLOCK_SIZES},
+    values=lambda formats: {"block": MODE_BLOCKS},
     golden=lfsr_items,
     corners=_lfsr_corners,
     random=_lfsr_random,

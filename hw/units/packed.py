@@ -8,16 +8,10 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6, Mode
-from axs6.golden.modes import max_codes, sparse_values
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.modes import max_codes, payload_bits, sparse_values
 from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import (
-    CODE_BITS,
-    DENSE_CODE,
-    EXPONENT_MAX,
-    MODE_BITS,
-    payload_bits,
-)
 from axs6.hw.units.blocks import packed_items
 from axs6.hw.units.unit import Items
 
@@ -54,9 +48,9 @@ def packed_random(
     """
     count = len(exponents)
     modes = rng.choice(np.arange(Mode.RESERVED, dtype=np.uint8), count, p=shares)
-    codes = rng.integers(0, 1 << DENSE_CODE.width, (count, block), np.uint8)
+    codes = rng.integers(0, 1 << AXS6_ELEMENT.width, (count, block), np.uint8)
     kept = rng.random((count, block)) < rng.random((count, 1))
-    codes = np.where(kept, codes, codes & np.uint8(DENSE_CODE.sign_bit))
+    codes = np.where(kept, codes, codes & np.uint8(AXS6_ELEMENT.sign_bit))
     rows = packed_dense(exponents, codes, modes == Mode.SPARSE)
     precise = np.flatnonzero(modes == Mode.HIGH_PRECISION)
     largest = np.tile(max_codes(AXS6, Mode.HIGH_PRECISION), block // 2)
@@ -90,7 +84,7 @@ def _every_code(mode: Mode, block: int) -> Rows:
     groups = sizes.max() * len(sizes) // block
     lane = np.arange(groups * block).reshape(groups, block)
     codes = lane // len(sizes) % np.resize(sizes, block)
-    exponents = np.arange(EXPONENT_MAX + 1)
+    exponents = np.arange(AXS6_SCALE.largest_code + 1)
     return _rows(
         np.repeat(exponents, len(codes)),
         np.full(len(exponents) * len(codes), mode),
@@ -106,9 +100,9 @@ def _every_drop(block: int) -> Rows:
     apart = (lanes - starts) % 4 == 0
     many = (lanes - starts) % block < block // 2
     zero = np.concatenate([together, apart, many])
-    filled = (lanes + starts) % DENSE_CODE.largest_code + 1 | DENSE_CODE.sign_bit * (lanes % 2)
-    codes = np.where(zero, DENSE_CODE.sign_bit * (starts[:1] % 2), np.tile(filled, (3, 1)))
-    codes[2 * block :][many] = DENSE_CODE.sign_bit
+    filled = (lanes + starts) % AXS6_ELEMENT.largest_code + 1 | AXS6_ELEMENT.sign_bit * (lanes % 2)
+    codes = np.where(zero, AXS6_ELEMENT.sign_bit * (starts[:1] % 2), np.tile(filled, (3, 1)))
+    codes[2 * block :][many] = AXS6_ELEMENT.sign_bit
     dropped, _ = sparse_values(codes.astype(np.uint8))
     codes = np.where(dropped, 0, codes)
     return _rows(
@@ -118,7 +112,7 @@ def _every_drop(block: int) -> Rows:
 
 def _wrong(sparse: Rows, block: int) -> Rows:
     """Blocks with one bit of header, mask or padding inverted, of every mode."""
-    used = 8 * HEADER_BYTES + payload_bits(block, Mode.SPARSE)
+    used = 8 * HEADER_BYTES + payload_bits(AXS6.with_block(block), Mode.SPARSE)
     header, mask = np.arange(8 * HEADER_BYTES), 8 * HEADER_BYTES + np.arange(block)
     flipped = np.concatenate([header, mask, np.arange(used, 8 * packed_bytes(block=block))])
     rows = np.resize(sparse, (len(flipped), sparse.shape[1])).copy()
@@ -126,9 +120,9 @@ def _wrong(sparse: Rows, block: int) -> Rows:
     early = sparse[:block].copy()
     first = HEADER_BYTES * 8 + block
     bits = np.unpackbits(early, axis=1, bitorder="little")
-    bits[:, first : first + CODE_BITS - 1] = 0
-    modes = np.resize(sparse, (1 << MODE_BITS, sparse.shape[1])).copy()
-    modes[:, 0] = modes[:, 0] & ~np.uint8(3) | np.arange(1 << MODE_BITS, dtype=np.uint8)
+    bits[:, first : first + AXS6_ELEMENT.width - 1] = 0
+    modes = np.resize(sparse, (1 << AXS6.mode_bits, sparse.shape[1])).copy()
+    modes[:, 0] = modes[:, 0] & ~np.uint8(3) | np.arange(1 << AXS6.mode_bits, dtype=np.uint8)
     return np.concatenate([rows, np.packbits(bits, axis=1, bitorder="little"), modes])
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from axs6.golden.accumulator import accumulator
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
 from axs6.golden.lfsr import PERIOD
-from axs6.golden.spec import ALIGN_MAX, RANDOM_BITS_MAX
+from axs6.golden.pack import ALIGN_MAX
+from axs6.golden.rounding import RANDOM_BITS_MAX
 from axs6.hw.core.layouts import fields
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.dot.matmul import MOST_SIDE

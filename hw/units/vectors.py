@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32, kulisch
 from axs6.golden.formats import FP32
-from axs6.golden.spec import (
-    EXPONENT_MAX,
-    MAGNITUDE_MAX,
-)
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.terms import DIGIT_BITS, digits_of
 from axs6.hw.dot.shape import WORD, Shape
 from axs6.hw.units.unit import Fields, Items
@@ -100,11 +97,11 @@ def significand_vector(significand: int, block: int, total: int) -> Vector:
 
 def _operands(product: int, block: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Codes whose block dot product is a number of up to 12 bits."""
-    whole, rest = divmod(product, MAGNITUDE_MAX**2)
+    whole, rest = divmod(product, AXS6_ELEMENT.largest_code**2)
     a, b = np.zeros((2, block), np.int64)
-    a[: whole + 1] = MAGNITUDE_MAX
-    b[:whole] = MAGNITUDE_MAX
-    b[whole], a[whole + 1] = divmod(rest, MAGNITUDE_MAX)
+    a[: whole + 1] = AXS6_ELEMENT.largest_code
+    b[:whole] = AXS6_ELEMENT.largest_code
+    b[whole], a[whole + 1] = divmod(rest, AXS6_ELEMENT.largest_code)
     b[whole + 1] = 1
     return a, b
 
@@ -114,7 +111,7 @@ def hard_quotients() -> Iterator[int]:
 
     That is 1/1922 above one where the quotient has 24 bits, 1/961 where it has 25.
     """
-    divisor = MAGNITUDE_MAX**2
+    divisor = AXS6_ELEMENT.largest_code**2
     for scale, low, high in ((1024, 1 << 23, 15 << 20), (512, 0xF10000, 1 << 24)):
         first = (divisor + 1) // 2 * pow(scale, -1, divisor) % divisor
         steps = np.linspace(-(-(low - first) // divisor), (high - 1 - first) // divisor, 24)
@@ -125,7 +122,7 @@ def vector_items(vectors: Sequence[Vector]) -> Items:
     """Items of the dot product for vectors, one after the other."""
     pairs = [pair for vector in vectors for pair in vector]
     totals = np.array([total for _, _, total in pairs])
-    first = np.minimum(totals, EXPONENT_MAX)
+    first = np.minimum(totals, AXS6_SCALE.largest_code)
     return {
         **pair_items(
             np.array([a for a, _, _ in pairs]),
@@ -168,7 +165,7 @@ def random_turns(rng: Generator, count: int, turns: int) -> tuple[NDArray[Any], 
 def random_exponents(rng: Generator, vector: NDArray[Any], width: int) -> NDArray[Any]:
     """Exponents of `width` blocks in each item, within 20 binades of each other in a vector."""
     vectors = int(vector.max()) + 1
-    top = rng.integers(0, EXPONENT_MAX + 1, (vectors, 1))
+    top = rng.integers(0, AXS6_SCALE.largest_code + 1, (vectors, 1))
     top = np.where(rng.random((vectors, 1)) < 0.5, rng.integers(100, 156, (vectors, 1)), top)
     spread = rng.integers(1, 21, (vectors, 1))[vector]
     return np.maximum(top[vector] - rng.integers(0, spread, (len(vector), width)), 0)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG
-from axs6.golden.spec import DETERMINISTIC, OUTPUT_DTYPES
+from axs6.golden.formats.floating import OUTPUT_DTYPES
+from axs6.golden.rounding import DETERMINISTIC
 from axs6.hw.core.parameters import STRUCTURE, check_view
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import (

@@ -29,7 +29,7 @@ from axs6.golden.formats import (
     block_format,
     name_of,
 )
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.encoder.modes import lane_codes
 from axs6.hw.registry import find

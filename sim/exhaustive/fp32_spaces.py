@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.formats import FP32
-from axs6.golden.spec import ACCUMULATOR_SCALE, EXPONENT_BIAS, EXPONENT_MAX, SUM_BITS
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.pipeline import Pipeline, Step
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.add import addition_steps
@@ -20,7 +20,7 @@ from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 DIVISION_CHUNK = 1 << 22
 
-EXPONENT_SUMS = 2 * EXPONENT_MAX + 1
+EXPONENT_SUMS = 2 * AXS6_SCALE.largest_code + 1
 CONVERSION_CHUNKS = 73
 """A divisor of the number of exponent sums."""
 
@@ -52,23 +52,22 @@ def _core(name: str, steps: Callable[[], Sequence[Step]]) -> Design:
 
 def conversion_space() -> Space:
     """Every block sum with every sum of exponents, to FP32."""
-    scale = 2 * EXPONENT_BIAS + ACCUMULATOR_SCALE
-    exponents = EXPONENT_SUMS // CONVERSION_CHUNKS
     shape = Shape.of("axs6")
+    exponents = EXPONENT_SUMS // CONVERSION_CHUNKS
 
     def inputs(chunk: int) -> Items:
         first = chunk * exponents
-        sums = np.arange(1 << SUM_BITS, dtype=np.uint16).view(np.int16)
+        sums = np.arange(1 << shape.width, dtype=np.uint16).view(np.int16)
         totals = np.arange(first, first + exponents, dtype=np.uint16)
         return {"sum": np.tile(sums, exponents), "exponent": np.repeat(totals, len(sums))}
 
     def golden(sums: NDArray[np.int16], exponents: NDArray[np.uint16]) -> fp32.Bits:
-        return fp32.from_integer(sums, exponents.astype(np.int64) - scale)
+        return fp32.from_integer(sums, exponents.astype(np.int64) + shape.offset)
 
     return Space(
         name="conversion",
         formula="2^16 sums x 511 exponent sums",
-        cases=EXPONENT_SUMS << SUM_BITS,
+        cases=EXPONENT_SUMS << shape.width,
         chunks=CONVERSION_CHUNKS,
         design=_core("FP32 conversion", partial(conversion_steps, shape.sum, shape.offset)),
         inputs=inputs,
@@ -82,21 +81,23 @@ def conversion_space() -> Space:
 
 def division_space() -> Space:
     """Every FP32 pattern divided by 961/1024: all significands at all exponents, and specials."""
+    divisor = Shape.of("axs6").divisor
 
     def inputs(chunk: int) -> Items:
         first = chunk * DIVISION_CHUNK
         return {"value": first + np.arange(DIVISION_CHUNK, dtype=np.uint32)}
+
+    def golden(values: fp32.Bits) -> fp32.Bits:
+        return fp32.divide_by_scale(values, divisor)
 
     return Space(
         name="division",
         formula="2^23 fractions x 2^8 exponent fields x 2 signs",
         cases=1 << FP32.width,
         chunks=(1 << FP32.width) // DIVISION_CHUNK,
-        design=_core("FP32 division", division_steps),
+        design=_core("FP32 division", partial(division_steps, divisor)),
         inputs=inputs,
-        references={
-            "golden model": lambda items: {"value": sliced(fp32.divide_by_scale, (items["value"],))}
-        },
+        references={"golden model": lambda items: {"value": sliced(golden, (items["value"],))}},
     )
 
 

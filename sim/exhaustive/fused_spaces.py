@@ -10,7 +10,7 @@ from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import FP16, Float, block_format
 from axs6.golden.operands import Operand
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.golden.sums import after_step
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Past, Pipeline, Step

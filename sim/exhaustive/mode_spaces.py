@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6, FP32, Mode
-from axs6.golden.modes import max_codes
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.modes import dropped_values, max_codes
 from axs6.golden.pack import HEADER_BYTES, packed_bytes
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import CODE_BITS, EXPONENT_BITS, dropped_values
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.registry import find
 from axs6.hw.units.blocks import packed_items
 from axs6.sim.exhaustive.space import Design, Items, Space, named
 
-EXPONENTS = 1 << EXPONENT_BITS
+EXPONENTS = 1 << AXS6_SCALE.bits
 MASK_CHUNKS = 100
 
 
@@ -68,7 +68,7 @@ def mask_space(block: int = 32) -> Space:
         size = masks // MASK_CHUNKS
         kept = _masks(chunk * size + np.arange(size), block)
         codes = np.arange(block - dropped_values(block)) * 5 % 31 + 1
-        bits = (codes[:, None] >> np.arange(CODE_BITS) & 1).astype(np.uint8).ravel()
+        bits = (codes[:, None] >> np.arange(AXS6_ELEMENT.width) & 1).astype(np.uint8).ravel()
         rows = np.zeros((size, packed_bytes(block=block)), np.uint8)
         rows[:, 0] = 4 * (chunk % 64) | Mode.SPARSE
         payload = np.concatenate([kept, np.tile(bits, (size, 1))], axis=1)

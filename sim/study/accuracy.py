@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.sim.study.request import BACKENDS, BATCH, check_request
 from axs6.sim.study.workload import Workload
 from axs6.sim.torch import convert, profile
@@ -94,7 +94,7 @@ def study_accuracy(
     name: str,
     workload: Workload,
     *,
-    blocks: Iterable[int] = BLOCK_SIZES,
+    blocks: Iterable[int] = MODE_BLOCKS,
     backends: Iterable[str] = BACKENDS,
     samples: int | None = None,
     batch: int = BATCH,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from axs6.golden.arguments import check_integer
-from axs6.golden.spec import check_block
+from axs6.golden.formats import AXS6
 
 BACKENDS = ("emulated", "rtl")
 BATCH = 256
@@ -17,7 +17,7 @@ def check_request(
 ) -> None:
     """Raise ValueError unless `study_accuracy` takes these arguments."""
     for block in blocks:
-        check_block(block)
+        AXS6.with_block(block)
     for backend in backends:
         if backend not in BACKENDS:
             raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")

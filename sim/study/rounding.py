@@ -9,15 +9,10 @@ from numpy.typing import NDArray
 
 from axs6.golden import encode
 from axs6.golden.arguments import check_integer
-from axs6.golden.lfsr import Lfsr
-from axs6.golden.spec import (
-    EXPONENT_BIAS,
-    MAGNITUDE_MAX,
-    RANDOM_SEED,
-    Rounding,
-    check_block,
-    check_random_bits,
-)
+from axs6.golden.formats import AXS6
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.lfsr import RANDOM_SEED, Lfsr
+from axs6.golden.rounding import Rounding, check_random_bits
 
 WIDTHS = (4, 8, 16)
 """Random bits that are studied unless others are asked for."""
@@ -88,7 +83,7 @@ def study_rounding(
     Source: docs/rounding.md.
     """
     widths = [check_random_bits(bits) for bits in widths]
-    size = check_block(block)
+    size = AXS6.with_block(block).block
     check_integer("values", values, 1)
     x = np.random.default_rng(seed).standard_normal((-(-values // size), size)).astype(np.float32)
     return [_row(x, bits, seed) for bits in (None, *widths)]
@@ -100,11 +95,11 @@ def _row(x: NDArray[np.float32], bits: int | None, seed: int) -> RoundingRow:
     else:
         rounding, words = Rounding.STOCHASTIC, Lfsr(x.shape[1], seed, bits).draw(len(x))
         encoded = encode(x, block=x.shape[1], rounding=rounding, random=words, random_bits=bits)
-    powers = np.ldexp(1.0, EXPONENT_BIAS - encoded.exponents.astype(np.int32))
+    powers = np.ldexp(1.0, AXS6_SCALE.bias - encoded.exponents.astype(np.int32))
     # 29 significant bits: exact in float64, as is the mean over all words.
-    exact = MAGNITUDE_MAX * np.abs(x.astype(np.float64)) * powers
+    exact = AXS6_ELEMENT.largest_code * np.abs(x.astype(np.float64)) * powers
     mean = np.floor(exact + 0.5) if bits is None else np.floor(exact * 2.0**bits) / 2.0**bits
-    errors = (encoded.codes[:, 0] & MAGNITUDE_MAX) - exact
+    errors = (encoded.codes[:, 0] & AXS6_ELEMENT.largest_code) - exact
     bias, variance = _moments(exact, mean, errors)
     return RoundingRow(str(rounding), bits, float(np.abs(mean - exact).max()), bias, variance)
 

@@ -4,7 +4,7 @@ import pytest
 
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator, Alignment, accumulator
 from axs6.golden.formats import BF16, FP32, Float, Specials
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 
 
 def test_default_is_fp32():

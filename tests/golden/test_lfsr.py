@@ -3,8 +3,7 @@ import pytest
 
 from axs6.golden import encode
 from axs6.golden.decode import decode
-from axs6.golden.lfsr import LFSR_TAPS, PERIOD, Lfsr, lane_seeds, leap
-from axs6.golden.spec import RANDOM_SEED
+from axs6.golden.lfsr import LFSR_TAPS, PERIOD, RANDOM_SEED, Lfsr, lane_seeds, leap
 
 
 def stepped(state: int, steps: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.registry import ALL_UNITS
 from axs6.hw.verilog import generate
@@ -34,8 +34,8 @@ def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None
 def read_cases() -> Iterator[Any]:
     """Every case with every size of block, of which each run takes one, and with the other view."""
     for number, case in enumerate(CASES):
-        for index, block in enumerate(BLOCK_SIZES):
-            at_once = index == number % len(BLOCK_SIZES)
+        for index, block in enumerate(MODE_BLOCKS):
+            at_once = index == number % len(MODE_BLOCKS)
             marks = () if at_once else pytest.mark.slow
             yield pytest.param(*case, block, "structure", marks=marks)
     yield from ((*case, 8, "structure") for case in ON_BUS)

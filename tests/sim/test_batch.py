@@ -86,7 +86,7 @@ def test_the_division_is_right_for_every_significand() -> None:
         significands = np.arange(start, start + step)
         values = model.run(significand_items(significands, 8), threads=2).outputs["value"]
         exact = fp32.from_integer(significands, np.full(step, -12))
-        assert np.array_equal(values, fp32.divide_by_scale(exact))
+        assert np.array_equal(values, fp32.divide_by_scale(exact, 961))
 
 
 def test_two_runs_are_the_same() -> None:

@@ -19,7 +19,7 @@ import axs6.hw.fp32.add
 import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
 from axs6.golden.formats import AXS6, BF16, CATALOG, FP16, Rule, block_format
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.rtlil import add_lanes
 from axs6.sim.exhaustive import encoder_spaces as encoders

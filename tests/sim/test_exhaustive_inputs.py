@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from axs6.golden.spec import INPUT_DTYPES, Rounding
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.rounding import Rounding
 from axs6.sim.exhaustive.catalog import choose
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from axs6.golden.formats import formats
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core import pipeline
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.registry import UNITS, find
@@ -140,7 +140,7 @@ def test_parameters_that_are_not_given_have_their_defaults_or_vary() -> None:
     (single,) = configurations("block_dot", {"stages": 2})
     assert single == {**UNITS["block_dot"].defaults, "stages": 2}
     varied = configurations("block_dot", {"stages": 2}, vary=True)
-    assert {each["block"] for each in varied} == set(BLOCK_SIZES)
+    assert {each["block"] for each in varied} == set(MODE_BLOCKS)
     assert {each["stages"] for each in varied} == {2}
     assert configurations("dot", {}) == configurations("dot", {}, vary=True)
 

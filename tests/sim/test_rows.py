@@ -5,8 +5,8 @@ import pytest
 
 from axs6.golden import packed_bytes, unpack
 from axs6.golden.formats import Mode
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.rows import read_rows, write_rows
-from axs6.golden.spec import BLOCK_SIZES
 from axs6.hw.units.packed import packed_corners, packed_random, sparse_corners
 
 
@@ -18,7 +18,7 @@ def rows_of(size: int) -> np.ndarray:
     return np.concatenate([packed_corners(size)[::37], sparse_corners(size), random, anything])
 
 
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", MODE_BLOCKS)
 def test_rows_are_what_unpack_makes_of_each(size: int) -> None:
     rows = rows_of(size)
     blocks, error = read_rows(rows, size)
@@ -36,7 +36,7 @@ def test_rows_are_what_unpack_makes_of_each(size: int) -> None:
                 assert np.array_equal(getattr(one, name), getattr(blocks, name)[row])
 
 
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", MODE_BLOCKS)
 def test_rows_that_can_be_read_are_written_back(size: int) -> None:
     rows = rows_of(size)
     blocks, error = read_rows(rows, size)

@@ -11,7 +11,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.compressor import ONE, Adder, Bit, Columns, Tree, add_bits
 from axs6.hw.dot.block_dot import heaps, scaled
 from axs6.hw.dot.heap import SumPlan
@@ -119,7 +119,7 @@ def test_the_multiplier_adds_up_to_the_product(fmt: str) -> None:
     check_multiplier(plan.multiplier, plan.a, plan.b)
 
 
-@pytest.mark.parametrize("block", BLOCK_SIZES)
+@pytest.mark.parametrize("block", MODE_BLOCKS)
 def test_the_tree_adds_up_to_the_sum_of_the_products(block: int) -> None:
     ((plan, count, addend),) = heaps_of("axs6", block)
     assert count == block

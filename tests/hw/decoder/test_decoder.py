@@ -9,7 +9,7 @@ from amaranth.hdl import Module
 import axs6.hw.decoder.value
 from axs6 import encode, pack
 from axs6.golden.formats import AXS6, CATALOG, block_format
-from axs6.golden.spec import OUTPUT_DTYPES
+from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import fields, filled_layout
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.decoder.decoder import Decoder, dense_steps, turning_kind

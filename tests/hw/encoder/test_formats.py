@@ -8,7 +8,8 @@ import pytest
 from amaranth.hdl import Value
 
 from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
-from axs6.golden.spec import INPUT_DTYPES, Rounding
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.rounding import Rounding
 from axs6.hw.encoder.format_lanes import RoundLane
 from axs6.hw.registry import find
 from axs6.hw.units.encoder import encoder_corners

@@ -11,7 +11,7 @@ from torch import Tensor
 import axs6
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases import fp32 as fp32_cases
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.sim.torch import emulated, fake_quantise
 from axs6.sim.torch.emulated import from_blocks, prepare, product
 
@@ -56,7 +56,7 @@ def golden_products(left: str, right: str) -> list[tuple[int, Tensor, Tensor, Te
     """Sizes of blocks, operands in two ranges, and their products in the golden model."""
     rng = np.random.default_rng(0)
     found = []
-    for size in BLOCK_SIZES:
+    for size in MODE_BLOCKS:
         for rows, columns, depth in ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130)):
             a, b = matrix(rng, rows, depth, left), matrix(rng, columns, depth, right)
             found.append((size, a, b, golden(a, b, size)))

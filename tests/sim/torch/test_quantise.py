@@ -10,7 +10,7 @@ from torch import Tensor
 
 import axs6
 from axs6.golden.check.cases import inputs
-from axs6.golden.spec import BLOCK_SIZES
+from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.sim.torch import decode, encode, fake_quantise
 from axs6.sim.torch.ieee import narrow, round_to_fp32, widen
 
@@ -36,7 +36,7 @@ def every_case(kind: inputs.Kind, size: int, rng: np.random.Generator) -> inputs
 
 
 @pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", MODE_BLOCKS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_bit_is_that_of_the_golden_model(
     kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
@@ -72,7 +72,7 @@ def assert_golden(
     return expected
 
 
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", MODE_BLOCKS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_rounding_is_that_of_the_golden_model(
     kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
@@ -134,7 +134,7 @@ DTYPES = [
 ]
 
 
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", MODE_BLOCKS)
 @pytest.mark.parametrize(("dtype", "numpy_dtype"), DTYPES)
 def test_every_code_decodes_as_in_the_golden_model(
     size: int, dtype: torch.dtype, numpy_dtype: type
