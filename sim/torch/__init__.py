@@ -6,6 +6,7 @@ from axs6.sim.torch.functional import MatMul, bmm, matmul
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
 from axs6.sim.torch.packed import load_packed, save_packed
+from axs6.sim.torch.policy import Policy
 from axs6.sim.torch.profile import profile
 from axs6.sim.torch.quantise import decode, encode
 from axs6.sim.torch.quantised_gradients import QuantisedGradients
@@ -16,6 +17,7 @@ __all__ = [
     "ErrorFeedback",
     "Lfsr",
     "MatMul",
+    "Policy",
     "QuantisedGradients",
     "Report",
     "UnconvertedWarning",

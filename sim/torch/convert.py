@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.sim.torch.options import Format, Options
+from axs6.sim.torch.policy import Choice, Policy, Settings, plan
 from axs6.sim.torch.site import Site
 from axs6.sim.torch.unconverted import Unconverted, check_unconverted, tell
 
@@ -47,6 +47,7 @@ def convert(
     gradients: Format | None = None,
     accumulator: str | Accumulator = "fp32",
     block: int | None = None,
+    policy: Policy | Settings | Choice | None = None,
     exclude: Iterable[str | type[nn.Module]] = (),
     nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
@@ -80,6 +81,9 @@ def convert(
             of the decoded operands.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
+        policy: what differs from these in some layers: a `Policy`, its plain data, or a function
+            that takes the name of a module and the module, and returns a format ("fp32" to leave
+            it alone), a mapping of the above, or None for what holds around it.
         exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
             classes; what they name is left alone with all that it contains.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
@@ -97,27 +101,27 @@ def convert(
 
     Raises:
         TypeError: `model` is not a module, or is a scripted one.
-        ValueError: an option is unknown or does not fit the others, a name in `exclude` is no
-            module's, or a lazy module has no parameters yet.
+        ValueError: an option is unknown or does not fit the others, a name in `exclude` or a rule
+            of the policy is no module's, or a lazy module has no parameters yet.
         ToolError: the simulator of "rtl" cannot be built.
         UnconvertedWarning: with "error", for a module whose products are not replaced.
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
-    options = Options.of(
-        format,
-        weights=weights,
-        activations=activations,
-        gradients=gradients,
-        accumulator=accumulator,
-        block=block,
-        backend=backend,
-        nonfinite=nonfinite,
-        tile=tile,
-    )
+    base: Settings = {
+        "format": format,
+        "weights": weights,
+        "activations": activations,
+        "gradients": gradients,
+        "accumulator": accumulator,
+        "block": block,
+        "nonfinite": nonfinite,
+    }
+    backend_of(Options.of(**base, backend=backend, tile=tile))
     check_unconverted(unconverted)
-    backend_of(options)
-    excluded = _excluded(model, exclude)
+    chosen = plan(model, base, exclude, policy, (*LAYERS, *OTHER_LAYERS))
+    options = _options(chosen, backend, tile)
+    excluded = {name for name, settings in chosen.items() if settings is None}
     for name, parameter in model.named_parameters():
         if is_lazy(parameter):
             raise ValueError(f"{name} has no shape yet: run the model once before converting it")
@@ -130,11 +134,30 @@ def convert(
             tell(unconverted, f"{name} ({_kind(module)})" if name else _kind(module))
             _leave_alone(module, within)
         else:
-            _replace(module, name, options, unconverted)
+            _replace(module, name, options[name], unconverted)
             # What a forward around it runs is replaced, whatever it is.
             if not within and _has_own_forward(module):
                 tell(unconverted, f"{name}.forward, assigned to the object,".lstrip("."))
     return converted
+
+
+def _options(
+    chosen: Mapping[str, Settings | None], backend: str, tile: Mapping[str, Any] | None
+) -> dict[str, Options]:
+    """The options of each module that is not left in FP32.
+
+    Raises:
+        TypeError, ValueError: some are refused; the message names the module.
+    """
+    found = {}
+    for name, settings in chosen.items():
+        if settings is not None:
+            try:
+                found[name] = Options.of(**settings, backend=backend, tile=tile)
+                backend_of(found[name])
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{name or 'the model'}: {error}") from None
+    return found
 
 
 def _restore(model: nn.Module) -> None:
@@ -148,22 +171,6 @@ def _restore(model: nn.Module) -> None:
 
 def _kind(model: object) -> str:
     return type(model).__name__
-
-
-def _excluded(model: nn.Module, exclude: Iterable[str | type[nn.Module]]) -> set[str]:
-    """Names of the modules that `exclude` names."""
-    if isinstance(exclude, str | type):
-        raise ValueError(f"exclude must be a list of names and classes, not {exclude!r}")
-    found: set[str] = set()
-    for entry in exclude:
-        if isinstance(entry, type):
-            names = {name for name, module in model.named_modules() if isinstance(module, entry)}
-        else:
-            names = {name for name, _ in model.named_modules() if fnmatchcase(name, entry)}
-        if not names:
-            raise ValueError(f"exclude: the model has no module {entry!r}")
-        found |= names
-    return found
 
 
 def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module, bool]]:

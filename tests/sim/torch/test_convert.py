@@ -230,8 +230,8 @@ def test_everything_excluded_is_the_model_itself() -> None:
         ({"block": 64}, "block must be one of 8, 16, 32, not 64"),
         ({"nonfinite": "zero"}, "nonfinite must be one of error, saturate, propagate, not 'zero'"),
         ({"tile": {"rows": 4}}, "tile is for backend='rtl', not 'emulated'"),
-        ({"exclude": ["haed"]}, "exclude: the model has no module 'haed'"),
-        ({"exclude": [nn.Conv2d]}, "exclude: the model has no module <class"),
+        ({"exclude": ["haed"]}, "the model has no module with name = 'haed'"),
+        ({"exclude": [nn.Conv2d]}, "the model has no module with type = 'Conv2d'"),
         ({"exclude": "head"}, "exclude must be a list of names and classes, not 'head'"),
     ],
 )
