@@ -144,7 +144,7 @@ def parts(runs: Sequence[Run]) -> dict[str, Any]:
     """Areas of a dot product flattened, with its hierarchy, and of its accumulator and division."""
     (found,) = runs[0].json
     each = {part["path"]: part["each"]["figures"]["area"] for part in found["parts"]}
-    accumulator, divide = each["lane0/accumulator"], each["lane0/divide"]
+    accumulator, divide = each["lane0/accumulator"], each["lane0/result"]
     whole = found["unflattened"]["figures"]["area"]
     values = {
         "flattened": found["total"]["figures"]["area"],

@@ -1,19 +1,18 @@
 """Encoder, decoder and dot product on AXI4-Stream, blocks in their packed bytes."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Value
 from amaranth.lib import data
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode, name_of
 from axs6.golden.spec import DENSE_CODE, DETERMINISTIC, OUTPUT_DTYPES, check_rounding
 from axs6.hw.axi_stream import AxiStream, beat_layout, marks_layout
-from axs6.hw.core.layouts import block_layout, fp32_layout
+from axs6.hw.core.layouts import PADDING, fp32_layout
 from axs6.hw.core.parameters import (
     DEFAULT_ACCUMULATOR,
     STRUCTURE,
@@ -24,8 +23,9 @@ from axs6.hw.core.pipeline import Pipeline, Wrapper, viewed
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import any_of
 from axs6.hw.decoder.decoder import packed_steps
-from axs6.hw.decoder.packed import Check
-from axs6.hw.dot.dot import Dot
+from axs6.hw.dot.accumulated import dot_parts
+from axs6.hw.dot.packed import PackedPairs
+from axs6.hw.dot.reduction import Reduction
 from axs6.hw.encoder.encoder import Encoder
 
 
@@ -165,7 +165,7 @@ class AxisDecoder(AxisPipeline):
         i, o = self.inner.i.payload.data, self.inner.o.payload.data
         self.connect_marks(m, o.error)
         if "reserved" in i.shape().members:
-            _read(m, self.s_axis.tdata, i, [])
+            _read(m, self.s_axis.tdata, i)
         else:
             m.d.comb += i.eq(self.s_axis.tdata)
         m.d.comb += self.m_axis.tdata.values.eq(o.values)
@@ -178,7 +178,8 @@ class AxisDot(Wrapper):
     The two are joined beat by beat, and `tlast` ends a vector; each result is a packet of one beat.
     Its `tuser` is set where a beat of the vector had `tuser`, a block that cannot be read or
     padding that is not zero, or where `tlast` came on one side alone, which ends the vector too.
-    Such pairs of blocks count as 0.
+    Such pairs of blocks count as 0. Scales of channels and tensors come in every beat; the result
+    is multiplied by those of the last ones.
 
     Args:
         block, interleave, view, accumulator, format: those of `Dot`. A step of the accumulator
@@ -203,102 +204,41 @@ class AxisDot(Wrapper):
         accumulator: str = DEFAULT_ACCUMULATOR,
         format: str = "axs6",
     ) -> None:
-        self._formats, lanes = dot_formats(format, block)
-        self._lanes, self._align = lanes, align
-        a, b = (In(AxiStream(beat_layout(lanes, x, align))) for x in self._formats)
+        parts = dot_parts(format, block, accumulator)
+        pairs = PackedPairs(parts, marked=True)
+        a, b = (In(AxiStream(beat_layout(pairs.lanes, x, align))) for x in pairs.formats)
         ports = {"s_axis_a": a, "s_axis_b": b, "m_axis": Out(AxiStream(fp32_layout))}
-        self._marked = self._formats[0].has_modes
-        blocks = "packed" if self._marked else "dense"
-        dot = Dot(lanes, blocks, stages, interleave, view, accumulator, format)
-        if not self._marked and dot.i.payload.a.shape() != block_layout(lanes, self._formats[0]):
-            raise ValueError(f"axis_dot needs steps of a block, which {accumulator} has not")
-        self._turns, self._depth = interleave, 2 * (stages + interleave) + 8
-        super().__init__(dot, ports)
-
-    @property
-    def flip_flops(self) -> int:
-        """Registers of the unit."""
-        if self._marked:
-            return super().flip_flops
-        pointers = 2 * (self._depth - 1).bit_length() + self._depth.bit_length()
-        return super().flip_flops + self._turns + self._depth + pointers
+        super().__init__(Reduction(parts, stages, interleave, view, pairs), ports)
 
     def elaborate(self, platform: Any) -> Module:
         """Join the two sides."""
         m = Module()
         m.submodules.dot = dot = self.inner
         a, b, o = self.s_axis_a, self.s_axis_b, self.m_axis
-        i = dot.i.payload
-        if self._marked:
-            _read(m, a.tdata, i.a, [a.tuser, a.tlast ^ b.tlast])
-            _read(m, b.tdata, i.b, [b.tuser])
-            error = dot.o.payload.error
-        else:
-            error = self._checked(m)
+        pair = dot.i.payload.data
+        wrong = [a.tuser, b.tuser, a.tlast ^ b.tlast]
+        for bus, given in ((a, pair.a), (b, pair.b)):
+            names = bus.tdata.shape().members
+            m.d.comb += [given[name].eq(bus.tdata[name]) for name in names if name != PADDING]
+            wrong += [bus.tdata[PADDING].as_value().any()] if PADDING in names else []
         m.d.comb += [
+            pair.error.eq(any_of(wrong)),
             dot.i.valid.eq(a.tvalid & b.tvalid),
             a.tready.eq(b.tvalid & dot.i.ready),
             b.tready.eq(a.tvalid & dot.i.ready),
-            i.last.eq(a.tlast | b.tlast),
+            dot.i.payload.carry.last.eq(a.tlast | b.tlast),
             o.tvalid.eq(dot.o.valid),
             dot.o.ready.eq(o.tready),
             o.tdata.value.eq(dot.o.payload.value),
             o.tlast.eq(1),
-            o.tuser.eq(error),
+            o.tuser.eq(dot.o.payload.error),
         ]
         return m
 
-    def _checked(self, m: Module) -> Value:
-        """Connect checked blocks, zeros for a wrong pair; the error of the vector that comes out.
 
-        The errors of vectors wait in a queue, which has room for as many as the unit holds.
-        """
-        dot, a, b = self.inner, self.s_axis_a, self.s_axis_b
-        wrong = Signal()
-        errors = [a.tuser, b.tuser, a.tlast ^ b.tlast]
-        sides = zip("ab", self._formats, (a, b), (dot.i.payload.a, dot.i.payload.b), strict=True)
-        for name, fmt, bus, given in sides:
-            m.submodules[f"check_{name}"] = check = Check(fmt, self._lanes, self._align)
-            errors.append(check.o.error)
-            m.d.comb += check.i.eq(bus.tdata)
-            for field in given.shape().members:
-                m.d.comb += given[field].eq(Mux(wrong, 0, Value.cast(check.o[field])))
-        m.submodules.errors = queue = SyncFIFO(width=1, depth=self._depth)
-        turns, taken = Signal(self._turns), Signal()
-        seen, last = turns[0] | wrong, dot.i.payload.last
-        m.d.comb += [
-            wrong.eq(any_of(errors)),
-            taken.eq(dot.i.valid & dot.i.ready),
-            queue.w_en.eq(taken & last),
-            queue.w_data.eq(seen),
-            queue.r_en.eq(dot.o.valid & dot.o.ready),
-        ]
-        with m.If(taken):
-            m.d.sync += turns.eq(Cat(turns[1:], seen & ~last))
-        return queue.r_data
-
-
-def dot_formats(format: str, block: int | None) -> tuple[list[BlockFormat], int]:
-    """The formats of both sides of a dot product on a bus, and its lanes.
-
-    Raises:
-        ValueError: there is no such format, or its blocks have no form on a bus of their own.
-    """
-    parts = format.split(",")
-    sized = [block_format_of(part, block) for part in (parts[0], parts[-1])]
-    formats = [fmt for fmt, _ in sized]
-    for fmt in formats:
-        if fmt.outer:
-            raise ValueError(f"axis_dot has no input for the outer scale of {name_of(fmt)}")
-        if fmt.has_modes and (len({*formats}) > 1 or fmt.element != DENSE_CODE):
-            raise ValueError(f"axis_dot takes {name_of(AXS6)} with itself alone, not {format}")
-    return formats, sized[0][1]
-
-
-def _read(m: Module, tdata: data.View, packed: data.View, wrong: Sequence[Value]) -> None:
-    """Connect a block from a bus; one that is wrong gets a header that no block may have."""
-    if "padding" in tdata.shape().members:
-        wrong = [*wrong, tdata.padding.as_value().any()]
+def _read(m: Module, tdata: data.View, packed: data.View) -> None:
+    """Connect a block from a bus; with padding that is wrong a header that no block may have."""
+    wrong = [tdata[PADDING].as_value().any()] if PADDING in tdata.shape().members else []
     same = [name for name in packed.shape().members if name != "reserved"]
     m.d.comb += [
         *(packed[name].eq(tdata[name]) for name in same),

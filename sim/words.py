@@ -139,7 +139,10 @@ def readmemh(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> str:
 
 
 def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArray[Any]]:
-    """Items from payload integers: int64 arrays, the first axis the items."""
+    """Items from payload integers: arrays whose first axis is the items.
+
+    int64, and uint64 for unsigned numbers of 64 bits.
+    """
     width = payload_width(fields)
     size = -(-width // 8)
     raw = b"".join(word.to_bytes(size, "little") for word in words)
@@ -151,7 +154,9 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
         weights = 1 << np.arange(field.width, dtype=np.int64)
         if field.signed:
             weights[-1] = -weights[-1]
-        items[field.name] = places.reshape(len(words), *field.shape, field.width) @ weights
+        values = places.reshape(len(words), *field.shape, field.width) @ weights
+        whole = field.width == weights.itemsize * 8 and not field.signed
+        items[field.name] = values.view(np.uint64) if whole else values
     return items
 
 

@@ -196,13 +196,10 @@ def pair_layout(block: int, *, packed: bool = False) -> data.StructLayout:
     return data.StructLayout({"a": layout, "b": layout})
 
 
-def blocks_layout(block: int, count: int, fmt: BlockFormat | None = None) -> data.StructLayout:
-    """Dense blocks side by side: each field of their `block_layout` as an array, in the plural."""
+def many_layout(one: data.StructLayout, count: int) -> data.StructLayout:
+    """Blocks side by side: each field of one as an array, in the plural."""
     return data.StructLayout(
-        {
-            plural(name): data.ArrayLayout(field.shape, count)
-            for name, field in block_layout(block, fmt)
-        }
+        {plural(name): data.ArrayLayout(field.shape, count) for name, field in one}
     )
 
 

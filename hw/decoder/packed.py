@@ -20,8 +20,8 @@ from axs6.hw.core.trees import any_of
 from axs6.hw.decoder.read import elements_of
 
 
-class Check(Step):
-    """A packed block, zeros where it cannot be read.
+class Fields(Step):
+    """The fields of a packed block, and whether it cannot be read.
 
     It cannot where a real scale is neither a positive number nor the NaN of its format, or a bit
     that fills up bytes is not 0.
@@ -34,9 +34,8 @@ class Check(Step):
 
     def __init__(self, fmt: BlockFormat, lanes: int, align: int = 1) -> None:
         self._fmt = fmt
-        self._fields = scaled_layout(lanes, fmt)
-        o = StructLayout({**self._fields.members, **error_layout.members})
-        super().__init__(filled_layout(lanes, fmt, align), o, levels=8)
+        o = StructLayout({**scaled_layout(lanes, fmt).members, **error_layout.members})
+        super().__init__(filled_layout(lanes, fmt, align), o, levels=6)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the comparisons."""
@@ -54,8 +53,28 @@ class Check(Step):
                 continue
             size = len(Value.cast(o[name]))
             wrong += [given[size:].any()] if len(given) > size else []
-            m.d.comb += Value.cast(o[name]).eq(given[:size] & (~o.error).replicate(size))
+            m.d.comb += Value.cast(o[name]).eq(given[:size])
         m.d.comb += o.error.eq(any_of(wrong) if wrong else Const(0, 1))
+        return m
+
+
+class Check(Step):
+    """As `Fields`, with zeros where a block cannot be read."""
+
+    def __init__(self, fmt: BlockFormat, lanes: int, align: int = 1) -> None:
+        self._fields = Fields(fmt, lanes, align)
+        super().__init__(self._fields.i.shape(), self._fields.o.shape(), levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the gates."""
+        m = Module()
+        m.submodules.fields = fields = self._fields
+        m.d.comb += [fields.i.eq(self.i), self.o.error.eq(fields.o.error)]
+        for name in self.o.shape().members:
+            if name != "error":
+                given = Value.cast(fields.o[name])
+                kept = (~fields.o.error).replicate(len(given))
+                m.d.comb += Value.cast(self.o[name]).eq(given & kept)
         return m
 
 

@@ -1,28 +1,29 @@
 """Dot products of vectors in steps whose terms an accumulator aligns and truncates."""
 
-from typing import Any
+from dataclasses import replace
 
-from amaranth.hdl import Module
-from amaranth.lib.wiring import connect, flipped
+from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import FP32, Float, block_format
+from axs6.golden.formats import FP32, Float
 from axs6.golden.spec import PRODUCT_MAX, Rounding
 from axs6.golden.terms import Terms
-from axs6.hw.core.layouts import fp32_layout, last_layout
-from axs6.hw.core.pipeline import Pipeline, Series, Step, most_split_stages, split_stages, viewed
+from axs6.hw.core.layouts import fp32_layout
+from axs6.hw.core.parameters import block_format_of
+from axs6.hw.core.pipeline import Step, past, viewed
 from axs6.hw.dot.align import AlignPlan, OneTerm, Shift, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.exact import AddWide, ExactPlan, PlaceSum, PlaceTerms, rounding_steps
 from axs6.hw.dot.fused import fused_steps
+from axs6.hw.dot.parts import BlockParts, Parts, finishing_steps
 from axs6.hw.dot.promote import Promote, promoting_steps
-from axs6.hw.dot.terms import Products, TermPlan, sized, step_terms
+from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.terms import Products, TermPlan, step_layout, step_terms
 from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.add_to import adding_steps
-from axs6.hw.fp32.divide import division_steps
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen
 
@@ -49,26 +50,8 @@ def check_hardware(terms: Terms) -> Terms:
 EXPONENTS = (FP32.exponent_bits, FP32.bias)
 
 
-def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
-    """The terms of a dot product; None for the default accumulator.
-
-    Raises:
-        ValueError: a parameter is not what it must be, they do not fit each other, or there is no
-            hardware for them.
-    """
-    formats = [block_format(each) for each in format.split(",")]
-    if len(formats) > 2:
-        raise ValueError(f"a dot product has one format or two, not {len(formats)}")
-    how = accumulator_of(accumulator)
-    if how == Accumulator():
-        return None
-    lanes = formats[0].block if block is None else block
-    a, b = sized(formats[0], lanes), sized(formats[-1], lanes)
-    return check_hardware(step_terms(a, b, how))
-
-
-class AccumulatedReduction(Series):
-    """Dot products of vectors, a step of lanes at a time, as an accumulator says.
+class TermParts(Parts):
+    """Dot products whose terms an accumulator aligns and truncates, or adds exactly.
 
     The terms of a step are aligned to the largest exponent among them, and to that of the
     accumulator where that is one of them: then the alignment, the sum and its rounding are the
@@ -77,50 +60,18 @@ class AccumulatedReduction(Series):
 
     Args:
         terms: of the formats and the accumulator; see `step_terms`.
-        stages: ranks of registers beside the accumulator, from 0.
-        interleave: vectors that take turns, 1 to 14; see `Loop`.
-        view: "structure" or "behaviour".
+        lanes: values of a block, of which a step may have a part, or several.
 
-    Latency is `stages` + `interleave` cycles from the last step to the result, interval 1.
     Source: docs/format.md, "Other accumulators".
 
     Raises:
-        ValueError: there is no hardware for the accumulator, or a parameter is out of range.
+        ValueError: there is no hardware for the accumulator.
     """
 
-    def __init__(self, terms: Terms, stages: int, interleave: int, view: str) -> None:
-        parts = Parts(check_hardware(terms))
-        front, like = viewed(parts.front, view)
-        back = parts.back()
-        self.most_stages = most_split_stages(like, back)
-        before, after = split_stages(like, back, stages)
-        self._term = Pipeline(front, before, carry=last_layout, like=like)
-        self._accumulator = parts.accumulator(interleave, view)
-        self._result = Pipeline(back, after)
-        units = (self._term, self._accumulator, self._result)
-        super().__init__(units, self._term.i, self._result.o)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Connect the three parts."""
-        m = Module()
-        m.submodules.term = term = self._term
-        m.submodules.accumulator = accumulator = self._accumulator
-        m.submodules.result = result = self._result
-        connect(m, flipped(self.i), term.i)
-        connect(m, term.o, accumulator.i)
-        connect(m, accumulator.o, result.i)
-        connect(m, result.o, flipped(self.o))
-        return m
-
-
-class Parts:
-    """The steps of a dot product.
-
-    Args:
-        terms: of the formats and the accumulator, for which there is hardware.
-    """
-
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, lanes: int) -> None:
+        check_hardware(terms)
+        formats = (terms.a.format, terms.b.format)
+        super().__init__(formats, lanes, step_layout(terms), terms.accumulator)
         self._how = terms.accumulator
         self._divisor = terms.divisor
         self._align = AlignPlan(TermPlan(terms))
@@ -148,13 +99,14 @@ class Parts:
             return steps
         return [*steps, *normalising_steps(wide), *self._widen(self._output)]
 
-    def accumulator(self, interleave: int, view: str) -> Loop:
+    def loop(self, interleave: int, view: str, carry: data.StructLayout) -> Loop:
         """The loop that holds the accumulator."""
         how = self._how
         if how.output is None:
-            return Loop([AddWide(self._exact)], interleave, self._exact.wide().sum_layout)
+            layout = self._exact.wide().sum_layout
+            return Loop([AddWide(self._exact)], interleave, layout, carry=carry)
         if how.promote is None and not how.fused:
-            return Fp32Accumulator(interleave, adder=self._adder())
+            return Fp32Accumulator(interleave, self._adder(), carry)
         term = self._align.distances_layout if how.fused else fp32_layout
 
         def steps_of(view: str) -> list[Step]:
@@ -164,21 +116,56 @@ class Parts:
             return promoting_steps(steps, self._total, how.promote, term)
 
         loop, like = viewed(steps_of, view)
-        return Loop(loop, interleave, term, like)
+        return Loop(loop, interleave, term, like, carry)
 
     def _adder(self) -> list[Step]:
         return adding_steps(self._output, self._how.rounding is Rounding.TOWARD_ZERO)
 
-    def back(self) -> list[Step]:
+    def back(self, view: str) -> list[Step]:
         """From the accumulator to the result."""
         how = self._how
         if how.output is None:
-            return [*rounding_steps(self._exact), NanPattern(how.nan)]
+            return [*rounding_steps(self._exact, self.outer, view), NanPattern(how.nan)]
         steps: list[Step] = self._widen(self._total)
         if how.promote is not None:
             steps = [Promote(self._total, how.promote), *addition_steps()]
-        divide = division_steps() if self._divisor > 1 else []
-        return [*steps, *divide, NanPattern(how.nan)]
+        finish = finishing_steps(self._divisor, self.outer, view)
+        return [*past(steps, self.outer), *finish, NanPattern(how.nan)]
 
     def _widen(self, dtype: Float) -> list[Step]:
         return [] if dtype == FP32 else [Widen(dtype)]
+
+
+def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
+    """The terms of a dot product; None for the default accumulator.
+
+    A format without blocks has steps of `block` lanes, where the accumulator names no other.
+
+    Raises:
+        ValueError: a parameter is not what it must be, they do not fit each other, or there is no
+            hardware for them.
+    """
+    parts = format.split(",")
+    if len(parts) > 2:
+        raise ValueError(f"a dot product has one format or two, not {len(parts)}")
+    how = accumulator_of(accumulator)
+    if how == Accumulator():
+        return None
+    first, lanes = block_format_of(parts[0], block)
+    second, _ = block_format_of(parts[-1], lanes)
+    if not first.blocked and how.reduction is None:
+        how = replace(how, reduction=lanes)
+    return check_hardware(step_terms(first, second, how))
+
+
+def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
+    """What a dot product is made of.
+
+    Raises:
+        ValueError: as of `dot_terms`.
+    """
+    terms = dot_terms(format, block, accumulator)
+    if terms is None:
+        return BlockParts(Shape.of(format, block))
+    _, lanes = block_format_of(format.split(",")[0], block)
+    return TermParts(terms, lanes)

@@ -3,7 +3,6 @@
 An exact accumulator is such an integer, with room for the carries of 2^32 steps.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -11,11 +10,13 @@ from amaranth.lib import data
 
 from axs6.golden.formats import FP32
 from axs6.golden.terms import Terms
-from axs6.hw.core.pipeline import Step
+from axs6.hw.core.layouts import outer_layout
+from axs6.hw.core.pipeline import Step, past
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import balanced, leading_zeros
 from axs6.hw.dot.align import AlignPlan
-from axs6.hw.fp32.common import pass_on
+from axs6.hw.fp32.common import SIGNIFICAND, layout, pass_on, significand_of
+from axs6.hw.fp32.multiply import product
 from axs6.hw.fp32.normalise import SPECIAL, Wide, normalising_steps
 
 HEADROOM = 32
@@ -161,7 +162,8 @@ class Leading(Step):
     def __init__(self, wide: Wide, bits: int) -> None:
         self._wide, self._bits = wide, bits
         levels = 5 * wide.bits.bit_length()
-        super().__init__(wide.magnitude_layout, leading_layout(bits, wide.bits), levels=levels)
+        o = leading_layout(bits, wide.bits + wide.top_bound)
+        super().__init__(wide.magnitude_layout, o, levels=levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the count of zeros and the shift."""
@@ -174,7 +176,7 @@ class Leading(Step):
             moved.eq(Cat(below, magnitude) << zeros),
             self.o.leading.eq(moved[-self._bits :]),
             self.o.sticky.eq(moved[: -self._bits].any()),
-            self.o.top.eq(self._wide.bits - zeros),
+            self.o.top.eq(self.i.top + (self._wide.bits - zeros)),
         ]
         pass_on(m, self, "sign", *SPECIAL)
         return m
@@ -207,16 +209,57 @@ class DivideLeading(Step):
         return m
 
 
-def rounding_steps(exact: ExactPlan) -> list[Step]:
-    """The steps from an exact accumulator to the result, divided by what its terms are over."""
+def scaled_by_outer(wide: Wide) -> Wide:
+    """Magnitudes times a significand of FP32, under its exponent field."""
+    exponent = wide.exponent + FP32.emin - 1 - FP32.fraction_bits
+    largest = FP32.exponent_special - 1
+    return Wide(wide.bits + SIGNIFICAND, largest, exponent, wide.dtype, wide.toward_zero)
+
+
+class TimesOuter(Step):
+    """A magnitude times an FP32 value, exactly."""
+
+    def __init__(self, wide: Wide, view: str) -> None:
+        self._view = view
+        i = StructLayout({**wide.magnitude_layout.members, **outer_layout.members})
+        super().__init__(i, scaled_by_outer(wide).magnitude_layout, levels=60)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the multiplier, and what the product is where a factor is no number."""
+        m = Module()
+        i, o = self.i, self.o
+        outer = data.View(layout, i.outer)
+        special = outer.exponent.all()
+        nan, infinite = special & outer.fraction.any(), special & ~outer.fraction.any()
+        significand = significand_of(outer)
+        zero = ~i.infinite & ~i.magnitude.any()
+        m.d.comb += [
+            o.magnitude.eq(product(m, i.magnitude, significand, self._view)),
+            o.top.eq(outer.exponent | ~outer.exponent.any()),
+            o.sign.eq(i.sign ^ outer.sign),
+            o.negative.eq(Mux(i.infinite, i.negative, i.sign) ^ outer.sign),
+            o.infinite.eq(i.infinite | infinite),
+            o.nan.eq(i.nan | nan | (infinite & zero) | (i.infinite & ~significand.any())),
+        ]
+        return m
+
+
+def rounding_steps(exact: ExactPlan, outer: data.StructLayout, view: str) -> list[Step]:
+    """The steps from an exact accumulator to the result.
+
+    It is multiplied by `outer`, if there is one, divided by what its terms are over, and rounded.
+    """
     wide, terms = exact.wide(HEADROOM), exact.terms
-    steps: list[Step] = [Total(wide)]
-    rounding: Sequence[Step] = normalising_steps(wide)
+    steps: list[Step] = past([Total(wide), normalising_steps(wide)[0]], outer)
+    if outer.size:
+        steps.append(TimesOuter(wide, view))
+        wide = scaled_by_outer(wide)
     if terms.divisor == 1:
-        return [*steps, *rounding]
+        return [*steps, *normalising_steps(wide)[1:]]
     bits = QUOTIENT + terms.divisor.bit_length()
     quotient = ((1 << bits) - 1) // terms.divisor
     exponent = wide.exponent + terms.scale_bits - bits - 1
-    after = Wide(quotient.bit_length() + 1, wide.bits, exponent, FP32, False)
-    divide = DivideLeading(after, bits, terms.divisor, wide.bits)
-    return [*steps, rounding[0], Leading(wide, bits), divide, *normalising_steps(after)[1:]]
+    top = wide.bits + wide.top_bound
+    after = Wide(quotient.bit_length() + 1, top, exponent, FP32, False)
+    divide = DivideLeading(after, bits, terms.divisor, top)
+    return [*steps, Leading(wide, bits), divide, *normalising_steps(after)[1:]]

@@ -7,11 +7,11 @@ from amaranth.hdl import Module, unsigned
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import FP32
-from axs6.hw.core.layouts import blocks_layout, last_layout, plural
-from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.layouts import last_layout, many_layout, plural
+from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR, STRUCTURE
 from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.dot.accumulated import dot_parts
 from axs6.hw.dot.reduction import Reduction, ReductionUnit
-from axs6.hw.dot.shape import Shape
 
 MOST_SIDE = 64
 """Rows and columns that a tile may have: more lanes than 64 x 64 take hours to generate."""
@@ -21,9 +21,10 @@ class Matmul(ReductionUnit):
     """An output-stationary tile: each cycle takes a block of R rows of A and of C columns of B.
 
     Output (r, c) of a tile is the dot product of row r and column c, given as a stream of blocks
-    with `last` on the final ones; its arithmetic is that of `Reduction`. `interleave` tiles take
-    turns, so that the FP32 adders may have as many ranks of registers: item n belongs to tile n
-    modulo `interleave`. The order of additions within an output is the order of its blocks.
+    with `last` on the final ones; its arithmetic is that of `Dot` with the same accumulator, and so
+    is what an item has of each row and column. `interleave` tiles take turns, so that the
+    accumulators may have as many ranks of registers: item n belongs to tile n modulo `interleave`.
+    The order of additions within an output is the order of its items.
 
     Args:
         block: values in a block; the format's own by default.
@@ -32,15 +33,18 @@ class Matmul(ReductionUnit):
         stages: ranks of registers beside the accumulators, from 0.
         interleave: tiles that take turns, 1 to 14.
         view: "structure" or "behaviour"; see `BlockDot`.
+        accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
         format: block format, or two of the same groups with a comma between.
 
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
-    ceil(T / I) * I * ceil(K / block) + latency cycles with I = interleave; the utilisation is
-    M * N * K / (cycles * R * C * block).
+    ceil(T / I) * I * ceil(K / step) + latency cycles with I = interleave; a step has the lanes of
+    an item, a block unless the accumulator says otherwise. The utilisation is
+    M * N * K / (cycles * R * C * step).
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or there is no hardware for the formats and
+            the accumulator.
     """
 
     def __init__(
@@ -51,18 +55,19 @@ class Matmul(ReductionUnit):
         stages: int = 0,
         interleave: int = 4,
         view: str = STRUCTURE,
+        accumulator: str = DEFAULT_ACCUMULATOR,
         format: str = "axs6",
     ) -> None:
-        shape = Shape.of(format, block)
+        parts = dot_parts(format, block, accumulator)
         self._rows = check_integer("rows", rows, 1, MOST_SIDE)
         self._columns = check_integer("columns", columns, 1, MOST_SIDE)
-        make = partial(Reduction, shape, stages, interleave, view)
+        make = partial(Reduction, parts, stages, interleave, view)
         sides = {
-            side: blocks_layout(shape.block, count, fmt)
-            for side, count, fmt in zip("ab", (rows, columns), shape.formats, strict=True)
+            side: many_layout(parts.pair[side].shape, count)
+            for side, count in (("a", self._rows), ("b", self._columns))
         }
         row = ArrayLayout(unsigned(FP32.width), columns)
-        outer = {"outer": ArrayLayout(row, rows)} if shape.scaled else {}
+        outer = {"outer": ArrayLayout(row, rows)} if parts.scaled else {}
         items = StructLayout({**sides, **last_layout.members, **outer})
         values = StructLayout({"values": ArrayLayout(row, rows)})
         super().__init__(make, rows * columns, items, values)
@@ -86,9 +91,9 @@ class Matmul(ReductionUnit):
 
 
 def tile_cycles(
-    shape: tuple[int, int, int], block: int, rows: int, columns: int, interleave: int, latency: int
+    shape: tuple[int, int, int], step: int, rows: int, columns: int, interleave: int, latency: int
 ) -> int:
     """Cycles from the first item to the last output of an (M, N, K) product, without stalls."""
     m, n, k = shape
     tiles = -(-m // rows) * -(-n // columns)
-    return -(-tiles // interleave) * interleave * -(-k // block) + latency
+    return -(-tiles // interleave) * interleave * -(-k // step) + latency

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from axs6.hw.core.layouts import error_layout, last_layout, outer_layout
+from axs6.hw.core.layouts import error_layout, last_layout
 from axs6.hw.core.pipeline import (
     NOTHING,
     Pipeline,
@@ -21,80 +21,87 @@ from axs6.hw.core.pipeline import (
 )
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.decoder.expander import expand_pair_steps
-from axs6.hw.dot.block_dot import block_dot_steps
-from axs6.hw.dot.shape import Shape
-from axs6.hw.fp32.accumulator import Accumulator
-from axs6.hw.fp32.convert import conversion_steps
-from axs6.hw.fp32.divide import division_steps
-from axs6.hw.fp32.multiply import multiplication_steps
+from axs6.hw.dot.packed import PackedPairs
+from axs6.hw.dot.parts import Parts
 
 
 class Reduction(Series):
     """Dot products of vectors of blocks.
 
-    Each block sum becomes FP32 (for AXS-6 as P * 2^(Ea + Eb - 264)) and is added, in order, to an
-    FP32 accumulator that starts at +0; the total is divided by what units of elements are divided
-    by (for AXS-6 by 961/1024), and multiplied by the scales of channels and tensors, `outer`, that
-    come with the last block. Every step rounds once to nearest even. Overflow gives infinity,
-    opposite infinities the NaN 0x7fc00000.
+    For the accumulator "fp32" each block sum becomes FP32 (for AXS-6 as P * 2^(Ea + Eb - 264)) and
+    is added, in order, to an FP32 accumulator that starts at +0; the total is divided by what units
+    of elements are divided by (for AXS-6 by 961/1024), and multiplied by the scales of channels and
+    tensors that come with the last block. Every step rounds once to nearest even. Overflow gives
+    infinity, opposite infinities the NaN 0x7fc00000. Other accumulators have their own steps: see
+    `TermParts`.
 
     Args:
-        shape: the block dot product.
+        parts: the steps.
         stages: ranks of registers beside the accumulator, from 0.
-        interleave: vectors that take turns, 1 to 14; see `Accumulator`.
-        packed: whether blocks come as their bytes, of any mode; those that `Expander` refuses
-            count as 0, and each result has an `error`, whether there was one among its blocks.
-        view: of the block dot product; see `BlockDot`.
+        interleave: vectors that take turns, 1 to 14; see `Loop`.
+        view: "structure" or "behaviour"; see `BlockDot`.
+        packed: pairs of packed blocks, where items have such in place of dense ones. Each result
+            has an `error` then, whether there was one among its pairs. Dense pairs of formats whose
+            channels or tensors have scales come with the product of both, `outer`.
 
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
+
+    Raises:
+        ValueError: a parameter is out of range.
     """
 
     def __init__(
-        self, shape: Shape, stages: int, interleave: int, view: str, packed: bool = False
+        self,
+        parts: Parts,
+        stages: int,
+        interleave: int,
+        view: str,
+        packed: PackedPairs | None = None,
     ) -> None:
-        passing = error_layout if packed else NOTHING
-        carry = carry_layout(shape)
+        passing, outer = NOTHING, parts.outer
+        if packed:
+            passing = StructLayout({**packed.scales.members, **error_layout.members})
+            outer = NOTHING
+        given = StructLayout({**last_layout.members, **outer.members})
 
-        def steps_of(view: str) -> list[Step]:
-            expand = expand_pair_steps(shape.block) if packed else []
-            convert = conversion_steps(shape.sum, shape.offset)
-            return [*expand, *past([*block_dot_steps(shape, view), *convert], passing)]
+        def front_of(view: str) -> list[Step]:
+            read = packed.steps() if packed else []
+            return [*read, *past(parts.front(view), passing)]
 
-        front, like = viewed(steps_of, view)
-        back = past(division_steps(shape.divisor), passing)
-        if shape.scaled:
-            back = [*past(division_steps(shape.divisor), outer_layout), *multiplication_steps(view)]
+        front, like = viewed(front_of, view)
+        carry = StructLayout({**given.members, **passing.members})
+        self._accumulator = parts.loop(interleave, view, carry)
+        back = parts.back(view)
+        if packed:
+            scale = packed.outer_steps(self._accumulator.total, view)
+            back = past([*scale, *back], error_layout)
         before, after = split_stages(like, back, stages) if back else (stages, 0)
         self.most_stages = most_split_stages(like, back) if back else len(like) + 1
-        self._term = Pipeline(front, before, carry=carry, like=like)
-        self._accumulator = Accumulator(interleave, errors=packed, carry=carry)
-        self._divide = Pipeline(back, after) if back else None
-        parts: list[Any] = [self._term, self._accumulator]
-        parts += [self._divide] if back else []
-        super().__init__(parts, parts[0].i, parts[-1].o)
+        self._term = Pipeline(front, before, carry=given, like=like)
+        self._result = Pipeline(back, after) if back else None
+        units: list[Any] = [self._term, self._accumulator]
+        units += [self._result] if back else []
+        super().__init__(units, units[0].i, units[-1].o)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect the three parts."""
         m = Module()
         m.submodules.term = term = self._term
         m.submodules.accumulator = accumulator = self._accumulator
-        divide: Any = self._divide
-        if divide:
-            m.submodules.divide = divide
         connect(m, flipped(self.i), term.i)
-        connect(m, term.o, accumulator.i)
-        if divide:
-            connect(m, accumulator.o, divide.i)
-        connect(m, (divide or accumulator).o, flipped(self.o))
+        found, taken = term.o.payload, accumulator.i.payload
+        m.d.comb += [accumulator.i.valid.eq(term.o.valid), term.o.ready.eq(accumulator.i.ready)]
+        m.d.comb += [taken.data[name].eq(found.data[name]) for name in taken.data.shape().members]
+        for name in taken.carry.shape().members:
+            source = found.carry if name in found.carry.shape().members else found.data
+            m.d.comb += taken.carry[name].eq(source[name])
+        result: Any = accumulator
+        if self._result is not None:
+            m.submodules.result = result = self._result
+            connect(m, accumulator.o, result.i)
+        connect(m, result.o, flipped(self.o))
         return m
-
-
-def carry_layout(shape: Shape) -> data.StructLayout:
-    """What goes along with a pair of blocks: `last`, and `outer` where there are such scales."""
-    outer = outer_layout.members if shape.scaled else {}
-    return StructLayout({**last_layout.members, **outer})
 
 
 class ReductionUnit(Wrapper):

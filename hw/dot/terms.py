@@ -152,15 +152,6 @@ class TermPlan:
         )
 
 
-def sized(fmt: BlockFormat, block: int) -> BlockFormat:
-    """A format with blocks of a size.
-
-    Raises:
-        ValueError: it has no blocks of that size.
-    """
-    return fmt if block == fmt.block else fmt.with_block(block)
-
-
 def step_terms(a: BlockFormat, b: BlockFormat, how: Accumulator) -> Terms:
     """The terms of two formats, whose blocks are the parts of blocks that a step has, if it has.
 

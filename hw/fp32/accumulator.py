@@ -8,8 +8,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.arguments import check_integer
-from axs6.hw.core.layouts import error_layout, fp32_layout, last_layout
-from axs6.hw.core.pipeline import NOTHING, Pipeline, Step, past
+from axs6.hw.core.layouts import fp32_layout, last_layout
+from axs6.hw.core.pipeline import Pipeline, Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.add import addition_steps
 
@@ -47,7 +47,7 @@ class Loop(wiring.Component):
         term: layout of the terms.
         like: steps of another view; see `Pipeline`.
         carry: what terms have beside: `last`, and fields of which a total has those of the last
-            term of its vector.
+            term of its vector; of `error` it has whether any of its terms had it.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
@@ -71,11 +71,13 @@ class Loop(wiring.Component):
         # The loop adds logic of its own to `ready`, on its way to the pipeline before.
         self._adder = Pipeline(steps, interleave, carry=carry, registered=True, like=like)
         self._kept = {name: x for name, x in carry.members.items() if name != "last"}
-        total: Any = steps[-1].o.shape()
+        self.total: Any = steps[-1].o.shape()
+        """Layout of a total, without what it has beside."""
+        given: Any = self.total
         if self._kept:
-            total = StructLayout({**total.members, **self._kept})
+            given = StructLayout({**given.members, **self._kept})
         items = StructLayout({"data": term, "carry": carry})
-        super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(total))})
+        super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(given))})
 
     @property
     def latency(self) -> int:
@@ -117,6 +119,9 @@ class Loop(wiring.Component):
         ]
         self.connect(m, first[0], self.i.payload.data, adder.o.payload.data)
         carried = adder.o.payload.carry
+        if "error" in self._kept:
+            before = carried.error & ~first[0]
+            m.d.comb += adder.i.payload.carry.error.eq(self.i.payload.carry.error | before)
         m.d.comb += [self.o.payload[name].eq(carried[name]) for name in self._kept]
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
@@ -128,7 +133,6 @@ class Accumulator(Loop):
 
     Args:
         interleave: vectors that take turns, 1 to 14; see `Loop`.
-        errors: whether a term may have an `error`, which the total of its vector then has too.
         adder: steps in place of those of `addition_steps`.
         carry: as of `Loop`.
 
@@ -139,15 +143,10 @@ class Accumulator(Loop):
     def __init__(
         self,
         interleave: int,
-        errors: bool = False,
         adder: Sequence[Step] | None = None,
         carry: data.StructLayout = last_layout,
     ) -> None:
-        self._errors = errors
-        passing = error_layout if errors else NOTHING
-        term = StructLayout({**fp32_layout.members, **passing.members})
-        steps = past(adder or addition_steps(), passing)
-        super().__init__(steps, interleave, term, carry=carry)
+        super().__init__(adder or addition_steps(), interleave, fp32_layout, carry=carry)
 
     def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
         """Give the adder a term, and the total or +0."""
@@ -157,5 +156,3 @@ class Accumulator(Loop):
             operands.b.eq(term.value),
             self.give(total),
         ]
-        if self._errors:
-            m.d.comb += operands.error.eq(term.error | (total.error & ~first))

@@ -16,7 +16,7 @@ from axs6.hw.fp32.convert import MINUS, NAN, PLUS, Number, rounding_steps
 factors_layout = StructLayout({"value": FP32.width, "outer": FP32.width})
 """What is multiplied."""
 
-product = Number(2 * SIGNIFICAND, FIELD + 1, 2 * (FP32.emin - FRACTION) - 2, special=True)
+exact_product = Number(2 * SIGNIFICAND, FIELD + 1, 2 * (FP32.emin - FRACTION) - 2, special=True)
 """The product of two significands, exactly; exponent fields are at least 1."""
 
 
@@ -29,7 +29,7 @@ class MultiplySignificands(Step):
 
     def __init__(self, view: str) -> None:
         self._view = view
-        super().__init__(factors_layout, product.given, levels=40)
+        super().__init__(factors_layout, exact_product.given, levels=40)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the multiplier and the adder."""
@@ -44,7 +44,7 @@ class MultiplySignificands(Step):
         infinite = Mux(sign, MINUS, PLUS)
         x, y = significand_of(a), significand_of(b)
         m.d.comb += [
-            self.o.magnitude.eq(x * y if self._view == BEHAVIOUR else _product(m, x, y)),
+            self.o.magnitude.eq(product(m, x, y, self._view)),
             self.o.exponent.eq(exponents[0] + exponents[1]),
             self.o.sign.eq(sign),
             self.o.special.eq(
@@ -54,8 +54,10 @@ class MultiplySignificands(Step):
         return m
 
 
-def _product(m: Module, a: Any, b: Any) -> Any:
-    """The product of two unsigned numbers, by a compressor tree and one adder."""
+def product(m: Module, a: Any, b: Any, view: str) -> Any:
+    """The product of two unsigned numbers: a compressor tree and one adder, or `*`."""
+    if view == BEHAVIOUR:
+        return a * b
     partial = [(x + y, bit & other) for x, bit in enumerate(a) for y, other in enumerate(b)]
     tree = Tree([1] * len(partial))
     columns: list[list[Bit]] = [[] for _ in range(len(a) + len(b))]
@@ -74,4 +76,4 @@ def _product(m: Module, a: Any, b: Any) -> Any:
 
 def multiplication_steps(view: str) -> list[Step]:
     """The steps from `factors_layout` to `fp32_layout`."""
-    return [MultiplySignificands(view), *rounding_steps(product)]
+    return [MultiplySignificands(view), *rounding_steps(exact_product)]

@@ -16,8 +16,9 @@ from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.accumulated import dot_terms
 from axs6.hw.units.blocks import blocks_of, random_codes, special_codes
+from axs6.hw.units.dot_corners import outer_scales
 from axs6.hw.units.unit import Fields, Items, Parameters
-from axs6.hw.units.vectors import in_turns, random_turns, vectors_of
+from axs6.hw.units.vectors import vectors_of
 
 NAN_OR_INFINITE = 0.02
 """Share of the random items that may hold NaN or an infinity."""
@@ -43,7 +44,8 @@ def _terms(parameters: Parameters) -> Terms | None:
 def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
     """FP32 results of the vectors that take turns in a stream, in the order of their last items.
 
-    All vectors of one length at once.
+    All vectors of one length at once. Of `outer`, the scales of channels and tensors, those of last
+    items count.
     """
     terms = terms_of(parameters)
     a, b = (
@@ -57,7 +59,9 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)
         steps = (_taken(step, start[rows] + k * turns) for k in range(length))
-        results[rows] = combined(terms, steps, (len(rows),))
+        ends = start[rows] + (length - 1) * turns
+        scale = items["outer"][ends].astype(np.uint32) if "outer" in items else None
+        results[rows] = combined(terms, steps, (len(rows),), scale)
     return results
 
 
@@ -106,17 +110,14 @@ def _classes(x: Operand) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[
     return nan, signs != 0, sign.astype(np.int8)
 
 
-def accumulated_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Random steps of vectors that take turns, scales near each other within a vector."""
+def accumulated_random(parameters: Parameters, rng: Generator, vector: NDArray[np.int64]) -> Items:
+    """Random steps of items that belong to some vectors, scales near each other within each."""
     terms = terms_of(parameters)
-    last, vector = random_turns(rng, count, parameters["interleave"])
-    items: Items = {"last": last.astype(np.int64)}
-    for name, form in (("a", terms.a), ("b", terms.b)):
-        items |= {
-            f"{name}.{field}": array
-            for field, array in _random_side(rng, form, terms.reduction, vector).items()
-        }
-    return items
+    return {
+        f"{name}.{field}": array
+        for name, form in (("a", terms.a), ("b", terms.b))
+        for field, array in _random_side(rng, form, terms.reduction, vector).items()
+    }
 
 
 def _random_side(rng: Generator, form: Form, lanes: int, vector: NDArray[np.int64]) -> Items:
@@ -192,7 +193,9 @@ def accumulated_corners(parameters: Parameters) -> Items:
             scales = _lowered(level, below, apart, terms.reduction, side)
             single = scales.shape[1] == 1 and level.group == form.format.block
             items[f"{name}.{field}"] = scales[:, 0] if single else scales
-    return in_turns(items, parameters["interleave"])
+    if any(form.format.outer for form in (terms.a, terms.b)):
+        items["outer"] = outer_scales(np.random.default_rng(8), len(corners))
+    return items
 
 
 def _lowered(

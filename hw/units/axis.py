@@ -3,31 +3,29 @@
 A beat's fields are those of its data, `last` and `user`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode
-from axs6.golden.pack import packed_bytes
 from axs6.golden.rows import write_rows
 from axs6.golden.spec import (
     DETERMINISTIC,
     RANDOM_BITS,
 )
 from axs6.hw.axi_stream import beat_layout
-from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder, dot_formats
+from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
 from axs6.hw.core.layouts import PADDING, UNUSED, fields
 from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.blocks import dense_blocks, packed_items
-from axs6.hw.units.decoder import DECODER, decoder_items, filled, read_filled
-from axs6.hw.units.dot import DOT, INTERLEAVE_SAMPLES, dot_items
+from axs6.hw.units.decoder import DECODER, decoder_items
+from axs6.hw.units.dot import DOT, INTERLEAVE_SAMPLES, packed_dot_items
 from axs6.hw.units.encoder import ENCODER, encoder_items
+from axs6.hw.units.packed_dot import formats_of
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
-from axs6.hw.units.vectors import any_in_vector
 
 NO_WORDS = {"random_bits": RANDOM_BITS}
 """A parameter of the encoder that is of no use where nothing is rounded by random words."""
@@ -50,7 +48,7 @@ def axis_encoder_items(items: Fields, parameters: Parameters) -> Items:
 def axis_decoder_items(items: Fields, parameters: Parameters) -> Items:
     """Values; `user` where it was set or the beat could not be read."""
     if _format(parameters).has_modes:
-        beats = _read(items, "", False)
+        beats = _read(items)
     else:
         beats = {name: items[name] for name in items if name not in ("last", "user")}
     given = decoder_items(beats, {**parameters, "blocks": "packed"})
@@ -66,50 +64,31 @@ def _format(parameters: Parameters) -> BlockFormat:
 def axis_dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results, `last` always set; `user` where a beat of the vector was not as it must be."""
     a_last, b_last = items["a.last"], items["b.last"]
-    wrong = items["a.user"] | items["b.user"] | a_last ^ b_last
-    last = a_last | b_last
-    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
-    if formats[0].has_modes:
-        pairs = {**_read(items, "a.", wrong), **_read(items, "b.", wrong), "last": last}
-        given = dot_items(pairs, {**parameters, "blocks": "packed"})
-        value, user = given["value"], given["error"]
-    else:
-        checked, wrong = _checked(items, formats, wrong.astype(bool))
-        given = dot_items({**checked, "last": last}, {**parameters, "blocks": "dense"})
-        value = given["value"]
-        user = any_in_vector(wrong, last, parameters["interleave"]).view(np.uint8)
-    return {"value": value, "last": np.ones_like(user), "user": user}
+    wrong = (items["a.user"] | items["b.user"] | a_last ^ b_last).astype(bool)
+    pairs = {"last": a_last | b_last}
+    for name, array in items.items():
+        if name.endswith(f".{PADDING}"):
+            wrong |= array.any(axis=1)
+        elif name.partition(".")[2] not in ("last", "user"):
+            pairs[name] = array
+    given = packed_dot_items(pairs, parameters, wrong)
+    user = given["error"]
+    return {"value": given["value"], "last": np.ones_like(user), "user": user}
 
 
-def _checked(
-    items: Fields, formats: Sequence[BlockFormat], wrong: NDArray[np.bool_]
-) -> tuple[Items, NDArray[np.bool_]]:
-    """The pairs of beats of formats without modes, zeros for wrong ones; and which are wrong."""
-    sides: dict[str, Items] = {}
-    for side, fmt in zip("ab", formats, strict=True):
-        own = {name[2:]: items[name] for name in items if name.startswith(f"{side}.")}
-        block = {name: array for name, array in own.items() if name not in ("last", "user")}
-        sides[side], error = read_filled(block, fmt)
-        wrong = wrong | error
-    pairs = {f"{side}.{name}": x for side, own in sides.items() for name, x in own.items()}
-    return {
-        name: np.where(wrong.reshape(-1, *[1] * (x.ndim - 1)), 0, x) for name, x in pairs.items()
-    }, wrong
-
-
-def padding_bytes(parameters: Parameters) -> int:
+def padding_bytes(parameters: Parameters, fmt: BlockFormat) -> int:
     """Bytes that follow a packed block in its beat."""
-    block = parameters["block"]
-    return packed_bytes(block=block, align=parameters["align"]) - packed_bytes(block=block)
+    layout = beat_layout(parameters["block"], fmt, parameters["align"])
+    return next((field.count for field in fields(layout) if field.name == PADDING), 0)
 
 
-def _read(items: Fields, prefix: str, wrong: Any) -> Items:
-    """The packed blocks of beats; those that are wrong, or whose padding is, cannot be read."""
-    if f"{prefix}padding" in items:
-        wrong = wrong | items[f"{prefix}padding"].any(axis=1)
-    names = (f"{prefix}{name}" for name in ("mode", "exponent", "payload"))
-    reserved = f"{prefix}reserved"
-    return {**{name: items[name] for name in names}, reserved: items[reserved] | wrong}
+def _read(items: Fields) -> Items:
+    """The packed blocks of beats; those whose padding is wrong cannot be read."""
+    names = ("mode", "exponent", "payload")
+    reserved = items["reserved"]
+    if PADDING in items:
+        reserved = reserved | items[PADDING].any(axis=1)
+    return {**{name: items[name] for name in names}, "reserved": reserved}
 
 
 def _no_words(parameters: Parameters) -> Parameters:
@@ -118,15 +97,6 @@ def _no_words(parameters: Parameters) -> Parameters:
 
 def _packed(parameters: Parameters) -> Parameters:
     return {**parameters, "blocks": "packed"}
-
-
-def _dot(parameters: Parameters) -> Parameters:
-    """Parameters of the dot product behind a bus, which takes packed blocks where they have modes.
-
-    Those of other formats are checked in front of it.
-    """
-    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
-    return {**parameters, "blocks": "packed" if formats[0].has_modes else "dense"}
 
 
 _CORNERS = 100
@@ -150,7 +120,8 @@ def _encoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Item
 def _decoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
     """Packed blocks as beats; those of formats without modes have their padding."""
     count = len(next(iter(items.values())))
-    padding = _padding(parameters, rng, count) if _format(parameters).has_modes else {}
+    fmt = _format(parameters)
+    padding = _padding(parameters, fmt, rng, count) if fmt.has_modes else {}
     return {**items, **padding, **_marks(rng, count)}
 
 
@@ -159,14 +130,8 @@ def _dot_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
     last = items["last"].copy()
     last[-parameters["interleave"] :] = 1
     beats = {name: array for name, array in items.items() if name != "last"}
-    formats, _ = dot_formats(parameters.get("format", "axs6"), parameters["block"])
-    for side, fmt in zip("ab", formats, strict=True):
-        more = _marks(rng, len(last))
-        if fmt.has_modes:
-            more |= _padding(parameters, rng, len(last))
-        else:
-            own = {name[2:]: items[name] for name in items if name.startswith(f"{side}.")}
-            more |= filled(own, fmt, parameters, rng, _RARE)
+    for side, fmt in zip("ab", formats_of(parameters), strict=True):
+        more = _marks(rng, len(last)) | _padding(parameters, fmt, rng, len(last))
         more["last"] = last ^ _rarely(rng, len(last)) if side == "a" else last
         beats |= {f"{side}.{name}": array for name, array in more.items()}
     beats["a.last"][-1:] = 1
@@ -180,16 +145,16 @@ def _marks(rng: Generator, count: int) -> Items:
     return {"last": last, "user": _rarely(rng, count)}
 
 
-def _padding(parameters: Parameters, rng: Generator, count: int) -> Items:
+def _padding(parameters: Parameters, fmt: BlockFormat, rng: Generator, count: int) -> Items:
     """Padding, rarely with a bit that is not zero, if a beat has any."""
-    length = padding_bytes(parameters)
+    length = padding_bytes(parameters, fmt)
     if not length:
         return {}
     padding = np.zeros((count, length), np.uint8)
     wrong = np.flatnonzero(_rarely(rng, count))
     bits = rng.integers(0, 8 * length, len(wrong))
     padding[wrong, bits // 8] = 1 << bits % 8
-    return {"padding": padding}
+    return {PADDING: padding}
 
 
 def _rarely(rng: Generator, count: int) -> Any:
@@ -255,7 +220,7 @@ AXIS_DOT = Unit(
     component=AxisDot,
     values=BLOCK_DOT.values,
     golden=axis_dot_items,
-    corners=_corners(DOT, _dot_beats, _dot),
-    random=_random(DOT, _dot_beats, _dot),
+    corners=_corners(DOT, _dot_beats, _packed),
+    random=_random(DOT, _dot_beats, _packed),
     samples={**INTERLEAVE_SAMPLES, **ALIGN_SAMPLES},
 )

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from axs6.golden.formats import BlockFormat, Exponent
 from axs6.golden.spec import MAGNITUDE_MAX, SIGN_BIT
 from axs6.hw.core.layouts import plural, scale_names
-from axs6.hw.core.parameters import BLOCK_FORMS, VIEWS
+from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
+from axs6.hw.dot.accumulated import dot_parts
 from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
+from axs6.hw.dot.packed import block_forms
+from axs6.hw.dot.parts import Parts
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 from axs6.hw.units.accumulate import (
@@ -21,17 +24,12 @@ from axs6.hw.units.accumulate import (
     accumulated_random,
     is_default,
 )
-from axs6.hw.units.block_dot import (
-    BLOCK_DOT,
-    block_choices,
-    block_dot_items,
-    products,
-    shape_of,
-)
-from axs6.hw.units.blocks import expanded, random_blocks, random_codes
+from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of
+from axs6.hw.units.blocks import random_blocks, random_codes
 from axs6.hw.units.dot_corners import format_corners, outer_scales
-from axs6.hw.units.packed import packed_vectors, random_pairs
-from axs6.hw.units.unit import Fields, Items, Parameters, Unit
+from axs6.hw.units.packed import random_pairs
+from axs6.hw.units.packed_dot import filled_pairs, formats_of, packed_pairs, read_pairs
+from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 from axs6.hw.units.vectors import (
     Vector,
     any_in_vector,
@@ -47,39 +45,53 @@ from axs6.hw.units.vectors import (
 
 def dot_items(items: Fields, parameters: Parameters) -> Items:
     """Results of vectors; an error in any block of a vector is one of its result."""
-    if not is_default(parameters):
-        return {"value": accumulated(items, parameters)}
-    shape, last, turns = shape_of(parameters), items["last"], parameters["interleave"]
-    outer = items.get("outer")
     if parameters.get("blocks", "dense") == "dense":
-        summed = block_dot_items(items, parameters)
-        return {"value": reduce_vectors(summed, shape, last, turns, outer)}
-    (a, wrong_a), (b, wrong_b) = (expanded(items, f"{x}.", parameters["block"]) for x in "ab")
+        return {"value": _results(items, parameters)}
+    return packed_dot_items(items, parameters, np.zeros(len(items["last"]), bool))
+
+
+def packed_dot_items(items: Fields, parameters: Parameters, marked: NDArray[np.bool_]) -> Items:
+    """Results of vectors of packed blocks, of which marked pairs are errors too."""
+    pairs, wrong = read_pairs(items, formats_of(parameters), marked)
+    last, turns = items["last"], parameters["interleave"]
     return {
-        "value": reduce_vectors(products(a, b, shape), shape, last, turns, outer),
-        "error": any_in_vector(wrong_a | wrong_b, last, turns).view(np.uint8),
+        "value": _results({**pairs, "last": last}, parameters),
+        "error": any_in_vector(wrong, last, turns).view(np.uint8),
     }
+
+
+def _results(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
+    """FP32 results of vectors of dense blocks."""
+    if not is_default(parameters):
+        return accumulated(items, parameters)
+    shape, summed = shape_of(parameters), block_dot_items(items, parameters)
+    turns, outer = parameters["interleave"], items.get("outer")
+    return reduce_vectors(summed, shape, items["last"], turns, outer)
 
 
 def matmul_items(items: Fields, parameters: Parameters) -> Items:
     """Results of tiles of dense blocks."""
-    shape, turns = shape_of(parameters), parameters["interleave"]
     rows, columns = parameters["rows"], parameters["columns"]
-    sides = [
-        (side, index, {name: plural(name) for name, _ in shape.operand(index)})
+    parts = _parts(parameters)
+    fields = [
+        (f"{side}.{name}", f"{side}.{plural(name)}", index)
         for index, side in enumerate("ab")
+        for name in parts.pair[side].shape.members
     ]
     values = np.zeros((int(items["last"].sum()), rows, columns), np.uint32)
     for place in np.ndindex(rows, columns):
-        pair = {
-            f"{side}.{name}": items[f"{side}.{many}"][:, place[index]]
-            for side, index, names in sides
-            for name, many in names.items()
-        }
-        outer = items["outer"][(..., *place)] if shape.scaled else None
-        summed = block_dot_items(pair, parameters)
-        values[(..., *place)] = reduce_vectors(summed, shape, items["last"], turns, outer)
+        pair = {name: items[many][:, place[index]] for name, many, index in fields}
+        if "outer" in items:
+            pair["outer"] = items["outer"][(..., *place)]
+        values[(..., *place)] = _results({**pair, "last": items["last"]}, parameters)
     return {"values": values}
+
+
+def _parts(parameters: Parameters) -> Parts:
+    """What a dot product with these parameters is made of."""
+    format = parameters.get("format", "axs6")
+    accumulator = parameters.get("accumulator", DEFAULT_ACCUMULATOR)
+    return dot_parts(format, parameters["block"], accumulator)
 
 
 def _dot_corners(parameters: Parameters) -> Items:
@@ -89,11 +101,19 @@ def _dot_corners(parameters: Parameters) -> Items:
     infinities of either sign and NaN; exponent sums near 115 end among the subnormals; and the
     quotients that are hardest to round end the list.
     """
+    items = _corner_vectors(parameters)
+    if parameters.get("blocks") == "packed":
+        items = packed_pairs(items, formats_of(parameters), np.random.default_rng(9))
+    return in_turns(items, parameters["interleave"])
+
+
+def _corner_vectors(parameters: Parameters) -> Items:
+    """Dense vectors one after the other."""
     if not is_default(parameters):
         return accumulated_corners(parameters)
     block, shape = parameters["block"], shape_of(parameters)
     if not (shape.a.has_modes and shape.b.has_modes):
-        return in_turns(format_corners(shape), parameters["interleave"])
+        return format_corners(shape)
     rng = np.random.default_rng(6)
     plus = np.full(block, MAGNITUDE_MAX)
     minus = plus | SIGN_BIT
@@ -113,25 +133,33 @@ def _dot_corners(parameters: Parameters) -> Items:
         steps = rng.integers(0, 30, length)
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
     vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
-    items = vector_items(vectors)
-    if parameters.get("blocks") == "packed":
-        items = packed_vectors(items, block)
-    return in_turns(items, parameters["interleave"])
+    return vector_items(vectors)
 
 
 def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    if not is_default(parameters):
-        return accumulated_random(parameters, rng, count)
-    shape = shape_of(parameters)
     last, vector = random_turns(rng, count, parameters["interleave"])
-    if parameters.get("blocks", "dense") == "packed":
+    formats = formats_of(parameters)
+    if parameters.get("blocks", "dense") == "dense":
+        items = _random_items(parameters, rng, vector)
+        if _parts(parameters).scaled:
+            items["outer"] = outer_scales(rng, count)
+    elif formats[0].has_modes:
         exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
-        items = random_pairs(rng, exponents, shape.block)
+        items = random_pairs(rng, exponents, formats[0].block)
     else:
-        items = _random_pair(shape, rng, vector)
-    if shape.scaled:
-        items["outer"] = outer_scales(rng, count)
+        items = filled_pairs(_random_items(parameters, rng, vector), formats, rng, RARE)
     return {**items, "last": last.astype(np.int64)}
+
+
+RARE = 0.02
+"""Share of random packed blocks with a fault in a field."""
+
+
+def _random_items(parameters: Parameters, rng: Generator, vector: NDArray[Any]) -> Items:
+    """Random dense items that belong to some vectors."""
+    if is_default(parameters):
+        return _random_pair(shape_of(parameters), rng, vector)
+    return accumulated_random(parameters, rng, vector)
 
 
 def _random_pair(shape: Shape, rng: Generator, vector: NDArray[Any]) -> Items:
@@ -165,11 +193,11 @@ def _matmul_corners(parameters: Parameters) -> Items:
 
 
 def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    shape, rows, columns = shape_of(parameters), parameters["rows"], parameters["columns"]
+    rows, columns = parameters["rows"], parameters["columns"]
     last, vector = random_turns(rng, count, parameters["interleave"])
-    pairs = [_random_pair(shape, rng, vector) for _ in range(max(rows, columns))]
+    pairs = [_random_items(parameters, rng, vector) for _ in range(max(rows, columns))]
     items = {"last": last.astype(np.int64), **_tile(pairs, rows, columns)}
-    if shape.scaled:
+    if _parts(parameters).scaled:
         items["outer"] = outer_scales(rng, count * rows * columns).reshape(-1, rows, columns)
     return items
 
@@ -189,20 +217,23 @@ INTERLEAVE_SAMPLES = {"interleave": (1, MOST_INTERLEAVED, 4, 3)}
 """Numbers of vectors in turn that tests use."""
 
 
-DOT = Unit(
+class DotUnit(Unit):
+    """A dot product, which takes packed blocks where a step of its accumulator is one block."""
+
+    def choices(self, given: Parameters) -> Choices:
+        """The values of each parameter with a fixed set of them, beside the given ones."""
+        return {**super().choices(given), "blocks": block_forms(_parts(self.parameters(given)))}
+
+
+DOT = DotUnit(
     name="dot",
     summary="a stream of block pairs becomes one FP32 result for each vector",
     component=Dot,
-    values=lambda formats: {
-        "block": block_choices(formats),
-        "blocks": BLOCK_FORMS if all(x.has_modes for x in formats) else BLOCK_FORMS[:1],
-        "view": VIEWS,
-    },
+    values=BLOCK_DOT.values,
     golden=dot_items,
     corners=_dot_corners,
     random=_dot_random,
     samples=INTERLEAVE_SAMPLES,
-    needs={"accumulator": ("blocks", "dense"), "format": ("blocks", "dense")},
 )
 
 MATMUL = Unit(

@@ -90,10 +90,12 @@ def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
 
 
 def outer_scales(rng: Generator, count: int) -> NDArray[np.int64]:
-    """FP32 patterns: many of some size, others of any size, few NaN and infinities."""
+    """FP32 patterns: many of some size, others of any size; few NaN, infinite or negative ones."""
     ends = [0, 1, FP32.smallest_normal, FP32.max_finite, FP32.infinity, FP32.quiet_nan]
     middle = rng.integers(FP32.bias - 40, FP32.bias + 40, count) << FP32.fraction_bits
     middle |= rng.integers(0, 1 << FP32.fraction_bits, count)
     any_size = rng.integers(0, FP32.infinity, count)
     kind = rng.random(count)
-    return np.where(kind < 0.6, middle, np.where(kind < 0.95, any_size, rng.choice(ends, count)))
+    size = np.where(kind < 0.6, middle, np.where(kind < 0.95, any_size, rng.choice(ends, count)))
+    negative = (rng.random(count) < 0.1).astype(np.int64)
+    return size + (negative << FP32.width - 1)

@@ -56,4 +56,5 @@ LFSR = Unit(
     samples={**RANDOM_SAMPLES, **SEED_SAMPLES},
     operation="value",
     remembers=True,
+    blocks=False,
 )

@@ -62,6 +62,7 @@ class Unit:
         operation: what it does for each value of a block and lane: "MAC", or "value" where it
             converts them or makes them.
         remembers: whether an output depends on all items since reset.
+        blocks: whether blocks go in or come out, which have a format.
         needs: for a parameter that keeps its default unless another one has a certain value, the
             name of that one and the value.
     """
@@ -76,6 +77,7 @@ class Unit:
     samples: Choices = field(default_factory=dict)
     operation: str = "MAC"
     remembers: bool = False
+    blocks: bool = True
     needs: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
     @property
@@ -122,7 +124,9 @@ class Unit:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
         found |= given
         if "format" in found:
-            found["format"] = ",".join(dict.fromkeys(map(name_of, formats)))
+            names = [name_of(each) for each in formats]
+            alike = len(names) == 2 and names[0] == names[1]
+            found["format"] = ",".join(names[:1] if alike else names)
         if "accumulator" in found:
             found["accumulator"] = str(accumulator(found["accumulator"]))
         for name, (other, value) in self.needs.items():
@@ -176,7 +180,7 @@ class Unit:
             ValueError: the unit takes no other than the default one, and that is another.
         """
         if "format" in given and "format" not in self.defaults:
-            text = given["format"]
+            text = given["format"] if self.blocks else name_of(AXS6)
             if name_of(block_format(text.split(",")[0])) != name_of(AXS6) or "," in text:
                 raise ValueError(f"{self.name} takes {name_of(AXS6)} alone, not {text}")
             return {name: value for name, value in given.items() if name != "format"}

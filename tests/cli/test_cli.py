@@ -73,6 +73,7 @@ def test_list_says_which_units_take_a_format(main: Cli) -> None:
     assert units["decoder"]["choices"]["block"] == [8, 16, 32, 64, 128]
     assert units["expander"]["refused"] == "expander takes axs6 alone, not uint8"
     assert "parameters" not in units["expander"]
+    assert "refused" not in units["lfsr"]
     wrong = main("list", "--format", "uint9")
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1

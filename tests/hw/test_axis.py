@@ -58,11 +58,11 @@ def test_beats_are_whole_blocks_in_every_format(name: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"format": "int8"}, "axis_dot has no input for the outer scale of int8"),
-        ({"format": "axs6,mxfp4"}, "axis_dot takes axs6 with itself alone, not axs6,mxfp4"),
+        ({"format": "uint8"}, "uint8 has zero points, for which dot products have no hardware"),
+        ({"format": "axs6,mxfp4"}, "packed blocks of axs6 go with themselves, not axs6,mxfp4"),
         (
             {"format": "mx9", "accumulator": "paper"},
-            "axis_dot needs steps of a block, which paper has not",
+            "packed blocks need steps of one block, and paper has others",
         ),
     ],
 )

@@ -47,6 +47,43 @@ def test_tile_equals_the_golden_model(fmt: str) -> None:
     check(MATMUL, format=fmt, **SMALL)
 
 
+EXACT = {"accumulator": "exact", "block": 8, "interleave": 2}
+OTHERS = [
+    (DOT, "int4", {"blocks": "packed", **EXACT}),
+    (MATMUL, "int4", {**SMALL, "accumulator": "fp32,fraction=9", "block": 8}),
+]
+"""Packed blocks, tiles of other accumulators, and outer scales with those."""
+
+WIDE = [
+    (DOT, "mxfp4", {"blocks": "packed", "stages": 5}),
+    (DOT, "nvfp4", {"blocks": "packed", "stages": 2}),
+    (DOT, "mx9,mx4", {"blocks": "packed"}),
+    (DOT, "axs6", {"blocks": "packed", "accumulator": "exact", "block": 8}),
+    (DOT, "mxfp8_e5m2", {"blocks": "packed", **EXACT}),
+    (DOT, "fp8_e4m3", {"blocks": "packed", "accumulator": "hopper_fp8", "stages": 20}),
+    (DOT, "int8_bfloat16_t0,int8_e8m0_t0", {"blocks": "packed"}),
+    (DOT, "int8_e5m0_t0,mxint8", {"blocks": "packed"}),
+    (DOT, "vsq4", {"accumulator": "exact"}),
+    (DOT, "sm5d_float32_t0", EXACT),
+    (DOT, "nvfp4", {"accumulator": "blackwell_fp4", "interleave": 2}),
+    (MATMUL, "mxfp4,mxfp8_e4m3", {**SMALL, "accumulator": "blackwell_mx"}),
+    (MATMUL, "nvfp4", {**SMALL, "accumulator": "blackwell_fp4"}),
+    (MATMUL, "int8", {**SMALL, "accumulator": "paper"}),
+]
+
+
+@pytest.mark.parametrize(("unit", "fmt", "given"), OTHERS)
+def test_packed_blocks_and_accumulators_of_tiles(unit: Unit, fmt: str, given: Any) -> None:
+    check(unit, format=fmt, **{"view": BEHAVIOUR, **given})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", [BEHAVIOUR, STRUCTURE])
+@pytest.mark.parametrize(("unit", "fmt", "given"), WIDE)
+def test_more_packed_blocks_and_accumulators(unit: Unit, fmt: str, given: Any, view: str) -> None:
+    check(unit, format=fmt, **{**given, "view": view})
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [("mxfp8_e5m2", "mxfp8_e4m3"), ("nvfp4", "nvfp4"), ("axs6", "mxint8"), ("int8", "int8")],
@@ -81,7 +118,8 @@ def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"format": "mx9", "blocks": "packed"}, "packed blocks are for axs6, not mx9"),
+        ({"format": "axs6,mxint8", "blocks": "packed"}, "axs6 go with themselves, not axs6,mxint8"),
+        ({"format": "int8_bfloat16_t0_float32", "blocks": "packed"}, "one scale of the channel or"),
         ({"format": "sm4d_e8m0_t32"}, "hardware for divisions by 31, 961, and not by 49"),
     ],
 )

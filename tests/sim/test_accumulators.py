@@ -164,7 +164,7 @@ def test_other_accumulators_are_found(change: str) -> None:
         ({"format": "mx9", "accumulator": "fp32,reduction=2,fraction=9"}, "reduction must be more"),
         ({"format": "mxfp4", "accumulator": "fp32,reduction=24"}, "a multiple or a part of"),
         ({"format": "uint8", "accumulator": "hopper"}, "zero points"),
-        ({"accumulator": "hopper", "blocks": "packed"}, "accumulator is for blocks dense"),
+        ({"accumulator": "hopper", "blocks": "packed"}, "need steps of one block, and hopper has"),
         ({"format": "mxfp4", "accumulator": "hopper", "interleave": 15}, "interleave"),
         ({"format": "mxfp4", "accumulator": "fp32,fused=true"}, "what is fused needs a fraction"),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),

@@ -34,6 +34,16 @@ def test_wide_payloads_keep_every_bit() -> None:
     assert (from_words(to_words({"values": values}, fields), fields)["values"] == values).all()
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_numbers_of_64_bits_keep_their_sign(signed: bool) -> None:
+    fields = [Field("sum", 0, 64, signed, ())]
+    values = np.array([0, 1, 1 << 63, (1 << 64) - 1], np.uint64)
+    given = values.view(np.int64) if signed else values
+    back = from_words(to_words({"sum": given}, fields), fields)["sum"]
+    assert back.dtype == given.dtype
+    assert (back == given).all()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
