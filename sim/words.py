@@ -152,11 +152,12 @@ def from_words(words: Sequence[int], fields: Sequence[Field]) -> dict[str, NDArr
     for field in fields:
         places = bits[:, field.offset : field.offset + field.count * field.width]
         weights = 1 << np.arange(field.width, dtype=np.int64)
-        if field.signed:
+        # The top weight of 64 bits is negative as it is.
+        whole = field.width == 8 * weights.itemsize
+        if field.signed and not whole:
             weights[-1] = -weights[-1]
         values = places.reshape(len(words), *field.shape, field.width) @ weights
-        whole = field.width == weights.itemsize * 8 and not field.signed
-        items[field.name] = values.view(np.uint64) if whole else values
+        items[field.name] = values.view(np.uint64) if whole and not field.signed else values
     return items
 
 
