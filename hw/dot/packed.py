@@ -15,7 +15,6 @@ from axs6.golden.formats import (
     Specials,
     name_of,
 )
-from axs6.golden.spec import DENSE_CODE
 from axs6.hw.core.layouts import (
     block_layout,
     error_layout,
@@ -114,7 +113,7 @@ class PackedPairs:
 
 def _expands(a: BlockFormat, b: BlockFormat) -> bool:
     """Whether there is hardware for the modes of both."""
-    return a.element == b.element == DENSE_CODE
+    return a.element == b.element == AXS6.element
 
 
 def _becomes_fp32(scale: Scale) -> bool:
