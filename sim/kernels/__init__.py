@@ -9,7 +9,6 @@ from axs6.sim.kernels.packed import Packed, pack
 from axs6.sim.kernels.products import (
     encode,
     encodes,
-    encodes_operands,
     fake_quantise,
     matmul,
     multiplies,
@@ -22,7 +21,6 @@ __all__ = [
     "chosen",
     "encode",
     "encodes",
-    "encodes_operands",
     "fake_quantise",
     "load",
     "matmul",

@@ -44,12 +44,6 @@ private:
             to[i] = signed_zero(f, q * bits_of<float>(base - less), bits[i]);
         }
     }
-
-    static float signed_zero(const Format& f, float value, uint32_t bits) {
-        // Adding +0 takes the sign of -0 off.
-        if (!f.signed_zero) return value + 0.0f;
-        return !f.minus_zero && bits == ~MAGNITUDE ? 0.0f : value;
-    }
 };
 
 // The left operand of products: integers (rows, blocks * block), factors and codes (rows, blocks).
@@ -68,10 +62,7 @@ struct Lanes {
         const int32_t top = f.shift_top + 127;
         for (int i = 0; i < count; ++i) {
             const float more = GROUP == 1 ? 1.0f : bits_of<float>((top - x.shift[i]) << 23);
-            if constexpr (sizeof(Lane) < 4)
-                part[i] = static_cast<Lane>(static_cast<int32_t>(x.q[i] * more));
-            else
-                part[i] = x.q[i] * more;
+            part[i] = to_lane<Lane>(x.q[i] * more);
         }
         std::memcpy(lanes + at * count, part, count * sizeof(Lane));
         factors[at] = bits_of<double>(static_cast<uint64_t>(x.code + f.offset + 1023) << 52);
@@ -113,41 +104,6 @@ int64_t quantise_any(const Format& f, const uint32_t* x, int64_t length, int64_t
     if (f.group == 2 && f.block == 16)
         return quantise_rows<16, 2>(f, x, length, first, last, sink);
     return quantise_rows<0, 0>(f, x, length, first, last, sink);
-}
-
-// Patterns of the largest magnitudes of rows (rows,), infinities and NaN among them.
-inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, uint32_t* out) {
-    for (int64_t row = 0; row < rows; ++row) {
-        uint32_t top = 0;
-        for (int64_t i = 0; i < length; ++i) top = std::max(top, x[row * length + i] & MAGNITUDE);
-        out[row] = top;
-    }
-}
-
-// Integers of x times the reciprocals of the scales of rows: lanes (rows, blocks * block).
-template <class Lane>
-void encode_real(const Format& f, const float* x, const float* reciprocals, int64_t rows,
-                 int64_t length, Lane* lanes) {
-    constexpr int SIZE = 32;
-    const int64_t padded = groups(length, f.block) * f.block;
-    Quantised found;
-    for (int64_t row = 0; row < rows; ++row)
-        for (int64_t at = 0; at < padded; at += SIZE) {
-            uint32_t bits[SIZE] = {};
-            Lane part[SIZE];
-            const int64_t used = std::max<int64_t>(0, std::min<int64_t>(SIZE, length - at));
-            for (int64_t i = 0; i < used; ++i)
-                bits[i] = bits_of<uint32_t>(x[row * length + at + i] * reciprocals[row]);
-            rounded_block<SIZE, false>(f, bits, SIZE, f.unit, found);
-            for (int i = 0; i < SIZE; ++i) {
-                if constexpr (sizeof(Lane) < 4)
-                    part[i] = static_cast<Lane>(static_cast<int32_t>(found.q[i]));
-                else
-                    part[i] = found.q[i];
-            }
-            const int64_t kept = std::min<int64_t>(SIZE, padded - at);
-            std::memcpy(lanes + row * padded + at, part, kept * sizeof(Lane));
-        }
 }
 
 template <class Sink>

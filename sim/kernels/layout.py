@@ -10,12 +10,14 @@ from axs6.golden.formats import (
     FP32,
     BlockFormat,
     Exponent,
+    Integer,
     Real,
     Rule,
     Shift,
     SignMagnitude,
     TwosComplement,
 )
+from axs6.golden.scaling import SMALLEST_SCALE
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -99,15 +101,54 @@ def description(fmt: BlockFormat) -> Description | None:
     )
 
 
+class Scale(ctypes.Structure):
+    """Scales of blocks below those of rows, as the kernels read them; real.hpp says how."""
+
+    _fields_ = [
+        *(("kind", ctypes.c_int32), ("fraction", ctypes.c_int32)),
+        *((name, ctypes.c_float) for name in ("divisor", "least", "most", "zero")),
+    ]
+
+
+KINDS = (None, Real, Integer)
+"""Kinds of scales of blocks, in the order of their numbers."""
+
+RATIO_MAX = 127
+"""Numerator of an element up to which float64 finds integer scales."""
+
+
 @cache
-def real_description(fmt: BlockFormat) -> Description | None:
-    """What is told of formats whose only scale is an FP32 one of channels or the tensor, without a
-    zero point; None of others."""
-    scale = fmt.levels[0].scale
-    whole = len(fmt.levels) == 1 and not fmt.levels[0].blocked and fmt.element.divisor == 1
-    if not (whole and isinstance(scale, Real) and scale.dtype == FP32) or scale.zero_point:
+def real_description(fmt: BlockFormat) -> tuple[Description, Scale] | None:
+    """What is told of formats with real or integer scales and no exponents; None of others.
+
+    They have an FP32 scale of channels or the tensor, or a scale of blocks, or both, and no zero
+    point.
+    """
+    outer = [x.scale for x in fmt.outer]
+    if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
         return None
-    return Description(group=fmt.block, **_element(fmt))
+    if len(fmt.blocked) > 1 or len(fmt.levels) > 2:
+        return None
+    inner = fmt.blocked[0].scale if fmt.blocked else None
+    found = _block_scale(fmt, inner, bool(outer))
+    return None if found is None else (Description(group=fmt.block, **_element(fmt)), found)
+
+
+def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
+    top = fmt.element.largest
+    if inner is None:
+        return Scale(0)
+    if isinstance(inner, Integer) and below and top.numerator <= RATIO_MAX:
+        return Scale(KINDS.index(Integer), 0, float(top), 1, inner.largest_code)
+    held = top.numerator.bit_length() <= FP32.fraction_bits
+    if not isinstance(inner, Real) or inner.zero_point or not held:
+        return None
+    dtype, kind = inner.dtype, KINDS.index(Real)
+    if dtype == FP32:
+        limits = (float(SMALLEST_SCALE), float(dtype.largest), 1.0)
+        return None if below else Scale(kind, dtype.fraction_bits, float(top), *limits)
+    least = float(2.0**dtype.emin)
+    return Scale(kind, dtype.fraction_bits, float(top), least, float(dtype.largest), least)
 
 
 def _element(fmt: BlockFormat) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 #include "aligned.hpp"
 #include "doubles.hpp"
 #include "encode.hpp"
+#include "real.hpp"
 
 using namespace axs6;
 
@@ -170,19 +171,25 @@ int64_t axs6_encode(const Format* f, const uint32_t* x, int64_t rows, int64_t le
                     Lanes<float>{static_cast<float*>(lanes), factors, codes});
 }
 
-void axs6_largest(const uint32_t* x, int64_t rows, int64_t length, uint32_t* out) {
-    largest_of_rows(x, rows, length, out);
+void axs6_largest(const uint32_t* x, int64_t rows, int64_t length, int64_t threads, uint32_t* out) {
+    largest_of_rows(x, rows, length, threads, out);
 }
 
-void axs6_encode_real(const Format* f, const float* x, const float* reciprocals, int64_t rows,
-                      int64_t length, int lane_bytes, void* lanes) {
-    Ieee ieee;
-    if (lane_bytes == 1)
-        encode_real(*f, x, reciprocals, rows, length, static_cast<int8_t*>(lanes));
-    else if (lane_bytes == 2)
-        encode_real(*f, x, reciprocals, rows, length, static_cast<int16_t*>(lanes));
-    else
-        encode_real(*f, x, reciprocals, rows, length, static_cast<float*>(lanes));
+void axs6_fake_quantise_real(const Format* f, const Scale* s, const RowScales* scales, const float* x,
+                             int64_t rows, int64_t length, int64_t threads, float* out) {
+    quantise_real(*f, *s, *scales, x, rows, length, threads, RealValues{out});
+}
+
+void axs6_encode_real(const Format* f, const Scale* s, const RowScales* scales, const float* x,
+                      int64_t rows, int64_t length, int64_t threads, int lane_bytes, void* lanes,
+                      double* factors) {
+    const auto encode = [&](auto* to) {
+        using Lane = std::remove_pointer_t<decltype(to)>;
+        quantise_real(*f, *s, *scales, x, rows, length, threads, RealLanes<Lane>{to, factors});
+    };
+    if (lane_bytes == 1) return encode(static_cast<int8_t*>(lanes));
+    if (lane_bytes == 2) return encode(static_cast<int16_t*>(lanes));
+    encode(static_cast<float*>(lanes));
 }
 
 void axs6_pack(int lane_bytes, const void* lanes, const double* factors, const Shape* s,

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.formats import FP32, TENSOR, BlockFormat, Exponent, Real, Shift
-from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
+from axs6.golden.formats import BlockFormat, Exponent, Shift
 from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
 from axs6.sim.kernels import aligned
 from axs6.sim.kernels.layout import layout, real_description
 from axs6.sim.kernels.library import Operands, Shape, chosen, library
 from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
+from axs6.sim.kernels.rows import RowScales
 
 FP32_SUMS: Final = Accumulator()
 """Exact blocks, added in FP32."""
@@ -57,13 +57,8 @@ def _bits(a: BlockFormat, b: BlockFormat) -> int:
 
 
 def encodes(fmt: BlockFormat) -> bool:
-    """Whether the kernels encode a format and decode it again."""
-    return layout(fmt).description is not None
-
-
-def encodes_operands(fmt: BlockFormat) -> bool:
-    """Whether `encode` takes a format."""
-    return encodes(fmt) or real_description(fmt) is not None
+    """Whether the kernels encode a format: `encode` and `fake_quantise` take it."""
+    return layout(fmt).description is not None or real_description(fmt) is not None
 
 
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
@@ -83,8 +78,7 @@ def encode(
 
     Args:
         x: float32 of shape (G, R, K), contiguous.
-        fmt: a format that `encodes_operands` accepts: one that `encodes` does, or one with a
-            single real scale, of a channel or the tensor, in FP32.
+        fmt: a format that `encodes` accepts.
         nonfinite: "error" or "saturate", as `axs6.encode` has them.
         threads: threads that share the work.
 
@@ -94,8 +88,8 @@ def encode(
     Raises:
         ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
     """
-    if layout(fmt).description is None and real_description(fmt) is not None:
-        return _encode_real(x, fmt, nonfinite)
+    if real_description(fmt) is not None:
+        return _encode_real(x, fmt, nonfinite, threads)
     held = layout(fmt)
     described = _described(fmt, nonfinite)
     batches, rows, length = x.shape
@@ -111,37 +105,23 @@ def encode(
     return Packed(held, lanes, factors, codes)
 
 
-def _encode_real(x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite) -> Packed | None:
-    """As `encode`, under one scale for each row or for all."""
-    held, level = layout(fmt), fmt.levels[0]
-    check_nonfinite(nonfinite, WITHOUT_NAN)
-    described = real_description(fmt)
-    assert described is not None
-    assert isinstance(level.scale, Real)
-    batches, rows, length = x.shape
+def _encode_real(
+    x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite, threads: int
+) -> Packed | None:
+    """As `encode`, where scales are real or integers."""
+    found = RowScales.find(x, fmt, nonfinite, threads)
+    if found is None:
+        return None
+    held, (batches, rows, length) = layout(fmt), x.shape
     blocks = -(-length // fmt.block)
-    top = np.zeros(batches * rows, np.uint32)
-    library().axs6_largest(x.ctypes.data, len(top), length, top.ctypes.data)
-    if top.max(initial=0) >= FP32.infinity:
-        if nonfinite == "error":
-            return None
-        limit = float(np.finfo(np.float32).max)
-        x = np.nan_to_num(x, nan=0.0, posinf=limit, neginf=-limit)
-        library().axs6_largest(x.ctypes.data, len(top), length, top.ctypes.data)
-    if level.group == TENSOR:
-        top = top.max(keepdims=True, initial=0)
-    quotient = rounded_quotient(as_wide(top), fmt.element.largest).view(np.float32)
-    _, scales = real_scales(level.scale, quotient, top == 0)
-    scales = np.ascontiguousarray(np.broadcast_to(scales, batches * rows))
-    reciprocals = np.float32(1) / scales
     lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
+    factors = np.empty((batches, rows, blocks))
     library().axs6_encode_real(
-        ctypes.byref(described),
-        *(x.ctypes.data, reciprocals.ctypes.data, batches * rows, length),
-        *(lanes.itemsize, lanes.ctypes.data),
+        *found.arguments(fmt, threads),
+        *(lanes.itemsize, lanes.ctypes.data, factors.ctypes.data),
     )
-    factors = np.full((batches, rows, blocks), 2.0**held.offset)
-    return Packed(held, lanes, factors, None, scales.reshape(batches, rows))
+    outer = found.scales.reshape(batches, rows) if fmt.outer else None
+    return Packed(held, lanes, factors, None, outer)
 
 
 def fake_quantise(
@@ -160,8 +140,14 @@ def fake_quantise(
     Raises:
         ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
     """
-    described = _described(fmt, nonfinite)
     out = np.empty(x.shape, np.float32)
+    if real_description(fmt) is not None:
+        found = RowScales.find(x, fmt, nonfinite, threads)
+        if found is None:
+            return None
+        library().axs6_fake_quantise_real(*found.arguments(fmt, threads), out.ctypes.data)
+        return out
+    described = _described(fmt, nonfinite)
     sizes = (x.size // max(1, x.shape[-1]), x.shape[-1], threads)
     bad = library().axs6_fake_quantise(described, x.ctypes.data, *sizes, out.ctypes.data)
     return None if bad and nonfinite == "error" else out

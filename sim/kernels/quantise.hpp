@@ -26,6 +26,20 @@ struct Format {
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
 constexpr int MAX_BLOCK = 256;
 
+// A value, from the pattern of what was encoded.
+inline float signed_zero(const Format& f, float value, uint32_t bits) {
+    // Adding +0 takes the sign of -0 off.
+    if (!f.signed_zero) return value + 0.0f;
+    return !f.minus_zero && bits == ~MAGNITUDE ? 0.0f : value;
+}
+
+template <class Lane>
+inline Lane to_lane(float integer) {
+    if constexpr (sizeof(Lane) < 4)
+        return static_cast<Lane>(static_cast<int32_t>(integer));
+    else
+        return integer;
+}
 
 // A block in integers: q * 2^(code - bias - shift + unit) / divisor.
 struct Quantised {

@@ -92,7 +92,7 @@ class Compiled:
         """Encode, by a kernel where there is one."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
-        if x.dtype != torch.float64 and kernels.encodes_operands(fmt):
+        if x.dtype != torch.float64 and kernels.encodes(fmt):
             kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
             found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads())
             if found is not None:

@@ -1,0 +1,163 @@
+// Blocks of FP32 values under real scales of rows, and real or integer scales of blocks below them.
+//
+// As in the golden model, values are multiplied by the reciprocals of their scales, in FP32, before
+// they are rounded to the element.
+#pragma once
+
+#include "quantise.hpp"
+
+namespace axs6 {
+
+enum Kind : int32_t { NONE, REAL, INTEGER };
+
+// The scale of a block.
+struct Scale {
+    int32_t kind;
+    int32_t fraction;  // bits of a real one after its first
+    float divisor;     // the largest element
+    float least, most;
+    float zero;        // of a block of zeros
+};
+
+// The scales of rows, and their reciprocals.
+struct RowScales {
+    const float *values, *reciprocals;
+};
+
+// Patterns of the largest magnitudes of rows (rows,), infinities and NaN among them.
+inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
+                            uint32_t* out) {
+    share(rows, std::min(threads, rows * length >> 15), [&](int64_t first, int64_t last) {
+        for (int64_t row = first; row < last; ++row) {
+            uint32_t top = 0;
+            for (int64_t i = 0; i < length; ++i) top = std::max(top, x[row * length + i] & MAGNITUDE);
+            out[row] = top;
+        }
+    });
+}
+
+constexpr int BLOCKS = 32;  // worked on at a time
+
+// The scales of some blocks with these largest magnitudes, in a row of this scale.
+inline void block_scales(const Scale& s, const float* top, float row, float* out) {
+    if (s.kind == NONE) {
+        std::fill_n(out, BLOCKS, 1.0f);
+    } else if (s.kind == INTEGER) {
+        const double exact = static_cast<double>(row) * s.divisor, least = s.least, most = s.most;
+        for (int k = 0; k < BLOCKS; ++k)
+            out[k] = static_cast<float>(std::min(std::max(std::ceil(top[k] / exact), least), most));
+    } else {
+        const uint32_t magic = (static_cast<uint32_t>(23 - s.fraction) << 23) + (1 << 22);
+        for (int k = 0; k < BLOCKS; ++k) {
+            const float x = std::min(std::max(top[k] / s.divisor / row, s.least), s.most);
+            const float rounder = bits_of<float>((bits_of<uint32_t>(x) & INFINITE) + magic);
+            const float rounded = s.fraction < 23 ? (x + rounder) - rounder : x;
+            out[k] = top[k] == 0 ? s.zero : rounded;
+        }
+    }
+}
+
+// Values that blocks stand for, (rows, length).
+struct RealValues {
+    float* out;
+
+    template <int B>
+    void put(const Format& f, const float* q, const uint32_t* bits, float scale, float row_scale,
+             int64_t row, int64_t k, int64_t length) const {
+        const int count = B ? B : f.block;
+        const int64_t at = k * count;
+        const float unit = bits_of<float>(static_cast<uint32_t>(f.unit + 127) << 23);
+        constexpr float limit = std::numeric_limits<float>::max();
+        const auto fill = [&](float* to) {
+#pragma GCC unroll 1
+            for (int i = 0; i < count; ++i) {
+                // One product alone is not exact: the last, or the one before it in rows of scale 1.
+                const float value = q[i] * unit * scale * row_scale;
+                to[i] = signed_zero(f, std::clamp(value, -limit, limit), bits[i]);
+            }
+        };
+        if (at + count <= length) return fill(out + row * length + at);
+        float values[MAX_BLOCK];
+        fill(values);
+        std::memcpy(out + row * length + at, values, 4 * (length - at));
+    }
+};
+
+// The left operand of products: integers (rows, blocks * block) and factors (rows, blocks).
+template <class Lane>
+struct RealLanes {
+    Lane* lanes;
+    double* factors;
+
+    template <int B>
+    void put(const Format& f, const float* q, const uint32_t*, float scale, float, int64_t row,
+             int64_t k, int64_t length) const {
+        const int count = B ? B : f.block;
+        const int64_t at = row * groups(length, count) + k;
+        Lane part[MAX_BLOCK];
+#pragma GCC unroll 1
+        for (int i = 0; i < count; ++i) part[i] = to_lane<Lane>(q[i]);
+        std::memcpy(lanes + at * count, part, count * sizeof(Lane));
+        factors[at] = std::ldexp(static_cast<double>(scale), f.offset);
+    }
+};
+
+template <int B, class Sink>
+void real_block(const Format& f, float largest, const float* x, float scale, const RowScales& scales,
+                int64_t row, int64_t k, int64_t length, const Sink& sink) {
+    const int count = B ? B : f.block;
+    const float reciprocal = scales.reciprocals[row] / scale;
+    Quantised found;
+    uint32_t bits[MAX_BLOCK];
+#pragma GCC unroll 1
+    for (int i = 0; i < count; ++i) {
+        // Zero times an infinite reciprocal is no number, and stays 0.
+        const float held = std::fabs(x[i]) * reciprocal;
+        const float value = held > 0 ? std::min(held, largest) : 0;
+        bits[i] = bits_of<uint32_t>(value) | (bits_of<uint32_t>(x[i]) & ~MAGNITUDE);
+    }
+    rounded_block<B, false>(f, bits, count, f.unit, found);
+    sink.template put<B>(f, found.q, bits, scale, scales.values[row], row, k, length);
+}
+
+template <int B, class Sink>
+void real_row(const Format& f, const Scale& s, const RowScales& scales, const float* x,
+              int64_t length, int64_t row, const Sink& sink) {
+    const int64_t count = B ? B : f.block, whole = length / count;
+    const float largest = std::ldexp(f.largest, f.unit);
+    x += row * length;
+    float last[MAX_BLOCK] = {};
+    std::memcpy(last, x + whole * count, 4 * (length - whole * count));
+    for (int64_t first = 0; first < groups(length, count); first += BLOCKS) {
+        const int64_t end = std::min(first + BLOCKS, groups(length, count));
+        float tops[BLOCKS] = {}, found[BLOCKS];
+        for (int64_t k = first; k < end; ++k) {
+            const float* from = k < whole ? x + k * count : last;
+            uint32_t top = 0;
+#pragma GCC unroll 1
+            for (int i = 0; i < count; ++i)
+                top = std::max(top, bits_of<uint32_t>(from[i]) & MAGNITUDE);
+            tops[k - first] = bits_of<float>(top);
+        }
+        block_scales(s, tops, scales.values[row], found);
+        for (int64_t k = first; k < end; ++k)
+            real_block<B>(f, largest, k < whole ? x + k * count : last, found[k - first],
+                          scales, row, k, length, sink);
+    }
+}
+
+template <class Sink>
+void quantise_real(const Format& f, const Scale& s, const RowScales& scales, const float* x,
+                   int64_t rows, int64_t length, int64_t threads, const Sink& sink) {
+    share(rows, std::min(threads, rows * length >> 15), [&](int64_t first, int64_t last) {
+        for (int64_t row = first; row < last; ++row)
+            if (f.block == 32)
+                real_row<32>(f, s, scales, x, length, row, sink);
+            else if (f.block == 16)
+                real_row<16>(f, s, scales, x, length, row, sink);
+            else
+                real_row<0>(f, s, scales, x, length, row, sink);
+    });
+}
+
+}  // namespace axs6
