@@ -176,9 +176,10 @@ def encoded_layout(
     """A block and whether one of the values it came from was NaN or infinite.
 
     A dense block is its scales and codes, one of another mode its packed bytes; `fmt` is as of
-    `block_layout`.
+    `scaled_layout`, AXS-6 by default.
     """
-    layout = block_layout(block, fmt) if mode is Mode.DENSE else packed_layout(block)
+    dense = scaled_layout(block, fmt or AXS6.with_block(block))
+    layout = dense if mode is Mode.DENSE else packed_layout(block)
     return data.StructLayout({"block": layout, "invalid": 1})
 
 

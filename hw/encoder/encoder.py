@@ -17,6 +17,7 @@ from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE, float_dtype
 from axs6.hw.core.pipeline import NOTHING, Pipeline, Step, past, viewed
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
+from axs6.hw.encoder.check import check_format
 from axs6.hw.encoder.fields import deepest_subnormal, positions, unused_exponent_bits
 from axs6.hw.encoder.format_steps import format_steps
 from axs6.hw.encoder.front import Exponent, Unpack, passing_layout
@@ -31,7 +32,9 @@ from axs6.hw.encoder.modes import (
     rounded_layout,
 )
 from axs6.hw.encoder.random import random_steps
-from axs6.hw.encoder.scheme import Scheme, check_format
+from axs6.hw.encoder.scaled import Scaled
+from axs6.hw.encoder.scaled_steps import scaled_steps
+from axs6.hw.encoder.scheme import Scheme
 from axs6.hw.encoder.words import encode_words
 
 
@@ -163,26 +166,38 @@ def compares_codes(fmt: BlockFormat) -> bool:
     return like and fmt.element == AXS6_ELEMENT
 
 
-def encoder_format(fmt: BlockFormat, block: int | None, mode: Mode, unit: str) -> BlockFormat:
-    """The format, with blocks of a size, that a unit gives in a mode.
+def encoder_format(
+    fmt: BlockFormat, block: int | None, mode: Mode, unit: str
+) -> tuple[BlockFormat, int]:
+    """The format, with blocks of a size, that a unit gives in a mode, and the values of an item.
 
     Raises:
         ValueError: there is no hardware for it; the message says for what of it.
     """
+    lanes = fmt.block if block is None else block
     if block is not None and fmt.blocked:
         fmt = fmt.with_block(block)
     if mode is not Mode.DENSE and not fmt.has_modes:
         raise ValueError(f"mode must be dense for {name_of(fmt)}, not {mode.label!r}")
-    return fmt if compares_codes(fmt) else check_format(fmt, unit)
+    if not compares_codes(fmt):
+        check_format(fmt, lanes, unit)
+    return fmt, lanes
 
 
 def encoder_steps(
-    fmt: BlockFormat, dtype: Float, rounding: Rounding, random_bits: int, mode: Mode, view: str
+    fmt: BlockFormat,
+    lanes: int,
+    dtype: Float,
+    rounding: Rounding,
+    random_bits: int,
+    mode: Mode,
+    view: str,
 ) -> tuple[list[Step], Step, list[Step]]:
-    """Steps from `values_layout`, the one that takes the random words, if any, and those after it.
+    """Steps from the values, the one that takes the random words, if any, and those after it.
 
     Args:
         fmt: a block format that `encoder_format` returned.
+        lanes: values of an item, which it returned too.
         dtype: of the values.
         rounding: how they are rounded.
         random_bits: bits of a random word, 0 unless rounding is stochastic.
@@ -190,7 +205,10 @@ def encoder_steps(
         view: one of `axs6.hw.core.parameters.VIEWS`.
     """
     if not compares_codes(fmt):
-        front, last = format_steps(Scheme(fmt, dtype, rounding, random_bits))
+        if fmt.exponent is None:
+            front, last = scaled_steps(Scaled(fmt, dtype, rounding, random_bits, lanes))
+        else:
+            front, last = format_steps(Scheme(fmt, dtype, rounding, random_bits))
         return front, last, []
     packing = packing_steps(fmt.block, mode, dtype)
     if random_bits:
@@ -245,14 +263,14 @@ class Encoder(Pipeline):
         format: str = "axs6",
     ) -> None:
         kind = encoder_mode(mode)
-        fmt = encoder_format(block_format(format), block, kind, "encoder")
+        fmt, lanes = encoder_format(block_format(format), block, kind, "encoder")
         values = float_dtype(dtype, INPUT_DTYPES)
         how = check_rounding(rounding)
         random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0
 
         def steps_of(view: str) -> list[Step]:
-            front, last, packing = encoder_steps(fmt, values, how, random, kind, view)
-            words = words_layout(fmt.block, random) if random else NOTHING
+            front, last, packing = encoder_steps(fmt, lanes, values, how, random, kind, view)
+            words = words_layout(lanes, random) if random else NOTHING
             return [*past(front, words), last, *packing]
 
         steps, like = viewed(steps_of, view)

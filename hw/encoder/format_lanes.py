@@ -13,13 +13,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float, TwosComplement
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import float_layout
 from axs6.hw.core.structures import StructLayout
+from axs6.hw.encoder.lane_numbers import LaneNumbers
 from axs6.hw.encoder.scheme import Scheme
+from axs6.hw.fp32.normal import normalised
 
 
-def special_names(scheme: Scheme) -> list[str]:
+def special_names(scheme: LaneNumbers) -> list[str]:
     """What a lane knows of its value beside the sign: where it is not a number that is rounded."""
     if not scheme.propagates:
         return ["infinite"]
@@ -27,13 +29,13 @@ def special_names(scheme: Scheme) -> list[str]:
     return ["nan"] * element.has_nan + ["infinite"] * element.has_infinity
 
 
-def passing_lane(scheme: Scheme) -> dict[str, Any]:
+def passing_lane(scheme: LaneNumbers) -> dict[str, Any]:
     """What passes by the search for the block's place: the significand, as far as it is kept."""
     sticky = {"sticky": 1} if scheme.sticky and scheme.cuts else {}
     return {"kept": scheme.kept_bits, **sticky, **sides(scheme)}
 
 
-def sides(scheme: Scheme) -> dict[str, Any]:
+def sides(scheme: LaneNumbers) -> dict[str, Any]:
     """A lane's sign, that of its code, and its specials."""
     return {"sign": 1, **dict.fromkeys(special_names(scheme), 1)}
 
@@ -46,19 +48,19 @@ def raising_bits(scheme: Scheme) -> int:
     return 1 + (scheme.first_raised_from != scheme.raised_from)
 
 
-def aligned_lane(scheme: Scheme) -> StructLayout:
+def aligned_lane(scheme: LaneNumbers) -> StructLayout:
     """A significand and how far it goes to the right, and what stands above it in the code."""
     drop = (scheme.farthest + 1).bit_length()
     return StructLayout({"drop": drop, **above(scheme), **passing_lane(scheme)})
 
 
-def shifted_lane(scheme: Scheme) -> StructLayout:
+def shifted_lane(scheme: LaneNumbers) -> StructLayout:
     """A magnitude before it is rounded."""
     sticky = {"sticky": 1} if scheme.sticky else {}
     return StructLayout({**above(scheme), "kept": scheme.kept_bits, **sticky, **sides(scheme)})
 
 
-def above(scheme: Scheme) -> dict[str, Any]:
+def above(scheme: LaneNumbers) -> dict[str, Any]:
     """The exponent field of a floating-point element, and whether a value is above the largest."""
     field = {"field": (scheme.normal + 1).bit_length()} if scheme.normal > 0 else {}
     return field | ({"over": 1} if scheme.exceeds else {})
@@ -91,7 +93,7 @@ class UnpackLane(wiring.Component):
         nan, infinite = Signal(), Signal()
         nonzero = x.exponent.any() | fraction
         m.d.comb += [nan.eq(special & fraction), infinite.eq(special & ~fraction)]
-        significand, place = self._normalised(m, x)
+        significand, place = normalised(m, x, scheme.depth)
         counts, sign = ~nan, x.sign
         if scheme.propagates:
             counts = ~special
@@ -114,29 +116,8 @@ class UnpackLane(wiring.Component):
             *(o[name].eq(specials[name]) for name in kept),
         ]
         self._raise(m, significand, infinite)
-        self._keep(m, significand)
+        keep(m, scheme, significand, o)
         return m
-
-    def _normalised(self, m: Module, x: Any) -> tuple[Value, Value]:
-        """The significand with its highest bit on top, as far as `depth` allows, and its place."""
-        depth, normal = self._scheme.depth, x.exponent.any()
-        significand: Value = Cat(x.fraction, normal)
-        if not depth:
-            return significand, Cat(x.exponent[0] | ~normal, x.exponent[1:])
-        count: Value = Cat()
-        size = (depth + 1) // 2
-        while size:
-            zeros = ~significand[-size:].any() if size <= len(significand) else ~significand.any()
-            shifted = Signal.like(significand, name=f"shifted{size}")
-            m.d.comb += shifted.eq(Mux(zeros, significand << size, significand))
-            significand, count = shifted, Cat(zeros, count)
-            size //= 2
-        if depth == 1:
-            return significand, x.exponent
-        top = 1 << self._scheme.dtype.exponent_bits
-        place = Signal(self._scheme.dtype.exponent_bits + 1, name="normalised")
-        m.d.comb += place.eq(Mux(normal, Cat(x.exponent, Const(1, 1)), top + 1 - count))
-        return significand, place
 
     def _raise(self, m: Module, significand: Value, infinite: Value) -> None:
         scheme = self._scheme
@@ -151,16 +132,47 @@ class UnpackLane(wiring.Component):
             found = Mux(infinite, ones, found)
         m.d.comb += self.raises.eq(found)
 
-    def _keep(self, m: Module, significand: Value) -> None:
-        """The highest bits of the product with the element's divisor, and whether more follow."""
-        scheme, divisor = self._scheme, self._scheme.element.divisor
-        product = Signal(len(significand) + scheme.factor_bits)
-        m.d.comb += product.eq(significand * divisor if divisor > 1 else significand)
-        left = len(product) - scheme.kept_bits
-        kept = product[left:] if left >= 0 else Cat(Const(0, -left), product)
-        m.d.comb += self.passed.kept.eq(kept)
-        if "sticky" in passing_lane(scheme):
-            m.d.comb += self.passed.sticky.eq(product[:left].any())
+
+def keep(m: Module, scheme: LaneNumbers, significand: Value, passed: Any) -> None:
+    """The highest bits of the product with the element's divisor, and whether more follow."""
+    divisor = scheme.element.divisor
+    product = Signal(len(significand) + scheme.factor_bits)
+    m.d.comb += product.eq(significand * divisor if divisor > 1 else significand)
+    left = len(product) - scheme.kept_bits
+    kept = product[left:] if left >= 0 else Cat(Const(0, -left), product)
+    m.d.comb += passed.kept.eq(kept)
+    if "sticky" in passing_lane(scheme):
+        m.d.comb += passed.sticky.eq(product[:left].any())
+
+
+def align(
+    m: Module, scheme: LaneNumbers, total: Value, close: Value, passed: Any, aligned: Any
+) -> None:
+    """How far a significand goes to the right, and the exponent field.
+
+    Args:
+        m: the module.
+        scheme: the numbers of the lane.
+        total: distance of the value's place from that of a value with the exponent `scheme.top`.
+        close: whether the value counts; it is 0 otherwise.
+        passed: fields of `passing_lane`.
+        aligned: those of `aligned_lane`, which are driven.
+    """
+    below = total - scheme.normal
+    far = Signal.like(below, name="far")
+    m.d.comb += [
+        far.eq(below),
+        aligned.drop.eq(Mux(far < 0, 0, far)),
+        *(aligned[name].eq(passed[name]) for name in passing_lane(scheme)),
+    ]
+    with m.If(~close | (far > scheme.farthest)):
+        m.d.comb += aligned.drop.eq(scheme.farthest + 1)
+    if scheme.normal > 0:
+        some = close & passed.kept[-1]
+        with m.If(some & (far <= 0)):
+            m.d.comb += aligned.field.eq(scheme.normal + 1 - total)
+    if scheme.exceeds:
+        m.d.comb += aligned.over.eq(close & (total < min(scheme.normal, 0)))
 
 
 class AlignLane(wiring.Component):
@@ -185,30 +197,15 @@ class AlignLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the adder and the comparisons."""
         m = Module()
-        scheme, o = self._scheme, self.aligned
         total = self.distance + self.change if self._changes else self.distance
-        below = total - scheme.normal
-        far = Signal.like(below, name="far")
-        m.d.comb += [
-            far.eq(below),
-            o.drop.eq(Mux(far < 0, 0, far)),
-            *(o[name].eq(self.passed[name]) for name in passing_lane(scheme)),
-        ]
-        with m.If(~self.close | (far > scheme.farthest)):
-            m.d.comb += o.drop.eq(scheme.farthest + 1)
-        if scheme.normal > 0:
-            some = self.close & self.passed.kept[-1]
-            with m.If(some & (far <= 0)):
-                m.d.comb += o.field.eq(scheme.normal + 1 - total)
-        if scheme.exceeds:
-            m.d.comb += o.over.eq(self.close & (total < min(scheme.normal, 0)))
+        align(m, self._scheme, total, self.close, self.passed, self.aligned)
         return m
 
 
 class ShiftLane(wiring.Component):
     """The significand at its distance."""
 
-    def __init__(self, scheme: Scheme) -> None:
+    def __init__(self, scheme: LaneNumbers) -> None:
         self._scheme = scheme
         super().__init__(
             {"aligned": In(aligned_lane(scheme)), "shifted": Out(shifted_lane(scheme))}
@@ -237,7 +234,7 @@ class ShiftLane(wiring.Component):
 class RoundLane(wiring.Component):
     """The code: the magnitude rounded and held to the largest, its sign, and specials."""
 
-    def __init__(self, scheme: Scheme) -> None:
+    def __init__(self, scheme: LaneNumbers) -> None:
         self._scheme = scheme
         random = scheme.rounding is Rounding.STOCHASTIC
         super().__init__(

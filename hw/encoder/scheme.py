@@ -17,73 +17,28 @@ from functools import cached_property
 
 from axs6.golden.formats import (
     FP32,
-    BlockFormat,
-    Element,
     Exponent,
-    Float,
-    Integer,
     Level,
-    Real,
     Rule,
     name_of,
 )
-from axs6.golden.spec import Rounding
-
-BLOCKS = (8, 16, 32, 64, 128)
-"""Sizes of blocks that have hardware."""
-
-
-def check_format(fmt: BlockFormat, unit: str) -> BlockFormat:
-    """Return a format that encoders can give, or raise ValueError saying what has no hardware."""
-    name = name_of(fmt)
-    scales = [level.scale for level in fmt.levels]
-    for kind, what in ((Real, "real scales"), (Integer, "integer scales")):
-        if any(isinstance(scale, kind) for scale in scales):
-            raise ValueError(f"{unit} has no hardware for {what}, which {name} has")
-    if fmt.outer:
-        group = fmt.outer[0].group
-        raise ValueError(f"{unit} has no hardware for the scale of a {group}, which {name} has")
-    if fmt.block not in BLOCKS:
-        known = ", ".join(map(str, BLOCKS))
-        raise ValueError(f"block must be one of {known}, not {fmt.block}")
-    if fmt.has_modes:
-        raise ValueError(f"{unit} has no hardware for the modes of {name}")
-    element, scale = fmt.element, fmt.exponent
-    assert scale is not None
-    if element.has_nan and not element.has_infinity and not scale.nan:
-        raise ValueError(f"{unit} has no hardware for {name}, in which infinities have no code")
-    return fmt
+from axs6.golden.rounding import Rounding
+from axs6.hw.encoder.lane_numbers import LaneNumbers, floor_log2
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """The numbers of an encoder.
-
-    Args:
-        fmt: the block format, with levels of an exponent and shifts alone; see `check_format`.
-        dtype: of the values.
-        rounding: how they are rounded.
-        random_bits: bits of a random word, 0 unless rounding is stochastic.
+class Scheme(LaneNumbers):
+    """The numbers of an encoder of a format whose scales are an exponent and shifts.
 
     Raises:
         ValueError: every value of the dtype saturates.
     """
-
-    fmt: BlockFormat
-    dtype: Float
-    rounding: Rounding
-    random_bits: int
 
     def __post_init__(self) -> None:
         if self.last < self.lowest:
             raise ValueError(
                 f"dtype {self.dtype.name} has no value but 0 in the range of {name_of(self.fmt)}"
             )
-
-    @property
-    def element(self) -> Element:
-        """The element."""
-        return self.fmt.element
 
     @property
     def scale(self) -> Exponent:
@@ -101,11 +56,6 @@ class Scheme:
         """The sum of the largest shifts."""
         return sum(level.scale.largest_code for level in self.shifts)
 
-    @property
-    def propagates(self) -> bool:
-        """Whether NaN and infinities keep their meaning."""
-        return self.fmt.has_nan
-
     # Places and codes of scales
 
     @cached_property
@@ -113,7 +63,7 @@ class Scheme:
         """Exponent, over its scale, of a value that is no power of two and has its block's place,
         before the rule adds 1."""
         if self.scale.rule is Rule.RCEIL:
-            return _floor_log2(self.element.largest)
+            return floor_log2(self.element.largest)
         return self.element.emax
 
     @property
@@ -236,42 +186,6 @@ class Scheme:
 
     # Lanes
 
-    @property
-    def normal(self) -> int:
-        """How far below the place of its block a value's quantum stops to shrink."""
-        return self.top - self.element.emin
-
-    @property
-    def factor_bits(self) -> int:
-        """Bits of the element's divisor, by which significands are multiplied; 0 where it is 1."""
-        return self.element.divisor.bit_length() if self.element.divisor > 1 else 0
-
-    @property
-    def sticky(self) -> bool:
-        """Whether rounding looks at all bits below the half."""
-        return self.rounding is Rounding.NEAREST and not self.factor_bits
-
-    @property
-    def below(self) -> int:
-        """Bits below a code's last that rounding looks at, without the sticky one."""
-        return {Rounding.NEAREST: 1, Rounding.TOWARD_ZERO: 0}.get(self.rounding, self.random_bits)
-
-    @property
-    def kept_bits(self) -> int:
-        """Bits of a significand, times the divisor, that a lane keeps, without the sticky one."""
-        whole = self.element.fraction_bits + 1
-        return whole + self.factor_bits + self.below
-
-    @property
-    def cuts(self) -> bool:
-        """Whether that leaves bits out."""
-        return self.dtype.fraction_bits + 1 + self.factor_bits > self.kept_bits
-
-    @property
-    def farthest(self) -> int:
-        """The largest shift to the right that leaves one of those bits."""
-        return self.kept_bits - 1
-
     @cached_property
     def clamps(self) -> bool:
         """Whether a finite value may come above the largest element."""
@@ -296,12 +210,7 @@ class Scheme:
         return min(self.place_bits, max(1, most.bit_length()))
 
 
-def _floor_log2(x: Fraction) -> int:
-    n = x.numerator.bit_length() - x.denominator.bit_length()
-    return n if Fraction(2) ** n <= x else n - 1
-
-
 def _fp32(x: Fraction) -> Fraction:
     """A positive number rounded to FP32's grid, nearest even."""
-    quantum = Fraction(2) ** (max(_floor_log2(x), FP32.emin) - FP32.fraction_bits)
+    quantum = Fraction(2) ** (max(floor_log2(x), FP32.emin) - FP32.fraction_bits)
     return round(x / quantum) * quantum

@@ -49,10 +49,10 @@ class StochasticEncoder(Series):
         format: str = "axs6",
     ) -> None:
         values, kind = float_dtype(dtype, INPUT_DTYPES), encoder_mode(mode)
-        fmt = encoder_format(block_format(format), block, kind, "stochastic_encoder")
-        words = Lfsr(fmt.block, random_bits, lfsr_seed)
+        fmt, lanes = encoder_format(block_format(format), block, kind, "stochastic_encoder")
+        words = Lfsr(lanes, random_bits, lfsr_seed)
         how = Rounding.STOCHASTIC
-        front, last, packing = encoder_steps(fmt, values, how, random_bits, kind, STRUCTURE)
+        front, last, packing = encoder_steps(fmt, lanes, values, how, random_bits, kind, STRUCTURE)
         back = [last, *packing]
         self.most_stages = most_split_stages(front, back)
         before, after = split_stages(front, back, stages)

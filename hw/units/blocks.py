@@ -113,7 +113,7 @@ def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
 
 
 def block_items(blocks: Blocks, mode: str) -> Items:
-    """The fields of an encoder's blocks in a mode, of arrays (n, B)."""
+    """The fields of an encoder's blocks in a mode, of arrays (n, B); without outer scales."""
     if mode != Mode.DENSE.label:
         return packed_items(write_rows(blocks), "block.")
     fmt = blocks.format
@@ -121,7 +121,8 @@ def block_items(blocks: Blocks, mode: str) -> Items:
     found = {
         f"block.{name}": codes[:, 0] for name, codes in zip(scale_names(fmt), scales, strict=True)
     }
-    return {**found, "block.codes": blocks.codes[:, 0]}
+    codes = blocks.codes.reshape(len(blocks.codes), -1)[:, : blocks.shape[-1]]
+    return {**found, "block.codes": codes}
 
 
 def packed_items(rows: NDArray[np.uint8], prefix: str = "") -> Items:

@@ -1,50 +1,79 @@
 """The encoders as units."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
-from axs6.golden.formats import AXS6, FP32, BlockFormat, Mode, block_format
+from axs6.golden.formats import AXS6, CHANNEL, FP32, BlockFormat, Level, Mode, block_format
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC, Rounding
-from axs6.hw.core.parameters import STRUCTURE, VIEWS
+from axs6.hw.core.layouts import outer_names, scale_names
+from axs6.hw.core.parameters import BLOCKS, STRUCTURE, VIEWS
 from axs6.hw.encoder.encoder import Encoder, compares_codes
 from axs6.hw.encoder.feedback import FeedbackEncoder
 from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
-from axs6.hw.encoder.scheme import BLOCKS
 from axs6.hw.encoder.stochastic import StochasticEncoder
 from axs6.hw.units.blocks import block_items
 from axs6.hw.units.encoder_corners import boundary_rows, scale_rows, special_patterns
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
+from axs6.hw.units.scaled_corners import random_outer_scales, scaled_corners
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 
 def encoded_format(parameters: Parameters) -> BlockFormat:
     """The format of an encoder's blocks."""
-    return block_format(parameters.get("format", AXS6)).with_block(parameters["block"])
+    fmt = block_format(parameters.get("format", AXS6))
+    return fmt.with_block(parameters["block"]) if fmt.blocked else fmt
 
 
 def encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks in the encoder's mode; NaN and infinities are kept where the format can."""
-    fmt = INPUT_DTYPES[parameters["dtype"]]
-    block_fmt = encoded_format(parameters)
-    bits = items["values"]
-    dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[fmt.name]
+    """Blocks in the encoder's mode; NaN and infinities are kept where the format can.
+
+    Each item is a tensor of its own. An outer scale that is no positive finite number becomes NaN,
+    as the innermost scale does that can, and all codes 0.
+    """
+    dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
+    bits, given, bad = items["values"], None, np.zeros(len(items["values"]), bool)
+    for name in outer_names(fmt):
+        given = items[name].astype(np.uint32).view(np.float32)
+        bad = ~(np.isfinite(given) & (given > 0))
+        given = np.where(bad, np.float32(1), given)
+        fmt = replace(fmt, levels=(*fmt.blocked, Level(fmt.outer[0].scale, CHANNEL)))
+    numpy_dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[dtype.name]
+    values = np.where(bad[:, None], 0, bits).astype(f"u{dtype.width // 8}").view(numpy_dtype)
     blocks = encode(
-        bits.astype(f"u{fmt.width // 8}").view(dtype),
-        block_fmt,
+        values,
+        fmt,
         rounding=parameters["rounding"],
         mode=parameters["mode"],
         random=items.get("random"),
         random_bits=parameters["random_bits"],
-        nonfinite="propagate" if block_fmt.has_nan else "saturate",
+        nonfinite="propagate" if fmt.has_nan else "saturate",
+        scale=given,
     )
-    special = (bits >> fmt.fraction_bits & fmt.exponent_special) == fmt.exponent_special
-    return block_items(blocks, parameters["mode"]) | {"invalid": special.any(axis=1).view(np.uint8)}
+    special = (bits >> dtype.fraction_bits & dtype.exponent_special) == dtype.exponent_special
+    invalid = special.any(axis=1) | bad
+    found = block_items(blocks, parameters["mode"])
+    for name, level, codes in zip(outer_names(fmt), fmt.outer, blocks.scales, strict=False):
+        found[f"block.{name}"] = np.where(bad, level.scale.nan_code, codes)
+    if bad.any():
+        _forget(found, fmt, bad)
+    return {**found, "invalid": invalid.view(np.uint8)}
+
+
+def _forget(found: Items, fmt: BlockFormat, bad: NDArray[np.bool_]) -> None:
+    """Write what comes of blocks under an outer scale that is no number."""
+    found["block.codes"] = np.where(bad[:, None], 0, found["block.codes"])
+    for name, level in zip(scale_names(fmt)[::-1], fmt.blocked, strict=True):
+        if level.scale.nan_code is not None:
+            found[f"block.{name}"] = np.where(bad, level.scale.nan_code, found[f"block.{name}"])
+            return
 
 
 def stochastic_encoder_items(items: Fields, parameters: Parameters) -> Items:
@@ -78,7 +107,11 @@ def feedback_encoder_items(items: Fields, parameters: Parameters) -> Items:
 def encoder_corners(parameters: Parameters) -> Items:
     """Each special value as the maximum of a block and among larger ones, and all boundaries."""
     dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
-    block = fmt.block
+    block = parameters["block"]
+    if fmt.exponent is None:
+        items = scaled_corners(fmt, dtype, block)
+        words = _words(parameters, np.random.default_rng(7), len(items["values"]))
+        return {**items, **words}
     special = special_patterns(dtype)
     alone = np.zeros((len(special), block), np.int64)
     alone[np.arange(len(special)), np.arange(len(special)) % block] = special
@@ -120,7 +153,8 @@ def encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     anything = rng.integers(0, 1 << fmt.width, (count, block))
     values = np.where(rng.random((count, 1)) < 0.1, anything, values)
     values = np.where(rng.random((count, block)) < 0.02, 0, values)
-    return {"values": values, **_words(parameters, rng, count)}
+    outer = random_outer_scales(rng, encoded_format(parameters), fmt, values)
+    return {**outer, "values": values, **_words(parameters, rng, count)}
 
 
 _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}

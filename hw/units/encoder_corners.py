@@ -34,14 +34,14 @@ def boundary_rows(
     largest one, near 1, and at the end of the dtype.
     """
     for element in elements:
-        bounds = _boundaries(element)
+        bounds = boundaries(element)
         for binade in _binades(fmt, element, dtype):
             for maximum, raised in _maxima(fmt, dtype, binade):
                 for shift in range(1 + sum(x.scale.largest_code for x in fmt.shifts)):
                     scale = Fraction(2) ** (binade - element.emax + raised - shift)
-                    near = _near(dtype, [scale * x for x in bounds])
+                    patterns = near(dtype, [scale * x for x in bounds])
                     # An odd number of other lanes: each value comes to even ones and to odd ones.
-                    both = np.concatenate([near, near | dtype.sign_bit])
+                    both = np.concatenate([patterns, patterns | dtype.sign_bit])
                     others = fmt.block - 1
                     full = np.resize(both, (-(-2 * len(both) // others), others))
                     top = np.full((len(full), 1), maximum)
@@ -59,13 +59,13 @@ def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.i
     even = 2 - Fraction(1, 2 << element.precision)
     largest = element.largest / Fraction(2) ** element.emax
     bounds = [Fraction(2) ** e * x for e in exponents for x in (1, largest, even)]
-    maxima = _near(dtype, bounds)
+    maxima = near(dtype, bounds)
     rows = np.resize(special_patterns(dtype)[: 2 * fmt.block + 1], (len(maxima), fmt.block)).copy()
     rows[np.arange(len(maxima)), np.arange(len(maxima)) % fmt.block] = maxima
     return rows
 
 
-def _boundaries(element: Element) -> list[Fraction]:
+def boundaries(element: Element) -> list[Fraction]:
     """Positive elements, the middles between neighbours, and where values saturate."""
     sizes = np.unique(np.abs(element.integers)).tolist()
     units = [Fraction(x) for x in sizes if x <= element.largest_integer]
@@ -99,7 +99,7 @@ def _maxima(fmt: BlockFormat, dtype: Float, binade: int) -> list[tuple[int, int]
     return [(power, 0), (power + 1, raised), (max(below, power), raised)]
 
 
-def _near(dtype: Float, bounds: Iterable[Fraction]) -> NDArray[np.int64]:
+def near(dtype: Float, bounds: Iterable[Fraction]) -> NDArray[np.int64]:
     """Patterns around positive numbers, as far as there are."""
     patterns = np.array([_pattern(dtype, x) for x in bounds])[:, None] + NEAR
     return np.unique(np.clip(patterns, 0, dtype.max_finite))

@@ -17,6 +17,7 @@ from axs6.sim.exhaustive.encoder_spaces import (
 from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
 from axs6.sim.exhaustive.fused_spaces import fused_spaces
 from axs6.sim.exhaustive.mode_spaces import mask_space, precise_space, zeros_space
+from axs6.sim.exhaustive.scaled_spaces import scaled_spaces
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.unit_spaces import product_space
 
@@ -46,7 +47,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
         *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding, view)),
         *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding, view)),
         *stochastic_spaces(view),
-        *(format_spaces() if alone else []),
+        *([*format_spaces(), *scaled_spaces()] if alone else []),
     ]
 
 

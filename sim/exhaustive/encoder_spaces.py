@@ -65,7 +65,7 @@ with blocks of subnormals that have not."""
 
 def encoder_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
     """The spaces of all three formats with one rounding, in dense blocks."""
-    wide = _Encoder(FP32, rounding, view=view)
+    wide = Enumerated(FP32, rounding, view=view)
     fields = (HIGHEST_FIELD - GAPS + 1, HIGHEST_FIELD + 1)
     signs = (0, FP32.sign_bit)
     gaps = [sign + start for sign in signs for start in _starts(*(_power(f) for f in fields))]
@@ -85,14 +85,14 @@ def encoder_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
                 ("patterns", "2^32 patterns x 1 maximum", _starts(0, 1 << 32), [_power(1)]),
             )
         ),
-        *(_space(_Encoder(fmt, rounding, view=view), _every_pattern(fmt)) for fmt in NARROW),
+        *(_space(Enumerated(fmt, rounding, view=view), _every_pattern(fmt)) for fmt in NARROW),
     ]
 
 
 def high_precision_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats in high-precision blocks, in lanes of both kinds."""
     return [
-        _space(_Encoder(fmt, rounding, Mode.HIGH_PRECISION, view), _every_pattern(fmt))
+        _space(Enumerated(fmt, rounding, Mode.HIGH_PRECISION, view), _every_pattern(fmt))
         for fmt in NARROW
     ]
 
@@ -100,7 +100,7 @@ def high_precision_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Spa
 def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats with every random word of four bits."""
     how = Rounding.STOCHASTIC
-    return [_space(_Encoder(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
+    return [_space(Enumerated(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
 
 
 def format_spaces() -> list[Space]:
@@ -117,7 +117,7 @@ def pattern_space(format: str, dtype: Float, rounding: Rounding = Rounding.NEARE
         dtype: of the values.
         rounding: how they are rounded.
     """
-    encoder = _Encoder(dtype, rounding, format=format)
+    encoder = Enumerated(dtype, rounding, format=format)
     return _space(encoder, _every_pattern(dtype, block_format(format)))
 
 
@@ -129,7 +129,7 @@ def scale_space(format: str, dtype: Float, block: int = 8) -> Space:
         dtype: of the values.
         block: values in a block.
     """
-    encoder = _Encoder(dtype, Rounding.NEAREST, format=format, block=block)
+    encoder = Enumerated(dtype, Rounding.NEAREST, format=format, block=block)
     count = 1 << dtype.width - 1
     size = min(count, CHUNK_PATTERNS // block)
 
@@ -195,7 +195,7 @@ def _every_pattern(fmt: Float, blocks: BlockFormat = AXS6) -> Patterns:
 
 
 @dataclass(frozen=True)
-class _Encoder:
+class Enumerated:
     """An encoder that is enumerated."""
 
     fmt: Float
@@ -207,12 +207,14 @@ class _Encoder:
 
     @property
     def name(self) -> str:
+        """Its name in those of spaces."""
         mode = "" if self.mode is Mode.DENSE else f"-{self.mode.label}"
         blocks = "" if self.format == name_of(AXS6) else f"{self.format}-"
         return f"encoder-{blocks}{self.fmt.name}-{self.rounding}{mode}"
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """Those of the unit."""
         given = {"dtype": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
         given |= {"view": self.view, "format": self.format}
         block = self.block or BLOCK_OF_DTYPE[self.fmt.name]
@@ -226,6 +228,7 @@ class _Encoder:
 
     @cached_property
     def design(self) -> Design:
+        """The unit."""
         return Design(self.name, lambda: find("encoder").build(**self.parameters))
 
     @property
@@ -244,7 +247,7 @@ class _Encoder:
         return {"values": values, "random": np.full(values.shape, word, np.uint8)}
 
 
-def _space(encoder: _Encoder, patterns: Patterns) -> Space:
+def _space(encoder: Enumerated, patterns: Patterns) -> Space:
     starts, count, words = patterns.starts, patterns.count, encoder.words
     kinds = len(lane_codes(encoder.mode))
     dtype = np.dtype(f"u{encoder.fmt.width // 8}")

@@ -1,4 +1,4 @@
-"""Spaces of the FP32 cores of the dot product: conversion, addition and the final division."""
+"""Spaces of the FP32 cores: conversion, addition, the final division, and reciprocals."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,8 +14,10 @@ from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.pipeline import Pipeline, Step
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.add import addition_steps
+from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.divide import division_steps
+from axs6.hw.fp32.quotient import ONE, Normal, Quotient, quotient_steps
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 DIVISION_CHUNK = 1 << 22
@@ -41,9 +43,10 @@ CORNER_FRACTIONS = (
 
 
 def fp32_spaces(seed: int) -> list[Space]:
-    """The spaces of the three cores; `seed` is that of the random pairs."""
+    """The spaces of these cores; `seed` is that of the random pairs."""
     adder = _core("FP32 adder", addition_steps)
-    return [conversion_space(), corner_space(adder), random_space(adder, seed), division_space()]
+    division = [division_space(), reciprocal_space()]
+    return [conversion_space(), corner_space(adder), random_space(adder, seed), *division]
 
 
 def _core(name: str, steps: Callable[[], Sequence[Step]]) -> Design:
@@ -98,6 +101,35 @@ def division_space() -> Space:
         design=_core("FP32 division", partial(division_steps, divisor)),
         inputs=inputs,
         references={"golden model": lambda items: {"value": sliced(golden, (items["value"],))}},
+    )
+
+
+def reciprocal_space() -> Space:
+    """1 over every normal FP32 number, as an encoder divides for a scale."""
+    quotient = Quotient(ONE, Normal(SIGNIFICAND, FP32.exponent_bits, FP32.bias))
+    size = FP32.smallest_normal
+
+    def inputs(chunk: int) -> Items:
+        one = np.ones(size, np.uint8)
+        significand = size + np.arange(size, dtype=np.uint32)
+        place = np.full(size, 1 + chunk, np.uint8)
+        divisor = {"divisor.significand": significand, "divisor.place": place}
+        return {"dividend.significand": one, "dividend.place": 0 * one, **divisor}
+
+    def golden(items: Items) -> Items:
+        field = items["divisor.place"].astype(np.uint32) << np.uint32(FP32.fraction_bits)
+        pattern = (items["divisor.significand"] & np.uint32(size - 1)) | field
+        return {"value": (np.float32(1) / pattern.view(np.float32)).view(np.uint32)}
+
+    fields = FP32.exponent_special - 1
+    return Space(
+        name="reciprocal",
+        formula=f"2^{FP32.fraction_bits} fractions x {fields} exponent fields",
+        cases=fields * size,
+        chunks=fields,
+        design=_core("FP32 reciprocal", partial(quotient_steps, quotient)),
+        inputs=inputs,
+        references={"processor": golden},
     )
 
 

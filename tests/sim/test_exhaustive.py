@@ -27,6 +27,7 @@ from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.encoder_spaces import ENCODED, encoder_spaces, maximum_classes
 from axs6.sim.exhaustive.fp32_spaces import addition_corners
 from axs6.sim.exhaustive.runner import Outcome, Share, run_space
+from axs6.sim.exhaustive.scaled_spaces import SCALED
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State
 
@@ -46,6 +47,7 @@ COUNTS = (
         "addition-corners": len(addition_corners()) ** 2,
         "addition-random": 2**28,
         "division": 2**23 * 2**8 * 2,
+        "reciprocal": 2**23 * 254,
         "fused-floor": 2**28,
         "fused-zero": 2**28,
     }
@@ -104,13 +106,24 @@ COUNTS = (
         for name in ("mxfp8_e4m3", "mxint8")
         for rule in Rule
     }
+    | {
+        f"encoder-{name}-bf16-nearest-patterns": 2**16 * scales
+        for name, scales in {
+            "nvfp4": 3 * 120,
+            "vsq4": 3 * 15,
+            "vsq6": 3 * 15,
+            "vsq8": 3 * 15,
+            **dict.fromkeys(("fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4"), 256),
+        }.items()
+    }
+    | {f"encoder-{name}-bf16-nearest-scales": 2**15 * 256 for name in ("nvfp4", "vsq8")}
 )
 
 
 IN_FORMATS = [
     name
     for name in COUNTS
-    if any(name.startswith(f"encoder-{fmt}-") for fmt in ENCODED)
+    if any(name.startswith(f"encoder-{fmt}-") for fmt in (*ENCODED, *SCALED))
     or re.match("decoder-(?!fp32|bf16)", name)
 ]
 """Spaces of encoders and decoders of other formats than AXS-6."""

@@ -1,16 +1,18 @@
 """Encoders of every format against the golden model, in the batch simulator."""
 
-from itertools import product
+from itertools import combinations, cycle, product
 from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Value
+from amaranth.hdl import Module, Value
 
-from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
+from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
 from axs6.hw.encoder.format_lanes import RoundLane
+from axs6.hw.encoder.scaled_lanes import MultiplyLane
+from axs6.hw.encoder.scaled_steps import RoundScale
 from axs6.hw.registry import find
 from axs6.hw.units.encoder import encoder_corners
 from axs6.sim.batch.engine import ComponentModel, component_source
@@ -30,32 +32,94 @@ CASES = [
     for name, rule, (rounding, dtype) in product(ENCODED, Rule, product(Rounding, INPUT_DTYPES))
 ]
 
+PARTS: dict[str, tuple[str, ...]] = {
+    "element": ("sm5", "int6", "e4m3fn", "e5m2"),
+    "rule": tuple(Rule),
+    "levels": ("t8", "t8s2o1", "t16s8o2s2o1"),
+    "rounding": tuple(map(str, Rounding)),
+    "dtype": tuple(INPUT_DTYPES),
+}
+"""What an encoder under an exponent and shifts is made of: a kind of each part of a format."""
 
-def turns(per_format: int) -> list[dict[str, Any]]:
-    """So many cases of each format, in which all rules, roundings and dtypes have their turn."""
-    each = len(CASES) // len(ENCODED)
-    return [
-        CASES[each * f + (9 * (f + k) + (4 * k + f)) % each]
-        for f in range(len(ENCODED))
-        for k in range(per_format)
-    ]
+Part = tuple[str, str]
 
 
-FEW = turns(2)
+def pairs(parts: dict[str, str]) -> set[tuple[Part, Part]]:
+    """Any two parts of an encoder."""
+    return set(combinations(sorted(parts.items()), 2))
+
+
+def parts_that_fit() -> list[dict[str, str]]:
+    """All encoders of these parts; with shifts, "int" is a sign and a magnitude."""
+    rows = [dict(zip(PARTS, row, strict=True)) for row in product(*PARTS.values())]
+    return [row for row in rows if row["element"] != "int6" or row["levels"] == "t8"]
+
+
+def meeting() -> list[dict[str, str]]:
+    """Few encoders, in which any two parts that fit meet."""
+    rows = parts_that_fit()
+    missing = set().union(*map(pairs, rows))
+    found = []
+    while missing:
+        found.append(max(rows, key=lambda row: len(pairs(row) & missing)))
+        missing -= pairs(found[-1])
+    return found
+
+
+MEETING = meeting()
+
+
+def given_of(parts: dict[str, str]) -> dict[str, Any]:
+    """The parameters of an encoder of some parts."""
+    name = f"{parts['element']}_e8m0-{parts['rule']}_{parts['levels']}"
+    return {"format": name, "rounding": parts["rounding"], "dtype": parts["dtype"]}
+
 
 COMPOSED = [
-    {"format": "int8_e5m0_t16s2o1", "dtype": "fp32"},
     {"format": "int8_e4m0-ceil_t16s8o2s2o1", "dtype": "bf16"},
-    {"format": "int8_e8m0_t32s4o2", "dtype": "fp16"},
     {"format": "e2m3f_e4m0_t32", "dtype": "bf16", "rounding": "toward_zero"},
     {"format": "sm5d_e6m0-even_t8", "dtype": "bf16"},
+    {"format": "int4q0_e5m0_t8", "dtype": "fp32", "rounding": "stochastic"},
+]
+"""Exponents of few bits, and units that are divided."""
+
+OTHERS = [
+    {"format": "int8_e5m0_t16s2o1", "dtype": "fp32"},
+    {"format": "int8_e8m0_t32s4o2", "dtype": "fp16"},
     {"format": "sm6dz_e8m0f-rceil_t16", "dtype": "fp16", "rounding": "stochastic"},
     {"format": "e5m2_e5m0-even_t64", "dtype": "bf16"},
-    {"format": "int4q0_e8m0_t8", "dtype": "fp32", "rounding": "stochastic"},
     {"format": "e3m4fn_e8m0-ceil_t16", "dtype": "bf16"},
     {"format": "sm2_e8m0_t8", "dtype": "fp16"},
 ]
-"""Narrow exponents, several levels of shifts, other elements and blocks."""
+
+SCALES = {
+    "a tensor": "float32",
+    "a channel": "float32_t0",
+    "a block": "e4m3fn_t8",
+    "a block in float32": "float32_t8",
+    "a block and a tensor": "e4m3fn_t8_float32",
+    "a block in float16 and a channel": "float16_t8_float32_t0",
+    "integers and a channel": "u4_t8_float32_t0",
+}
+"""What is scaled by real numbers and integers, in a format's string."""
+
+TURNS = [(str(rounding), dtype) for rounding, dtype in product(Rounding, INPUT_DTYPES)]
+
+SCALED = [
+    {"format": f"{element}_{scales}", "rounding": rounding, "dtype": dtype, "block": 8}
+    for (element, scales), (rounding, dtype) in zip(
+        product(("int4", "int8", "sm5", "e2m1fn", "e4m3fn", "e5m2"), SCALES.values()), cycle(TURNS)
+    )
+]
+"""Each element under each kind of scale; roundings and dtypes take turns."""
+
+FEW_SCALED = [
+    {"format": "nvfp4", "dtype": "bf16", "block": 8},
+    {"format": "vsq4", "dtype": "fp16", "block": 8, "rounding": "toward_zero"},
+    {"format": "fp8_e4m3", "dtype": "fp32", "block": 8, "rounding": "stochastic"},
+    {"format": "e5m2_float32_t8", "dtype": "bf16"},
+]
+"""An outer scale, one of a block, both, and integers; elements with all kinds of NaN."""
 
 
 def difference(given: dict[str, Any], items: int = 500) -> str | None:
@@ -78,13 +142,13 @@ def case_name(given: dict[str, Any]) -> str:
     return "-".join(map(str, given.values()))
 
 
-@pytest.mark.parametrize("given", [*FEW, *COMPOSED], ids=case_name)
+@pytest.mark.parametrize("given", [*map(given_of, MEETING), *COMPOSED, *FEW_SCALED], ids=case_name)
 def test_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [each for each in CASES if each not in FEW], ids=case_name)
+@pytest.mark.parametrize("given", [*CASES, *OTHERS, *SCALED], ids=case_name)
 def test_all_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given, 20_000) is None
 
@@ -105,8 +169,8 @@ def test_the_stochastic_encoder_is_right(given: dict[str, Any]) -> None:
 def test_the_stochastic_encoder_has_blocks_of_its_register() -> None:
     with pytest.raises(ValueError, match="block must be one of 8, 16, 32, not 64"):
         find("stochastic_encoder").build(format="mxfp4", block=64)
-    with pytest.raises(ValueError, match="stochastic_encoder has no hardware for real scales"):
-        find("stochastic_encoder").build(format="nvfp4")
+    with pytest.raises(ValueError, match="stochastic_encoder has no hardware for zero points"):
+        find("stochastic_encoder").build(format="uint8")
 
 
 def test_the_feedback_encoder_has_one_format() -> None:
@@ -114,12 +178,26 @@ def test_the_feedback_encoder_has_one_format() -> None:
         find("feedback_encoder").build(format="mx9")
 
 
-def test_each_rule_rounding_and_dtype_has_its_turn() -> None:
-    parts = [case["format"].split("-")[1] for case in FEW]
-    assert set(parts) == set(Rule)
-    for name, known in (("rounding", Rounding), ("dtype", INPUT_DTYPES)):
-        assert {case[name] for case in FEW} == set(known)
-    assert {case["format"].split("-")[0] for case in FEW} == set(ENCODED)
+def test_any_two_parts_of_an_encoder_meet() -> None:
+    """All 115 pairs of parts of different kinds, but for int6 under shifts."""
+    all_pairs = {
+        pair
+        for row in product(*PARTS.values())
+        for pair in pairs(dict(zip(PARTS, row, strict=True)))
+    }
+    shifts = {(("element", "int6"), ("levels", levels)) for levels in PARTS["levels"][1:]}
+    covered = set().union(*map(pairs, MEETING))
+    assert covered == all_pairs - shifts
+    assert (len(covered), len(MEETING)) == (113, 16)
+
+
+def test_the_sample_has_every_kind_of_scale() -> None:
+    formats = [block_format(each["format"]) for each in FEW_SCALED]
+    kinds = {(bool(fmt.outer), *(type(x.scale) for x in fmt.blocked)) for fmt in formats}
+    assert kinds == {(True,), (False, Real), (True, Real), (True, Integer)}
+    assert {fmt.element.has_nan + fmt.element.has_infinity for fmt in formats} == {0, 1, 2}
+    assert {each["dtype"] for each in FEW_SCALED} == set(INPUT_DTYPES)
+    assert {each.get("rounding", "nearest") for each in FEW_SCALED} == set(Rounding)
 
 
 def test_rounding_half_up_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +209,33 @@ def test_rounding_half_up_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     found = difference(given)
     assert found is not None
     assert found.startswith("block.codes")
+
+
+@pytest.mark.slow
+def test_products_that_are_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values times reciprocals, not rounded to FP32 before they are rounded to codes."""
+
+    def cut(self: MultiplyLane, platform: object) -> Module:
+        m = right(self, platform)
+        m.d.comb += self.product.up.eq(0)
+        return m
+
+    right = MultiplyLane.elaborate
+    monkeypatch.setattr(MultiplyLane, "elaborate", cut)
+    found = difference({"format": "int8", "dtype": "bf16", "block": 8})
+    assert found is not None
+    assert found.startswith("block.codes")
+
+
+@pytest.mark.slow
+def test_scales_that_are_rounded_up_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scale of a block rounded half up, not to even."""
+    found = difference({"format": "e2m1fn_e4m3fn_t8", "dtype": "bf16"})
+    assert found is None
+    monkeypatch.setattr(RoundScale, "half", staticmethod(lambda held, dropped: 1 << dropped - 1))
+    found = difference({"format": "e2m1fn_e4m3fn_t8", "dtype": "bf16"})
+    assert found is not None
+    assert found.startswith("block.scale")
 
 
 def test_corners_have_every_boundary_of_an_element() -> None:
@@ -147,12 +252,40 @@ def test_corners_have_every_boundary_of_an_element() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"format": "nvfp4"}, "encoder has no hardware for real scales, which nvfp4 has"),
-        ({"format": "vsq6"}, "encoder has no hardware for real scales, which vsq6 has"),
+        ({"format": "uint8"}, "encoder has no hardware for zero points, which uint8 has"),
         (
             {"format": "e4m3fn_e8m0_t0"},
-            "encoder has no hardware for the scale of a channel, which e4m3fn_e8m0_t0 has",
+            "encoder has no hardware for the exponent of a channel, which e4m3fn_e8m0_t0 has",
         ),
+        (
+            {"format": "e4m3fn_e8m0_t32_float32"},
+            "encoder has no hardware for an exponent under real scales, which e4m3fn_e8m0_t32_",
+        ),
+        (
+            {"format": "int8_bfloat16_t0_float32"},
+            "encoder has no hardware for scales of both channels and a tensor, which int8_bfloat16",
+        ),
+        (
+            {"format": "int8_float16"},
+            "encoder has no hardware for an outer scale that is not float32, which int8_float16",
+        ),
+        (
+            {"format": "int8_e4m3fn_t8_bfloat16_t16"},
+            "encoder has no hardware for two scales within a block, neither a power of two, which",
+        ),
+        (
+            {"format": "int8_e11m4_t16"},
+            "encoder has no hardware for scales beyond float32, which int8_e11m4_t16 has",
+        ),
+        (
+            {"format": "sm5dz_float32"},
+            "encoder has no hardware for elements that drop the sign of -0.0 under a real scale",
+        ),
+        (
+            {"format": "e2m1fn_e4m3f_t16"},
+            "encoder has no hardware for e2m1fn_e4m3f_t16, in which NaN has no code",
+        ),
+        ({"format": "nvfp4", "block": 256}, "block must be one of 8, 16, 32, 64, 128, not 256"),
         ({"format": "mx9", "mode": "sparse"}, "mode must be dense for mx9, not 'sparse'"),
         ({"format": "mx9", "block": 256}, "block must be one of 8, 16, 32, 64, 128, not 256"),
         ({"format": "mx9", "block": 2}, "groups must grow from level to level"),
@@ -178,6 +311,9 @@ def test_what_has_no_hardware_is_said_in_one_line(given: dict[str, Any], message
         {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8, "stages": 3},
         pytest.param({"format": "mx9", "dtype": "fp32", "stages": 11}, marks=pytest.mark.slow),
         pytest.param({"format": "mxint8-even", "dtype": "fp16"}, marks=pytest.mark.slow),
+        pytest.param({"format": "nvfp4", "dtype": "bf16", "stages": 40}, marks=pytest.mark.slow),
+        pytest.param({"format": "vsq6", "dtype": "fp32", "stages": 9}, marks=pytest.mark.slow),
+        pytest.param({"format": "fp8_e5m2", "dtype": "fp16"}, marks=pytest.mark.slow),
     ],
     ids=case_name,
 )

@@ -1,0 +1,109 @@
+"""Special cases and random items of encoders whose scales are real numbers and integers."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real
+from axs6.hw.core.layouts import outer_names
+from axs6.hw.units.encoder_corners import boundaries, near, special_patterns
+from axs6.hw.units.unit import Items
+
+OUTER = np.array(
+    [1.0, 1 / 3, 3.0, 1.7 * 2.0**-60, 2.0**100, 2.0**-126, 2.0**-130, 2.0**-149, 3.4e38], np.float32
+).view(np.uint32)
+"""Outer scales of every size: the ends of FP32, subnormal ones, and no powers of two."""
+
+NO_SCALE = np.array(
+    [0, 0x80000000, 0xBF800000, FP32.infinity, 0xFF800000, FP32.quiet_nan, 0x7F800001], np.uint32
+)
+"""Patterns that are no positive finite number."""
+
+FACTORS = 14
+"""Scales of a block under each outer one, about."""
+
+
+def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
+    """Special values under each outer scale, and values at boundaries of codes and of scales."""
+    special = special_patterns(dtype)
+    alone = np.zeros((len(special), lanes), np.int64)
+    alone[np.arange(len(special)), np.arange(len(special)) % lanes] = special
+    windows = np.resize(special, (-(-len(special) // lanes), lanes))
+    outer = OUTER if fmt.outer else OUTER[:1]
+    parts = [(np.resize(outer, len(x)), x) for x in (alone, windows, windows[::-1])]
+    parts += [(np.full(1, scale), np.zeros((1, lanes), np.int64)) for scale in outer]
+    for scale in outer:
+        for rows in _boundary_rows(fmt, dtype, lanes, scale.view(np.float32)):
+            parts.append((np.full(len(rows), scale), rows))
+    if fmt.outer:
+        turns = np.resize(NO_SCALE, len(windows))
+        parts.append((turns, windows))
+    scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
+    return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
+
+
+def _boundary_rows(
+    fmt: BlockFormat, dtype: Float, lanes: int, outer: np.float32
+) -> Iterator[NDArray[np.int64]]:
+    """Blocks in which values lie at boundaries of an element under some scale."""
+    held = max(Fraction(float(outer)), Fraction(2) ** FP32.emin)
+    bounds = boundaries(fmt.element)
+    for index, (factor, maxima) in enumerate(_scales(fmt)):
+        patterns = near(dtype, [held * factor * x for x in bounds])
+        both = np.concatenate([patterns, patterns | dtype.sign_bit])
+        others = lanes - bool(maxima)
+        rows = np.resize(both, (-(-len(both) // others), others))
+        if not maxima:
+            yield rows
+        for turn, top in enumerate(near(dtype, [held * x for x in maxima])):
+            some = rows if turn == 0 else np.roll(rows, -2 * (index + turn), axis=0)[:2]
+            place = (index + turn) % lanes
+            yield np.insert(some, place, top, axis=1)
+
+
+def _scales(fmt: BlockFormat) -> list[tuple[Fraction, list[Fraction]]]:
+    """Scales of a block, and largest magnitudes at which they begin; 1 where it has none."""
+    if not fmt.blocked:
+        return [(Fraction(1), [])]
+    scale, top = fmt.blocked[0].scale, fmt.element.largest
+    if isinstance(scale, Integer):
+        most = scale.largest_code
+        codes = np.unique(np.geomspace(1, most, FACTORS).astype(int)).tolist()
+        return [(Fraction(code), [top * (code - 1), top * code]) for code in codes]
+    assert isinstance(scale, Real)
+    dtype = scale.dtype
+    codes = np.linspace(dtype.smallest_normal, dtype.largest_code - 1, FACTORS).astype(int).tolist()
+    found = []
+    for code in codes:
+        here, above = (Fraction(_number(dtype, each)) * dtype.unit for each in (code, code + 1))
+        found.append((here, [top * here, top * (here + above) / 2]))
+    return found
+
+
+def _number(dtype: Float, code: int) -> int:
+    value = dtype.integer(code)
+    assert isinstance(value, int)
+    return value
+
+
+def random_outer_scales(
+    rng: Generator, fmt: BlockFormat, dtype: Float, values: NDArray[np.int64]
+) -> Items:
+    """Outer scales for blocks of values: most near what the largest magnitudes ask for."""
+    if not fmt.outer:
+        return {}
+    count = len(values)
+    fields = values >> dtype.fraction_bits & dtype.exponent_special
+    field = fields.max(axis=1) - dtype.bias + FP32.bias
+    scale = fmt.blocked[0].scale.largest if fmt.blocked else Fraction(1)
+    reach = float(fmt.element.largest * scale)
+    near_field = field - round(np.log2(reach)) + rng.integers(-4, 5, count)
+    pattern = np.clip(near_field, 0, FP32.exponent_special - 1) << FP32.fraction_bits
+    pattern |= rng.integers(0, 1 << FP32.fraction_bits, count)
+    anything = rng.integers(0, 1 << FP32.width, count)
+    often = rng.random(count) < 0.85
+    (name,) = outer_names(fmt)
+    return {name: np.where(often, pattern, anything)}

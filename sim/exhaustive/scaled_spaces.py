@@ -1,0 +1,105 @@
+"""Spaces of encoders under real and integer scales: input patterns, and scales of all kinds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.formats import BF16, CATALOG, FP32, Float
+from axs6.golden.rounding import Rounding
+from axs6.hw.core.layouts import outer_names, scale_names
+from axs6.hw.registry import find
+from axs6.sim.exhaustive.encoder_spaces import Enumerated, lay_out
+from axs6.sim.exhaustive.space import Items, Space
+
+SCALED = [name for name, fmt in CATALOG.items() if fmt.exponent is None and fmt.element.signed]
+"""Formats that have names and such encoders."""
+
+MAXIMA_OF = ("nvfp4", "vsq8")
+"""Formats with every maximum under outer scales of all sizes: a float scale, and an integer."""
+
+FRACTION = 0x2AAAAB
+"""Fraction of outer scales: that of 4/3, rounded."""
+
+FEW_OUTER = (0x3F800000, 0x3EAAAAAB, 0x00D5A1F3)
+"""Outer scales under which every scale of a block is enumerated: 1, about 1/3, and 2e-38."""
+
+
+def outer_scales() -> list[int]:
+    """An FP32 pattern in each binade, the subnormal numbers as one, then a power of two."""
+    fields = range(FP32.exponent_special)
+    return [*(field << FP32.fraction_bits | FRACTION for field in fields), FEW_OUTER[0]]
+
+
+def scaled_spaces() -> list[Space]:
+    """The spaces of all formats that have names, from bf16, to nearest even."""
+    patterns = [scaled_space(name, BF16) for name in SCALED]
+    return patterns + [maxima_space(name, BF16) for name in MAXIMA_OF]
+
+
+def scaled_space(format: str, dtype: Float) -> Space:
+    """Every pattern of a narrow dtype: under every scale of a block, or outer ones of all sizes."""
+    encoder = Enumerated(dtype, Rounding.NEAREST, format=format)
+    fmt = CATALOG[format]
+    if fmt.blocked:
+        given = [(outer, x) for outer in FEW_OUTER for x in first_maxima(encoder, outer)]
+        what = "scales of a block"
+    else:
+        given, what = [(outer, 0) for outer in outer_scales()], "outer scales"
+    block, (name,) = encoder.parameters["block"], outer_names(fmt)
+    patterns = np.arange(1 << dtype.width, dtype=f"u{dtype.width // 8}")
+    runs = patterns.reshape(-1, 1 << dtype.fraction_bits)
+
+    def inputs(chunk: int) -> Items:
+        outer, maximum = given[chunk]
+        values = lay_out(runs, maximum, block, chunk % block)
+        return {name: np.full(len(values), outer, np.uint32), "values": values}
+
+    return Space(
+        name=f"{encoder.name}-patterns",
+        formula=f"2^{dtype.width} patterns x {len(given)} {what}",
+        cases=len(given) << dtype.width,
+        chunks=len(given),
+        design=encoder.design,
+        inputs=inputs,
+        references=encoder.references,
+    )
+
+
+def maxima_space(format: str, dtype: Float) -> Space:
+    """Every magnitude as the maximum of a block of zeros, under outer scales of all sizes."""
+    encoder = Enumerated(dtype, Rounding.NEAREST, format=format, block=8)
+    scales = outer_scales()
+
+    def inputs(chunk: int) -> Items:
+        return alone(encoder, scales[chunk], chunk)
+
+    count = 1 << dtype.width - 1
+    return Space(
+        name=f"{encoder.name}-scales",
+        formula=f"2^{dtype.width - 1} maxima x {len(scales)} outer scales",
+        cases=count * len(scales),
+        chunks=len(scales),
+        design=encoder.design,
+        inputs=inputs,
+        references=encoder.references,
+    )
+
+
+def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
+    """Every magnitude in a lane of a block of zeros, under one outer scale."""
+    dtype, block = encoder.fmt, encoder.parameters["block"]
+    (name,) = outer_names(CATALOG[encoder.format])
+    count = 1 << dtype.width - 1
+    values = np.zeros((count, block), f"u{dtype.width // 8}")
+    values[:, lane % block] = np.arange(count)
+    return {name: np.full(count, outer, np.uint32), "values": values}
+
+
+def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
+    """The first maximum of each scale that a block may have under an outer one."""
+    items = alone(encoder, outer)
+    (name,) = scale_names(CATALOG[encoder.format])
+    codes: NDArray[np.integer] = find("encoder").golden(items, encoder.parameters)[f"block.{name}"]
+    _, first = np.unique(codes, return_index=True)
+    return sorted(first.tolist())
