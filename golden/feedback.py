@@ -11,7 +11,7 @@ from axs6.golden.encode import encode
 
 
 def encode_with_feedback(
-    x: ArrayLike, error: ArrayLike, block: int = 32, **options: Any
+    x: ArrayLike, error: ArrayLike, block: int | None = None, **options: Any
 ) -> tuple[Blocks, NDArray[np.float32]]:
     """Encode values to which the error of the last encoding is added.
 
@@ -21,8 +21,8 @@ def encode_with_feedback(
     Args:
         x: float32 values of shape (..., K).
         error: what the last call returned, or zeros; of the dtype and shape of `x`.
-        block, options: as in `axs6.encode`. With `nonfinite="saturate"` a c that is not
-            finite leaves the error +0.
+        block, options: as in `axs6.encode`. A c that is not finite, where `nonfinite` allows it,
+            leaves the error +0, as does one whose code, or scale, is NaN or infinite.
 
     Returns:
         The blocks, and the new error: float32 of the shape of `x`.
@@ -42,5 +42,6 @@ def encode_with_feedback(
     with np.errstate(over="ignore", invalid="ignore"):
         corrected = values + last
         blocks = encode(corrected, block=block, **options)
-        left = corrected - decode(blocks)
-    return blocks, np.where(np.isfinite(corrected), left, np.float32(0))
+        values = decode(blocks)
+        left = corrected - values
+    return blocks, np.where(np.isfinite(corrected) & np.isfinite(values), left, np.float32(0))

@@ -1,7 +1,7 @@
 """The last steps of an encoder in words: from aligned significands to the codes of a block."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from amaranth.hdl import Module
 from amaranth.lib import data
@@ -22,10 +22,13 @@ def scales_layout(scheme: LaneNumbers) -> data.StructLayout:
     return StructLayout(scales)
 
 
-class LaneSteps(Step):
+Numbers = TypeVar("Numbers", bound=LaneNumbers)
+
+
+class LaneSteps(Step, Generic[Numbers]):
     """A step with a component for each lane; the scales and `invalid` pass."""
 
-    def __init__(self, scheme: LaneNumbers, i: data.StructLayout, lane: Any, levels: int) -> None:
+    def __init__(self, scheme: Numbers, i: data.StructLayout, lane: Any, levels: int) -> None:
         self._scheme = scheme
         lanes = {"lanes": ArrayLayout(lane, scheme.lanes), "invalid": 1}
         o = StructLayout({**scales_layout(scheme).members, **lanes})
@@ -37,7 +40,7 @@ class LaneSteps(Step):
         m.d.comb += [self.o[name].eq(self.i[name]) for name in names]
 
 
-class Shift(LaneSteps):
+class Shift(LaneSteps[LaneNumbers]):
     """`ShiftLane` for each lane."""
 
     def __init__(self, scheme: LaneNumbers, i: data.StructLayout) -> None:

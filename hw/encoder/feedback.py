@@ -6,8 +6,7 @@ from typing import Any
 from amaranth.hdl import Module, Shape
 from amaranth.lib import data
 
-from axs6.golden.formats import AXS6, FP32, Mode
-from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats import FP32, BlockFormat, Mode, block_format, name_of
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 from axs6.hw.core.layouts import (
     encoded_layout,
@@ -20,7 +19,7 @@ from axs6.hw.core.pipeline import Chain, Past, Pipeline, Step, in_lanes, past, v
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.decoder.decoder import dense_steps
 from axs6.hw.decoder.lane import LOW_BITS
-from axs6.hw.encoder.encoder import deterministic_steps
+from axs6.hw.encoder.encoder import compares_codes, encoder_format, encoder_steps
 from axs6.hw.fp32.add import addition_steps, operands_layout
 
 
@@ -73,32 +72,36 @@ class KeepCorrected(Step):
 class KeepBlock(Step):
     """A block as what is to be decoded, and beside it."""
 
-    def __init__(self, block: int) -> None:
-        encoded, corrected = encoded_layout(block).members, corrected_layout(block).members
+    def __init__(self, fmt: BlockFormat) -> None:
+        encoded = encoded_layout(fmt.block, fmt=fmt).members
+        corrected = corrected_layout(fmt.block).members
+        self._fields = list(encoded["block"].members)
         o = {**encoded["block"].members, **corrected, **encoded}
         super().__init__(StructLayout({**encoded, **corrected}), StructLayout(o), levels=0)
 
     def elaborate(self, platform: Any) -> Module:
         """Connect them."""
         m = Module()
-        m.d.comb += [self.o[name].eq(self.i.block[name]) for name in ("exponent", "codes")]
+        m.d.comb += [self.o[name].eq(self.i.block[name]) for name in self._fields]
         m.d.comb += [self.o[name].eq(self.i[name]) for name in self.i.shape().members]
         return m
 
 
 difference_layout = StructLayout({**operands_layout.members, "finite": 1})
-"""Operands of a subtraction, and whether the first is finite."""
+"""Operands of a subtraction, and whether both are finite."""
 
 
 class PairDecoded(Step):
     """Each corrected value, and the negative of what its code is worth.
 
     Args:
-        block: values in a block.
+        fmt: the format of the codes.
         repeated: bits of the decoded values that always equal others.
     """
 
-    def __init__(self, block: int, repeated: int) -> None:
+    def __init__(self, fmt: BlockFormat, repeated: int) -> None:
+        self._always = not fmt.has_nan
+        block = fmt.block
         values, corrected = values_layout(block, FP32), corrected_layout(block)
         i = StructLayout({**values.members, **corrected.members})
         o = StructLayout({"lanes": ArrayLayout(difference_layout, block)})
@@ -108,17 +111,18 @@ class PairDecoded(Step):
         """Build the changes of sign and the tests for infinities and NaN."""
         m = Module()
         for value, corrected, o in zip(self.i.values, self.i.corrected, self.o.lanes, strict=True):
-            field = data.View(float_layout(FP32), corrected).exponent
+            field, code = (data.View(float_layout(FP32), x).exponent for x in (corrected, value))
+            finite = ~field.all() if self._always else ~(field.all() | code.all())
             m.d.comb += [
                 o.a.eq(corrected),
                 o.b.eq(value ^ FP32.sign_bit),
-                o.finite.eq(~field.all()),
+                o.finite.eq(finite),
             ]
         return m
 
 
 class ClearLane(Step):
-    """The difference, +0 where the corrected value was not finite."""
+    """The difference, +0 where one of both is not finite."""
 
     def __init__(self) -> None:
         i = StructLayout({**fp32_layout.members, "finite": 1})
@@ -155,10 +159,10 @@ class OfLanes(Step):
 class Deliver(Step):
     """A block and what its encoding leaves, in the order of the output."""
 
-    def __init__(self, block: int) -> None:
-        encoded = encoded_layout(block).members
-        lanes = StructLayout({"lanes": ArrayLayout(fp32_layout, block), **encoded})
-        o = StructLayout({**encoded, **errors_layout(block).members})
+    def __init__(self, fmt: BlockFormat) -> None:
+        encoded = encoded_layout(fmt.block, fmt=fmt).members
+        lanes = StructLayout({"lanes": ArrayLayout(fp32_layout, fmt.block), **encoded})
+        o = StructLayout({**encoded, **errors_layout(fmt.block).members})
         super().__init__(lanes, o, levels=0)
 
     def elaborate(self, platform: Any) -> Module:
@@ -191,61 +195,72 @@ def subtraction_steps() -> list[Step]:
     return [*steps, Chain([last, ClearLane()])]
 
 
-def feedback_steps(block: int, rounding: Rounding, view: str = STRUCTURE) -> list[Step]:
+def feedback_steps(fmt: BlockFormat, rounding: Rounding, view: str = STRUCTURE) -> list[Step]:
     """Steps from values and errors to a block and new errors."""
+    block = fmt.block
     first, *middle, last = in_lanes(addition_steps, block)
     add = [Chain([PairOperands(block), first]), *middle, Chain([last, KeepCorrected(block)])]
 
-    corrected, encoded = corrected_layout(block), encoded_layout(block)
+    compares = compares_codes(fmt)
+    corrected, encoded = corrected_layout(block), encoded_layout(block, fmt=fmt)
+    front, last, packing = encoder_steps(fmt, block, FP32, rounding, 0, Mode.DENSE, view)
     encode = [
-        Past(step, corrected, bits_of_values(step.o.shape()))
-        for step in deterministic_steps(block, FP32, rounding, Mode.DENSE, view)
+        Past(step, corrected, bits_of_values(step.o.shape()) if compares else 0)
+        for step in (*front, last, *packing)
     ]
 
     # Codes are in the lanes too, and the bits of the exponent in its tables.
-    in_tables = AXS6_SCALE.bits - LOW_BITS + 2
-    shared = (block * AXS6_ELEMENT.width + in_tables, block, block) if view == STRUCTURE else (0, 0)
     passing = StructLayout({**corrected.members, **encoded.members})
-    decoding = dense_steps(AXS6.with_block(block), block, FP32, view)
+    decoding = dense_steps(fmt, block, FP32, view)
+    shared = [0] * len(decoding)
+    if compares and view == STRUCTURE:
+        assert fmt.exponent is not None
+        in_tables = fmt.exponent.bits - LOW_BITS + 2
+        shared = [block * fmt.element.width + in_tables, block, block]
     scale, *rest = (
         Past(step, passing, count) for step, count in zip(decoding, shared, strict=True)
     )
-    decode = [Chain([KeepBlock(block), scale]), *rest]
+    decode = [Chain([KeepBlock(fmt), scale]), *rest]
 
     repeated = decoding[-1].o.shape().size - decoding[-1].held
     compare, *others = in_lanes(subtraction_steps, block)
-    lanes = [PairDecoded(block, repeated), OfLanes(compare, repeated), *map(OfLanes, others)]
+    lanes = [PairDecoded(fmt, repeated), OfLanes(compare, repeated), *map(OfLanes, others)]
     *subtract, last = past(lanes, encoded)
-    return [*add, *encode, *decode, *subtract, Chain([last, Deliver(block)])]
+    return [*add, *encode, *decode, *subtract, Chain([last, Deliver(fmt)])]
 
 
 class FeedbackEncoder(Pipeline):
     """Encodes FP32 values to which the errors of their last encoding are added, in each cycle.
 
     c = fp32(value + error) is encoded into a dense block, and fp32(c - decoded c) is the new
-    error; both are rounded to nearest even, subnormals kept. Where c is not finite the new error
-    is +0, and the block is that of `Encoder`, `invalid` included.
+    error; both are rounded to nearest even, subnormals kept. Where c or what it is decoded as is
+    not finite the new error is +0, and the block is that of `Encoder`, `invalid` included.
 
     Args:
-        block: values in a block: 8, 16 or 32.
+        block: values in a block, as of `Encoder`; None for the format's own.
         rounding: "nearest" or "toward_zero".
         stages: ranks of registers, from 0.
         view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`.
+        format: block format whose scales are an exponent and shifts.
 
     Latency is `stages` cycles, interval 1. Source: specification section 8, docs/format.md.
 
     Raises:
-        ValueError: a parameter is not what it must be.
+        ValueError: a parameter is not what it must be, or the format has no hardware.
     """
 
     def __init__(
         self,
-        block: int = 32,
+        block: int | None = None,
         rounding: str = "nearest",
         stages: int = 0,
         view: str = STRUCTURE,
+        format: str = "axs6",
     ) -> None:
-        block = AXS6.with_block(block).block
+        fmt, _ = encoder_format(block_format(format), block, Mode.DENSE, "feedback_encoder")
+        if fmt.exponent is None:
+            name = name_of(fmt)
+            raise ValueError(f"feedback_encoder has no hardware for real scales, which {name} has")
         how = check_rounding(rounding, DETERMINISTIC)
-        steps, like = viewed(partial(feedback_steps, block, how), view)
+        steps, like = viewed(partial(feedback_steps, fmt, how), view)
         super().__init__(steps, stages, like=like)

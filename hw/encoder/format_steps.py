@@ -227,7 +227,7 @@ def _held(lane: Any, most: int) -> Value:
     return Mux(lane.close & (lane.distance < most), lane.distance, most)[:bits]
 
 
-class Align(LaneSteps):
+class Align(LaneSteps[Scheme]):
     """`AlignLane` for each lane."""
 
     def __init__(self, scheme: Scheme, i: data.StructLayout) -> None:

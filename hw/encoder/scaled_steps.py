@@ -333,7 +333,7 @@ class Multiply(Stage):
         return ["lanes", *names[-1:]]
 
 
-class Place(LaneSteps):
+class Place(LaneSteps[Scaled]):
     """`PlaceLane` for each lane."""
 
     def __init__(self, scheme: Scaled, i: data.StructLayout) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
-from axs6.golden.formats import AXS6, CHANNEL, FP32, BlockFormat, Level, Mode, block_format
+from axs6.golden.formats import AXS6, CHANNEL, FP32, BlockFormat, Level, Mode, Real, block_format
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC, Rounding
@@ -61,7 +61,8 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
     invalid = special.any(axis=1) | bad
     found = block_items(blocks, parameters["mode"])
     for name, level, codes in zip(outer_names(fmt), fmt.outer, blocks.scales, strict=False):
-        found[f"block.{name}"] = np.where(bad, level.scale.nan_code, codes)
+        assert isinstance(level.scale, Real)
+        found[f"block.{name}"] = np.where(bad, np.uint32(level.scale.dtype.quiet_nan), codes)
     if bad.any():
         _forget(found, fmt, bad)
     return {**found, "invalid": invalid.view(np.uint8)}
@@ -88,12 +89,13 @@ def feedback_encoder_items(items: Fields, parameters: Parameters) -> Items:
     values, errors = (
         items[name].astype(np.uint32).view(np.float32) for name in ("values", "errors")
     )
+    fmt = encoded_format(parameters)
     blocks, left = encode_with_feedback(
         values,
         errors,
-        parameters["block"],
+        format=fmt,
         rounding=parameters["rounding"],
-        nonfinite="saturate",
+        nonfinite="propagate" if fmt.has_nan else "saturate",
     )
     with np.errstate(over="ignore", invalid="ignore"):
         invalid = ~np.isfinite(values + errors).all(axis=1)
@@ -162,7 +164,7 @@ _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "ne
 
 def feedback_corners(parameters: Parameters) -> Items:
     """The encoder's corners with errors of 0, their own size, others, and six binades below."""
-    values = encoder_corners({**_FEEDBACK, "block": parameters["block"]})["values"]
+    values = encoder_corners({**parameters, **_FEEDBACK})["values"]
     sign = FP32.sign_bit
     below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
     others = [np.zeros_like(values), values, values ^ sign, np.roll(values, 1, axis=0)]
@@ -173,7 +175,7 @@ def feedback_corners(parameters: Parameters) -> Items:
 
 def feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     """Random values, with errors within seven binades of them, or anything."""
-    given = {**_FEEDBACK, "block": parameters["block"]}
+    given = {**parameters, **_FEEDBACK}
     values = encoder_random(given, rng, count)["values"]
     others = encoder_random(given, rng, count)["values"]
     field = values >> FP32.fraction_bits & FP32.exponent_special
@@ -235,9 +237,9 @@ FEEDBACK_ENCODER = Unit(
     summary="an encoder that adds to values what encoding took from the ones before",
     component=FeedbackEncoder,
     values=lambda formats: {
-        "block": MODE_BLOCKS,
+        **_of(encoder_choices(formats), "block"),
         "rounding": tuple(map(str, DETERMINISTIC)),
-        "view": VIEWS,
+        **_of(encoder_choices(formats), "view"),
     },
     golden=feedback_encoder_items,
     corners=feedback_corners,

@@ -110,11 +110,12 @@ def reciprocal_space() -> Space:
     size = FP32.smallest_normal
 
     def inputs(chunk: int) -> Items:
-        one = np.ones(size, np.uint8)
-        significand = size + np.arange(size, dtype=np.uint32)
-        place = np.full(size, 1 + chunk, np.uint8)
-        divisor = {"divisor.significand": significand, "divisor.place": place}
-        return {"dividend.significand": one, "dividend.place": 0 * one, **divisor}
+        return {
+            "dividend.significand": np.ones(size, np.uint8),
+            "dividend.place": np.zeros(size, np.uint8),
+            "divisor.significand": size + np.arange(size, dtype=np.uint32),
+            "divisor.place": np.full(size, 1 + chunk, np.uint8),
+        }
 
     def golden(items: Items) -> Items:
         field = items["divisor.place"].astype(np.uint32) << np.uint32(FP32.fraction_bits)

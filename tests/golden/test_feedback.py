@@ -38,6 +38,14 @@ def test_what_is_not_finite_leaves_no_error():
         encode_with_feedback(x, error, 8)
 
 
+def test_a_nan_that_spreads_over_its_block_leaves_no_error():
+    x = np.array([[1.3, np.nan, 1, 1] + [0.1] * 28, [0.1] * 32], np.float32)
+    blocks, left = encode_with_feedback(x, np.zeros_like(x), format="mxfp4", nonfinite="propagate")
+    assert np.isnan(decode(blocks)[0]).all()
+    assert left[0].tolist() == [0.0] * 32
+    assert np.array_equal(left[1], x[1] - decode(blocks)[1])
+
+
 def test_arguments():
     x = np.zeros(8, np.float32)
     with pytest.raises(TypeError, match=r"^error must be float32, not float64$"):

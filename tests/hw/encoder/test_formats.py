@@ -10,15 +10,17 @@ from amaranth.hdl import Module, Value
 from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
+from axs6.hw.encoder.feedback import PairDecoded
 from axs6.hw.encoder.format_lanes import RoundLane
 from axs6.hw.encoder.scaled_lanes import MultiplyLane
 from axs6.hw.encoder.scaled_steps import RoundScale
 from axs6.hw.registry import find
 from axs6.hw.units.encoder import encoder_corners
-from axs6.sim.batch.engine import ComponentModel, component_source
+from axs6.hw.units.unit import Unit
+from axs6.sim.batch.engine import BatchModel
 from axs6.sim.regress import regress
 
-ENCODER = find("encoder")
+ENCODER, FEEDBACK = find("encoder"), find("feedback_encoder")
 
 ENCODED = [
     name
@@ -122,19 +124,20 @@ FEW_SCALED = [
 """An outer scale, one of a block, both, and integers; elements with all kinds of NaN."""
 
 
-def difference(given: dict[str, Any], items: int = 500) -> str | None:
+def difference(given: dict[str, Any], items: int = 500, unit: Unit = ENCODER) -> str | None:
     """The first difference of an encoder from the golden model on corners and random items."""
-    parameters = ENCODER.simulated(given)
-    if parameters["rounding"] == Rounding.STOCHASTIC:
+    parameters = unit.simulated(given)
+    if parameters.get("rounding") == Rounding.STOCHASTIC:
         parameters["random_bits"] = 6
-    model = ComponentModel(component_source(ENCODER.build(**parameters)), "encoder")
-    random = ENCODER.random(parameters, np.random.default_rng(3), items)
-    for inputs in (ENCODER.corners(parameters), random):
-        found = model.run(inputs).outputs
-        for name, expected in ENCODER.golden(inputs, parameters).items():
-            wrong = np.argwhere(found[name] != expected)
-            if len(wrong):
-                return f"{name}{wrong[0].tolist()}"
+    model = BatchModel(unit.name, **parameters)
+    corners = unit.corners(parameters)
+    random = unit.random(parameters, np.random.default_rng(3), items)
+    inputs = {name: np.concatenate([array, random[name]]) for name, array in corners.items()}
+    found = model.run(inputs).outputs
+    for name, expected in unit.golden(inputs, parameters).items():
+        wrong = np.argwhere(found[name] != expected)
+        if len(wrong):
+            return f"{name}{wrong[0].tolist()}"
     return None
 
 
@@ -153,16 +156,23 @@ def test_all_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given, 20_000) is None
 
 
+def test_the_stochastic_encoder_is_right() -> None:
+    given = {"format": "mxfp4", "dtype": "bf16", "block": 8, "stages": 2, "random_bits": 4}
+    assert difference(given, unit=find("stochastic_encoder")) is None
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
         {"format": "mxfp4", "dtype": "bf16", "block": 8, "stages": 2, "random_bits": 4},
-        pytest.param({"format": "mx9", "dtype": "fp32", "stages": 12}, marks=pytest.mark.slow),
-        pytest.param({"format": "mxfp8_e5m2-rceil", "dtype": "bf16"}, marks=pytest.mark.slow),
+        {"format": "mx9", "dtype": "fp32", "stages": 12},
+        {"format": "mxfp8_e5m2-rceil", "dtype": "bf16"},
+        {"format": "nvfp4", "dtype": "bf16", "stages": 30},
     ],
     ids=case_name,
 )
-def test_the_stochastic_encoder_is_right(given: dict[str, Any]) -> None:
+def test_the_verilog_of_the_stochastic_encoder_is_right(given: dict[str, Any]) -> None:
     assert regress("stochastic_encoder", given, items=1000).failures == []
 
 
@@ -173,9 +183,54 @@ def test_the_stochastic_encoder_has_blocks_of_its_register() -> None:
         find("stochastic_encoder").build(format="uint8")
 
 
-def test_the_feedback_encoder_has_one_format() -> None:
-    with pytest.raises(ValueError, match="feedback_encoder has no parameter 'format'"):
-        find("feedback_encoder").build(format="mx9")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"format": "mxfp4", "block": 8},
+        *(
+            pytest.param(given, marks=pytest.mark.slow)
+            for given in (
+                {"format": "mx9", "rounding": "toward_zero"},
+                {"format": "mxfp8_e5m2-ceil", "block": 8},
+                {"format": "mxfp8_e4m3-rceil", "block": 8},
+                {"format": "mxint8-even", "block": 8, "rounding": "toward_zero"},
+                {"format": "int8_e5m0_t16s8o2s2o1"},
+                {"format": "sm5d_e6m0_t8"},
+            )
+        ),
+    ],
+    ids=case_name,
+)
+def test_errors_that_are_fed_back_are_right(given: dict[str, Any]) -> None:
+    assert difference(given, unit=FEEDBACK) is None
+
+
+@pytest.mark.slow
+def test_errors_of_nan_that_are_fed_back_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block whose scale became NaN would keep that for ever."""
+
+    def elaborate(self: PairDecoded, platform: object) -> Module:
+        self._always = True
+        return right(self, platform)
+
+    right = PairDecoded.elaborate
+    monkeypatch.setattr(PairDecoded, "elaborate", elaborate)
+    found = difference({"format": "mxfp4", "block": 8}, unit=FEEDBACK)
+    assert found is not None
+    assert found.startswith("errors")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_the_verilog_of_the_feedback_encoder_is_right(simulator: str) -> None:
+    given = {"format": "mx6", "stages": 9}
+    assert regress("feedback_encoder", given, simulator=simulator, items=500).failures == []
+
+
+def test_the_feedback_encoder_has_exponents_and_shifts() -> None:
+    message = "feedback_encoder has no hardware for real scales, which nvfp4 has"
+    with pytest.raises(ValueError, match=message):
+        FEEDBACK.build(format="nvfp4")
 
 
 def test_any_two_parts_of_an_encoder_meet() -> None:
