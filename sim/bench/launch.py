@@ -1,4 +1,4 @@
-"""Child process that builds a simulation or runs one: `python -m axs6.sim.bench.launch`.
+"""Child process that builds a simulation or runs one: `python launch.py REQUEST`, in JSON.
 
 cocotb's runner works in a process of its own, so that it can be stopped with everything it has
 started, and so that its environment is nobody else's.
