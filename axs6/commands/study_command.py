@@ -155,7 +155,7 @@ def training(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds, from 0.", metavar="N")] = 3,
-    steps: Annotated[int, typer.Option(help="Steps of a run.", metavar="N")] = 300,
+    steps: Annotated[int, typer.Option(help="Steps of a run.", metavar="N")] = 150,
     checkpoints: Annotated[
         Path | None,
         typer.Option(

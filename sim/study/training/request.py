@@ -11,7 +11,7 @@ from axs6.golden.spec import check_rounding
 TASKS = ("gpt", "vit")
 """Names of the tasks of `axs6.sim.study.training.tasks`."""
 
-STEPS, SEEDS = 300, 3
+STEPS, SEEDS = 150, 3
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,12 @@ class Recipe:
         gradients: format of the gradients in the two backward products; None for FP32 products of
             the decoded operands.
         accumulator: adds the products, a name or a string.
-        rounding: of the gradients of weights, in AXS-6, before the step; None leaves them in FP32.
+        rounding: of the gradients of weights, in that format too, before the step; None leaves
+            them as the products give them, in FP32.
 
     Raises:
-        ValueError: a format, the accumulator or the rounding is unknown.
+        ValueError: a format, the accumulator or the rounding is unknown, or a rounding has no
+            format.
     """
 
     format: str | None = None
@@ -41,12 +43,17 @@ class Recipe:
         accumulator(self.accumulator)
         if self.rounding is not None:
             check_rounding(self.rounding)
+            if self.gradients is None:
+                raise ValueError("rounding needs a format of gradients")
 
 
 RECIPES: Mapping[str, Recipe] = {
     "fp32": Recipe(),
-    "axs6": Recipe("axs6", rounding="nearest"),
-    "axs6_stochastic": Recipe("axs6", rounding="stochastic"),
+    "mx9": Recipe("mx9", "mx9"),
+    "mx6": Recipe("mx6", "mx6"),
+    "mxfp8": Recipe("mxfp8_e4m3", "mxfp8_e5m2"),
+    "axs6": Recipe("axs6", "axs6", rounding="nearest"),
+    "axs6_stochastic": Recipe("axs6", "axs6", rounding="stochastic"),
 }
 """Recipes that are compared, the baseline first."""
 

@@ -66,7 +66,14 @@ class Trained:
 
 def converted(model: nn.Module, recipe: Recipe) -> nn.Module:
     """The model as a recipe computes it: a copy, or the model itself for FP32."""
-    return model if recipe.format is None else convert(model)
+    if recipe.format is None:
+        return model
+    return convert(
+        model,
+        format=recipe.format,
+        gradients=recipe.gradients,
+        accumulator=recipe.accumulator,
+    )
 
 
 def train(
@@ -130,8 +137,9 @@ class _Run:
                 cycle_momentum=False,
             )
         self._parts["schedule"] = self._schedule
-        if plan.recipe.rounding is not None:
-            gradients = QuantisedGradients(parameters, rounding=plan.recipe.rounding)
+        recipe = plan.recipe
+        if recipe.gradients is not None and recipe.rounding is not None:
+            gradients = QuantisedGradients(parameters, recipe.gradients, recipe.rounding)
             self._optimiser.register_step_pre_hook(gradients)
             self._parts["gradients"] = gradients
 
