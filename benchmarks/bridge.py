@@ -7,12 +7,15 @@ machine. Arrays are small enough for the allocator to use their memory again.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 import axs6
+from axs6.golden.accumulator import accumulator
+from axs6.golden.blocks import Blocks
 from axs6.golden.formats import block_format
 from axs6.sim import kernels
 from axs6.sim.torch import convert, fake_quantise
@@ -26,9 +29,19 @@ CHECKED = 16
 """Rows that are compared with the golden model for each format."""
 
 FORMATS = (
-    *("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0", "mx9", "mxfp6_e3m2"),
-    *("mxfp8_e4m3", "mxfp8_e5m2"),
+    *("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "mx9", "mxfp6_e3m2"),
+    *("mxfp8_e4m3", "mxfp8_e5m2", "nvfp4", "vsq6", "fp8_e4m3", "int8_float32_t0"),
 )
+
+NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")
+"""Formats whose products AVX2 is measured with."""
+
+ALIGNED = (
+    *(("fp8_e4m3", "hopper_fp8"), ("fp8_e5m2", "hopper_fp8"), ("fp8_e4m3", "hopper_fp8,promote=4")),
+    *(("fp8_e4m3", "ada_fp8"), ("fp8_e4m3", "ampere"), ("mxfp8_e4m3", "blackwell_mx")),
+    *(("mxfp4", "blackwell_mx"), ("nvfp4", "blackwell_fp4"), ("mx9", "paper"), ("axs6", "paper")),
+)
+"""Formats, and accumulators that align and truncate their terms."""
 
 
 def main() -> None:
@@ -41,6 +54,9 @@ def main() -> None:
     if (library := kernels.chosen()) is not None:
         print(f"compiled kernels, {kernels.name_of(library)}")
         formats()
+        aligned()
+        with kernels.use("avx2"):
+            avx2()
 
 
 def quantise() -> None:
@@ -93,11 +109,11 @@ def formats() -> None:
         held = kernels.encode(weight, fmt)
         products[name] = lambda fmt=fmt, held=held: kernels.matmul(kernels.encode(rows, fmt), held)
         given = axs6.encode(rows[0], name)
-        exact = axs6.matmul(given, axs6.encode(weight[0, :CHECKED], name))
+        exact = axs6.matmul(given, first_rows(axs6.encode(weight[0], name)))
         different[name] = count_bits(torch.from_numpy(products[name]()[0, :, :CHECKED]), exact)
         if kernels.encodes(fmt):
             values[name] = lambda fmt=fmt: kernels.fake_quantise(big, fmt)
-            exact = axs6.decode(axs6.encode(big[:CHECKED], name))
+            exact = axs6.decode(first_rows(axs6.encode(big, name)))
             different[name] += count_bits(torch.from_numpy(values[name]()[:CHECKED]), exact)
     seconds, quantised = best(products), best(values)
     print(f"batch {BATCH}, {FEATURES} to {FEATURES}, activations encoded; fake_quantise of {SHAPE}")
@@ -110,6 +126,50 @@ def formats() -> None:
             f"  {speed:>6} M values/s"
             f"  bits unlike golden {different[name]}"
         )
+
+
+@torch.no_grad()
+def avx2() -> None:
+    """Products of narrow formats without AVX-512, which nn.Linear has."""
+    layer, x = nn.Linear(FEATURES, FEATURES, bias=False), torch.randn(BATCH, FEATURES)
+    rows, weight = x.numpy()[None], layer.weight.numpy()[None]
+    products: dict[str, Callable[[], object]] = {"plain": lambda: layer(x)}
+    for name in NARROW:
+        fmt = block_format(name)
+        held = kernels.encode(weight, fmt)
+        products[name] = lambda fmt=fmt, held=held: kernels.matmul(kernels.encode(rows, fmt), held)
+        products[name]()
+    seconds = best(products)
+    library = kernels.chosen()
+    print(f"the same products, {kernels.name_of(library) if library else 'no kernels'}")
+    for name in NARROW:
+        print(f"  {name:15} ratio {seconds[name] / seconds['plain']:4.2f}")
+
+
+def aligned() -> None:
+    """Products in accumulators of tensor cores and of the paper."""
+    generator = np.random.default_rng(0)
+    a, b = (generator.standard_normal((rows, FEATURES), np.float32) for rows in (BATCH, FEATURES))
+    macs = BATCH * FEATURES * FEATURES
+    print(f"batch {BATCH}, {FEATURES} to {FEATURES}, terms aligned to the largest of a step")
+    for name, text in ALIGNED:
+        how, (left, right) = accumulator(text), (axs6.encode(x, name) for x in (a, b))
+        packed = kernels.pack(left), kernels.pack(right)
+        some = first_rows(left), first_rows(right)
+        found = kernels.matmul(*map(kernels.pack, some), how)[0]
+        different = count_bits(torch.from_numpy(found), axs6.matmul(*some, how))
+        seconds = best({"": lambda packed=packed, how=how: kernels.matmul(*packed, how)})[""]
+        print(
+            f"  {name:11} {text:21} {macs / seconds / 1e9:5.1f} G MAC/s"
+            f"  bits unlike golden {different}"
+        )
+
+
+def first_rows(x: Blocks) -> Blocks:
+    """The rows that are compared, with scales that follow from all."""
+    scales = tuple(each[:CHECKED] if each.ndim else each for each in x.scales)
+    shape, modes = (CHECKED, x.shape[1]), x.modes[:CHECKED]
+    return replace(x, scales=scales, codes=x.codes[:CHECKED], shape=shape, modes=modes)
 
 
 def best(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
