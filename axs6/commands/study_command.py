@@ -27,8 +27,8 @@ CURVES = {f"training.{kind}": kind for kind in ("svg", "png")}
 """The same for loss curves."""
 
 app = typer.Typer(
-    help="Measure what AXS-6 does to whole models and to their training, rounding to the mean of "
-    "values, and block formats to random vectors."
+    help="Measure what block formats do to whole models, to their training and to random vectors, "
+    "and rounding to the mean of values."
     "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
@@ -44,13 +44,31 @@ def accuracy(
     model: Annotated[
         str, typer.Argument(help="mlp, cnn or transformer, or FILE.py:FUNCTION.", metavar="MODEL")
     ],
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help="These block formats, names or strings with commas; may be repeated.",
+            show_default="axs6 in blocks of 8, 16 and 32",
+            metavar="FORMAT",
+        ),
+    ] = None,
     block: Annotated[
         list[int] | None,
-        typer.Option(help="This block size alone; may be repeated.", show_default="8, 16, 32"),
+        typer.Option(help="The formats in blocks of this size; may be repeated."),
+    ] = None,
+    policy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="TOML file with formats for each layer; may be repeated.", metavar="FILE"
+        ),
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option(help="This backend alone; may be repeated.", show_default="emulated, rtl"),
+        typer.Option(
+            help="This backend alone; may be repeated.",
+            show_default="emulated, and rtl where neither formats nor policies are given",
+        ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Run the first N samples.", show_default="all", metavar="N")
@@ -66,7 +84,7 @@ def accuracy(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Measure a model's accuracy in FP32, in AXS-6 emulated, and on the simulated RTL.
+    """Measure a model's accuracy in FP32, in block formats emulated, and on the simulated RTL.
 
     The built-in models are trained first, on the handwritten digits that scikit-learn ships.
     FUNCTION takes nothing and returns (model, inputs, targets) or (model, inputs, targets,
@@ -76,7 +94,7 @@ def accuracy(
 
     Every product on the RTL is compared with its emulation; exit status 1 if a bit differs.
 
-    Example: axs6 study accuracy mlp -o study
+    Example: axs6 study accuracy mlp --format axs6,mx9,mxfp8_e4m3 -o study
     """
     need("torch", "matplotlib")
     from axs6.commands.output import (
@@ -87,26 +105,29 @@ def accuracy(
         write_files,
         write_json,
     )
-    from axs6.golden.formats.block_format import MODE_BLOCKS
     from axs6.hw.registry import find
-    from axs6.sim.study.request import BACKENDS, check_request, user_model
+    from axs6.sim.study.request import BACKENDS, check_request, chosen_formats, user_model
 
-    blocks, backends = block or MODE_BLOCKS, backend or BACKENDS
-    check_request(blocks, backends, samples, batch)
+    chosen = chosen_formats(formats or (), block or ()) if formats or block or not policy else []
+    backends = backend or (BACKENDS[:1] if formats or policy else BACKENDS)
+    check_request(chosen, backends, samples, batch)
     users = user_model(model)
     if users is None:
         need("sklearn")
     tile = given(rows=rows, columns=columns)
-    for size in blocks:
-        find("matmul").build(block=size, **tile)
+    for name in chosen if "rtl" in backends else ():
+        find("matmul").build(format=name, **tile)
     files = [] if output is None else [output / name for name in FILES]
-    check_writable(*files, json_path(json), inputs=users[:1] if users else ())
+    read = [*(users[:1] if users else ()), *(policy or ())]
+    check_writable(*files, json_path(json), inputs=read)
 
     from axs6.sim.study.accuracy import study_accuracy
     from axs6.sim.study.figure import picture
     from axs6.sim.study.models import MODELS
     from axs6.sim.study.user import blamed, load
+    from axs6.sim.torch import Policy
 
+    policies = {path.name: Policy.read(path) for path in policy or ()}
     out = console(json)
     log = logging.getLogger("axs6")
     log.info("preparing the model")
@@ -121,7 +142,8 @@ def accuracy(
             study = study_accuracy(
                 model,
                 workload,
-                blocks=blocks,
+                formats=chosen,
+                policies=policies,
                 backends=backends,
                 samples=samples,
                 batch=batch,
@@ -330,7 +352,7 @@ def _table(study: "Study") -> "Table":
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(
         (
-            *("backend", "block", study.metric, "change", "QSNR dB"),
+            *("backend", "format", study.metric, "change", "QSNR dB"),
             *("differ", "cycles", "used", "seconds"),
         )
     ):
@@ -340,9 +362,9 @@ def _table(study: "Study") -> "Table":
     for run in study.runs:
         delta = run.metric - study.reference.metric
         cells = (
-            (run.block, "{}"),
+            (run.format, "{}"),
             (run.metric, number),
-            (None if run.block is None else delta, change),
+            (None if run.format is None else delta, change),
             (run.qsnr_db, "{:.1f}"),
             (run.bits_different, "{:,}"),
             (run.cycles, "{:,}"),

@@ -1,4 +1,4 @@
-"""What AXS-6 costs in accuracy: a model in FP32, and in each backend and block size."""
+"""What block formats cost in accuracy: a model in FP32, and in each format and backend."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from axs6.golden.formats.block_format import MODE_BLOCKS
-from axs6.sim.study.request import BACKENDS, BATCH, check_request
+from axs6.golden.formats import BlockFormat, block_format, name_of
+from axs6.sim.study.request import BACKENDS, BATCH, FORMATS, check_request
 from axs6.sim.study.workload import Workload
-from axs6.sim.torch import convert, profile
+from axs6.sim.torch import Policy, convert, profile
 from axs6.sim.torch.backends import Result
 from axs6.sim.torch.site import Site, observed
 
@@ -24,7 +24,7 @@ class Run:
 
     Args:
         backend: "fp32", "emulated" or "rtl".
-        block: values that share an exponent; None in FP32.
+        format: name of the block format, or of the policy; None in FP32.
         metric: the workload's metric of the outputs.
         seconds: wall time of the model alone: without training, the build of the simulator, and
             the comparison.
@@ -39,7 +39,7 @@ class Run:
     """
 
     backend: str
-    block: int | None
+    format: str | None
     metric: float
     seconds: float
     qsnr_db: float | None = None
@@ -60,7 +60,7 @@ class Study:
         samples: how many were run.
         batch: how many at once.
         tile: parameters of the hardware's tile; those not named are the unit's defaults.
-        runs: one in FP32, then each block size and backend.
+        runs: one in FP32, then each format and backend.
     """
 
     model: str
@@ -94,14 +94,15 @@ def study_accuracy(
     name: str,
     workload: Workload,
     *,
-    blocks: Iterable[int] = MODE_BLOCKS,
+    formats: Iterable[str | BlockFormat] = FORMATS,
+    policies: Mapping[str, Policy] | None = None,
     backends: Iterable[str] = BACKENDS,
     samples: int | None = None,
     batch: int = BATCH,
     tile: Mapping[str, int] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Study:
-    """Run a model in FP32 and in AXS-6, and measure it.
+    """Run a model in FP32 and in block formats, and measure it.
 
     Every run starts from one random seed. With "rtl", every product is computed by "emulated"
     too and compared on every bit.
@@ -109,7 +110,8 @@ def study_accuracy(
     Args:
         name: what the study calls the model.
         workload: the model, its data and metric.
-        blocks: block sizes, of 8, 16 and 32.
+        formats: block formats of all products.
+        policies: policies with different formats in different layers, by what the study calls them.
         backends: of "emulated" and "rtl".
         samples: run the first ones alone; None for all.
         batch: samples that the model gets at once. The tile fills its pipeline for every
@@ -119,57 +121,60 @@ def study_accuracy(
 
     Raises:
         TypeError, ValueError: an argument or an output of the model is refused, or the model has
-            no product for AXS-6.
+            no product for a block format.
         ToolError: the simulator cannot be built or fails.
     """
-    sizes = sorted(set(blocks))
+    named = list(dict.fromkeys(name_of(block_format(fmt)) for fmt in formats))
+    ways: dict[str, dict[str, Any]] = {name: {"format": name} for name in named}
+    ways |= {name: {"policy": policy} for name, policy in (policies or {}).items()}
     chosen = [backend for backend in BACKENDS if backend in set(backends)]
-    check_request(sizes, backends, samples, batch)
+    check_request(named, backends, samples, batch)
     if samples is not None:
         workload = workload.first(samples)
     workload.model.eval()
     progress("fp32")
     reference, seconds = _timed(workload.model, workload, batch)
     runs = [Run("fp32", None, workload.judge(reference), seconds)]
-    for block in sizes:
+    for each, how in ways.items():
         outputs: dict[str, Tensor] = {}
         for backend in chosen:
-            progress(f"{backend}, block {block}")
-            run, outputs[backend] = _run(workload, backend, block, batch, tile, reference, outputs)
+            progress(f"{backend}, {each}")
+            simulated = tile if backend == "rtl" else None
+            model = convert(workload.model, backend, tile=simulated, **how)
+            run, outputs[backend] = _run(
+                workload, model, (backend, each), batch, reference, outputs
+            )
             runs.append(run)
     return Study(name, workload.metric_name, workload.samples, batch, dict(tile or {}), runs)
 
 
 def _run(
     workload: Workload,
-    backend: str,
-    block: int,
+    model: nn.Module,
+    names: tuple[str, str],
     batch: int,
-    tile: Mapping[str, int] | None,
     reference: Tensor,
     others: Mapping[str, Tensor],
 ) -> tuple[Run, Tensor]:
-    """One run in AXS-6, and its outputs."""
-    if backend == "emulated":
-        outputs, seconds = _timed(convert(workload.model, block=block), workload, batch)
+    """One run of a converted model, with its backend and format, and its outputs."""
+    if names[0] == "emulated":
+        outputs, seconds = _timed(model, workload, batch)
         quality = _qsnr(reference, outputs)
-        return Run(backend, block, workload.judge(outputs), seconds, quality), outputs
-    model = convert(workload.model, backend, block=block, tile=tile)
+        return Run(*names, workload.judge(outputs), seconds, quality), outputs
     clock = _Clock()
     # Observers act in the order in which they are entered: the clock stands still for `profile`.
     with observed(clock.stop), profile(compare="emulated") as report, observed(clock.go_on):
         outputs, seconds = _timed(model, workload, batch)
     compared = clock.bits
     if not compared:
-        raise ValueError("model must have a matrix product that AXS-6 can compute, not none")
+        raise ValueError("model must have a matrix product that can be converted, not none")
     total = report.total
     different = total.bits_different or 0
     if "emulated" in others:
         compared += 8 * outputs.numel() * outputs.element_size()
         different += _different(outputs, others["emulated"])
     run = Run(
-        backend,
-        block,
+        *names,
         workload.judge(outputs),
         seconds - clock.stood,
         _qsnr(reference, outputs),

@@ -12,7 +12,10 @@ MARKERS: dict[str, dict[str, Any]] = {
     "emulated": {"marker": "s", "markersize": 9, "fillstyle": "none"},
     "rtl": {"marker": "o", "markersize": 4},
 }
-LABELS = {"emulated": "AXS-6, emulated", "rtl": "AXS-6, RTL"}
+LABELS = {"emulated": "emulated", "rtl": "RTL"}
+
+FEW = 4
+"""Formats whose names lie side by side."""
 
 
 def check_kind(kind: str) -> None:
@@ -22,13 +25,13 @@ def check_kind(kind: str) -> None:
 
 
 def picture(study: Study, kind: str = "svg") -> bytes:
-    """Draw the metric against the block size, and the tile's cycles where it was simulated.
+    """Draw the metric against the format, and the tile's cycles where it was simulated.
 
     For accuracy, a band around the FP32 line shows one standard error of so many samples. The
     same study gives the same bytes.
 
     Args:
-        study: with runs in AXS-6.
+        study: with runs in block formats.
         kind: "svg" or "png".
 
     Raises:
@@ -43,14 +46,14 @@ def picture(study: Study, kind: str = "svg") -> bytes:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7 if simulated else 3.8, 2.9), layout="constrained", dpi=200)
         panels = figure.subplots(1, 2 if simulated else 1, squeeze=False)[0]
-        blocks = sorted({run.block for run in study.runs if run.block is not None})
-        _draw_metric(panels[0], study, blocks)
+        formats = list(dict.fromkeys(run.format for run in study.runs if run.format))
+        _draw_metric(panels[0], study, formats)
         if simulated:
-            _draw_cycles(panels[1], study, blocks)
+            _draw_cycles(panels[1], study, formats)
         for axes in panels:
-            axes.set_xticks(range(len(blocks)), [str(block) for block in blocks])
-            axes.set_xlim(-0.6, len(blocks) - 0.4)
-            axes.set_xlabel("block size")
+            axes.set_xticks(range(len(formats)), formats, rotation=90 * (len(formats) > FEW))
+            axes.set_xlim(-0.6, len(formats) - 0.4)
+            axes.set_xlabel("format")
             axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(f"{study.model}, {study.samples:,} samples", fontsize=9)
         file = io.BytesIO()
@@ -58,7 +61,7 @@ def picture(study: Study, kind: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def _draw_metric(axes: Any, study: Study, blocks: list[int]) -> None:
+def _draw_metric(axes: Any, study: Study, formats: list[str]) -> None:
     value = study.reference.metric
     axes.axhline(value, color="black", linestyle="--", linewidth=1, label="FP32")
     if study.metric == "accuracy":
@@ -69,21 +72,21 @@ def _draw_metric(axes: Any, study: Study, blocks: list[int]) -> None:
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.1f}%")
     for backend, marker in MARKERS.items():
         points = [
-            (blocks.index(run.block), run.metric)
+            (formats.index(run.format), run.metric)
             for run in study.runs
-            if run.backend == backend and run.block is not None
+            if run.backend == backend and run.format is not None
         ]
         if points:
             axes.plot(*zip(*points, strict=True), linestyle="none", label=LABELS[backend], **marker)
     axes.set_ylabel(study.metric.replace("_", " "))
     axes.margins(y=0.25)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.25), ncols=2, frameon=False)
 
 
-def _draw_cycles(axes: Any, study: Study, blocks: list[int]) -> None:
-    runs = [run for run in study.runs if run.cycles is not None and run.block is not None]
+def _draw_cycles(axes: Any, study: Study, formats: list[str]) -> None:
+    runs = [run for run in study.runs if run.cycles is not None and run.format is not None]
     bars = axes.bar(
-        [blocks.index(run.block) for run in runs if run.block is not None],
+        [formats.index(run.format) for run in runs if run.format is not None],
         [(run.cycles or 0) / study.samples for run in runs],
         width=0.55,
         color="C1",

@@ -60,6 +60,14 @@ def test_a_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
     assert (folder / "out/accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_formats_and_a_policy(cli: Cli, folder: Path) -> None:
+    (folder / "p.toml").write_text('format = "mx9"\n[[layers]]\nname = "*"\nweights = "mx6"\n')
+    arguments = ("--format", "mx6,mx9", "--format", "int8", "--policy", "p.toml", "--json", "-")
+    figures = json.loads(cli("study", "accuracy", "mine.py:model", *arguments).succeeded())
+    assert [run["format"] for run in figures["runs"]] == [None, "mx6", "mx9", "int8", "p.toml"]
+    assert {run["backend"] for run in figures["runs"][1:]} == {"emulated"}
+
+
 def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
     arguments = ("accuracy", "mine.py:model", "--block", "8", "--samples", "6")
     tile = ("--rows", "1", "--columns", "1")
@@ -73,6 +81,9 @@ def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["resnet"], "MODEL must be one of mlp, cnn, transformer or FILE.py:FUNCTION"),
+        (["mlp", "--format", "mx9,mx8"], "'mx8' is no block format"),
+        (["mine.py:model", "--policy", "none.toml"], "none.toml"),
+        (["mine.py:model", "--policy", "mine.py"], "mine.py: "),
         (["mlp", "--block", "9"], "block must be one of 8, 16, 32, not 9"),
         (["mlp", "--backend", "gpu"], "backend must be one of emulated, rtl, not 'gpu'"),
         (["mlp", "--rows", "0"], "rows must be"),

@@ -16,7 +16,7 @@ from axs6.sim.study.data import digits
 from axs6.sim.study.figure import picture
 from axs6.sim.study.models import MODELS
 from axs6.sim.study.workload import Workload
-from axs6.sim.torch import convert
+from axs6.sim.torch import Policy, convert
 from axs6.sim.torch.backends import Result, Rtl
 
 trained = cache(lambda name: MODELS[name]())
@@ -56,7 +56,7 @@ def test_the_whole_test_part_in_fp32_and_emulated(name: str) -> None:
     study = study_accuracy(name, trained(name), backends=["emulated"])
     assert study.samples == 899
     assert study.reference.metric > 0.95
-    assert [run.block for run in study.runs] == [None, 8, 16, 32]
+    assert [run.format for run in study.runs] == [None, "axs6_t8", "axs6_t16", "axs6"]
     for run in study.runs[1:]:
         assert abs(run.metric - study.reference.metric) < 0.02
         assert run.qsnr_db is not None
@@ -68,7 +68,7 @@ def test_the_rtl_has_the_emulated_bits(name: str) -> None:
     study = studied(name)
     for emulated, rtl in zip(study.runs[1::2], study.runs[2::2], strict=True):
         assert (emulated.backend, rtl.backend) == ("emulated", "rtl")
-        assert emulated.block == rtl.block
+        assert emulated.format == rtl.format
         assert (emulated.metric, emulated.qsnr_db) == (rtl.metric, rtl.qsnr_db)
         assert emulated.bits_different is None
         assert rtl.bits_different == 0
@@ -84,7 +84,7 @@ def test_the_rtl_has_the_emulated_bits(name: str) -> None:
 def test_the_perceptron_takes_less_than_a_second_on_the_rtl() -> None:
     # The best of some: other workers may hold the machine.
     seconds = [
-        study_accuracy("mlp", trained("mlp"), blocks=[32], backends=["rtl"]).runs[1].seconds
+        study_accuracy("mlp", trained("mlp"), formats=["axs6"], backends=["rtl"]).runs[1].seconds
         for _ in range(5)
     ]
     assert min(seconds) < 1
@@ -92,8 +92,8 @@ def test_the_perceptron_takes_less_than_a_second_on_the_rtl() -> None:
 
 def test_the_bits_compared_are_those_of_products_and_outputs() -> None:
     workload = Workload(nn.Linear(40, 3), torch.randn(10, 40), torch.zeros(10, dtype=torch.int64))
-    alone = study_accuracy("linear", workload, blocks=[8], backends=["rtl"])
-    both = study_accuracy("linear", workload, blocks=[8], batch=4)
+    alone = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"])
+    both = study_accuracy("linear", workload, formats=["axs6_t8"], batch=4)
     assert alone.runs[1].bits_compared == 32 * 30
     assert both.runs[2].bits_compared == 2 * 32 * 30
     assert both.runs[2].layers[0]["calls"] == 3
@@ -111,7 +111,7 @@ def test_one_wrong_bit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rtl, "product", wrong)
     workload = Workload(nn.Linear(8, 3, bias=False), torch.ones(4, 8), torch.zeros(4))
     workload = replace(workload, metric=lambda outputs, targets: float(outputs.mean()))
-    study = study_accuracy("linear", workload, blocks=[8], backends=["rtl"])
+    study = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"])
     assert study.bits_different == 1
 
 
@@ -120,9 +120,9 @@ def test_json_holds_every_run() -> None:
     assert content["study"] == "accuracy"
     assert (content["model"], content["metric"], content["samples"]) == ("mlp", "accuracy", 16)
     assert content["machine"]["torch"] == torch.__version__
-    assert [(run["backend"], run["block"]) for run in content["runs"]] == [
+    assert [(run["backend"], run["format"]) for run in content["runs"]] == [
         ("fp32", None),
-        *((backend, block) for block in (8, 16, 32) for backend in ("emulated", "rtl")),
+        *((backend, x) for x in ("axs6_t8", "axs6_t16", "axs6") for backend in ("emulated", "rtl")),
     ]
 
 
@@ -132,7 +132,7 @@ def test_pictures_are_valid_and_repeatable() -> None:
     drawing = picture(study)
     assert drawing == picture(study)
     text = " ".join(ET.fromstring(drawing).itertext())
-    assert "AXS-6, RTL" in text
+    assert {"RTL", "axs6_t16"} <= set(text.split())
     assert "cycles per sample" in text
     emulated = replace(study, runs=[run for run in study.runs if run.backend != "rtl"])
     assert b"cycles per sample" not in picture(emulated)
@@ -187,7 +187,7 @@ def test_bad_outputs_are_refused(
 ) -> None:
     workload = Workload(Pair(end), (torch.ones(3, 2), torch.ones(3, 2)), torch.zeros(3), metric)
     with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
-        study_accuracy("pair", workload, blocks=[8])
+        study_accuracy("pair", workload, formats=["axs6_t8"])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_bad_outputs_are_refused(
     [
         ({"samples": 0}, "samples must be an integer of at least 1, not 0"),
         ({"batch": 0}, "batch must be an integer of at least 1, not 0"),
-        ({"blocks": [9]}, "block must be one of 8, 16, 32, not 9"),
+        ({"formats": ["mx8"]}, "'mx8' is no block format"),
         ({"backends": ["golden"]}, "backend must be one of emulated, rtl, not 'golden'"),
     ],
 )
@@ -215,8 +215,25 @@ def test_cross_entropy_is_torchs_over_every_target() -> None:
     torch.manual_seed(0)
     targets = torch.randint(5, (6, 7))
     workload = Workload(nn.Linear(4, 5), torch.randn(6, 7, 4), targets, "cross_entropy")
-    study = study_accuracy("tokens", workload, blocks=[8], backends=["emulated"])
+    study = study_accuracy("tokens", workload, formats=["axs6_t8"], backends=["emulated"])
     with torch.no_grad():
         y = convert(workload.model, block=8)(workload.inputs).double()
     needed = nn.functional.cross_entropy(y.mT, targets)
     assert study.runs[1].metric == pytest.approx(float(needed), rel=1e-12)
+
+
+def test_formats_and_policies_of_a_users_model() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(40, 20), nn.Linear(20, 3))
+    workload = Workload(model, torch.randn(10, 40), torch.zeros(10, dtype=torch.int64))
+    policy = Policy.from_dict({"format": "mx6", "layers": [{"position": "last", "format": "fp32"}]})
+    formats = ["mx6", "mx9", "mxfp8_e4m3", "int8", "nvfp4"]
+    study = study_accuracy(
+        "mine", workload, formats=formats, policies={"p.toml": policy}, backends=["emulated"]
+    )
+    assert [run.format for run in study.runs] == [None, *formats, "p.toml"]
+    found = {run.format: run.qsnr_db for run in study.runs[1:]}
+    assert found["mx9"] > found["mx6"] + 12
+    assert found["p.toml"] > found["mx6"]
+    for kind in ("svg", "png"):
+        assert picture(study, kind) == picture(study, kind)
