@@ -5,7 +5,7 @@ from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.functional import MatMul, bmm, matmul
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
-from axs6.sim.torch.packed import load_packed, save_packed
+from axs6.sim.torch.packed import load_packed, packed_policy, save_packed
 from axs6.sim.torch.policy import Policy
 from axs6.sim.torch.profile import profile
 from axs6.sim.torch.quantise import decode, encode
@@ -28,6 +28,7 @@ __all__ = [
     "fake_quantise",
     "load_packed",
     "matmul",
+    "packed_policy",
     "profile",
     "save_packed",
 ]

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from glob import escape
 from typing import Any
 
 import torch
@@ -16,8 +17,8 @@ from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
-from axs6.sim.torch.options import Format, Options
-from axs6.sim.torch.policy import Choice, Policy, Settings, plan
+from axs6.sim.torch.options import FP32, Format, Options
+from axs6.sim.torch.policy import Choice, Policy, Rule, Settings, plan
 from axs6.sim.torch.site import Site
 from axs6.sim.torch.unconverted import Unconverted, check_unconverted, tell
 
@@ -139,6 +140,46 @@ def convert(
             if not within and _has_own_forward(module):
                 tell(unconverted, f"{name}.forward, assigned to the object,".lstrip("."))
     return converted
+
+
+def policy_of(model: nn.Module) -> Policy:
+    """The policy with which a model was converted, layer by layer.
+
+    Args:
+        model: what `convert` returned.
+
+    Returns:
+        What gives the same formats, accumulators and treatment of NaN again, and leaves the same
+        layers in FP32, in a model of this architecture.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name, module in model.named_modules():
+        kept: Any = [*site_options(module), *scope_options(module)]
+        if kept:
+            found[name] = kept[0].settings
+        elif isinstance(module, (*LAYERS, *OTHER_LAYERS)) or _is_users(module):
+            found[name] = {"format": FP32}
+    converted = [settings for settings in found.values() if "format" not in settings]
+    base = converted[0] if converted else {"format": FP32}
+    resolved, rules = {"": base}, []
+    for name, _ in model.named_modules():
+        around = resolved[name.rpartition(".")[0]]
+        resolved[name] = found.get(name, around)
+        if resolved[name] != around:
+            rules.append(Rule("name", escape(name), resolved[name]))
+    return Policy(base, tuple(rules))
+
+
+def site_options(module: nn.Module) -> list[Options]:
+    """The options of the places of a layer."""
+    sites = [*getattr(module, "axs6_sites", {}).values()]
+    return [site.options for site in (sites or [getattr(module, "axs6_site", None)]) if site]
+
+
+def scope_options(module: nn.Module) -> list[Options]:
+    """The options of what a module's own methods compute."""
+    scope: Any = getattr(module, "axs6_scope", None)
+    return [scope.options] if scope else []
 
 
 def _options(

@@ -17,6 +17,9 @@ from axs6.golden.terms import Terms
 BACKENDS: Final = ("emulated", "rtl", "golden")
 """What computes products: compiled kernels, the simulated tile, or the NumPy model."""
 
+FP32: Final = "fp32"
+"""The format of what is no product of block formats."""
+
 FP32_SUMS: Final = ACCUMULATORS["fp32"]
 """Exact blocks, added in FP32."""
 
@@ -82,7 +85,8 @@ class Options:
 
         Args:
             format: of weights and activations that have none of their own.
-            weights, activations, gradients: formats, as names, strings or BlockFormats.
+            weights, activations, gradients: formats, as names, strings or BlockFormats; "fp32" as
+                that of gradients is None.
             accumulator: a name, a string or an Accumulator.
             block: values of the largest group of a fixed size, in place of those of all formats.
             backend, nonfinite: as they are.
@@ -100,7 +104,7 @@ class Options:
             backend,
             chosen(weights),
             chosen(activations),
-            None if gradients is None else chosen(gradients),
+            None if gradients in (None, FP32) else chosen(gradients),
             accumulator_of(accumulator),
             nonfinite,
             tuple(sorted((tile or {}).items())),
@@ -119,6 +123,17 @@ class Options:
         lefts = (self.activations, self.gradients)
         found = [(a, b) for a in lefts for b in rights if a is not None]
         return tuple(dict.fromkeys(found))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a policy says of products with these options."""
+        return {
+            "weights": name_of(self.weights),
+            "activations": name_of(self.activations),
+            "gradients": FP32 if self.gradients is None else name_of(self.gradients),
+            "accumulator": str(self.accumulator),
+            "nonfinite": self.nonfinite,
+        }
 
     def __str__(self) -> str:
         shown = {"backend": self.backend}

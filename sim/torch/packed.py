@@ -4,6 +4,7 @@ The file is a container of `axs6.files`, docs/files.md, with a tensor for each e
 `state_dict`.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,25 +17,31 @@ from torch import Tensor, nn
 
 from axs6.files.coding import Encoded, reduction
 from axs6.files.container import container_metadata, open_container
-from axs6.files.tensors import NAMES
+from axs6.files.tensors import NAMES, open_tensors
 from axs6.files.tensors import Tensor as Stored
 from axs6.files.writer import Entry, plain, writing
 from axs6.golden import pack, unpack
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.formats import TENSOR, Mode
+from axs6.sim.torch.convert import policy_of
 from axs6.sim.torch.matrices import joined
 from axs6.sim.torch.matrices import matrices as matrices_of
 from axs6.sim.torch.ops import as_matrices
+from axs6.sim.torch.policy import Policy
 from axs6.sim.torch.quantise import encode
 from axs6.sim.torch.site import Site
+
+METADATA = "axs6.policy"
+"""Entry of a file's metadata with the policy of its model, as JSON."""
 
 
 def save_packed(model: nn.Module, path: str | Path) -> None:
     """Write a converted model: the weights of its products in packed blocks, all else as it is.
 
     A parameter that other modules use too is written as it is, and so are weights that `forward`
-    itself multiplies by: they are encoded again, to the same blocks, where the file is loaded.
+    itself multiplies by: they are encoded again, to the same blocks, where the file is loaded. The
+    metadata have the policy of the model, `packed_policy`.
 
     Args:
         model: what `convert` returned.
@@ -62,9 +69,30 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
         else:
             entries.append(Entry(name, dtype, array.shape, array.nbytes))
             contents.append(plain(array))
-    with writing(path, entries, container_metadata(entries, {})) as writer:
+    policy = {METADATA: json.dumps(policy_of(model).to_dict())}
+    with writing(path, entries, container_metadata(entries, policy)) as writer:
         for entry, content in zip(entries, contents, strict=True):
             writer.add(entry, content)
+
+
+def packed_policy(path: str | Path) -> Policy:
+    """The policy of the model in a file of `save_packed`, with which `convert` makes it again.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, or holds no policy.
+    """
+    with open_tensors(Path(path)) as (_, metadata):
+        return _policy(Path(path), metadata)
+
+
+def _policy(path: Path, metadata: Mapping[str, str]) -> Policy:
+    if METADATA not in metadata:
+        raise ValueError(f"{path} has no policy in its metadata, as save_packed writes it")
+    try:
+        return Policy.from_dict(json.loads(metadata[METADATA]))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: its policy cannot be read: {error}") from None
 
 
 def load_packed(model: nn.Module, path: str | Path) -> None:
@@ -80,8 +108,9 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is damaged, does not hold the tensors of the model, or holds a weight in
-            blocks of another kind than the product computes with. The model stays as it was.
+        ValueError: it is damaged, does not hold the tensors of the model, holds a weight in blocks
+            of another kind than the product computes with, or is of a model that was converted by
+            another policy. The model stays as it was.
     """
     path = Path(path)
     weights, own = _weights(model), model.state_dict()
@@ -103,6 +132,12 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
                 if tensor.name in weights:
                     _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
                     loaded[tensor.name] = blocks
+    with open_tensors(path) as (_, metadata):
+        if METADATA in metadata and _policy(path, metadata) != policy_of(model):
+            raise ValueError(
+                f"{path} is of a model that was converted by another policy: "
+                "convert this one with packed_policy"
+            )
     for name, sites in weights.items():
         for site in sites:
             site.load(loaded.get(name))

@@ -26,15 +26,13 @@ from torch import nn
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import BlockFormat, name_of
+from axs6.sim.torch.options import FP32
 
 KEYS: Final = (
     *("format", "weights", "activations", "gradients", "accumulator", "block"),
     "nonfinite",
 )
 """What a policy may say of a layer."""
-
-FP32: Final = "fp32"
-"""The format of layers that are left alone."""
 
 OPERANDS: Final = ("weights", "activations", "block")
 """What another format leaves behind."""

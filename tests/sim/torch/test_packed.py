@@ -1,6 +1,7 @@
 """Converted models through files: the blocks of the file are those of the products."""
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 import axs6
 from axs6.files import Options, decode_file, describe_file, encode_file
-from axs6.sim.torch import convert, load_packed, save_packed
+from axs6.sim.torch import convert, load_packed, packed_policy, save_packed
+from axs6.sim.torch.convert import policy_of
 
 
 class Model(nn.Module):
@@ -194,3 +196,52 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     layer.bias = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
     with pytest.raises(TypeError, match=r"bias has dtype torch\.complex64, which the file cannot"):
         save_packed(layer, tmp_path / "x.safetensors")
+
+
+POLICIES: dict[str, Any] = {
+    "shifts": {"format": "mx9"},
+    "zero points": {"format": "uint8"},
+    "integer scales": {"format": "vsq4"},
+    "several": {
+        "format": "mxfp8_e4m3",
+        "gradients": "mxfp8_e5m2",
+        "layers": [
+            {"name": "0.self_attn", "format": "int8", "gradients": "fp8_e5m2"},
+            {"name": "0.linear1", "weights": "mxfp4", "accumulator": "hopper_fp8"},
+            {"position": "last", "format": "fp32"},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
+def test_models_of_every_policy_are_loaded_with_their_bits(
+    policy: dict[str, Any], tmp_path: Path, same: Callable[[Tensor, Tensor], bool]
+) -> None:
+    def made(seed: int) -> nn.Module:
+        torch.manual_seed(seed)
+        layer = nn.TransformerEncoderLayer(24, 2, 40, dropout=0, batch_first=True)
+        return nn.Sequential(layer, nn.Linear(24, 5))
+
+    x = torch.randn(2, 3, 24)
+    hardware = convert(made(0), policy=policy)
+    file = tmp_path / "model.safetensors"
+    save_packed(hardware, file)
+    again = convert(made(1), policy=packed_policy(file))
+    load_packed(again, file)
+    assert same(again(x), hardware(x))
+    assert packed_policy(file) == policy_of(hardware) == policy_of(again)
+    other = convert(made(1), **({"nonfinite": "saturate"} | {"policy": policy}))
+    with pytest.raises(
+        ValueError, match=r"^\S+ is of a model that was converted by another policy"
+    ):
+        load_packed(other, file)
+
+
+def test_files_without_a_policy_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.safetensors"
+    save_file({"x": torch.zeros(3)}, file)
+    with pytest.raises(
+        ValueError, match=r"has no policy in its metadata, as save_packed writes it$"
+    ):
+        packed_policy(file)
