@@ -12,6 +12,7 @@ SKY130 = tuple(
         "adders.py",
         "fanout.py",
         "flow.py",
+        "polarity.py",
         "scripts.py",
         "sky130.csv",
         "sky130.py",

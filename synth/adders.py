@@ -1,82 +1,77 @@
-"""Full- and half-adder cells: which ones a library has, and the files by which Yosys uses them."""
+"""Full-adder cells: the one that a library has, and the files by which Yosys uses it."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from axs6.synth.cells import Cell, CellLibrary
 from axs6.synth.errors import SynthesisError
+from axs6.synth.polarity import ADDER, INVERTED
 
+FIND: Final = "extract_fa -fa * t:$_NOT_ %d"
+"""The Yosys command that finds full adders among simple gates. It is given no inverters, across
+which it would find an adder twice: with a bit and with the complement."""
+
+INVERTED_MAP: Final = "inverted_adder.v"
 FULL_MAP: Final = "full_adder.v"
-HALF_MAP: Final = "half_adder.v"
 
-_FULL = {0x96: "sum", 0xE8: "carry"}
-_HALF = {0x6: "sum", 0x8: "carry"}
+_INVERTED = f"""module {INVERTED}(input A, B, C, output X, Y);
+  parameter WIDTH = 1;
+  wire a, b, c, x, y;
+  \\$_NOT_ not_a (.A(A), .Y(a)), not_b (.A(B), .Y(b)), not_c (.A(C), .Y(c));
+  \\{ADDER} #(.WIDTH(1)) adder (.A(a), .B(b), .C(c), .X(x), .Y(y));
+  \\$_NOT_ not_x (.A(x), .Y(X)), not_y (.A(y), .Y(Y));
+endmodule
+"""
+
+_OUTPUTS = {0x96: "sum", 0xE8: "carry"}
 
 
 @dataclass(frozen=True)
-class AdderCells:
-    """The smallest adders of a library, each with the names of its pins by role."""
+class AdderCell:
+    """The smallest full adder of a library, and the names of its outputs: `sum` and `carry`.
 
-    full: tuple[Cell, dict[str, str]]
-    half: tuple[Cell, dict[str, str]] | None
+    Half adders are left to the gates: cells for them keep inverters from being moved, and block dot
+    products are up to 0.4 % larger with them.
+    """
+
+    cell: Cell
+    outputs: dict[str, str]
 
     def files(self) -> dict[str, str]:
         """Return the Verilog that the commands read, by file name."""
-        cell, outputs = self.full
+        cell, outputs = self.cell, self.outputs
         a, b, c = cell.inputs
         full = (
-            '(* techmap_celltype = "$fa" *)\n'
+            f'(* techmap_celltype = "{ADDER}" *)\n'
             "module full_adder(input A, B, C, output X, Y);\n"
             "  parameter WIDTH = 1;\n"
             f"  {cell.name} cell_ (.{a}(A), .{b}(B), .{c}(C), "
             f".{outputs['carry']}(X), .{outputs['sum']}(Y));\n"
             "endmodule\n"
         )
-        if self.half is None:
-            return {FULL_MAP: full}
-        cell, outputs = self.half
-        a, b = cell.inputs
-        carry, total = outputs["carry"], outputs["sum"]
-        half = (
-            f"module {cell.name}(input {a}, {b}, output {carry}, {total});\n"
-            f"  \\$_AND_ carry_ (.A({a}), .B({b}), .Y({carry}));\n"
-            f"  \\$_XOR_ sum_ (.A({a}), .B({b}), .Y({total}));\n"
-            "endmodule\n"
-        )
-        return {FULL_MAP: full, HALF_MAP: half}
+        return {INVERTED_MAP: _INVERTED, FULL_MAP: full}
 
     def commands(self) -> list[str]:
-        """Return the Yosys commands that map the adders of a netlist of simple gates.
+        """Return the Yosys commands that map the full adders which `FIND` found.
 
-        Half adders are taken only beside full adders, where two bits of a compressor tree become
-        one: elsewhere, in counters and rounding, the gates are smaller than the cells.
+        Inverters between inverted adders cancel.
         """
-        mapped = ["extract_fa -fa", f"techmap -map {FULL_MAP}", "opt_clean"]
-        if self.half is not None:
-            mapped.append(f"extract -map {HALF_MAP} t:{self.full[0].name} %x2")
-        return mapped
+        return [f"techmap -map {INVERTED_MAP}", "opt_expr", f"techmap -map {FULL_MAP}"]
 
 
-def adder_cells(library: CellLibrary, source: str) -> AdderCells:
-    """Find the adders of a library by their functions.
+def adder_cell(library: CellLibrary, source: str) -> AdderCell:
+    """Find the full adder of a library by its functions.
 
     Raises:
-        SynthesisError: it has no full adder. A half adder may be missing.
+        SynthesisError: it has none.
     """
-    full = _smallest(library, 3, _FULL)
-    if full is None:
-        raise SynthesisError(f"{source} must have a full-adder cell to map adders to, and has none")
-    return AdderCells(full, _smallest(library, 2, _HALF))
-
-
-def _smallest(
-    library: CellLibrary, inputs: int, roles: dict[int, str]
-) -> tuple[Cell, dict[str, str]] | None:
     found = []
     for cell in library.cells.values():
-        if len(cell.inputs) != inputs or len(cell.functions) != 2 or cell.dont_use:
+        if len(cell.inputs) != 3 or len(cell.functions) != 2 or cell.dont_use:
             continue
-        outputs = {roles.get(cell.truth(pin) or 0): pin for pin in cell.functions}
-        if set(outputs) == set(roles.values()):
-            found.append((cell, {str(role): pin for role, pin in outputs.items()}))
-    return min(found, key=lambda each: (each[0].area, each[0].name), default=None)
+        outputs = {_OUTPUTS.get(cell.truth(pin) or 0, ""): pin for pin in cell.functions}
+        if set(outputs) == set(_OUTPUTS.values()):
+            found.append(AdderCell(cell, outputs))
+    if not found:
+        raise SynthesisError(f"{source} must have a full-adder cell to map adders to, and has none")
+    return min(found, key=lambda each: (each.cell.area, each.cell.name))

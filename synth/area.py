@@ -46,7 +46,7 @@ def area(
             count alike on all targets).
         liberty: Liberty file of standard cells to map to instead.
         optimise: `area` or `speed`: what gates are mapped for.
-        adder_cells: whether full and half adders become cells of the library.
+        adder_cells: whether full adders become cells of the library.
         fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
         breakdown: whether to make the second run; without it the report has no parts.
         timeout: limit in seconds for all of it.

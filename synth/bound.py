@@ -15,7 +15,7 @@ from axs6.golden.formats import BlockFormat
 from axs6.golden.formats.element import Codes, SignMagnitude, TwosComplement
 from axs6.hw.core.compressor import Bit, Tree
 from axs6.hw.registry import find
-from axs6.synth.adders import adder_cells
+from axs6.synth.adders import adder_cell
 from axs6.synth.cells import Cell, CellLibrary
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import flow
@@ -113,7 +113,7 @@ def dot_bound(formats: tuple[BlockFormat, ...], lanes: int, library: CellLibrary
         (1 << level.scale.bits) - 1 for each in (formats[0], formats[-1]) for level in each.shifts
     )
     try:
-        adder, _ = adder_cells(library, library.name).full
+        adder = adder_cell(library, library.name).cell
     except SynthesisError:
         return None
     cells = (_smallest(library, 0b0111, 0b1000), adder, _smallest(library, 0b0110, 0b1001))

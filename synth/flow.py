@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axs6.synth import gates, sky130
-from axs6.synth.adders import AdderCells, adder_cells
+from axs6.synth.adders import AdderCell, adder_cell
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
 from axs6.synth.fanout import buffering
@@ -32,7 +32,7 @@ class Flow:
 
     `kind` is a target or `liberty`, and `source` how messages name it. `cells` are those of the
     library, `around` what its timing assumes around a unit; both are None without a library, and
-    the latter with a library that has no delays. `adders` are given where adders become cells.
+    the latter with a library that has no delays. `adders` is given where adders become cells.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Flow:
     goal: str
     cells: CellLibrary | None
     around: Surroundings | None
-    adders: AdderCells | None
+    adders: AdderCell | None
 
     @property
     def optimise(self) -> str | None:
@@ -83,6 +83,7 @@ class Flow:
             "flatten": flatten,
             "registers": registers,
             "rest": rest,
+            "adders": bool(adders),
             "liberty": LIBRARY if self.cells else None,
             "expand": None if expand is None else list(expand),
             "buffering": plan.to_dict() if plan else None,
@@ -147,7 +148,7 @@ def flow(
         optimise,
         cells,
         surroundings(cells) if cells else None,
-        adder_cells(cells, source) if cells and adders else None,
+        adder_cell(cells, source) if cells and adders else None,
     )
 
 

@@ -103,8 +103,8 @@ class AreaReport:
     """The area of one design on one target.
 
     `target` is the target's name or `liberty`, and `library` the file of the latter. `optimise` is
-    what the gates were mapped for (None on FPGAs), and `adder_cells` says whether full and half
-    adders became cells of the library. `timing` is None where only place and route would give it
+    what the gates were mapped for (None on FPGAs), and `adder_cells` says whether full adders
+    became cells of the library. `timing` is None where only place and route would give it
     and was not asked for; `placement` is what the latter said.
 
     `total` comes from the flattened design. `unflattened` and `parts` come from a second run that

@@ -1,9 +1,9 @@
 """The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
 
-It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`,
-`liberty`, the library's file name or null, `buffering`, an `axs6.synth.fanout.Buffering` or null,
-and `expand`, the commands that turn the mapped cells into their logic, or null). With `expand` it
-writes as `result.json`
+It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `adders`,
+whether full adders become cells, `liberty`, the library's file name or null, `buffering`, an
+`axs6.synth.fanout.Buffering` or null, and `expand`, the commands that turn the mapped cells into
+their logic, or null). With `expand` it writes as `result.json`
 
 - `modules`: the netlist that they leave,
 - `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`. It is
@@ -23,9 +23,11 @@ from typing import Any
 
 from pyosys import libyosys
 
+from axs6.synth.adders import FIND
 from axs6.synth.canonical import Child
 from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
+from axs6.synth.polarity import INVERTED, inverted_adders
 from axs6.synth.targets import NETLIST
 
 
@@ -62,6 +64,15 @@ class Yosys:
                     cell.setPort(libyosys.IdString(f"\\{port}"), signal)
                 cell.type = libyosys.IdString(f"\\{equal.module}")
 
+    def invert_adders(self) -> None:
+        """Give the full adders that are to be inverted a type of their own."""
+        netlist = self.netlist()
+        for module in dict(self._design.modules_).values():
+            found = inverted_adders(netlist[module.name.str().removeprefix("\\")])
+            for cell in dict(module.cells_).values():
+                if cell.name.str().removeprefix("\\") in found:
+                    cell.type = libyosys.IdString(f"\\{INVERTED}")
+
     def netlist(self) -> dict[str, Any]:
         """Return the modules of the JSON netlist."""
         path = self._folder / NETLIST
@@ -90,6 +101,9 @@ def _merge_identical(yosys: Yosys, top: str) -> bool:
 
 def _map(yosys: Yosys, job: dict[str, Any]) -> None:
     """Map the gates and put buffers before the registers."""
+    if job["adders"]:
+        yosys.run(FIND)
+        yosys.invert_adders()
     yosys.run(*job["rest"], "delete t:$scopeinfo")
     if job["buffering"] is None:
         return

@@ -19,7 +19,7 @@ def run(
         str, typer.Option(help="What gates are mapped for: area or speed.")
     ] = "area",
     adder_cells: Annotated[
-        bool, typer.Option("--adder-cells", help="Map adders to the library's adder cells.")
+        bool, typer.Option("--adder-cells", help="Map full adders to the library's cell.")
     ] = False,
     fmax: Annotated[
         bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
