@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
-from axs6.golden.formats import AXS6, FP32, BlockFormat, Exponent, Integer, Real, Scale
-from axs6.golden.scaling import code_dtype
-from axs6.hw.core.layouts import scale_names
+from axs6.golden.formats import AXS6, FP32, TENSOR, BlockFormat, Exponent, Integer, Real, Scale
+from axs6.golden.scaling import code_dtype, real_values
+from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names
 from axs6.hw.registry import find
 from axs6.hw.units.blocks import packed_items, special_codes
 from axs6.hw.units.packed import packed_dense
@@ -37,12 +37,13 @@ _RANDOM_EXPONENTS = (123, 131)
 class Operand:
     """A matrix as the units take it: blocks of shape (rows, K blocks, ...) along K.
 
-    `values` is float32, `fields` are those of `axs6.hw.core.layouts.block_layout`, `int8` is the
-    tensor in INT8.
+    `values` is float32, `fields` are those of `axs6.hw.core.layouts.scaled_layout`, `outer` the
+    products of the scales of tensors and channels, `int8` is the tensor in INT8.
     """
 
     values: Floats
     fields: Items
+    outer: Floats
     int8: NDArray[np.int8]
 
 
@@ -116,15 +117,51 @@ def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> Operand:
     padded = np.pad(matrix, [(0, 0), (0, short)])
     values = padded.reshape(len(matrix), -1, block)
     blocks = encode(padded, fmt)
-    fields = {"codes": blocks.codes.reshape(values.shape)}
-    inner = zip(scale_names(fmt), blocks.scales[len(fmt.outer) :], strict=True)
-    return Operand(values, {**dict(inner), **fields}, quantise(values))
+    outer, inner = blocks.scales[: len(fmt.outer)], blocks.scales[len(fmt.outer) :]
+    fields = {
+        **_of_blocks(dict(zip(outer_names(fmt), outer, strict=True)), values),
+        **dict(zip(scale_names(fmt), inner, strict=True)),
+        "codes": blocks.codes.reshape(values.shape),
+    }
+    if blocks.zero_points is not None:
+        fields |= _of_blocks({ZERO_POINT: blocks.zero_points}, values)
+    return Operand(values, fields, _outer(fmt, fields, values), quantise(values))
+
+
+def _of_blocks(codes: Items, values: Floats) -> Items:
+    """Codes of tensors, rows or blocks, one for each block."""
+    shape = values.shape[:2]
+    return {
+        name: np.broadcast_to(x.reshape(-1, 1) if x.size <= shape[0] else x.reshape(shape), shape)
+        for name, x in codes.items()
+    }
+
+
+def _outer(fmt: BlockFormat, fields: Items, values: Floats) -> Floats:
+    """The product of the scales of tensors and channels, for each block."""
+    product = np.ones(values.shape[:2], np.float32)
+    for name, level in zip(outer_names(fmt), fmt.outer[::-1], strict=True):
+        if isinstance(level.scale, Real):
+            product = product * real_values(level.scale.dtype, fields[name].copy())
+        else:
+            assert isinstance(level.scale, Exponent)
+            exponent = fields[name].astype(np.int32) - level.scale.bias
+            product = np.ldexp(product, exponent)
+    return product
 
 
 def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> Operand:
     shape = (_RANDOM_ROWS, _RANDOM_BLOCKS, block)
     values = rng.standard_normal(shape, np.float32)
     fields: Items = {}
+    for name, level in zip(outer_names(fmt), fmt.outer[::-1], strict=True):
+        low, high = _random_scales(level.scale)
+        count = 1 if level.group == TENSOR else shape[0]
+        codes = rng.integers(low, high, count, code_dtype(level.scale.bits))
+        fields |= _of_blocks({name: codes}, values)
+    if not fmt.element.signed:
+        codes = rng.integers(0, 1 << fmt.element.width, 1, np.uint8)
+        fields |= _of_blocks({ZERO_POINT: codes}, values)
     for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
         groups = block // int(level.group)
         low, high = _random_scales(level.scale)
@@ -134,7 +171,8 @@ def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> O
     special = special_codes(fmt)
     if special.size:
         fields["codes"][np.isin(fields["codes"], special)] = 0
-    return Operand(values, fields, rng.integers(-LARGEST, LARGEST + 1, shape, np.int8))
+    int8 = rng.integers(-LARGEST, LARGEST + 1, shape, np.int8)
+    return Operand(values, fields, _outer(fmt, fields, values), int8)
 
 
 def _random_scales(scale: Scale) -> tuple[int, int]:
@@ -212,16 +250,28 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
     turns = _turns(work, **tile, interleave=parameters.get("interleave", 1))
     items: Items = {}
     dense = {"blocks": "dense"} if "blocks" in parameters else {}
-    for name in find(unit).inputs({**parameters, **dense}):
+    names = find(unit).inputs({**parameters, **dense})
+    for name in names:
         side, _, field = name.partition(".")
         if field:
             chosen = np.concatenate([_chosen(each, side, field) for each in turns])
             items[name] = chosen if tile else chosen[:, :, 0]
     if parameters.get("blocks") == "packed":
         items = _packed(items, "a.") | _packed(items, "b.")
+    if "outer" in names:
+        outer = np.concatenate([_outer_products(each) for each in turns]).view(np.uint32)
+        items["outer"] = outer if tile else outer[:, :, 0, 0]
     if unit != "block_dot":
         items["last"] = np.concatenate([each.last for each in turns])
     return items
+
+
+def _outer_products(turns: _Turns) -> Floats:
+    """What the results of items are multiplied by: (sequences, items, rows, columns)."""
+    k = turns.k[..., None]
+    a, b = turns.product.a.outer[turns.a, k], turns.product.b.outer[turns.b, k]
+    product: Floats = a[..., :, None] * b[..., None, :]
+    return product
 
 
 def _chosen(turns: _Turns, side: str, field: str) -> NDArray[Any]:
@@ -254,6 +304,8 @@ def _value_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Produc
     if "values" in fields:
         values = np.concatenate([each.values.reshape(-1, block) for each in operands])
         items = {"values": _patterns(values, parameters.get("dtype", FP32.name))}
+        for name in outer_names(find(unit).formats(parameters)[0]):
+            items[name] = np.concatenate([each.fields[name].reshape(-1) for each in operands])
         if "random" in fields:
             most = (1 << parameters["random_bits"]) - 1
             rng = np.random.default_rng(SEED)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axs6.hw.registry import UNITS
+from axs6.golden.formats import block_format
+from axs6.hw.core.layouts import fields
+from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import convert, generate
 from axs6.install import install_command
 from axs6.sim.batch.activity import Activity
@@ -17,7 +19,7 @@ from axs6.synth.capacitance import Capacitances, Pin, generic
 from axs6.synth.energy import consumption, energy, measure
 from axs6.synth.energy_nets import KINDS, Nets, find_nets
 from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption
-from axs6.synth.energy_stimulus import LENGTH, SEQUENCES, products, reference_items
+from axs6.synth.energy_stimulus import LENGTH, SEQUENCES, products, reference_items, unit_items
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
 from axs6.synth.reference import Int8Dot, int8_dot
@@ -327,3 +329,30 @@ def test_real_data_keeps_its_order() -> None:
     first = [(x.tobytes(), y.tobytes()) for x, y in zip(given["a"][0], given["b"][0], strict=True)]
     every = [(x.tobytes(), y.tobytes()) for x, y in stream]
     assert any(every[start : start + LENGTH] == first for start in range(len(every) - LENGTH))
+
+
+@pytest.mark.parametrize(
+    ("unit", "format"),
+    [
+        ("encoder", "nvfp4"),
+        ("decoder", "nvfp4"),
+        ("decoder", "uint8"),
+        ("dot", "vsq6"),
+        ("matmul", "int8,fp8_e4m3"),
+        ("decoder", "e4m3fn_e8m0_t0"),
+    ],
+)
+def test_scales_of_tensors_and_channels_are_fields(unit: str, format: str) -> None:
+    parameters = find(unit).parameters({"format": format})
+    left, *_, right = parameters["format"].split(",") * 2
+    work = products("random", parameters["block"], (block_format(left), block_format(right)))
+    component: Any = find(unit).build(**parameters)
+    given = unit_items(unit, parameters, work)
+    expected = fields(component.i.payload.shape())
+    assert set(given) == {field.name for field in expected}
+    for field in expected:
+        assert given[field.name].shape == (SEQUENCES, LENGTH, *field.shape)
+    if unit == "matmul":
+        sides = (work[0].a, work[0].b)
+        a, b = (side.fields["outer"][0, 0].view(np.float32) for side in sides)
+        assert (given["outer"] == (a * b).view(np.uint32)).all()
