@@ -31,6 +31,12 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 """What is kept of each target: sums of `axs6.synth.report.Resources`, and of `Timing`."""
 
 _DTYPES = [{"block": block, "dtype": name} for block in (8, 32) for name in ("bf16", "fp32")]
+
+
+def _in_formats(*names: str) -> list[dict[str, Any]]:
+    return [{"block": 8, "format": name, "dtype": "bf16"} for name in names]
+
+
 DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     *(("encoder", each) for each in _DTYPES),
     *(("decoder", each) for each in _DTYPES),
@@ -51,6 +57,8 @@ DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     ("dot", {"block": 8, "blocks": "packed"}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
     *((unit, {"block": 8}) for unit in BUS_UNITS),
+    *(("encoder", each) for each in _in_formats("mxfp4", "mxfp8_e4m3", "mx9")),
+    *(("decoder", each) for each in _in_formats("mxfp4", "mx9")),
 )
 """The units that are measured, with their parameters."""
 

@@ -41,7 +41,7 @@ SMALL = [
         unit, parameters, target, id="-".join(map(str, (unit, *parameters.values(), target)))
     )
     for unit, parameters in quality.DESIGNS
-    if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks"}
+    if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks", "format"}
     for target in quality.FIGURES
     if unit not in (*LARGE, *BETWEEN) and (target == "generic" or unit in MAPPED)
 ]
