@@ -21,6 +21,7 @@ COMMANDS = {
     "decode": "files",
     "info": "files",
     "study": "study",
+    "explore": "cli",
     "demo": "demo",
 }
 """The extra that holds the packages of each command, in the order in which --help shows them.

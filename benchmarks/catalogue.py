@@ -47,6 +47,15 @@ ENCODER_FORMATS = (
 UNIT_FORMATS = (*ENCODER_FORMATS, "nvfp4")
 """Block formats whose units are measured: all with an encoder, and those without one."""
 
+DOT_FORMATS = (
+    *UNIT_FORMATS,
+    *("msfp16", "msfp12", "fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4", "vsq4", "vsq6", "vsq8"),
+)
+"""Formats with a dot product, which the explorer shows."""
+
+ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
+"""Those of them whose energy is measured: the gates' simulation takes minutes."""
+
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
 
@@ -220,6 +229,28 @@ AREAS = (
         sources=SKY130,
     ),
     area(
+        "costs",
+        (
+            f"axs6 study qsnr {' '.join(f'--format {name}' for name in DOT_FORMATS)}",
+            *(
+                f'axs6 area {unit} --target sky130 --sweep "format={",".join(names)}"'
+                for unit, names in (
+                    ("block_dot", DOT_FORMATS),
+                    ("encoder --dtype bf16", ENCODER_FORMATS),
+                    ("decoder --dtype bf16", UNIT_FORMATS),
+                )
+            ),
+            *(f"axs6 area block_dot --target sky130 --energy --format {x}" for x in ENERGY_FORMATS),
+        ),
+        readings.costs,
+        designs=(
+            *(("block_dot", {"format": name}) for name in DOT_FORMATS),
+            *(("encoder", {"format": name, "dtype": "bf16"}) for name in ENCODER_FORMATS),
+            *(("decoder", {"format": name, "dtype": "bf16"}) for name in UNIT_FORMATS),
+        ),
+        sources=(*SKY130, *ENERGY, "sim/study/qsnr.py", "golden/metrics.py"),
+    ),
+    area(
         "block-dot-blocks",
         ('axs6 area block_dot --target sky130 --sweep "block=8,16,32" --markdown blocks.md',),
         readings.line("area", "block"),
@@ -367,6 +398,18 @@ STUDIES = (
             ),
         ),
         packages=("numpy",),
+    ),
+    Figure(
+        "accumulators",
+        ("axs6 study accumulators",),
+        readings.accumulators,
+        sources=(
+            "sim/study/accumulators.py",
+            "golden/accumulator.py",
+            *(f"golden/{n}.py" for n in ("encode", "levels", "quantise", "scaling", *PRODUCTS)),
+        ),
+        packages=("numpy",),
+        as_json=True,
     ),
     *(
         Figure(

@@ -9,6 +9,7 @@ import typer
 
 from axs6.commands.options import Columns, Json, Rows, given
 from axs6.commands.packages import need
+from axs6.commands.study_accumulators import accumulators
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +33,9 @@ app = typer.Typer(
     "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
+
+
+app.command()(accumulators)
 
 
 @app.callback()

@@ -182,3 +182,14 @@ def test_bad_requests_for_training_are_refused(
     main: Cli, arguments: list[str], message: str
 ) -> None:
     assert message in main("study", "training", *arguments).refused()
+
+
+def test_accumulators_are_shown_without_torch(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("--format", "mx9", "--accumulator", "paper", "--fraction", "8", "--length", "64")
+    done = cli("study", "accumulators", *arguments, "--json", "out.json", before=WITHOUT_TORCH)
+    first, head, row = done.succeeded().splitlines()
+    assert first == "256 dot products of 64 products, seed 0; dB"
+    assert head.split()[-3:] == ["f", "=", "8"]
+    (series,) = json.loads((tmp_path / "out.json").read_text())["series"]
+    errors = (series["format_db"], *series["error_db"])
+    assert row.split() == ["mx9", "paper", *(f"{x:.1f}" for x in errors)]

@@ -1,0 +1,25 @@
+"""`axs6 explore`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file.", metavar="FILE")],
+) -> None:
+    """Write a page that shows what block formats make of values, bit by bit, and what they cost.
+
+    It is one file that a browser opens without a server or network: values that are typed, pasted
+    or dropped, in any two formats side by side; areas, delays and energies of hardware; errors of
+    accumulators.
+
+    Example: axs6 explore -o explore.html
+    """
+    from axs6.commands.output import check_writable, console, write_file
+    from axs6.explorer.page import page
+
+    check_writable(output)
+    write_file(output, page())
+    console().print(f"wrote {output}")

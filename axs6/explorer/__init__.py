@@ -1,0 +1,1 @@
+"""The explorer: one page that encodes values in any two formats, and shows what formats cost."""

@@ -1,0 +1,308 @@
+// Block formats: what a description (data, as the catalog has it) means, and strings that say one.
+"use strict";
+
+// An element: its codes, and what `magnitudeCode` and `magnitudeOf` need.
+function elementKind(description) {
+  const kinds = { sign_magnitude: signMagnitude, twos_complement: twosComplement };
+  const make = { ...kinds, unsigned, float: floatElement }[description.kind];
+  const kind = { infinity: null, nan: null, signed: true, complement: false, ...make(description) };
+  kind.largest = magnitudeOf(kind.largestCode, kind);
+  const top = floorLog2(kind.largest);
+  kind.emax = below(power(top), kind.largest) ? top : top - 1;
+  kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode)) - 1 : kind.fractionBits;
+  return kind;
+}
+
+function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero }) {
+  const signBit = 2 ** magnitude_bits;
+  const fractionBits = full_scale ? 0 : magnitude_bits - 1;
+  return {
+    width: magnitude_bits + 1,
+    signBit,
+    largestCode: signBit - 1,
+    emin: unit_exponent + fractionBits,
+    fractionBits,
+    divisor: full_scale ? signBit - 1 : 1,
+    fixed: true,
+    signedZero: signed_zero,
+    fields: [["sign", 1], ["magnitude", magnitude_bits]],
+  };
+}
+
+function twosComplement({ bits, unit_exponent }) {
+  return {
+    width: bits,
+    signBit: 2 ** (bits - 1),
+    largestCode: 2 ** (bits - 1) - 1,
+    emin: unit_exponent + bits - 2,
+    fractionBits: bits - 2,
+    divisor: 1,
+    fixed: true,
+    complement: true,
+    signedZero: false,
+    fields: [["magnitude", bits]],
+  };
+}
+
+function unsigned({ bits }) {
+  return {
+    width: bits,
+    signBit: 0,
+    largestCode: 2 ** bits - 1,
+    emin: bits - 1,
+    fractionBits: bits - 1,
+    divisor: 1,
+    fixed: true,
+    signed: false,
+    signedZero: false,
+    fields: [["magnitude", bits]],
+  };
+}
+
+function floatElement(description) {
+  const { exponent_bits, fraction_bits } = description;
+  const fields = [["sign", 1], ["exponent", exponent_bits], ["magnitude", fraction_bits]];
+  return { ...floatKind(description), signedZero: true, fields };
+}
+
+// A scale: the width of its codes, its factors, and its code for NaN, if it has one.
+function scaleKind(level) {
+  if (level.kind === "exponent") {
+    const nan = level.nan ? 2 ** level.bits - 1 : null;
+    const largestCode = 2 ** level.bits - (level.nan ? 2 : 1);
+    return { bits: level.bits, bias: 2 ** (level.bits - 1) - 1, largestCode, nan };
+  }
+  if (level.kind === "real") {
+    const dtype = floatKind(level.dtype);
+    return { bits: dtype.width, dtype, nan: dtype.nan, largest: magnitudeOf(dtype.largestCode, dtype) };
+  }
+  const largestCode = 2 ** level.bits - 1;
+  return { bits: level.bits, largestCode, nan: null, largest: whole(largestCode) };
+}
+
+// The factor of a scale's code, null for NaN.
+function factorOf(code, level, kind) {
+  if (code === kind.nan) return null;
+  if (level.kind === "exponent") return power(code - kind.bias);
+  if (level.kind === "shift") return power(-code);
+  return level.kind === "real" ? magnitudeOf(code, kind.dtype) : whole(code);
+}
+
+const isBlocked = (level) => typeof level.group === "number";
+
+// What follows from a description {element, levels fine to coarse, modes}.
+function formatOf(description) {
+  check(description);
+  const { element, levels, modes } = description;
+  const coarse = [...levels].reverse();
+  const blocked = levels.filter(isBlocked);
+  const block = blocked.length ? blocked[blocked.length - 1].group : 32;
+  const format = {
+    description,
+    element: elementKind(element),
+    levels: coarse,
+    scales: coarse.map(scaleKind),
+    block,
+    header: modes.length > 1,
+    zeroPoint: levels.some((level) => level.zero_point),
+  };
+  format.hasNan = format.element.nan !== null || format.scales.some((scale) => scale.nan !== null);
+  const width = format.element.width;
+  const bits = coarse.map((level, i) =>
+    isBlocked(level) ? (format.scales[i].bits + (level.zero_point ? width : 0)) / level.group : 0,
+  );
+  // The mode of a block takes two bits of its header.
+  format.bits = width + bits.reduce((x, y) => x + y, 0) + (format.header ? 2 / block : 0);
+  return format;
+}
+
+const ORDER = ["shift", "exponent", "integer", "real"];
+
+function needed(condition, message) {
+  if (!condition) throw new Error(message);
+}
+
+function inRange(name, value, low, high) {
+  needed(value >= low && value <= high, `${name} must be from ${low} to ${high}, not ${value}`);
+}
+
+// Throws an Error that says why unless a description is one of a format.
+function check({ element, levels, modes }) {
+  checkElement(element);
+  needed(levels.length, "a block format needs at least one level of scales");
+  levels.forEach(checkLevel);
+  const size = (level) => ({ channel: 2 ** 60, tensor: 2 ** 61 })[level.group] ?? level.group;
+  const kinds = levels.map((level) => level.kind);
+  levels.slice(1).forEach((level, i) => {
+    const grows = size(level) > size(levels[i]);
+    needed(grows, `groups must grow from level to level: ${level.group} after ${levels[i].group}`);
+    const ordered = ORDER.indexOf(level.kind) >= ORDER.indexOf(kinds[i]);
+    needed(ordered, `scales must come in the order ${ORDER.join(", ")}`);
+  });
+  const count = (kind) => kinds.filter((each) => each === kind).length;
+  const exponent = levels.find((level) => level.kind === "exponent");
+  needed(count("exponent") < 2, "a block format has at most one exponent scale");
+  needed(!count("shift") || (exponent && isBlocked(exponent)), "a shift needs an exponent of blocks");
+  const plain = count("integer") === 1 && count("real") === 1;
+  needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
+  const last = levels[levels.length - 1];
+  const single = last.kind !== "real" || isSingle(last.dtype);
+  needed(!count("integer") || single, "the real scale above an integer scale must be float32");
+  const narrow = levels.slice(0, -1).every((x) => x.kind !== "real" || scaleKind(x).bits <= 16);
+  needed(narrow, "a real scale under another must have at most 16 bits");
+  const points = levels.filter((level) => level.zero_point).length;
+  const wanted = element.kind === "unsigned";
+  needed(points > 0 === wanted, "unsigned elements, and they alone, need a scale with a zero point");
+  needed(!points || levels.length === 1, "a scale with a zero point must be the only one");
+  const alone = levels.length === 1 && exponent && isBlocked(exponent);
+  needed(modes.length < 2 || alone, "modes need one exponent scale of blocks alone");
+}
+
+function isSingle(dtype) {
+  return Object.entries({ ...SINGLE }).every(([name, value]) => dtype[name] === value);
+}
+
+function checkElement(element) {
+  if (element.kind === "float") return checkFloat(element);
+  const [name, low, high] = {
+    sign_magnitude: ["magnitude_bits", 1, 7],
+    twos_complement: ["bits", 2, 8],
+    unsigned: ["bits", 1, 8],
+  }[element.kind];
+  inRange(name, element[name], low, high);
+  if ("unit_exponent" in element) inRange("unit_exponent", element.unit_exponent, -64, 64);
+}
+
+function checkFloat({ exponent_bits, fraction_bits }) {
+  inRange("exponent_bits", exponent_bits, 1, 11);
+  inRange("fraction_bits", fraction_bits, 0, 52);
+}
+
+function checkLevel(level) {
+  if (level.kind === "real") checkFloat(level.dtype);
+  const bits = { shift: [1, 4], exponent: [4, 8], integer: [1, 16] }[level.kind];
+  if (bits) inRange("bits of a scale", level.bits, ...bits);
+  if (!isBlocked(level)) {
+    const known = ["exponent", "real"].includes(level.kind);
+    needed(known, `a shift or integer scale needs blocks, not a ${level.group}`);
+    return;
+  }
+  inRange("a group", level.group, 1, 1024);
+  needed(Number.isInteger(Math.log2(level.group)), `a group must be a power of two, not ${level.group}`);
+}
+
+// Strings: `readFormat` gives the description of a name of the catalog, perhaps with -RULE and _tN,
+// or of a string in the grammar of docs/formats.md.
+const RULES = ["floor", "ceil", "even", "rceil"];
+const SINGLE = { exponent_bits: 8, fraction_bits: 23, specials: "ieee", exponent_bias: null };
+const DTYPES = {
+  float32: SINGLE,
+  bfloat16: { ...SINGLE, fraction_bits: 7 },
+  float16: { ...SINGLE, exponent_bits: 5, fraction_bits: 10 },
+};
+const RULE = RULES.join("|");
+const PARTS = {
+  unsigned: /^uint(\d+)$/,
+  integer: /^(int|sm|tc)(\d+)(d)?(?:q(-?\d+))?(z)?$/,
+  float: /^e(\d+)m([1-9]\d*)(fn|f|n)?(?:b(-?\d+))?$/,
+  exponent: new RegExp(`^e(\\d+)m0(f|n)?(?:-(${RULE}))?$`),
+  factor: /^u(\d+)$/,
+  tile: /^t(\d+)((?:s\d+o\d+)*)$/,
+  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(\\d+))?$`),
+};
+
+function readFormat(text, catalog) {
+  const match = PARTS.named.exec(text);
+  if (match && Object.hasOwn(catalog, match[1])) return namedFormat(text, match, catalog);
+  const parts = text.split("_");
+  const modes = parts[parts.length - 1] === "modes" && Boolean(parts.pop());
+  const take = (name) => {
+    const found = parts.length ? PARTS[name].exec(parts[0]) : null;
+    if (found) parts.shift();
+    return found;
+  };
+  const element = ["unsigned", "integer", "float"].map((kind) => [kind, take(kind)]).find((x) => x[1]);
+  needed(element, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const levels = [];
+  while (parts.length) levels.push(...readLevels(take, parts, text));
+  needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
+  const found = { element: readElement(element, levels), levels, modes: modes ? MODES : ["dense"] };
+  check(found);
+  return found;
+}
+
+const MODES = ["dense", "sparse", "high_precision"];
+
+function namedFormat(text, [, name, rule, group], catalog) {
+  let found = catalog[name];
+  if (rule) found = withRule(found, rule);
+  if (!group) return found;
+  const at = found.levels.findLastIndex(isBlocked);
+  needed(at >= 0, `${text}: ${name} has no blocks`);
+  const block = Number(group);
+  const allowed = found.modes.length === 1 || [8, 16, 32].includes(block);
+  needed(allowed, `block must be one of 8, 16, 32, not ${block}`);
+  const levels = found.levels.map((level, i) => (i === at ? { ...level, group: block } : level));
+  check({ ...found, levels });
+  return { ...found, levels };
+}
+
+// The description with another rule of its exponent scale.
+function withRule(description, rule) {
+  const has = description.levels.some((level) => level.kind === "exponent");
+  needed(has, `a format without an exponent scale has no rule ${rule}`);
+  const levels = description.levels.map((x) => (x.kind === "exponent" ? { ...x, rule } : x));
+  return { ...description, levels };
+}
+
+function readLevels(take, parts, text) {
+  const scale = readScale(take, parts, text);
+  const tile = take("tile");
+  if (!tile) return [{ ...scale, group: "tensor" }];
+  const shifts = [...tile[2].matchAll(/s(\d+)o(\d+)/g)].map(([, group, bits]) => ({
+    kind: "shift",
+    bits: Number(bits),
+    group: Number(group),
+  }));
+  return [...shifts.reverse(), { ...scale, group: Number(tile[1]) || "channel" }];
+}
+
+function readScale(take, parts, text) {
+  let match = take("exponent");
+  if (match) {
+    const bits = Number(match[1]);
+    const nan = match[2] ? match[2] === "n" : bits === 8;
+    return { kind: "exponent", bits, rule: match[3] ?? "floor", nan };
+  }
+  match = take("factor");
+  if (match) return { kind: "integer", bits: Number(match[1]) };
+  let dtype = Object.hasOwn(DTYPES, parts[0]) ? DTYPES[parts.shift()] : null;
+  if (!dtype && (match = take("float"))) dtype = readFloat(match);
+  needed(dtype, `${text}: a scale such as e8m0 or float32 is needed at ${parts[0]}`);
+  return { kind: "real", dtype, zero_point: take("unsigned") !== null };
+}
+
+function readFloat([, exponent, fraction, suffix, bias]) {
+  const [exponent_bits, fraction_bits] = [Number(exponent), Number(fraction)];
+  const plain = 1 + exponent_bits + fraction_bits >= 8 ? "fn" : "n";
+  const specials = !suffix ? "ieee" : suffix === plain ? "nan" : "none";
+  const usual = 2 ** (exponent_bits - 1) - 1;
+  const exponent_bias = bias === undefined || Number(bias) === usual ? null : Number(bias);
+  return { exponent_bits, fraction_bits, specials, exponent_bias };
+}
+
+function readElement([kind, match], levels) {
+  if (kind === "unsigned") return { kind, bits: Number(match[1]) };
+  if (kind === "float") return { kind, ...readFloat(match) };
+  const [text, name, width, full, fraction, oneZero] = match;
+  const magnitude_bits = Number(width) - 1;
+  const has = (scale) => levels.some((level) => level.kind === scale);
+  const given = fraction === undefined ? null : 0 - Number(fraction);
+  const unit_exponent = given ?? (has("exponent") && !full ? 1 - magnitude_bits : 0);
+  if (name !== "sm" && (name === "int") !== has("shift")) {
+    needed(!full && !oneZero, `d and z are for sign and magnitude, which ${text} is not`);
+    return { kind: "twos_complement", bits: Number(width), unit_exponent };
+  }
+  const [full_scale, signed_zero] = [Boolean(full), !oneZero];
+  return { kind: "sign_magnitude", magnitude_bits, unit_exponent, full_scale, signed_zero };
+}

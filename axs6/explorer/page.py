@@ -1,0 +1,82 @@
+"""The explorer's page: one HTML file that holds its style, script and data."""
+
+import json
+from dataclasses import asdict
+from importlib.resources import files
+from string import Template
+from typing import Any, Final
+
+from axs6.golden.formats import (
+    CATALOG,
+    BlockFormat,
+    Element,
+    Exponent,
+    Float,
+    Integer,
+    Real,
+    Scale,
+    Shift,
+    SignMagnitude,
+    TwosComplement,
+    Unsigned,
+)
+
+KINDS: Final = {
+    SignMagnitude: "sign_magnitude",
+    TwosComplement: "twos_complement",
+    Unsigned: "unsigned",
+    Float: "float",
+    Shift: "shift",
+    Exponent: "exponent",
+    Integer: "integer",
+    Real: "real",
+}
+"""What the page calls elements and scales."""
+
+SCRIPTS: Final = ("exact.js", "formats.js", "blocks.js", "encoding.js", "plots.js")
+"""Parts of the script, each of which uses those before it."""
+
+ARITHMETIC: Final = SCRIPTS[:3]
+"""The parts that know nothing of the page."""
+
+
+def page() -> str:
+    """The page. It is the same every time, needs nothing beside it, and fetches nothing."""
+    return Template(part("page.html")).substitute(
+        style=part("style.css"),
+        script=script(SCRIPTS),
+        formats=embedded({name: describe(fmt) for name, fmt in CATALOG.items()}),
+        measured=embedded(json.loads(part("measured.json"))),
+    )
+
+
+def script(names: tuple[str, ...]) -> str:
+    """Parts of the script, in their order."""
+    return "\n".join(part(name) for name in names)
+
+
+def part(name: str) -> str:
+    """A file beside this one."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def embedded(data: Any) -> str:
+    """Data as JSON that no HTML parser takes for the end of its element."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def describe(fmt: BlockFormat) -> dict[str, Any]:
+    """A block format as plain data, which the script reads.
+
+    `element` and each of `levels`, fine to coarse, are the fields of their classes with a `kind`
+    beside them; a level has its `group` too.
+    """
+    return {
+        "element": _fields(fmt.element),
+        "levels": [{**_fields(x.scale), "group": x.group} for x in fmt.levels],
+        "modes": [mode.label for mode in fmt.modes],
+    }
+
+
+def _fields(x: Element | Scale) -> dict[str, Any]:
+    return {"kind": KINDS[type(x)], **asdict(x)}
