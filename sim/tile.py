@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_hardware_format
+from axs6.golden.blocks import Blocks
 from axs6.golden.dot import check_operands
+from axs6.golden.final_scale import FinalScale
+from axs6.golden.formats import BlockFormat, Rule, name_of
+from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.registry import find
+from axs6.hw.units.dot import parts_of
+from axs6.hw.units.packed_dot import formats_of
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.words import Items, Rows
 
@@ -32,26 +37,31 @@ class Tile:
     """A matmul tile in the batch simulator.
 
     Args:
-        block: values in a block: 8, 16 or 32.
-        parameters: others of the unit `matmul`: rows, columns, stages, interleave; and view, which
-            is "behaviour" by default.
+        block: values in a block; that of the format by default.
+        parameters: others of the unit `matmul`: format, accumulator, rows, columns, stages,
+            interleave; and view, which is "behaviour" by default.
 
     Raises:
         ValueError: a parameter that the unit does not have or cannot take.
         ToolError: g++ is missing or fails.
     """
 
-    def __init__(self, block: int = 32, **parameters: Any) -> None:
-        self.parameters = find("matmul").simulated({"block": block, **parameters})
+    def __init__(self, block: int | None = None, **parameters: Any) -> None:
+        given = parameters if block is None else {"block": block, **parameters}
+        self.parameters = find("matmul").simulated(given)
         component: Any = find("matmul").build(**self.parameters)
         self.latency: int = component.latency
+        self._formats = formats_of(self.parameters)
+        self._parts = parts_of(self.parameters)
+        self._lanes = len(component.i.payload.a.codes[0])
         self._model = BatchModel("matmul", **self.parameters)
 
     def matmul(self, a: Blocks, b: Blocks, threads: int = 1) -> TileRun:
         """Product of matrices in blocks along K: y[m, n] = sum over k of a[m, k] * b[n, k].
 
-        Equal to `axs6.golden.matmul(a, b, accumulator="fp32")` on every bit. Rows and columns
-        beyond M and N, and tiles that fill up the last turns, are computed and dropped.
+        Equal to `axs6.golden.matmul(a, b, accumulator)` on every bit; a format without blocks has
+        steps of `block` values there too (`reduction`). Rows and columns beyond M and N, and tiles
+        that fill up the last turns, are computed and dropped.
 
         Args:
             a: blocks of shape (M, K), or (G, M, K) for a product of each of G pairs.
@@ -65,15 +75,14 @@ class Tile:
 
         Raises:
             TypeError: an operand is not Blocks.
-            ValueError: shapes or block sizes do not fit, or a block is high-precision.
+            ValueError: shapes or formats do not fit, or a block is high-precision.
             ToolError: the simulation fails.
         """
         check_operands(a, b)
-        for name, blocks in (("a", a), ("b", b)):
-            check_hardware_format(name, blocks)
-        block = self.parameters["block"]
-        if a.block != block:
-            raise ValueError(f"a and b must have block {block}, not {a.block}")
+        for name, blocks, fmt in zip("ab", (a, b), self._formats, strict=True):
+            if _values_of(blocks.format) != _values_of(fmt):
+                known, given = map(name_of, (fmt, blocks.format))
+                raise ValueError(f"{name} must be in {known}, as the tile takes it, not {given}")
         ends = a.shape[-1:], b.shape[-1:]
         if len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2] or ends[0] != ends[1]:
             raise ValueError(
@@ -85,80 +94,119 @@ class Tile:
         if not groups * m * n * k:
             return TileRun(np.zeros(shape, np.float32), 0, 0.0)
         rows, columns = self.parameters["rows"], self.parameters["columns"]
-        left, right = _Side(a, rows, groups), _Side(b, columns, groups)
-        tiles, cycles = self._tiles(left, right, groups * left.tiles * right.tiles, threads)
+        sides = [
+            _Side(blocks, fmt, self._lanes, count, groups)
+            for blocks, fmt, count in zip((a, b), self._parts.formats, (rows, columns), strict=True)
+        ]
+        left, right = sides
+        outer = _outer(a, b, left, right, groups) if self._parts.scaled else None
+        tiles, cycles = self._tiles(left, right, outer, groups * left.tiles * right.tiles, threads)
         grid = tiles.view(np.float32).reshape(groups, left.tiles, right.tiles, rows, columns)
         grid = grid.swapaxes(2, 3).reshape(groups, left.tiles * rows, -1)[:, :m, :n]
         values = np.ascontiguousarray(grid.reshape(shape))
-        return TileRun(values, cycles, groups * m * n * k / (cycles * rows * columns * block))
+        return TileRun(values, cycles, groups * m * n * k / (cycles * rows * columns * self._lanes))
 
     def _tiles(
-        self, left: "_Side", right: "_Side", count: int, threads: int
+        self,
+        left: "_Side",
+        right: "_Side",
+        outer: NDArray[np.uint32] | None,
+        count: int,
+        threads: int,
     ) -> tuple[NDArray[np.uint32], int]:
         """Values of all tiles, shape (count, rows, columns), and the cycles."""
         turns = self.parameters["interleave"]
-        part = max(1, MOST_ITEMS // (turns * left.blocks)) * turns
+        part = max(1, MOST_ITEMS // (turns * left.steps)) * turns
         results, cycles = [], self.latency
         for start in range(0, count, part):
             numbers = np.arange(start, min(start + part, -(-count // turns) * turns))
             group, within = np.divmod(numbers % count, left.tiles * right.tiles)
             row, column = np.divmod(within, right.tiles)
-            rows = (group * left.tiles + row, group * right.tiles + column)
-            values, spent = self._part(left, right, rows, threads)
+            places = {"a": group * left.tiles + row, "b": group * right.tiles + column}
+            step = np.arange(left.steps, dtype=np.int32)[:, None]
+            index = {
+                side: tile.astype(np.int32).reshape(-1, 1, turns) * np.int32(left.steps) + step
+                for side, tile in places.items()
+            }
+            last = np.broadcast_to(step == left.steps - 1, index["a"].shape).ravel()
+            items: Items = {
+                "last": last.astype(np.uint8),
+                **left.items("a", index["a"]),
+                **right.items("b", index["b"]),
+            }
+            if outer is not None:
+                tile = (numbers % count).astype(np.int32).reshape(-1, 1, turns)
+                items["outer"] = Rows(outer, np.broadcast_to(tile, index["a"].shape).ravel())
+            run = self._model.run(items, threads=threads)
+            values, spent = run.outputs["values"], run.cycles - run.copies * self.latency
             results.append(values)
             cycles += spent
         return np.concatenate(results)[:count], cycles
 
-    def _part(
-        self,
-        left: "_Side",
-        right: "_Side",
-        tiles: tuple[NDArray[np.int64], NDArray[np.int64]],
-        threads: int,
-    ) -> tuple[NDArray[np.uint32], int]:
-        """Values of some tiles, and the cycles beyond the latency.
 
-        Args:
-            left: rows of A.
-            right: columns of B.
-            tiles: for each tile, where its rows and its columns are; a multiple of the turns.
-            threads: threads that simulate.
-        """
-        blocks, turns = left.blocks, self.parameters["interleave"]
-        step = np.arange(blocks, dtype=np.int32)[:, None]
-        row, column = (
-            each.astype(np.int32).reshape(-1, 1, turns) * np.int32(blocks) + step for each in tiles
-        )
-        last = np.broadcast_to(step == blocks - 1, row.shape).ravel()
-        sides = {**left.items("a", row), **right.items("b", column)}
-        items: Items = {"last": last.astype(np.uint8), **sides}
-        run = self._model.run(items, threads=threads)
-        return run.outputs["values"], run.cycles - run.copies * self.latency
+def _values_of(fmt: BlockFormat) -> BlockFormat:
+    """A format whose codes have the same values, whatever the rule of its exponents."""
+    return fmt.with_rule(Rule.FLOOR) if fmt.exponent else fmt
 
 
 class _Side:
-    """One operand, the rows of each group cut into tiles of `count` rows.
+    """One operand, the rows of each group cut into tiles of `count` rows, K into steps of lanes.
 
-    Its arrays have a row for each tile and block along K, the blocks of a tile one after the other.
+    Its arrays have a row for each tile and step along K, the steps of a tile one after the other.
+    Where a step is a part of a block, it has the scales of the block; zeros fill up the last step.
+
+    Args:
+        operand: the blocks.
+        fmt: the format of a step.
+        lanes: values of a step.
+        count: rows of a tile.
+        groups: products.
     """
 
-    def __init__(self, operand: Blocks, count: int, groups: int) -> None:
-        rows = operand.shape[-2]
-        self.tiles = -(-rows // count)
-        self.blocks = operand.exponents.shape[-1]
-        self._arrays = {
-            name: self._tiled(array.reshape(groups, rows, self.blocks, -1), count)
-            for name, array in (("exponents", operand.exponents), ("codes", operand.codes))
-        }
+    def __init__(
+        self, operand: Blocks, fmt: BlockFormat, lanes: int, count: int, groups: int
+    ) -> None:
+        self.rows, self.count = operand.shape[-2], count
+        self.tiles = -(-self.rows // count)
+        self.steps = -(-operand.shape[-1] // lanes)
+        self._groups = groups
+        arrays = {"codes": self._stepped(operand.codes, lanes)}
+        inner = operand.scales[len(operand.format.outer) :]
+        levels = zip(scale_names(fmt), operand.format.blocked[::-1], inner, strict=True)
+        for name, level, codes in levels:
+            arrays[plural(name)] = self._stepped(codes, lanes, int(level.group))
+        self._arrays = {name: self._tiled(array) for name, array in arrays.items()}
 
-    def _tiled(self, array: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
-        groups, rows, blocks, width = array.shape
-        padded = np.pad(array, [(0, 0), (0, self.tiles * count - rows), (0, 0), (0, 0)])
-        tiled = padded.reshape(groups * self.tiles, count, blocks, width).swapaxes(1, 2)
-        return np.ascontiguousarray(tiled).reshape(-1, count, width)
+    def _stepped(self, codes: NDArray[Any], lanes: int, group: int = 1) -> NDArray[Any]:
+        """Codes of groups as (groups, rows, steps), with an axis more where a step has several."""
+        flat = codes.reshape(self._groups, self.rows, -1)
+        flat = np.repeat(flat, max(1, group // lanes), axis=2)
+        each = max(1, lanes // group)
+        fill = max(0, self.steps * each - flat.shape[2])
+        flat = np.pad(flat, [(0, 0), (0, 0), (0, fill)])[..., : self.steps * each]
+        shape = (self._groups, self.rows, self.steps)
+        return flat.reshape(shape if each == 1 and group > 1 else (*shape, each))
+
+    def _tiled(self, array: NDArray[Any]) -> NDArray[Any]:
+        rest = [(0, 0)] * (array.ndim - 2)
+        padded = np.pad(array, [(0, 0), (0, self.tiles * self.count - self.rows), *rest])
+        shape = (self._groups * self.tiles, self.count, *array.shape[2:])
+        tiled = np.ascontiguousarray(padded.reshape(shape).swapaxes(1, 2))
+        return tiled.reshape(-1, self.count, *array.shape[3:])
 
     def items(self, side: str, index: NDArray[np.int32]) -> dict[str, Rows]:
-        """The fields of payload `side`: tile and block of each item, as one number."""
-        exponents, codes = self._arrays["exponents"][..., 0], self._arrays["codes"]
+        """The fields of payload `side`: tile and step of each item, as one number."""
         rows = index.ravel()
-        return {f"{side}.exponents": Rows(exponents, rows), f"{side}.codes": Rows(codes, rows)}
+        return {f"{side}.{name}": Rows(array, rows) for name, array in self._arrays.items()}
+
+
+def _outer(a: Blocks, b: Blocks, left: _Side, right: _Side, groups: int) -> NDArray[np.uint32]:
+    """FP32 patterns of the products of outer scales, of shape (tiles, rows, columns)."""
+    first, second = FinalScale.of(a), FinalScale.of(b)
+    m, n = left.tiles * left.count, right.tiles * right.count
+    products = np.zeros((groups, m, n), np.uint32)
+    for group, rows in enumerate(products):
+        here, there = (slice(group * side.rows, (group + 1) * side.rows) for side in (left, right))
+        rows[: left.rows, : right.rows] = first.product(second, here, there)
+    tiled = products.reshape(groups, left.tiles, left.count, right.tiles, right.count)
+    return np.ascontiguousarray(tiled.swapaxes(2, 3)).reshape(-1, left.count, right.count)

@@ -1,6 +1,7 @@
 """Steps of dot products as an accumulator takes them: expected results, corners, random ones."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -276,12 +277,25 @@ def _special_vectors(terms: Terms) -> Iterator[Vector]:
             for y in special_codes(terms.b.format)
         ),
     ]
+    ends = [
+        *((int(x), one[1]) for x in _ends_of(special_codes(terms.a.format))),
+        *((one[0], int(y)) for y in _ends_of(special_codes(terms.b.format))),
+    ]
+    for lane, place in product(ends, range(terms.reduction)):
+        lanes = [(0, 0)] * terms.reduction
+        lanes[place] = lane
+        yield [Corner(lanes)]
     for lane in specials:
         yield [Corner([lane])]
         yield [Corner([one]), Corner([one, lane]), Corner([one])]
         for other in specials[:: max(1, len(specials) // 8)]:
             yield [Corner([lane]), Corner([other])]
             yield [Corner([lane, other])]
+
+
+def _ends_of(codes: NDArray[np.int64]) -> list[int]:
+    """The first and the last of some codes."""
+    return sorted({*codes[:1].tolist(), *codes[-1:].tolist()})
 
 
 def _element_codes(form: Form) -> list[list[int]]:

@@ -72,7 +72,7 @@ def _results(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
 def matmul_items(items: Fields, parameters: Parameters) -> Items:
     """Results of tiles of dense blocks."""
     rows, columns = parameters["rows"], parameters["columns"]
-    parts = _parts(parameters)
+    parts = parts_of(parameters)
     fields = [
         (f"{side}.{name}", f"{side}.{plural(name)}", index)
         for index, side in enumerate("ab")
@@ -87,7 +87,7 @@ def matmul_items(items: Fields, parameters: Parameters) -> Items:
     return {"values": values}
 
 
-def _parts(parameters: Parameters) -> Parts:
+def parts_of(parameters: Parameters) -> Parts:
     """What a dot product with these parameters is made of."""
     format = parameters.get("format", "axs6")
     accumulator = parameters.get("accumulator", DEFAULT_ACCUMULATOR)
@@ -141,7 +141,7 @@ def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     formats = formats_of(parameters)
     if parameters.get("blocks", "dense") == "dense":
         items = _random_items(parameters, rng, vector)
-        if _parts(parameters).scaled:
+        if parts_of(parameters).scaled:
             items["outer"] = outer_scales(rng, count)
     elif formats[0].has_modes:
         exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
@@ -197,7 +197,7 @@ def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     last, vector = random_turns(rng, count, parameters["interleave"])
     pairs = [_random_items(parameters, rng, vector) for _ in range(max(rows, columns))]
     items = {"last": last.astype(np.int64), **_tile(pairs, rows, columns)}
-    if _parts(parameters).scaled:
+    if parts_of(parameters).scaled:
         items["outer"] = outer_scales(rng, count * rows * columns).reshape(-1, rows, columns)
     return items
 
@@ -222,7 +222,7 @@ class DotUnit(Unit):
 
     def choices(self, given: Parameters) -> Choices:
         """The values of each parameter with a fixed set of them, beside the given ones."""
-        return {**super().choices(given), "blocks": block_forms(_parts(self.parameters(given)))}
+        return {**super().choices(given), "blocks": block_forms(parts_of(self.parameters(given)))}
 
 
 DOT = DotUnit(

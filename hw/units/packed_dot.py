@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.final_scale import FinalScale
 from axs6.golden.formats import BlockFormat
-from axs6.hw.core.layouts import outer_names
+from axs6.hw.core.layouts import fields as layout_fields
+from axs6.hw.core.layouts import filled_layout, outer_names
 from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.blocks import blocks_of, expanded, random_outer
 from axs6.hw.units.decoder import filled, read_filled
@@ -111,8 +112,23 @@ def packed_pairs(items: Items, formats: Sequence[BlockFormat], rng: Generator) -
     if formats[0].has_modes:
         return packed_vectors(items, formats[0].block)
     right, wrong = (filled_pairs(items, formats, rng, share) for share in (0.0, FAULTS))
-    last = {"last": items["last"]}
-    return {
-        name: np.concatenate([array, array if name == "last" else wrong[name]])
-        for name, array in {**right, **last}.items()
-    }
+    flipped = _flipped(right, formats)
+    count = len(next(iter(flipped.values())))
+    last = [items["last"], items["last"], np.ones(count, np.int64)]
+    pairs = {name: np.concatenate([right[name], wrong[name], flipped[name]]) for name in right}
+    return {**pairs, "last": np.concatenate(last)}
+
+
+def _flipped(pairs: Fields, formats: Sequence[BlockFormat]) -> Items:
+    """The first pair, with each bit inverted that is not of a code."""
+    bits = [
+        (f"{side}.{field.name}", element, bit)
+        for side, fmt in zip("ab", formats, strict=True)
+        for field in layout_fields(filled_layout(pairs[f"{side}.codes"].shape[1], fmt))
+        for element in range(field.count if field.name != "codes" else 0)
+        for bit in range(field.width)
+    ]
+    found = {name: np.repeat(array[:1], len(bits), axis=0) for name, array in pairs.items()}
+    for row, (name, element, bit) in enumerate(bits):
+        found[name].reshape(len(bits), -1)[row, element] ^= 1 << bit
+    return found

@@ -1,5 +1,7 @@
 """The simulated tile equals the golden model on every bit, in the cycles that its formula says."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,38 @@ def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
     assert run.cycles == 0
 
 
+@pytest.mark.parametrize(
+    ("formats", "given", "accumulator"),
+    [
+        ("int4,int4", {"block": 8, "accumulator": "exact"}, "exact"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                ("mxfp4,mxfp8_e4m3", {"accumulator": "blackwell_mx"}, "blackwell_mx"),
+                ("nvfp4,nvfp4", {"accumulator": "blackwell_fp4"}, "blackwell_fp4"),
+                ("mxfp8_e5m2,mxfp8_e5m2", {"accumulator": "ampere"}, "ampere"),
+                ("vsq4,vsq4", {}, "fp32"),
+                ("mx9,mx9", {"accumulator": "paper"}, "paper"),
+            ]
+        ),
+    ],
+)
+def test_other_formats_and_accumulators(
+    formats: str, given: dict[str, Any], accumulator: str
+) -> None:
+    rng = np.random.default_rng(4)
+    tile = Tile(format=formats, rows=2, columns=3, interleave=2, **given)
+    first, second = formats.split(",")
+    a, b = (
+        axs6.encode(
+            np.ldexp(rng.standard_normal((rows, 70)), rng.integers(-9, 9, (rows, 1))).astype("f4"),
+            fmt,
+        )
+        for rows, fmt in ((5, first), (4, second))
+    )
+    assert same(tile.matmul(a, b).values, axs6.matmul(a, b, accumulator=accumulator))
+
+
 def test_operands_that_do_not_fit_are_refused() -> None:
     tile = Tile(8, rows=3, columns=2, interleave=3)
     a = axs6.encode(np.zeros((2, 16), np.float32), block=8)
@@ -92,7 +126,8 @@ def test_operands_that_do_not_fit_are_refused() -> None:
     precise = axs6.encode(np.zeros((2, 16), np.float32), block=8, mode="high_precision")
     with pytest.raises(ValueError, match="block 0 of b is high-precision"):
         tile.matmul(a, precise)
-    with pytest.raises(ValueError, match="must have block 8, not 16"):
+    message = "a must be in axs6_t8, as the tile takes it, not axs6_t16"
+    with pytest.raises(ValueError, match=message):
         tile.matmul(other, other)
     with pytest.raises(ValueError, match="matmul has no parameter 'lanes'"):
         Tile(8, lanes=4)
@@ -100,7 +135,7 @@ def test_operands_that_do_not_fit_are_refused() -> None:
 
 def test_formats_without_hardware_are_refused() -> None:
     a = axs6.encode(np.ones((2, 32)), "mxfp4")
-    with pytest.raises(ValueError, match="a must be in axs6, which has hardware, not mxfp4"):
+    with pytest.raises(ValueError, match="a must be in axs6, as the tile takes it, not mxfp4"):
         Tile(32, rows=1, columns=1, interleave=1, stages=0).matmul(a, a)
     with pytest.raises(ValueError, match="blocks must be in axs6, which has hardware, not mxfp4"):
         block_items(a)
