@@ -16,7 +16,7 @@ from axs6.hw.registry import find
 from axs6.hw.units.dot import parts_of
 from axs6.hw.units.packed_dot import formats_of
 from axs6.sim.batch.engine import BatchModel
-from axs6.sim.words import Items, Rows
+from axs6.sim.words import Rows
 
 MOST_ITEMS = 1 << 22
 """Items that go through the simulator at once; a larger product is done in parts."""
@@ -129,7 +129,7 @@ class Tile:
                 for side, tile in places.items()
             }
             last = np.broadcast_to(step == left.steps - 1, index["a"].shape).ravel()
-            items: Items = {
+            items: dict[str, Any] = {
                 "last": last.astype(np.uint8),
                 **left.items("a", index["a"]),
                 **right.items("b", index["b"]),
