@@ -3,6 +3,7 @@
 import ctypes
 from ctypes import c_void_p
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -74,6 +75,6 @@ class RowScales:
 def _largest(x: NDArray[np.float32], threads: int) -> NDArray[np.uint32]:
     """Patterns of the largest magnitudes of rows."""
     length = x.shape[-1]
-    top = np.zeros(x.size // max(1, length), np.uint32)
+    top = np.zeros(prod(x.shape[:-1]), np.uint32)
     library().axs6_largest(x.ctypes.data, len(top), length, threads, top.ctypes.data)
     return top
