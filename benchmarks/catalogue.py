@@ -430,6 +430,17 @@ STUDIES = (
         )
         for name in ("mlp", "cnn", "transformer")
     ),
+    *(
+        Figure(
+            f"training-{name}",
+            (f"axs6 study training {name} --checkpoints runs -o study",),
+            printed,
+            sources=("sim/study/training/*.py", "golden/lfsr.py", *TORCH_BITS),
+            packages=("scikit-learn", "torch"),
+            pictures={"study/training.svg": f"training-{name}.svg"},
+        )
+        for name in ("gpt", "vit")
+    ),
     Figure(
         "torch-training",
         ("python examples/torch_training.py",),
