@@ -442,6 +442,16 @@ STUDIES = (
         for name in ("gpt", "vit")
     ),
     Figure(
+        "training-accumulators",
+        (
+            "axs6 study training gpt --checkpoints runs "
+            "--recipe mxfp8 --recipe mxfp8_hopper --recipe mxfp8_promoted",
+        ),
+        printed,
+        sources=("sim/study/training/*.py", *TORCH_BITS),
+        packages=("torch",),
+    ),
+    Figure(
         "torch-training",
         ("python examples/torch_training.py",),
         printed,

@@ -177,7 +177,9 @@ def training(
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            help="This recipe alone, beside FP32; may be repeated.", show_default="all of them"
+            help="This recipe, beside FP32; may be repeated.",
+            show_default="those with FP32 sums",
+            metavar="RECIPE",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds, from 0.", metavar="N")] = 3,
@@ -216,10 +218,10 @@ def training(
         write_json,
     )
     from axs6.replacing import make_folder
-    from axs6.sim.study.training.request import RECIPES, check_request, check_task
+    from axs6.sim.study.training.request import COMPARED, check_request, check_task
 
     check_task(name)
-    check_request(recipe or RECIPES, seeds, steps)
+    check_request(recipe or COMPARED, seeds, steps)
     if name == "vit":
         need("sklearn")
     files = [] if output is None else [output / each for each in ("study.json", *CURVES)]
@@ -240,7 +242,7 @@ def training(
             status.update(line)
 
         study = study_training(
-            name, recipe or RECIPES, seeds, steps, checkpoints=checkpoints, progress=show
+            name, recipe or COMPARED, seeds, steps, checkpoints=checkpoints, progress=show
         )
     out.print(f"{name}: {study.parameters:,} parameters, {steps:,} steps, {seeds} seeds")
     print_table(out, _training_table(study))

@@ -52,12 +52,15 @@ RECIPES: Mapping[str, Recipe] = {
     "mx9": Recipe("mx9", "mx9"),
     "mx6": Recipe("mx6", "mx6"),
     "mxfp8": Recipe("mxfp8_e4m3", "mxfp8_e5m2"),
-    "mxfp8_hopper": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8"),
-    "mxfp8_promoted": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8,promote=4"),
     "axs6": Recipe("axs6", "axs6", rounding="nearest"),
     "axs6_stochastic": Recipe("axs6", "axs6", rounding="stochastic"),
+    "mxfp8_hopper": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8"),
+    "mxfp8_promoted": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8,promote=4"),
 }
-"""Recipes that are compared, the baseline first."""
+"""Recipes by their names, the baseline first."""
+
+COMPARED = tuple(name for name, recipe in RECIPES.items() if recipe.accumulator == "fp32")
+"""Recipes that a study compares unless others are asked for."""
 
 BASELINE = next(iter(RECIPES))
 

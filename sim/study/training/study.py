@@ -11,6 +11,7 @@ from torch import nn
 
 from axs6.sim.study.training.request import (
     BASELINE,
+    COMPARED,
     RECIPES,
     SEEDS,
     STEPS,
@@ -82,7 +83,7 @@ def mean_and_deviation(values: list[float]) -> tuple[float, float]:
 
 def study_training(
     name: str,
-    recipes: Iterable[str] = RECIPES,
+    recipes: Iterable[str] = COMPARED,
     seeds: int = SEEDS,
     steps: int = STEPS,
     *,
