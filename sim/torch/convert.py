@@ -26,13 +26,14 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     nn.Linear: layers.Linear,
     nn.Conv1d: layers.Conv1d,
     nn.Conv2d: layers.Conv2d,
+    nn.Conv3d: layers.Conv3d,
     nn.MultiheadAttention: MultiheadAttention,
     functional.MatMul: layers.MatMul,
 }
 """Layers that are replaced, by what."""
 
 OTHER_LAYERS = (
-    *(nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Bilinear),
+    *(nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Bilinear),
     *(nn.RNNBase, nn.RNNCellBase),
 )
 """Torch's other layers with products."""
@@ -56,10 +57,10 @@ def convert(
 ) -> nn.Module:
     """A copy of a model whose matrix products have the bits of the hardware of block formats.
 
-    Replaced are `nn.Linear`, `nn.Conv1d`, `nn.Conv2d` and `nn.MultiheadAttention`, `MatMul`, and
+    Replaced are `nn.Linear`, `nn.Conv1d` to `nn.Conv3d`, `nn.MultiheadAttention` and `MatMul`, and
     in the methods of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
     `mv`, `dot`, `vdot`, `vecdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`,
-    `conv1d`, `conv2d`, `scaled_dot_product_attention` and an `einsum` that is one product, under
+    `conv1d` to `conv3d`, `scaled_dot_product_attention` and an `einsum` that is one product, under
     all names that torch has for them, those of `torch.ops.aten` included. Weights and activations
     are encoded in blocks along the reduction, K padded with zeros; each output is the FP32 result
     of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else, such as

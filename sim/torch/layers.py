@@ -1,7 +1,10 @@
 """Linear layers, convolutions and `MatMul` with the products of the hardware."""
 
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -46,6 +49,14 @@ class Conv2d(Converted, nn.Conv2d):
         return _convolve(self, input)
 
 
+class Conv3d(Converted, nn.Conv3d):
+    """`nn.Conv3d` in block formats, along input channel, plane, row and column of taps."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, D, H, W) or (C, D, H, W) to as many axes."""
+        return _convolve(self, input)
+
+
 class MatMul(Converted, PlainMatMul):
     """`MatMul` in a block format: both operands in blocks along K."""
 
@@ -60,7 +71,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tenso
     return y.view(*x.shape[:-1], y.shape[-1])
 
 
-def _convolve(layer: Conv1d | Conv2d, x: Tensor) -> Tensor:
+def _convolve(layer: Conv1d | Conv2d | Conv3d, x: Tensor) -> Tensor:
     """The convolution of a layer, by its own padding."""
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     padding = layer._reversed_padding_repeated_twice
@@ -92,8 +103,8 @@ def convolve(
     """A convolution as a matrix product for each group.
 
     Args:
-        x: (N, C, L) or (C, L), or (N, C, H, W) or (C, H, W).
-        weight: (O, C / groups, taps) or (O, C / groups, rows of taps, taps).
+        x: (N, C, ...) or (C, ...) with one, two or three axes of pixels.
+        weight: (O, C / groups, ...) with as many axes of taps.
         bias: (O,) or None.
         stride, dilation: of each axis of the kernel.
         groups: how many parts of the channels are convolved by themselves.
@@ -112,22 +123,45 @@ def convolve(
     taps, dilation, stride = (
         (1,) * (2 - axes) + tuple(sizes) for sizes in (weight.shape[2:], dilation, stride)
     )
-    height, width = (
+    sizes = [
         (size - step * (count - 1) - 1) // jump + 1
         for size, step, count, jump in zip(images.shape[2:], dilation, taps, stride, strict=True)
-    )
-    if min(height, width) < 1:
+    ]
+    if min(sizes) < 1:
         raise ValueError(
             f"{site_of(handle).name}: padded input must be at least as large as the kernel, "
             f"not {tuple(images.shape[2:])} for taps {taps} and dilation {dilation}"
         )
     count = images.shape[0]
-    depth = images.shape[1] // groups * taps[0] * taps[1]
-    columns = functional.unfold(images, taps, dilation, 0, stride)
-    rows = columns.view(count, groups, depth, height * width).permute(1, 0, 3, 2)
-    rows = rows.reshape(groups, count * height * width, depth)
+    depth, places = images.shape[1] // groups * prod(taps), prod(sizes)
+    if axes == 3:
+        columns = _unfold(images, taps, dilation, stride, sizes)
+    else:
+        columns = functional.unfold(images, taps, dilation, 0, stride)
+    rows = columns.view(count, groups, depth, places).permute(1, 0, 3, 2)
+    rows = rows.reshape(groups, count * places, depth)
     y = weight_product(rows, weight, bias, handle)
-    y = y.view(groups, count, height * width, y.shape[-1]).permute(1, 0, 3, 2)
-    y = y.reshape(count, weight.shape[0], height, width)
+    y = y.view(groups, count, places, y.shape[-1]).permute(1, 0, 3, 2)
+    y = y.reshape(count, weight.shape[0], *sizes)
     y = y.squeeze(-2) if axes == 1 else y
     return y if x.ndim == axes + 2 else y.squeeze(0)
+
+
+def _unfold(
+    images: Tensor,
+    taps: Sequence[int],
+    dilation: Sequence[int],
+    stride: Sequence[int],
+    sizes: Sequence[int],
+) -> Tensor:
+    """`functional.unfold` of images (N, C, ...) with any number of axes of pixels."""
+    seen = []
+    for place in product(*map(range, taps)):
+        part = images
+        for axis, (tap, step, jump, size) in enumerate(
+            zip(place, dilation, stride, sizes, strict=True), 2
+        ):
+            part = part.narrow(axis, tap * step, jump * (size - 1) + 1)
+            part = part[(slice(None),) * axis + (slice(None, None, jump),)]
+        seen.append(part)
+    return torch.stack(seen, 2).flatten(1, 2).flatten(2)

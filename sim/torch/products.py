@@ -118,7 +118,7 @@ def _linear(places: Places, input: Tensor, weight: Tensor, bias: Tensor | None =
 
 
 def _convolution(axes: int) -> Replacement:
-    """`functional.conv1d` or `functional.conv2d`."""
+    """`functional.conv1d`, `conv2d` or `conv3d`."""
 
     def run(
         places: Places,
@@ -180,6 +180,7 @@ _BY_NAME: Mapping[str, Replacement] = {
     "linear": _linear,
     "conv1d": _convolution(1),
     "conv2d": _convolution(2),
+    "conv3d": _convolution(3),
     "scaled_dot_product_attention": _attention,
     "einsum": einsum,
     "tensordot": tensordot,
@@ -192,7 +193,7 @@ _OTHERS = (
     *("addbmm", "addbmm_", "bilinear", "cdist", "chain_matmul"),
     *("multi_dot", "linalg_multi_dot", "cov", "corrcoef"),
     *("matrix_power", "linalg_matrix_power"),
-    *("conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+    *("conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("convolution", "_convolution", "multi_head_attention_forward"),
     "linear_cross_entropy",
     *("lstm", "gru", "rnn_tanh", "rnn_relu"),

@@ -378,3 +378,27 @@ def test_a_nan_of_the_bias_is_the_one_nan(same: Same) -> None:
         layer.bias.view(torch.int32).copy_(torch.tensor([-1, 0x7F800001]))
     y = convert(layer)(torch.ones(1, 4))
     assert y.view(torch.int32).tolist() == [[0x7FC00000] * 2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stride": (2, 1, 3), "padding": (1, 0, 2), "dilation": (1, 2, 1)},
+        {"groups": 2, "padding": "same", "padding_mode": "circular", "bias": False},
+    ],
+)
+def test_convolutions_of_volumes(options: dict[str, Any], same: Same) -> None:
+    layer, x = nn.Conv3d(4, 6, (2, 3, 3), **options), torch.randn(2, 4, 5, 6, 7)
+    y = convert(layer)(x)
+    assert same(y, convert(layer, "golden")(x))
+    exact = layer(x)
+    assert y.shape == exact.shape
+    assert (y - exact).abs().max() < 0.1 * exact.abs().max()
+    assert same(convert(layer)(x[0]), convert(layer)(x[:1])[0])
+
+
+def test_volumes_are_blocked_in_the_order_of_the_weight(golden_product: Any, same: Same) -> None:
+    layer, x = nn.Conv3d(3, 4, 3, bias=False), torch.randn(1, 3, 3, 3, 3)
+    expected = golden_product(x.flatten(1), layer.weight.flatten(1))
+    assert same(convert(layer)(x).flatten(1), expected)
