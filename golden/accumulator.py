@@ -16,7 +16,7 @@ from axs6.golden.formats import BF16, FP16, FP32, Float
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 
 FRACTION_MAX: Final = 48
-"""Bits kept of an aligned term, at most: sums of some hundred of them are 64-bit integers."""
+"""Bits kept of an aligned term, at most: twice those of FP32."""
 
 REDUCTION_MAX: Final = 4096
 """Lanes of a step, at most."""

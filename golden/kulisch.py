@@ -5,6 +5,7 @@ A wide integer is the sum of digits times powers of 2^bits, least significant fi
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,22 @@ def shifted(digits: Sequence[Integers], bits: int, right: int) -> Integers:
         if index == len(digits) - 1 or left > -bits:
             total += digit << np.int64(left) if left > 0 else digit >> np.int64(-left)
     return total
+
+
+def joined(digits: Sequence[Integers], bits: int) -> NDArray[Any]:
+    """Integers as ones of Python, of any width, in an array of objects."""
+    total = digits[0].astype(object)
+    for index, digit in enumerate(digits[1:], 1):
+        total = total + (digit.astype(object) << bits * index)
+    return np.asarray(total, object)
+
+
+def parted(x: NDArray[Any], bits: int) -> list[Integers]:
+    """Integers of Python of up to `bits` bits as settled digits of PART_BITS bits."""
+    count = -(-bits // PART_BITS)
+    parts = [x >> PART_BITS * index for index in range(count)]
+    low = [part & (1 << PART_BITS) - 1 for part in parts[:-1]]
+    return [np.asarray(part, np.int64) for part in (*low, parts[-1])]
 
 
 class Accumulator:

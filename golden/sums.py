@@ -1,14 +1,16 @@
 """Adding the terms of dot products, step by step, as an accumulator says."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from axs6.golden import fp32, kulisch
 from axs6.golden.accumulator import Alignment
 from axs6.golden.formats import FP32
-from axs6.golden.kulisch import Leading
-from axs6.golden.operands import Integers
+from axs6.golden.kulisch import PART_BITS, Leading
+from axs6.golden.operands import INTEGER_BITS, Integers
 from axs6.golden.rounding import Rounding
 from axs6.golden.terms import DIGIT_BITS, FLOAT_BITS, Step, Terms
 
@@ -86,12 +88,13 @@ def _exact(
             wide = wide or _wide_enough(terms, shape, step)
             _add_terms(terms, step, wide)
         else:
-            negative, top, exponent, _ = aligned(terms, step, None)
+            digits, exponent = aligned_sum(terms, step, None)
             lowest = terms.offset + terms.point - terms.accumulator.fraction
-            highest = lowest + terms.largest_exponent
-            wide = wide or kulisch.Accumulator(shape, lowest, highest, terms.aligned_bits)
-            signed = top.view(np.int64)
-            wide.add(np.where(negative, -signed, signed), np.maximum(exponent, lowest))
+            highest = lowest + terms.largest_exponent + PART_BITS * (len(digits) - 1)
+            bits = terms.aligned_bits if len(digits) == 1 else PART_BITS
+            wide = wide or kulisch.Accumulator(shape, lowest, highest, bits)
+            for part, digit in enumerate(digits):
+                wide.add(digit, np.maximum(exponent, lowest) + PART_BITS * part)
         if step.special is not None:
             special = fp32.add(special, step.special)
     if wide is None:
@@ -134,6 +137,18 @@ def exactly(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
 
 def aligned(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
     """As `exactly`, with the bits dropped that lie too far below the largest exponent."""
+    digits, exponent = aligned_sum(terms, step, total)
+    negative, top, above, sticky = kulisch.leading(digits, PART_BITS)
+    return negative, top, exponent + above, sticky
+
+
+def aligned_sum(
+    terms: Terms, step: Step, total: fp32.Bits | None
+) -> tuple[list[Integers], Integers]:
+    """That sum as settled digits of PART_BITS bits, or one where int64 holds it; its exponent.
+
+    Integers of Python hold sums that are wider: exact, and slower.
+    """
     how = terms.accumulator
     assert how.fraction is not None
     zero = how.alignment is Alignment.ZERO
@@ -146,25 +161,33 @@ def aligned(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
             exponents = np.where(nothing, NOTHING, exponents)
     else:
         digits = kulisch.settle(step.digits, DIGIT_BITS)
-    kept = kulisch.shifted(digits, DIGIT_BITS, drop)
+    wide = terms.aligned_bits > INTEGER_BITS
+    if wide:
+        kept = kulisch.joined(digits, DIGIT_BITS) << max(-drop, 0) >> max(drop, 0)
+    else:
+        kept = kulisch.shifted(digits, DIGIT_BITS, drop)
+    all_bits = terms.aligned_bits if wide else 63
     top = exponents.max(axis=0)
     if total is not None:
-        own, value, low = _own_term(terms, total)
+        own, value, low = _own_term(terms, total, object if wide else np.int64)
         top = np.maximum(top, own)
-    kept >>= np.minimum(top - exponents, 63)
+    kept = kept >> np.minimum(top - exponents, all_bits)
     if zero:
         kept = np.where(negative, -kept, kept)
-    summed = kept.sum(axis=0)
+    summed = np.asarray(kept.sum(axis=0))
     if total is not None:
-        summed += _divided(value, top - how.fraction - low, zero)
-    sign = summed < 0
-    return sign, np.abs(summed).view(np.uint64), top - how.fraction, np.zeros(sign.shape, bool)
+        right = np.clip(top - how.fraction - low, 0, all_bits)
+        summed = summed + _divided(value, right, zero)
+    parts = kulisch.parted(summed, terms.aligned_bits) if wide else [summed]
+    return parts, top - how.fraction
 
 
-def _own_term(terms: Terms, total: fp32.Bits) -> tuple[Integers, Integers, Integers]:
+def _own_term(
+    terms: Terms, total: fp32.Bits, dtype: type
+) -> tuple[Integers, NDArray[Any], Integers]:
     """The accumulator as a term: its exponent, and the integer and exponent that it is.
 
-    The integer has more bits where more than those of FP32 are kept.
+    The integer, of a dtype, has more bits where more than those of FP32 are kept.
     """
     how = terms.accumulator
     assert how.fraction is not None
@@ -174,11 +197,10 @@ def _own_term(terms: Terms, total: fp32.Bits) -> tuple[Integers, Integers, Integ
     if how.alignment is Alignment.ZERO:
         exponent = np.where(significand == 0, NOTHING, exponent)
     more = max(how.fraction - FP32.fraction_bits, 0)
-    signed = significand.view(np.int64) << np.int64(more)
+    signed = significand.view(np.int64).astype(dtype) << more
     return exponent, np.where(negative, -signed, signed), low - more
 
 
-def _divided(x: Integers, right: Integers, toward_zero: bool) -> Integers:
+def _divided(x: NDArray[Any], right: Integers, toward_zero: bool) -> NDArray[Any]:
     """x / 2^right, toward zero or toward minus infinity."""
-    right = np.clip(right, 0, 63)
     return np.where(x < 0, -(-x >> right), x >> right) if toward_zero else x >> right

@@ -64,11 +64,6 @@ class Terms:
                 f"{self.accumulator} adds {self.accumulator.term} lanes with one exponent, and "
                 f"{self._formats} have {self.lanes}"
             )
-        if self.accumulator.fraction is not None and self.aligned_bits > INTEGER_BITS:
-            raise ValueError(
-                f"{self.accumulator} needs terms of {self.aligned_bits} bits for {self._formats}, "
-                f"and {INTEGER_BITS} is the most"
-            )
 
     @property
     def _formats(self) -> str:
@@ -107,8 +102,11 @@ class Terms:
 
     @property
     def split(self) -> bool:
-        """Whether the integers are added in parts, because float64 does not hold their sums."""
-        return self.bound.bit_length() > FLOAT_BITS and self.lanes > 1
+        """Whether the integers are added in parts, because no dtype holds their sums.
+
+        Products of one lane are made of int64, sums of more in float64.
+        """
+        return self.bound.bit_length() > (FLOAT_BITS if self.lanes > 1 else INTEGER_BITS)
 
     @property
     def divisor(self) -> int:

@@ -26,14 +26,26 @@ ACCUMULATORS: Final = {
         fraction=9, fused=True, output=Output(Format(8, 7))
     ),
     "fp32,fraction=12,alignment=zero": exact_dot.Accumulator(fraction=12, toward_zero=True),
+    "fp32,reduction=32,fraction=47,fused=true,term=8": exact_dot.Accumulator(
+        reduction=32, fraction=47, fused=True, joined=8
+    ),
+    "fp32,reduction=64,fraction=47,alignment=zero,fused=true,term=16": exact_dot.Accumulator(
+        reduction=64, fraction=47, toward_zero=True, fused=True, joined=16
+    ),
+    "exact,reduction=32,fraction=47,term=16": exact_dot.Accumulator(
+        reduction=32, fraction=47, joined=16, wide=True
+    ),
 }
-"""Accumulators compared: all that have names, and some more, by what the model calls them."""
+"""Accumulators compared: all that have names, and some more, by what the model calls them.
+
+The last three have sums of more than 64 bits in formats of wide range, such as MXFP8.
+"""
 
 
 def fits(a: BlockFormat, b: BlockFormat, how: str) -> bool:
     """Whether the model has dot products of two formats in an accumulator.
 
-    It has not where integers would have too many bits, or steps are no whole blocks or parts.
+    It has not where values would have too many bits, or steps are no whole blocks or parts.
     """
     try:
         Terms.of(a, b, accumulator(how))

@@ -37,6 +37,11 @@ def check_hardware(terms: Terms) -> Terms:
     how = terms.accumulator
     if how.fraction is None and how.fused:
         raise ValueError(f"{how} has no hardware: what is fused needs a fraction")
+    if how.fraction is not None and terms.aligned_bits > ALIGNED_MAX:
+        raise ValueError(
+            f"{how} has no hardware for these formats: it needs terms of {terms.aligned_bits} "
+            f"bits, and {ALIGNED_MAX} is the most"
+        )
     output = how.output or FP32
     if not how.fused and (output.exponent_bits, output.bias) != EXPONENTS:
         raise ValueError(
@@ -48,6 +53,9 @@ def check_hardware(terms: Terms) -> Terms:
 
 
 EXPONENTS = (FP32.exponent_bits, FP32.bias)
+
+ALIGNED_MAX = 62
+"""Bits of the sum of aligned terms, at most: what simulations were compared on."""
 
 
 class TermParts(Parts):

@@ -226,12 +226,6 @@ def test_every_format(pair):
     for spread in (2, 14):
         a, b = (random_blocks(name, 2, 80, rng, spread) for name in pair)
         for how in ACCUMULATORS:
-            try:
-                matmul(a, b, how)
-            except ValueError as error:
-                assert "needs terms of" in str(error)  # noqa: PT017
-                assert how == "blackwell_fp4"
-                continue
             assert_as_by_definition(a, b, how)
 
 
@@ -427,7 +421,6 @@ def test_blocked_along_the_first_axis():
         ("int8", "mxint8", "fp32", "levels of the same groups in a block, not none and 32"),
         ("mxfp4", "mxfp4", "fp32,reduction=48", "a multiple or a part of the block 32, not 48"),
         ("axs6_t8", "axs6_t8", "blackwell_fp4", "adds 16 lanes with one exponent, and axs6_t8"),
-        ("mxfp8_e5m2", "mxfp8_e5m2", "blackwell_fp4", "needs terms of 75 bits for mxfp8_e5m2"),
     ],
 )
 def test_what_does_not_fit(a, b, how, message):

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from axs6.golden import Blocks, block_dot, matmul
+from axs6.golden import Blocks, block_dot, kulisch, matmul
 from axs6.golden.accumulator import ACCUMULATORS, accumulator
 from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.dot import ACCUMULATORS as COMPARED
@@ -52,12 +52,12 @@ def test_every_named_accumulator_is_compared():
 
 
 def test_what_formats_do_not_have():
-    """Sixteen lanes of one exponent, or a sum of few bits: "blackwell_fp4" alone needs them."""
+    """Sixteen lanes of one exponent: "blackwell_fp4" and two like it alone need them."""
     lacking = {(name, how) for name in ALL for how in COMPARED
                if not fits(block_format(name), block_format(name), how)}  # fmt: skip
-    assert {how for _, how in lacking} == {"blackwell_fp4"}
-    assert {"mxfp8_e5m2", "fp8_e5m2", "axs6_t8", "sm5_e5m0_t8"} <= {name for name, _ in lacking}
-    assert {"mxfp4", "nvfp4", "mxfp8_e4m3", "axs6"}.isdisjoint(name for name, _ in lacking)
+    assert {how for _, how in lacking} == {how for how in COMPARED if accumulator(how).term == 16}
+    eights = {"axs6_t8", "sm5_e5m0_t8", "e4m3fn_e5m0_t8_bfloat16_t64_float32"}
+    assert {name for name, _ in lacking} == eights
 
 
 def test_formats_without_products_have_nothing_to_compare():
@@ -174,3 +174,12 @@ def test_a_wrong_block_product_is_caught():
     for wrong in (off_by_one, wrapped, biased):
         assert_caught(Model(block_dot=wrong), "mx6", "block_dot of mx6 and mx6, .*, blocks")
     assert_caught(Model(block_dot=accepting), "mxfp4", "block_dot of mxfp4 and mxfp4, a NaN scale")
+
+
+def test_wide_sums_that_lose_their_high_bits_are_caught(monkeypatch):
+    right = kulisch.parted
+    monkeypatch.setattr(kulisch, "parted", lambda x, bits: right(x & (1 << 62) - 1, bits))
+    made = compared(GOLDEN, "mxfp8_e4m3", ALL)
+    wrong = {x.what.split()[1] for x in made if x.model != x.exact}
+    assert wrong
+    assert wrong <= {how for how in COMPARED if how.endswith(("term=8", "term=16"))}
