@@ -10,7 +10,9 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode, name_of
-from axs6.golden.spec import DENSE_CODE, DETERMINISTIC, OUTPUT_DTYPES, check_rounding
+from axs6.golden.formats.catalog import AXS6_ELEMENT
+from axs6.golden.formats.floating import OUTPUT_DTYPES
+from axs6.golden.rounding import DETERMINISTIC, check_rounding
 from axs6.hw.axi_stream import AxiStream, beat_layout, marks_layout
 from axs6.hw.core.layouts import PADDING, fp32_layout
 from axs6.hw.core.parameters import (
@@ -37,7 +39,7 @@ def of_format(unit: str, component: Callable[..., Any], fmt: BlockFormat) -> Cal
     """
     if "format" in inspect.signature(component).parameters:
         return partial(component, format=name_of(fmt))
-    if fmt.has_modes and fmt.element == DENSE_CODE:
+    if fmt.has_modes and fmt.element == AXS6_ELEMENT:
         return component
     raise ValueError(f"{unit} takes {name_of(AXS6)} alone, not {name_of(fmt)}")
 

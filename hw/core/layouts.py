@@ -1,4 +1,4 @@
-"""Payload layouts of the units' ports, with every width taken from the golden specification."""
+"""Payload layouts of the units' ports, with every width taken from the golden model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from amaranth.lib import data
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.formats import FP32, Float
-from axs6.golden.spec import PRODUCT_MAX, Rounding
+from axs6.golden.rounding import Rounding
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.parameters import block_format_of
@@ -24,6 +24,7 @@ from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.add_to import adding_steps
+from axs6.hw.fp32.divide import FACTORS
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen
 
@@ -47,7 +48,7 @@ def check_hardware(terms: Terms) -> Terms:
         raise ValueError(
             f"{how} has no hardware: what is not fused needs an output with the exponents of fp32"
         )
-    if how.output is not None and terms.divisor not in (1, PRODUCT_MAX):
+    if how.output is not None and terms.divisor not in (1, *FACTORS):
         raise ValueError(f"{how} has no hardware for a division by {terms.divisor}")
     return terms
 

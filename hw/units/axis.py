@@ -10,11 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode
+from axs6.golden.rounding import DETERMINISTIC, RANDOM_BITS
 from axs6.golden.rows import write_rows
-from axs6.golden.spec import (
-    DETERMINISTIC,
-    RANDOM_BITS,
-)
 from axs6.hw.axi_stream import beat_layout
 from axs6.hw.axis import AxisDecoder, AxisDot, AxisEncoder
 from axs6.hw.core.layouts import PADDING, UNUSED, fields

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.formats import BlockFormat, Exponent
-from axs6.golden.spec import MAGNITUDE_MAX, SIGN_BIT
+from axs6.golden.formats.catalog import AXS6_ELEMENT
 from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.accumulated import dot_parts
@@ -115,11 +115,11 @@ def _corner_vectors(parameters: Parameters) -> Items:
     if not (shape.a.has_modes and shape.b.has_modes):
         return format_corners(shape)
     rng = np.random.default_rng(6)
-    plus = np.full(block, MAGNITUDE_MAX)
-    minus = plus | SIGN_BIT
+    plus = np.full(block, AXS6_ELEMENT.largest_code)
+    minus = plus | AXS6_ELEMENT.sign_bit
     one = np.zeros(block, np.int64)
     one[0] = 1
-    operands = [plus, minus, one, one | SIGN_BIT, np.zeros(block, np.int64)]
+    operands = [plus, minus, one, one | AXS6_ELEMENT.sign_bit, np.zeros(block, np.int64)]
     vectors: list[Vector] = []
     for total in (0, 90, 98, 100, 103, 107, 111, 114, 115, 116, 118, 264, 372, 376, 390, 510):
         vectors += [[(x, one, total)] for x in operands]

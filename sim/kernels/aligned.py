@@ -12,7 +12,7 @@ from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import BlockFormat, Exponent, Real
 from axs6.golden.operands import Form
-from axs6.golden.spec import Rounding
+from axs6.golden.rounding import Rounding
 from axs6.golden.terms import FLOAT_BITS, Terms
 from axs6.sim.kernels.library import Shape, library
 from axs6.sim.kernels.packed import LANES, PANEL, Packed, divisor_of

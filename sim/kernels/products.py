@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import BlockFormat, Exponent, Shift
-from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
+from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
 from axs6.sim.kernels import aligned
 from axs6.sim.kernels.layout import layout, real_description

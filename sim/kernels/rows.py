@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import FP32, TENSOR, BlockFormat, Real
 from axs6.golden.levels import divisor
+from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
-from axs6.golden.spec import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.sim.kernels.layout import real_description
 from axs6.sim.kernels.library import library
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
-from axs6.golden.spec import NonFinite
+from axs6.golden.nonfinite import NonFinite
 from axs6.sim import kernels
 from axs6.sim.torch import emulated
 from axs6.sim.torch.matrices import matrices

@@ -11,7 +11,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.spec import NonFinite
+from axs6.golden.nonfinite import NonFinite
 from axs6.sim.torch import functional, layers
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of

@@ -21,14 +21,8 @@ from torch import Tensor
 
 from axs6.golden.blocks import Blocks, check_hardware_format
 from axs6.golden.formats import FP32
-from axs6.golden.spec import (
-    ACCUMULATOR_SCALE,
-    DENSE_CODE,
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
-    PRODUCT_MAX,
-    NonFinite,
-)
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.nonfinite import NonFinite
 from axs6.sim import kernels
 from axs6.sim.torch.ieee import narrow, round_to_fp32
 from axs6.sim.torch.quantise import (
@@ -42,7 +36,10 @@ from axs6.sim.torch.quantise import (
     round_blocks,
 )
 
-OFFSET = -(2 * EXPONENT_BIAS + ACCUMULATOR_SCALE) // 2
+DIVISOR = AXS6_ELEMENT.divisor**2
+"""What a sum of products of two magnitudes is divided by."""
+
+OFFSET = -(2 * AXS6_SCALE.bias + DIVISOR.bit_length()) // 2
 """An operand is m * 2^(E + OFFSET)."""
 
 LOWEST = 1 - FP32.bias
@@ -58,14 +55,14 @@ LARGEST_SUM = FP32.bias + 1 - 15 - 2 * OFFSET
 COLUMN_EXPONENTS = (64, 192)
 """Columns with exponents beyond these are left to float64, so that rows need not be."""
 
-NO_BLOCK = 2 * EXPONENT_MAX
+NO_BLOCK = 2 * AXS6_SCALE.largest_code
 """Lowest exponent of a row whose values are all zero."""
 
 TILE_ROWS = 256
 TILE_COLUMNS = 1024
 """Outputs worked on at a time: the accumulator and its buffer stay within a core's cache."""
 
-SCALE = PRODUCT_MAX / (1 << ACCUMULATOR_SCALE)
+SCALE = DIVISOR / (1 << DIVISOR.bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +150,7 @@ def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
     if has_kernels(device):
         return _of_packed(kernels.pack(blocks))
     exponents = torch.from_numpy(blocks.exponents).to(device, torch.int32)
-    magnitudes = torch.from_numpy(DENSE_CODE.integers[blocks.codes]).to(device, torch.int8)
+    magnitudes = torch.from_numpy(AXS6_ELEMENT.integers[blocks.codes]).to(device, torch.int8)
     return Operand(magnitudes.flatten(-2), exponents)
 
 

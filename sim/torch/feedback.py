@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from axs6.golden.formats import BlockFormat
-from axs6.golden.spec import RANDOM_BITS, NonFinite
+from axs6.golden.nonfinite import NonFinite
+from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.ieee import narrow, widen
 from axs6.sim.torch.options import spelled, spelling

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.spec import NonFinite
+from axs6.golden.nonfinite import NonFinite
 from axs6.sim.torch.ops import product
 from axs6.sim.torch.options import Format, Options, spelling
 from axs6.sim.torch.site import Site

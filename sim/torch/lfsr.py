@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from axs6.golden import lfsr
-from axs6.golden.spec import RANDOM_BITS, RANDOM_SEED
+from axs6.golden.lfsr import RANDOM_SEED
+from axs6.golden.rounding import RANDOM_BITS
 
 BYTES = 4
 """Bytes of a register."""

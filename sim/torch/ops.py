@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axs6.golden.spec import RANDOM_BITS
+from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.backends import Result
 from axs6.sim.torch.options import Format, spelled, spelling

@@ -11,7 +11,7 @@ from axs6.golden.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
-from axs6.golden.spec import NonFinite
+from axs6.golden.nonfinite import NonFinite
 from axs6.golden.terms import Terms
 
 BACKENDS: Final = ("emulated", "rtl", "golden")

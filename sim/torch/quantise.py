@@ -22,15 +22,9 @@ from axs6 import golden
 from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.formats import AXS6, FP32, BlockFormat, block_format
-from axs6.golden.spec import (
-    EXPONENT_BIAS,
-    EXPONENT_MAX,
-    MAGNITUDE_BITS,
-    MAGNITUDE_MAX,
-    RANDOM_BITS,
-    NonFinite,
-    Rounding,
-)
+from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.nonfinite import NonFinite
+from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.sim import kernels
 from axs6.sim.torch.ieee import SIGN, narrow, widen
 from axs6.sim.torch.rounding import NEAREST, Rounder, as_rows, rounder
@@ -116,7 +110,9 @@ def encode(
         # x & (x - 1) has the sign bit of x, save for -0.0, which has code 0.
         negative = (chunk.bits & (chunk.bits - 1)) < 0
         magnitude = chunk.steps.abs().to(torch.uint8)
-        codes[chunk.rows] = (magnitude | negative.to(torch.uint8) << MAGNITUDE_BITS).cpu()
+        codes[chunk.rows] = (
+            magnitude | negative.to(torch.uint8) << AXS6_ELEMENT.magnitude_bits
+        ).cpu()
     leading = (*x.shape[:-1], n)
     scales = (exponents.reshape(leading).numpy(),)
     return Blocks(fmt, scales, codes.reshape(*leading, size).numpy(), tuple(x.shape))
@@ -180,13 +176,13 @@ def fake_quantise(
         blocks = _encode_by_golden(x, fmt, how, random, nonfinite, name)
         return decode(blocks, device=x.device)
     size = fmt.block
-    scales = power_table(x.device, -EXPONENT_BIAS) / MAGNITUDE_MAX
+    scales = power_table(x.device, -AXS6_SCALE.bias) / AXS6_ELEMENT.largest_code
     rows = as_rows(x, size)
     out = torch.empty(rows.shape, dtype=torch.float32, device=x.device)
     for chunk in round_blocks(x, size, nonfinite, name, how):
         part = out[chunk.rows]
         values = chunk.steps.mul_(scales.index_select(0, chunk.exponents).unsqueeze(-1))
-        if chunk.high >> FP32.fraction_bits == EXPONENT_MAX - 1:
+        if chunk.high >> FP32.fraction_bits == AXS6_SCALE.largest_code - 1:
             values.clamp_(-torch.finfo(torch.float32).max, torch.finfo(torch.float32).max)
         part.copy_(values if chunk.safe else narrow(values))
         if int(chunk.bits.min()) == SIGN:
@@ -213,7 +209,7 @@ def round_blocks(
         ValueError: a value is not finite and `nonfinite` is "error".
     """
     rows = as_rows(x, size)
-    to_steps = MAGNITUDE_MAX / power_table(x.device, -EXPONENT_BIAS)
+    to_steps = AXS6_ELEMENT.largest_code / power_table(x.device, -AXS6_SCALE.bias)
     step = CHUNK_VALUES // size
     magnitudes = torch.empty(min(step, len(rows)), size, device=x.device)
     doubles = torch.empty(magnitudes.shape, dtype=torch.float64, device=x.device)
@@ -244,7 +240,7 @@ def round_blocks(
         chosen = slice(start, start + len(part))
         how.round_(steps, chosen)
         if infinite is not None:
-            steps.copy_(torch.where(infinite, steps.sign() * MAGNITUDE_MAX, steps))
+            steps.copy_(torch.where(infinite, steps.sign() * AXS6_ELEMENT.largest_code, steps))
         yield Chunk(chosen, bits, exponents, largest, high, safe, steps)
 
 
@@ -273,7 +269,7 @@ def axs6_of(block: int) -> BlockFormat:
 @cache
 def power_table(device: torch.device, offset: int) -> Tensor:
     """2^(E + offset) for every shared exponent E, float64."""
-    powers = [2.0 ** (exponent + offset) for exponent in range(EXPONENT_MAX + 1)]
+    powers = [2.0 ** (exponent + offset) for exponent in range(AXS6_SCALE.largest_code + 1)]
     return torch.tensor(powers, dtype=torch.float64, device=device)
 
 

@@ -8,14 +8,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from axs6.golden.encode import check_nonfinite_in
-from axs6.golden.spec import (
-    RANDOM_BITS,
-    RANDOM_SEED,
-    NonFinite,
-    Rounding,
-    check_random_bits,
-    check_rounding,
-)
+from axs6.golden.lfsr import RANDOM_SEED
+from axs6.golden.nonfinite import NonFinite
+from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.sim.torch.feedback import ErrorFeedback
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise

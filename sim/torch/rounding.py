@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from axs6.golden.formats import FP32
-from axs6.golden.spec import MAGNITUDE_BITS, Rounding, check_random_bits, check_rounding
+from axs6.golden.formats.catalog import AXS6_ELEMENT
+from axs6.golden.rounding import Rounding, check_random_bits, check_rounding
 
 WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -35,7 +36,7 @@ class Rounder:
         Those that they hold round to zero whatever their word is, and what they decode to is
         normal.
         """
-        return max(7, MAGNITUDE_BITS + self.bits) << FP32.fraction_bits
+        return max(7, AXS6_ELEMENT.magnitude_bits + self.bits) << FP32.fraction_bits
 
     def round_(self, steps: Tensor, rows: slice) -> None:
         """Round `steps`, float64 of shape (R, B), those of `rows`, in place; zeros keep signs.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from axs6.golden.accumulator import accumulator
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import block_format
-from axs6.golden.spec import check_rounding
+from axs6.golden.rounding import check_rounding
 
 TASKS = ("gpt", "vit")
 """Names of the tasks of `axs6.sim.study.training.tasks`."""
