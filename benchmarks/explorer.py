@@ -1,19 +1,21 @@
 """The explorer's measured data, from the figures that are kept, and its page in docs."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from catalogue import FIGURES
 from digests import ROOT
+from figure import Figure
 
 from axs6.explorer.page import page
 from axs6.replacing import replacing
 
 MEASURED = ROOT / "axs6" / "explorer" / "measured.json"
 PAGE = ROOT / "docs" / "explorer.html"
+SOURCES = ("costs", "accumulators")  # names of the figures with the data
 
 
-def measured() -> dict[str, Any]:
+def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
     """What the page shows of costs and accumulators.
 
     costs: a list of points, an object with the columns of `readings.COSTS` and the `command` that
@@ -21,7 +23,7 @@ def measured() -> dict[str, Any]:
     `fractions`, and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for
     each fraction; null where results are exact. sources: sentences that say where these are from.
     """
-    costs, accumulators = (FIGURES[name].stored() for name in ("costs", "accumulators"))
+    costs, accumulators = (figures[name].stored() for name in SOURCES)
     columns = costs["table"]["columns"]
     points = [dict(zip(columns, map(_or_none, row), strict=True)) for row in costs["table"]["rows"]]
     for point in points:
@@ -54,9 +56,11 @@ def _or_none(cell: Any) -> Any:
     return None if cell in ("-", "exact") else cell
 
 
-def write() -> None:
-    """Write the data and the page."""
+def write(figures: Mapping[str, Figure]) -> None:
+    """Write the data and the page, where their figures are among these."""
+    if not set(SOURCES) <= figures.keys():
+        return
     with replacing(MEASURED) as file:
-        file.write(f"{json.dumps(measured(), indent=1)}\n".encode())
+        file.write(f"{json.dumps(measured(figures), indent=1)}\n".encode())
     with replacing(PAGE) as file:
         file.write(page().encode())

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wanted = [each for each in FIGURES.values() if not each.stored() or each.out_of_date()]
     failed = [figure for figure in wanted if not update(figure, options.liberty)]
     fill_pages()
-    explorer.write()
+    explorer.write(FIGURES)
     print(f"{len(wanted) - len(failed)} measured, {len(failed)} failed, {len(FIGURES)} in all")
     return 1 if failed else 0
 

@@ -148,9 +148,9 @@ def test_qsnr_refuses(main: Cli, arguments: list[str], message: str) -> None:
     assert message in main("study", "qsnr", *arguments).refused()
 
 
-def test_a_training_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
+def test_a_training_study_is_shown_and_written(main: Cli, folder: Path) -> None:
     arguments = ("vit", "--recipe", "axs6", "--seeds", "1", "--steps", "2", "-o", "out")
-    done = cli("study", "training", *arguments, "--checkpoints", "runs", "--json", "-")
+    done = main("study", "training", *arguments, "--checkpoints", "runs", "--json", "-")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures == json.loads((folder / "out/study.json").read_text())
@@ -163,7 +163,7 @@ def test_a_training_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
     }
     assert (folder / "runs/vit-fp32-0.pt").exists()
     (folder / "runs/vit-fp32-0.pt").write_text("no checkpoint")
-    again = cli("study", "training", *arguments, "--checkpoints", "runs")
+    again = main("study", "training", *arguments, "--checkpoints", "runs")
     assert again.refused() == "runs/vit-fp32-0.pt: no checkpoint of a training run"
 
 

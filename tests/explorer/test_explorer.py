@@ -8,6 +8,7 @@ from typing import Any
 import explorer
 import numpy as np
 import pytest
+from catalogue import FIGURES
 
 import axs6
 from axs6.explorer.page import page
@@ -45,7 +46,7 @@ def test_the_command_refuses_a_folder(main: Cli, tmp_path: Path) -> None:
 
 def test_what_is_measured_is_that_of_the_figures() -> None:
     kept = json.loads(explorer.MEASURED.read_text())
-    assert kept == explorer.measured(), "run `make figures`"
+    assert kept == explorer.measured(FIGURES), "run `make figures`"
     assert len(kept["costs"]) > 20
     assert {series["format"] for series in kept["accumulators"]["series"]} >= {"mx9", "axs6"}
 
