@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -10,12 +10,12 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import BlockFormat, name_of
 from axs6.golden.nonfinite import NonFinite
 from axs6.sim import kernels
 from axs6.sim.torch import emulated
 from axs6.sim.torch.matrices import matrices
-from axs6.sim.torch.options import FP32_SUMS, Options
+from axs6.sim.torch.options import FP32_SUMS, Options, Pair
 from axs6.sim.torch.quantise import (
     as_array,
     check_input,
@@ -24,6 +24,9 @@ from axs6.sim.torch.quantise import (
     in_torch,
     refuse,
 )
+
+if TYPE_CHECKING:
+    from axs6.sim.tile import Tile
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,21 +166,35 @@ class Emulated:
 
 
 class Rtl:
-    """The hardware's tile of dot products in the compiled simulator.
+    """The hardware's tiles of dot products in the compiled simulator: one for each pair of formats.
+
+    A tile is built when the first product needs it.
 
     Raises:
-        ValueError: a parameter of the tile is refused, or there is no hardware for the formats.
-        ToolError: the simulator cannot be built.
+        ValueError: a parameter of the tile is refused, or there is no hardware for two formats
+            that are multiplied, or for the accumulator.
+        ToolError: in a product, the simulator cannot be built.
     """
 
     def __init__(self, options: Options) -> None:
-        from axs6.sim.tile import Tile
+        from axs6.hw.registry import find
 
         self._options = options
-        for fmt in options.formats:
-            if not in_torch(fmt) or options.accumulator != FP32_SUMS:
-                raise ValueError(f"backend='rtl' has no tile for {options}")
-        self._tile = Tile(block=options.weights.block, **dict(options.tile))
+        self._tiles: dict[Pair, Tile] = {}
+        given = dict(options.tile)
+        for name in ("block", "format", "accumulator"):
+            if name in given:
+                raise ValueError(f"tile must not have {name}: it follows from the model's options")
+        for pair in options.pairs:
+            find("matmul").build(**self._parameters(pair))
+
+    def _parameters(self, pair: Pair) -> dict[str, Any]:
+        """Parameters of the tile for two formats."""
+        return {
+            "format": ",".join(map(name_of, pair)),
+            "accumulator": str(self._options.accumulator),
+            **dict(self._options.tile),
+        }
 
     def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
@@ -191,7 +208,12 @@ class Rtl:
 
     def product(self, a: Blocks, b: Blocks) -> Result:
         """All products in one run of the tile, whose turns they share."""
-        run = self._tile.matmul(a, b, threads=torch.get_num_threads())
+        from axs6.sim.tile import Tile
+
+        pair = (a.format, b.format)
+        if pair not in self._tiles:
+            self._tiles[pair] = Tile(**self._parameters(pair))
+        run = self._tiles[pair].matmul(a, b, threads=torch.get_num_threads())
         return Result(torch.from_numpy(run.values), run.cycles, run.utilisation)
 
 

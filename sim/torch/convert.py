@@ -91,7 +91,7 @@ def convert(
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
             with NaN.
-        tile: parameters of `axs6.sim.tile.Tile`, for "rtl".
+        tile: parameters of `axs6.sim.tile.Tile`, for "rtl": rows, columns, stages, interleave.
         unconverted: what to do about matrix products that are not replaced, when a module has
             them or, once for each place, when a `forward` computes one: "warn" gives an
             `UnconvertedWarning`, "error" raises it, "ignore" does nothing. What `exclude` names
@@ -104,8 +104,8 @@ def convert(
     Raises:
         TypeError: `model` is not a module, or is a scripted one.
         ValueError: an option is unknown or does not fit the others, a name in `exclude` or a rule
-            of the policy is no module's, or a lazy module has no parameters yet.
-        ToolError: the simulator of "rtl" cannot be built.
+            of the policy is no module's, a lazy module has no parameters yet, or "rtl" has no
+            hardware for the formats and the accumulator.
         UnconvertedWarning: with "error", for a module whose products are not replaced.
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):

@@ -195,7 +195,6 @@ def test_text_shows_formats() -> None:
         ({"format": "mx9", "accumulator": "fp31"}, r"accumulator must be one of .*, not 'fp31'"),
         ({"nonfinite": "propagate"}, r'nonfinite="propagate" needs a format with NaN, .*'),
         ({"format": "int8", "block": 16}, r".* has no blocks, so block=16 cannot be chosen"),
-        ({"backend": "rtl", "format": "int8"}, r"backend='rtl' has no tile for .*format=int8"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(chosen: dict[str, Any], message: str) -> None:
