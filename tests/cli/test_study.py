@@ -171,7 +171,11 @@ def test_a_training_study_is_shown_and_written(main: Cli, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["bert"], "NAME must be one of gpt, vit, not 'bert'"),
-        (["gpt", "--recipe", "x"], "recipe must be one of fp32, axs6"),
+        (
+            ["gpt", "--recipe", "x"],
+            "recipe must be one of fp32, mx9, mx6, mxfp8, axs6, axs6_stochastic, mxfp8_hopper, "
+            "mxfp8_promoted, not 'x'",
+        ),
         (["gpt", "--seeds", "0"], "seeds must be an integer of at least 1, not 0"),
         (["gpt", "--steps", "1"], "steps must be an integer of at least 2, not 1"),
         (["gpt", "-o", "/proc/x"], "cannot write to /proc/x"),
