@@ -83,9 +83,9 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
       if (rows.copies < COPIES) memset(x, 0, sizeof x);
       for (int group = 0; group < rows.copies / BYTES; group++) {
         const int64_t* row = rows.row + group * BYTES;
-        if (CONSECUTIVE)
+        if (CONSECUTIVE)  // into the second cache: the nearest one is full of this step's rows
           for (int k = 0; k < BYTES * TILE; k += 64)
-            __builtin_prefetch(base + (row[0] + rows.ahead) * ROW + BYTES * tile + k);
+            __builtin_prefetch(base + (row[0] + rows.ahead) * ROW + BYTES * tile + k, 0, 2);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
           gather<ROW, CONSECUTIVE>(y, base + first(tile + k), row);
