@@ -9,6 +9,7 @@ from amaranth.hdl import Module
 from numpy.typing import NDArray
 
 from axs6.golden.dot import matmul
+from axs6.hw.core.layouts import outer_names
 from axs6.hw.dot import fused
 from axs6.hw.dot.dot import Dot
 from axs6.hw.registry import find
@@ -103,11 +104,12 @@ def test_expected_results_are_those_of_a_matrix_product(pair: tuple[str, str]) -
     (expected,) = DOT.golden(items, parameters).values()
     ends = np.flatnonzero(items["last"]) + 1
     for result, start, end in zip(expected, [0, *ends[:-1]], ends, strict=True):
-        a, b = (
-            blocks_of(_vector(items, f"{name}.", start, end), form.format)
-            for name, form in (("a", terms.a), ("b", terms.b))
-        )
-        assert matmul(a, b, terms.accumulator).view(np.uint32) == result
+        a, b = (_vector(items, f"{name}.", start, end) for name in "ab")
+        if "outer" in items:  # the product of both scales; that of b stays 1
+            (name,) = outer_names(terms.a.format)
+            a[name] = items["outer"][end - 1 : end]
+        blocks = blocks_of(a, terms.a.format), blocks_of(b, terms.b.format)
+        assert matmul(*blocks, terms.accumulator).view(np.uint32) == result
 
 
 def _vector(items: Any, prefix: str, start: int, end: int) -> dict[str, NDArray[Any]]:

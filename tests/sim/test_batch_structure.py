@@ -37,7 +37,7 @@ def netlist(unit: str, **parameters: Any) -> Netlist:
 
 def test_the_lanes_of_a_tile_become_functions() -> None:
     kept = functions("matmul", **TILE)
-    assert {"top.reduction.term", "top.reduction.divide"} < kept
+    assert {"top.reduction.term", "top.reduction.result"} < kept
     assert all(name.startswith("top.reduction.") for name in kept)
 
 
