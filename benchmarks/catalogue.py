@@ -386,6 +386,21 @@ CHECKS = (
 
 STUDIES = (
     Figure(
+        "claims",
+        ("python benchmarks/claims.py",),
+        readings.claims,
+        sources=(
+            "benchmarks/claims.py",
+            "benchmarks/measures.py",
+            "docs/figures/training-*.json",
+            "golden/formats/*.py",
+            *(f"golden/{n}.py" for n in ("decode", "encode", "levels", "quantise", "scaling")),
+            *(f"sim/study/{part}.py" for part in ("data", "models", "qsnr")),
+        ),
+        packages=("numpy", "torch"),
+        as_json=True,
+    ),
+    Figure(
         "qsnr",
         ("axs6 study qsnr",),
         printed,

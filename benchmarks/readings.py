@@ -251,3 +251,9 @@ def random_bits(runs: Sequence[Run]) -> dict[str, Any]:
         rows.append([label, area, f"{100 * (area / base - 1):.0f} %", point["figures"]["levels"]])
     columns = ["words", "gate equivalents", "over nearest", "levels"]
     return {"table": {"columns": columns, "rows": rows}}
+
+
+def claims(runs: Sequence[Run]) -> dict[str, Any]:
+    """What documents claim, what was measured, and whether it is true."""
+    rows = [list(row.values()) for row in runs[0].json]
+    return {"table": {"columns": ["source", "claim", "measured", "", "command"], "rows": rows}}
