@@ -76,8 +76,9 @@ def _nodes(align: AlignPlan, view: data.View, level: int) -> dict[int, Value]:
     if level:
         bits = list(view.bits)
     else:
-        own = [view.own] if align.fused else []
-        bits = list(Cat(*view.terms, *own))
+        # Bits of each term: Amaranth would go through all terms for every bit of one `Cat`.
+        terms = [*view.terms, *([view.own] if align.fused else [])]
+        bits = [bit for term in terms for bit in Value.cast(term)]
     return dict(zip(heap_plan(align).alive(level), bits, strict=True))
 
 
