@@ -35,7 +35,12 @@ def measure(point: Point, timeout: float) -> Measured:
         SynthesisError: as `axs6.synth.area.area`.
         OSError: the cache cannot be written.
     """
-    design = _kept("verilog", _verilog_key(point), lambda: generate(point.unit, **point.parameters))
+
+    def write() -> Generated:
+        _log.info("writing the Verilog of %s", point.unit)
+        return generate(point.unit, **point.parameters)
+
+    design = _kept("verilog", _verilog_key(point), write)
 
     def synthesise() -> AreaReport:
         _log.info("synthesising %s", point.subject)

@@ -69,14 +69,18 @@ def test_the_library_is_silent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "steps"),
     [
-        (["area", "lfsr", "--block", "8"], ["synthesising lfsr on generic"]),
+        (["generate", "lfsr", "-o", "rtl"], ["writing the Verilog of lfsr"]),
+        (
+            ["area", "lfsr", "--block", "8"],
+            ["writing the Verilog of lfsr", "synthesising lfsr on generic"],
+        ),
         pytest.param(
             ["study", "accuracy", "mlp", "--block", "8", "--samples", "8", "--backend", "emulated"],
             ["preparing the model", "running fp32", "running emulated, block 8"],
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["area", "study"],
+    ids=["generate", "area", "study"],
 )
 def test_steps_of_other_commands(
     cli: Cli, command: list[str], steps: list[str], tmp_path: Path
