@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -83,7 +84,7 @@ def _watch(parent: Connection) -> None:
 
 
 def _outcome_in_child(task: Task) -> Measured | str:
-    """As `outcome`; `_end` ends the process, where the pool would go on with the next task."""
+    """As `outcome`; `_end` ends the process here, where the pool would go on with the next task."""
     try:
         return outcome(task)
     except SystemExit:
@@ -91,10 +92,16 @@ def _outcome_in_child(task: Task) -> Measured | str:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Raise SystemExit, once, and never in a `__del__`: Python ignores exceptions there."""
+    """End the task that runs here by SystemExit, once; at other moments the signal comes again.
+
+    Python ignores exceptions in a `__del__`, a process that is being started would not be known
+    to those who end it, and half a result would let the pool wait for the rest.
+    """
     while frame:
-        if frame.f_code.co_name == "__del__":
+        code = frame.f_code
+        if code.co_name == "__del__" or code is subprocess.Popen.__init__.__code__:
             return
+        if code is _outcome_in_child.__code__:
+            signal.signal(number, signal.SIG_IGN)
+            sys.exit(128 + number)
         frame = frame.f_back
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)

@@ -13,7 +13,7 @@ import pytest
 
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
-from axs6.synth.sweep import Result, Sweep, store, sweep
+from axs6.synth.sweep import Result, Sweep, processes, store, sweep
 
 SMALL = {"block": 8}
 
@@ -293,6 +293,29 @@ def test_a_signal_keeps_what_is_finished_and_leaves_no_process(
         time.sleep(0.05)
     assert [pid for pid in children if alive(pid)] == []
     if number != signal.SIGKILL:
-        steps = (b"synthesising ", b"measured ")
+        steps = (b"writing ", b"synthesising ", b"measured ")
         assert all(line.startswith(steps) for line in said.splitlines())
         assert sorted(cache.glob("area-*")) == sorted(finished(cache))
+
+
+def test_a_worker_ends_within_a_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(task: object = None) -> None:
+        processes._end(signal.SIGTERM, sys._getframe())
+
+    class Kept:
+        def __del__(self) -> None:
+            end()
+
+    statuses: list[int] = []
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(os, "_exit", statuses.append)
+    monkeypatch.setattr(processes, "outcome", lambda task: Kept() and None)
+    end()
+    processes._outcome_in_child(None)  # type: ignore[arg-type]
+    assert (statuses, signal.getsignal(signal.SIGTERM)) == ([], before)
+    monkeypatch.setattr(processes, "outcome", end)
+    try:
+        processes._outcome_in_child(None)  # type: ignore[arg-type]
+        assert (statuses, signal.getsignal(signal.SIGTERM)) == ([1], signal.SIG_IGN)
+    finally:
+        signal.signal(signal.SIGTERM, before)
