@@ -47,10 +47,10 @@ class Result:
 class Backend(Protocol):
     """Encodes operands and multiplies them; what it encodes an operand into is its own affair."""
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> Any:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Any:
         """Encode matrices of shape (G, R, K), no axis empty, along K.
 
-        A scale of the tensor is one for all G.
+        A scale of the tensor is one for all G; `scale` is one that is known before.
 
         Raises:
             TypeError, ValueError: the dtype, device or a value is refused; `name` says whose.
@@ -72,8 +72,10 @@ class Torch:
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> emulated.Operand:
-        """Encode and scale."""
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> emulated.Operand:
+        """Encode and scale; these formats have no scale that could be known before."""
         return emulated.prepare(x, fmt.block, self._options.nonfinite, name)
 
     def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
@@ -91,18 +93,20 @@ class Compiled:
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> kernels.Packed:
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> kernels.Packed:
         """Encode, by a kernel where there is one."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
-        if x.dtype != torch.float64 and kernels.encodes(fmt):
+        if x.dtype != torch.float64 and scale is None and kernels.encodes(fmt):
             kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
             found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads())
             if found is not None:
                 return found
             if nonfinite == "error":
                 refuse(x, name)
-        return kernels.pack(encode(x, fmt, nonfinite=nonfinite, name=name))
+        return kernels.pack(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name))
 
     def take(self, blocks: Blocks, device: torch.device) -> kernels.Packed:
         """Order for the kernels."""
@@ -120,9 +124,12 @@ class Golden:
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> list[Blocks]:
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> list[Blocks]:
         """Encode each matrix."""
-        return matrices(encode(x, fmt, nonfinite=self._options.nonfinite, name=name))
+        nonfinite = self._options.nonfinite
+        return matrices(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name))
 
     def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
         """The matrices one by one."""
@@ -150,10 +157,12 @@ class Emulated:
     def _on(self, device: torch.device) -> Backend:
         return self._on_cpu if has_kernels(device) else self._anywhere
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> tuple[Backend, Any]:
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> tuple[Backend, Any]:
         """What computes on the device of `x`, and its operand."""
         chosen = self._on(x.device)
-        return chosen, chosen.prepare(x, fmt, name)
+        return chosen, chosen.prepare(x, fmt, name, scale)
 
     def take(self, blocks: Blocks, device: torch.device) -> tuple[Backend, Any]:
         """What computes on the device, and its operand."""
@@ -196,10 +205,10 @@ class Rtl:
             **dict(self._options.tile),
         }
 
-    def prepare(self, x: Tensor, fmt: BlockFormat, name: str) -> Blocks:
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
         _check_cpu(name, x.device)
-        return encode(x, fmt, nonfinite=self._options.nonfinite, name=name)
+        return encode(x, fmt, nonfinite=self._options.nonfinite, scale=scale, name=name)
 
     def take(self, blocks: Blocks, device: torch.device) -> Blocks:
         """The blocks, if the tensor was on the CPU."""

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from axs6.sim.torch.options import Options
 from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement
-from axs6.sim.torch.site import Site
+from axs6.sim.torch.site import Scaling, Site
 from axs6.sim.torch.unconverted import Unconverted, tell
 
 _scopes: WeakValueDictionary[int, "Scope"] = WeakValueDictionary()
@@ -35,6 +35,7 @@ class Scope:
         self.options = options
         self.unconverted = unconverted
         self.handle = next(_handles)
+        self.scaling: Scaling | None = None
         self._told: set[str] = set()
         self._sites: dict[str, Site] = {}
         _scopes[self.handle] = self
@@ -47,7 +48,14 @@ class Scope:
         name = f"{self.name}.{kind}{number}".lstrip(".")
         if name not in self._sites:
             self._sites[name] = Site(name, self.options, weighted=kind in WEIGHTED)
+            self._sites[name].scaling = self.scaling
         return self._sites[name]
+
+    def scale_by(self, scaling: Scaling | None) -> None:
+        """Let places here have scales that this knows."""
+        self.scaling = scaling
+        for site in self._sites.values():
+            site.scaling = scaling
 
     def tell(self, function: str) -> None:
         """Say once that this function is not replaced."""

@@ -19,10 +19,10 @@ from axs6.sim.torch import quantise
 from axs6.sim.torch.backends import Result
 from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_random
-from axs6.sim.torch.site import Site, site_of
+from axs6.sim.torch.site import Role, Site, site_of
 
 Gradients = tuple[Tensor | None, ...]
-SIDES = ("left", "right")
+SIDES: tuple[Role, Role] = ("left", "right")
 
 
 @torch.library.custom_op("axs6::fake_quantise", mutates_args=())
@@ -33,9 +33,10 @@ def _fake_quantise(
     random: Tensor | None,
     random_bits: int,
     nonfinite: str,
+    scale: float | None,
     name: str,
 ) -> Tensor:
-    options: dict[str, Any] = {"nonfinite": nonfinite, "name": name}
+    options: dict[str, Any] = {"nonfinite": nonfinite, "scale": scale, "name": name}
     values = quantise.fake_quantise(
         x, spelled(format), rounding, random=random, random_bits=random_bits, **options
     )
@@ -52,7 +53,7 @@ def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _pass_through(ctx: Any, grad: Tensor) -> Gradients:
-    return grad.to(ctx.dtype), None, None, None, None, None, None
+    return grad.to(ctx.dtype), *[None] * 7
 
 
 _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
@@ -67,12 +68,13 @@ def fake_quantise(
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: quantise.NonFinite = "error",
+    scale: float | None = None,
     name: str = "values",
 ) -> Tensor:
     """Encode and decode: the float32 values that stand for `x` in a format.
 
     Args:
-        x, format, rounding, block, random, random_bits, nonfinite, name: as of `encode`.
+        x, format, rounding, block, random, random_bits, nonfinite, scale, name: as of `encode`.
 
     Returns:
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
@@ -84,7 +86,7 @@ def fake_quantise(
     quantise.check_input(x, name)
     check_random(random)
     how = spelling(format, block)
-    return _fake_quantise(x, how, rounding, random, random_bits, nonfinite, name)
+    return _fake_quantise(x, how, rounding, random, random_bits, nonfinite, scale, name)
 
 
 @torch.library.custom_op("axs6::product", mutates_args=())
@@ -94,8 +96,8 @@ def product(a: Tensor, b: Tensor, site: int) -> Tensor:
     _check_operands(place, a, b, ("left operand", "right operand"))
     if _is_empty(a, b):
         return _no_product(place, a, b).values.to(a.dtype)
-    left = place.backend.prepare(a, place.formats[0], f"{place.name}: left operand")
-    right = place.backend.prepare(b, place.formats[1], f"{place.name}: right operand")
+    left = place.prepare(a, "left", "left operand")
+    right = place.prepare(b, "right", "right operand")
     result = place.backend.product(left, right)
     place.report(a, b, result)
     return result.values.to(a.device, a.dtype)
@@ -134,7 +136,7 @@ def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) ->
     if _is_empty(x, matrices):
         result = _no_product(place, x, matrices)
     else:
-        left = place.backend.prepare(x, place.formats[0], f"{place.name}: input")
+        left = place.prepare(x, "left", "input")
         result = place.backend.product(left, place.prepare_weight(weight, matrices))
         place.report(x, matrices, result)
     y = result.values.to(x.device)
@@ -192,18 +194,49 @@ def gradient_product(grad: Tensor, other: Tensor, site: int, right: bool) -> Ten
         right: whether the operand was the right one there.
     """
     place = site_of(site)
-    formats = (place.options.gradients, place.formats[right])
     if _is_empty(grad, other):
         return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
-    assert formats[0] is not None
-    left = place.backend.prepare(grad, formats[0], f"{place.name}: gradient")
-    right_hand = place.backend.prepare(other, formats[1], f"{place.name}: {SIDES[right]} operand")
+    side = SIDES[right]
+    left = place.prepare(grad, "gradient", "gradient")
+    right_hand = place.prepare(other, side, f"{side} operand")
     return place.backend.product(left, right_hand).values.to(grad.device)
 
 
 @gradient_product.register_fake
 def _(grad: Tensor, other: Tensor, site: int, right: bool) -> Tensor:
     return grad.new_empty(*grad.shape[:2], other.shape[1], dtype=torch.float32)
+
+
+@torch.library.custom_op("axs6::decoded", mutates_args=())
+def decoded(x: Tensor, site: int, right: bool) -> Tensor:
+    """The float32 values that stand for an operand of the forward product, the right or left one.
+
+    The gradient passes through as it is.
+    """
+    place = site_of(site)
+    loaded = place.loaded(x) if right else None
+    if loaded is not None:
+        return quantise.decode(loaded, device=x.device)
+    values = quantise.fake_quantise(
+        x,
+        place.formats[right],
+        nonfinite=place.options.nonfinite,
+        scale=place.scale(SIDES[right]),
+        name=place.name,
+    )
+    return values.contiguous()
+
+
+@decoded.register_fake
+def _(x: Tensor, site: int, right: bool) -> Tensor:
+    return x.new_empty(x.shape, dtype=torch.float32)
+
+
+def _pass_decoded(ctx: Any, grad: Tensor) -> Gradients:
+    return grad.to(ctx.dtype), None, None
+
+
+decoded.register_autograd(_pass_decoded, setup_context=_keep_dtype)
 
 
 def _operand_gradients(
@@ -216,24 +249,15 @@ def _operand_gradients(
         if encoded:
             product = gradient_product(grad, b.mT, site.handle, True)
         else:
-            product = grad.float() @ _decoded(site, b, True)
+            product = grad.float() @ decoded(b, site.handle, True)
         grad_a = product.to(a.dtype)
     if needed[1]:
         if encoded:
             product = gradient_product(grad.mT, a.mT, site.handle, False)
         else:
-            product = grad.float().mT @ _decoded(site, a, False)
+            product = grad.float().mT @ decoded(a, site.handle, False)
         grad_b = product.to(b.dtype)
     return grad_a, grad_b
-
-
-def _decoded(site: Site, x: Tensor, right: bool) -> Tensor:
-    """The values that stand for an operand of the forward product."""
-    loaded = site.loaded(x) if right else None
-    if loaded is not None:
-        return quantise.decode(loaded, device=x.device)
-    nonfinite = site.options.nonfinite
-    return fake_quantise(x, site.formats[right], nonfinite=nonfinite, name=site.name)
 
 
 def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) -> None:

@@ -76,8 +76,10 @@ def _difference(compare: str, site: Site, a: Tensor, b: Tensor, result: Result) 
     if compare != options.backend:
         options = replace(options, backend=compare, tile=())
     backend = backend_of(options)
-    pairs = zip((a, b), site.formats, strict=True)
-    left, right = (backend.prepare(x, fmt, site.name) for x, fmt in pairs)
+    left, right = (
+        site.prepare_for(backend, a, "left"),
+        site.prepare_for(backend, b, "right"),
+    )
     other = backend.product(left, right).values
     ours, theirs = (
         np.ascontiguousarray(x.detach().cpu().numpy()).view(np.uint32)

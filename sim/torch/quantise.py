@@ -67,6 +67,7 @@ def encode(
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
+    scale: float | None = None,
     name: str = "values",
 ) -> Blocks:
     """Encode a tensor into dense blocks along its last axis.
@@ -83,10 +84,11 @@ def encode(
         nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
             infinity as the largest code; "propagate" keeps them, in formats with NaN. float64
             values of 2^128 or more count as infinite.
+        scale: the outermost real scale, instead of the one that follows from the values.
         name: what an error calls the tensor.
 
     Returns:
-        What `axs6.encode` gives for the same values and words.
+        What `axs6.encode` gives for the same values, words and scale.
 
     Raises:
         TypeError: another dtype, or `random` does not hold integers.
@@ -99,8 +101,8 @@ def encode(
     fmt = _checked(format, block, nonfinite)
     size = fmt.block
     how = rounder(x, size, rounding, random, random_bits)
-    if x.dtype == torch.float64 or not in_torch(fmt):
-        return _encode_by_golden(x, fmt, how, random, nonfinite, name)
+    if x.dtype == torch.float64 or not in_torch(fmt) or scale is not None:
+        return _encode_by_golden(x, fmt, how, random, nonfinite, scale, name)
     n = -(-x.shape[-1] // size)
     count = x.shape[:-1].numel() * n
     exponents = torch.empty(count, dtype=torch.uint8)
@@ -152,6 +154,7 @@ def fake_quantise(
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
+    scale: float | None = None,
     name: str = "values",
 ) -> Tensor:
     """Encode and decode: the float32 values that stand for `x` in a format.
@@ -165,15 +168,15 @@ def fake_quantise(
     fmt = _checked(format, block, nonfinite)
     how = rounder(x, fmt.block, rounding, random, random_bits)
     nearest = how.rounding is Rounding.NEAREST and x.dtype != torch.float64
-    if nearest and has_kernels(x.device) and kernels.encodes(fmt):
+    if nearest and scale is None and has_kernels(x.device) and kernels.encodes(fmt):
         kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
         found = kernels.fake_quantise(as_array(x), fmt, kept, torch.get_num_threads())
         if found is not None:
             return torch.from_numpy(found)
         if nonfinite == "error":
             refuse(x, name)
-    if x.dtype == torch.float64 or not in_torch(fmt):
-        blocks = _encode_by_golden(x, fmt, how, random, nonfinite, name)
+    if x.dtype == torch.float64 or not in_torch(fmt) or scale is not None:
+        blocks = _encode_by_golden(x, fmt, how, random, nonfinite, scale, name)
         return decode(blocks, device=x.device)
     size = fmt.block
     scales = power_table(x.device, -AXS6_SCALE.bias) / AXS6_ELEMENT.largest_code
@@ -289,12 +292,13 @@ def _encode_by_golden(
     how: Rounder,
     random: Tensor | None,
     nonfinite: NonFinite,
+    scale: float | None,
     name: str,
 ) -> Blocks:
     """What the golden model gives: it takes all formats, and float64 at its own exact values."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"scale": scale}
     if random is not None:
-        options = {"random": random.cpu().numpy(), "random_bits": how.bits}
+        options |= {"random": random.cpu().numpy(), "random_bits": how.bits}
     held = x.detach().cpu()
     values = (held.float() if x.dtype == torch.bfloat16 else held).numpy()
     try:

@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Protocol
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
 
 from axs6.golden.blocks import Blocks
+from axs6.golden.formats import BlockFormat
 from axs6.sim.torch.backends import Backend, Result, backend_of
 from axs6.sim.torch.matrices import reshaped, rows
 from axs6.sim.torch.options import Options, Pair
@@ -27,6 +28,21 @@ Observer = Callable[["Site", Tensor, Tensor, Result], None]
 
 _observers: list[Observer] = []
 
+Role = Literal["left", "right", "gradient"]
+"""What an operand is at a place: of the forward product, or the gradient of its result."""
+
+
+class Scaling(Protocol):
+    """What knows scales of operands before their values."""
+
+    def scale(self, place: str, role: Role, fmt: BlockFormat) -> float | None:
+        """Scale of an operand in a format; None where it follows from the values."""
+        ...
+
+    def observe(self, place: str, role: Role, x: Tensor) -> None:
+        """See the values of an operand."""
+        ...
+
 
 class Site:
     """One place, with its options and the encoded weight that it keeps.
@@ -39,7 +55,7 @@ class Site:
         packed: blocks that the weight was loaded from, `load`.
         weighted: whether its right operands are weights.
 
-    A copy, deep or through pickle, is a place of its own with the same arguments.
+    A copy, deep or through pickle, is a place of its own with the same arguments, and no `scaling`.
     """
 
     def __init__(
@@ -58,6 +74,7 @@ class Site:
         self.packed = packed
         self.weighted = weighted
         self.handle = next(_handles)
+        self.scaling: Scaling | None = None
         self._held: tuple[Tensor, tuple[Any, ...], Any] | None = None
         _sites[self.handle] = self
 
@@ -78,6 +95,41 @@ class Site:
         options = self.options
         return options.activations, options.weights if self.weighted else options.activations
 
+    def format(self, role: Role) -> BlockFormat:
+        """Format of an operand."""
+        if role == "gradient":
+            assert self.options.gradients is not None
+            return self.options.gradients
+        return self.formats[role == "right"]
+
+    def scale(self, role: Role) -> float | None:
+        """Scale of an operand, where it is known before the values."""
+        if self.scaling is None:
+            return None
+        return self.scaling.scale(self.name, role, self.format(role))
+
+    def prepare(self, x: Tensor, role: Role, called: str) -> Any:
+        """Encode an operand (G, R, K), which errors call this."""
+        name = f"{self.name}: {called}"
+        prepared = self.backend.prepare(x, self.format(role), name, self.scale(role))
+        self._observe(x, role)
+        return prepared
+
+    def prepare_for(self, backend: Backend, x: Tensor, role: Role) -> Any:
+        """Encode an operand (G, R, K) of the forward product for another backend."""
+        blocks = self.loaded(x) if role == "right" else None
+        if blocks is not None:
+            return backend.take(blocks, x.device)
+        return backend.prepare(x, self.format(role), self.name, self.scale(role))
+
+    def _observe(self, x: Tensor, role: Role) -> None:
+        if self.scaling is not None:
+            self.scaling.observe(self.name, role, x)
+
+    def scale_by(self, scaling: Scaling | None) -> None:
+        """Have scales that this knows."""
+        self.scaling = scaling
+
     def chosen(self, x: Tensor) -> Tensor:
         """The rows of a weight that this place uses."""
         return x if self.rows is None else x[self.rows[0] : self.rows[1]]
@@ -89,21 +141,22 @@ class Site:
         the weight is held on to, so that no other can take its place. A tensor made in inference
         mode has no version and is encoded every time.
         """
-        name = f"{self.name}: weight"
         if weight.is_inference():
-            return self._prepared(matrices, name)
+            return self._prepared(matrices)
         key = (
             *(weight.data_ptr(), weight._version, weight.dtype, weight.device),
-            *(weight.shape, weight.stride()),
+            *(weight.shape, weight.stride(), self.scale("right")),
         )
         if self._held is None or self._held[1] != key:
-            self._held = (weight.detach(), key, self._prepared(matrices, name))
+            self._held = (weight.detach(), key, self._prepared(matrices))
+        else:
+            self._observe(matrices, "right")
         return self._held[2]
 
-    def _prepared(self, matrices: Tensor, name: str) -> Any:
+    def _prepared(self, matrices: Tensor) -> Any:
         blocks = self.loaded(matrices)
         if blocks is None:
-            return self.backend.prepare(matrices, self.formats[1], name)
+            return self.prepare(matrices, "right", "weight")
         return self.backend.take(blocks, matrices.device)
 
     def load(self, blocks: Blocks | None) -> None:

@@ -1,7 +1,7 @@
 """Training in block formats: what stands around the products that `convert` replaces."""
 
 from axs6.sim.training.blocks import choose_blocks
-from axs6.sim.training.delayed import DelayedScaling
+from axs6.sim.training.delayed import DelayedScales, DelayedScaling
 from axs6.sim.training.distributed import Compression, check_same_options, compression_hook
 from axs6.sim.training.elementwise import Elementwise
 from axs6.sim.training.options import set_options
@@ -11,6 +11,7 @@ from axs6.sim.training.schedule import FormatSchedule, reset_optimiser
 
 __all__ = [
     "Compression",
+    "DelayedScales",
     "DelayedScaling",
     "Elementwise",
     "FormatSchedule",

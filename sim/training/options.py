@@ -27,7 +27,7 @@ def set_options(model: nn.Module, change: Change) -> None:
     """
     changed = [
         (holder, key, change(place.name, place.options), place)
-        for holder, key, place in _places(model)
+        for holder, key, place in places(model)
     ]
     if not changed:
         raise ValueError("model must be converted: it has no place of a product")
@@ -36,15 +36,16 @@ def set_options(model: nn.Module, change: Change) -> None:
             # A copy is a place of its own, with nothing encoded yet.
             new = copy.copy(place)
             new.options = options
+            new.scale_by(place.scaling)
             holder[key] = new
 
 
 def options_of(model: nn.Module) -> dict[str, Options]:
     """Options of each place of a converted model, and of each module whose products are places."""
-    return {place.name: place.options for _, _, place in _places(model)}
+    return {place.name: place.options for _, _, place in places(model)}
 
 
-def _places(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, Any]]:
+def places(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, Any]]:
     """The dicts that hold places or scopes, the keys in them, and these."""
     for module in model.modules():
         attributes = vars(module)

@@ -73,8 +73,17 @@ def test_a_compiled_model_gives_the_same_bits(backend: str, same: Same) -> None:
         assert (z - y).abs().max() < 0.1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("backend", "dtype"),
+    [
+        # Inductor takes its time for each dtype.
+        pytest.param(backend, dtype, marks=[pytest.mark.slow] * (backend == "inductor"))
+        if dtype == torch.bfloat16
+        else (backend, dtype)
+        for dtype in (torch.float32, torch.bfloat16)
+        for backend in BACKENDS
+    ],
+)
 def test_a_compiled_model_learns_the_same_bits(
     backend: str, dtype: torch.dtype, same: Same
 ) -> None:
@@ -153,8 +162,9 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     site = layer.axs6_site.handle
     torch.library.opcheck(torch.ops.axs6.product.default, (x, other, site))
     torch.library.opcheck(
-        torch.ops.axs6.fake_quantise.default, (x, "axs6", "nearest", None, 16, "error", "x")
+        torch.ops.axs6.fake_quantise.default, (x, "axs6", "nearest", None, 16, "error", None, "x")
     )
+    torch.library.opcheck(torch.ops.axs6.decoded.default, (x, site, False))
 
 
 def test_a_model_that_is_gone_is_an_error() -> None:

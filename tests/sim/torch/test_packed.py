@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import axs6
 from axs6.files import Options, decode_file, describe_file, encode_file
-from axs6.sim.torch import convert, load_packed, packed_policy, save_packed
+from axs6.sim.torch import convert, load_packed, packed_policy, profile, save_packed
 from axs6.sim.torch.convert import policy_of
 
 
@@ -119,6 +119,9 @@ def test_a_layer_computes_with_the_blocks_themselves(tmp_path: Path) -> None:
     inputs = x.clone().requires_grad_()
     hardware(inputs).sum().backward()
     assert torch.equal(inputs.grad, torch.ones(1, 8))
+    with profile(compare="golden") as report:
+        hardware(x)
+    assert report.total.bits_different == 0
     # A weight that changes is encoded anew.
     with torch.no_grad():
         hardware[0].weight.mul_(1.5)
