@@ -195,9 +195,9 @@ def test_wrong_adder_is_caught():
 
 
 def test_wrong_divider_is_caught():
-    def by_reciprocal(a):
+    def by_reciprocal(a, divisor):
         with np.errstate(all="ignore"):
-            return (a.view(np.float32) * np.float32(1024 / 961)).view(np.uint32)
+            return (a.view(np.float32) * np.float32(1024 / divisor)).view(np.uint32)
 
     assert_caught(Model(divide=by_reciprocal), DIVIDE, "fp32 division")
 
