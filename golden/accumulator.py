@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from axs6.golden.arguments import check_integer
+from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats import BF16, FP16, FP32, Float
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 
@@ -85,8 +85,7 @@ class Accumulator:
             raise ValueError(f"alignment must be one of {known}, not {self.alignment!r}")
         object.__setattr__(self, "alignment", Alignment(self.alignment))
         object.__setattr__(self, "rounding", check_rounding(self.rounding, DETERMINISTIC))
-        if not isinstance(self.fused, bool):
-            raise ValueError(f"fused must be True or False, not {self.fused!r}")
+        check_flag("fused", self.fused)
         check_integer("nan", self.nan, FP32.infinity + 1, FP32.sign_bit - 1)
         self._check_output()
         if self.term is not None and self.fraction is None:

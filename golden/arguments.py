@@ -2,7 +2,7 @@
 
 from math import prod
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 AXES_MAX: Final = 64
 VALUES_MAX: Final = 1 << 60
@@ -20,6 +20,26 @@ def check_integer(name: str, value: int, low: int, high: int | None = None) -> i
         reach = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be an integer {reach}, not {value!r}")
     return value
+
+
+def check_flag(name: str, value: bool) -> None:
+    """Raise ValueError unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def check_type(name: str, value: object, kind: Any) -> None:
+    """Raise TypeError unless `value` is of a type, or of one of several."""
+    if not isinstance(value, kind):
+        known = " or ".join(x.__name__ for x in get_args(kind) or (kind,))
+        raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
+
+
+def check_axis(axis: int, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless a shape has this axis."""
+    whole = isinstance(axis, Integral) and not isinstance(axis, bool)
+    if not whole or not -len(shape) <= axis < len(shape):
+        raise ValueError(f"axis must be one of the shape {shape}, not {axis!r}")
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.arguments import check_axis
 from axs6.golden.formats import (
     AXS6,
     CATALOG,
@@ -108,7 +109,7 @@ class Blocks:
         return cls(fmt, (exponents,), codes, shape, modes=modes)
 
     def __post_init__(self) -> None:
-        self._check_axis()
+        check_axis(self.axis, self.shape)
         self._check_array("codes", self.codes, (*self.leading, self.count, self.block), np.uint8)
         levels = self.format.levels[::-1]
         if len(self.scales) != len(levels):
@@ -120,10 +121,6 @@ class Blocks:
             self._check_array("scales", codes, shape, code_dtype(level.scale.bits))
             self._check_scales(level, codes)
         self._check_codes()
-
-    def _check_axis(self) -> None:
-        if not self.shape or not -len(self.shape) <= self.axis < len(self.shape):
-            raise ValueError(f"axis must be one of the shape {self.shape}, not {self.axis}")
 
     def _check_array(
         self, name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: Any
@@ -203,7 +200,7 @@ class Blocks:
         for level, codes in zip(self.format.levels[::-1], self.scales, strict=True):
             if isinstance(level.scale, Exponent):
                 return codes
-        raise ValueError(f"{self.format} has no exponent scale")
+        raise ValueError(f"{name_of(self.format)} has no exponent scale")
 
     def __repr__(self) -> str:
         return f"Blocks({name_of(self.format)}, shape={self.shape})"

@@ -28,6 +28,8 @@ from axs6.golden.scaling import real_values, spread
 PATTERNS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 """Dtypes of patterns by their width."""
 
+OUTPUTS = "dtype must be float32, float64 or bfloat16"
+
 SMALLEST_NORMAL = 2.0**FP32.emin
 
 
@@ -64,7 +66,10 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
 def _output(dtype: Any) -> tuple[Float, np.dtype[Any]]:
     if isinstance(dtype, str) and dtype == "bfloat16":
         return BF16, np.dtype(np.uint16)
-    resolved = np.dtype(dtype)
+    try:
+        resolved = np.dtype("none" if dtype is None else dtype)
+    except TypeError:
+        raise TypeError(f"{OUTPUTS}, not {dtype!r}") from None
     native = resolved.newbyteorder("=")
     if native == np.float32:
         return FP32, resolved
@@ -72,7 +77,7 @@ def _output(dtype: Any) -> tuple[Float, np.dtype[Any]]:
         return FP64, resolved
     if resolved.name == "bfloat16":
         return BF16, resolved
-    raise TypeError(f"dtype must be float32, float64 or bfloat16, not {resolved}")
+    raise TypeError(f"{OUTPUTS}, not {resolved}")
 
 
 class _Rows:

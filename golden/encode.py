@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from axs6.golden.arguments import check_axis
 from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.decode import decode
 from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
-from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format
+from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format, name_of
 from axs6.golden.levels import RowEncoder
 from axs6.golden.modes import check_mode, elements, sparse_values
 from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
@@ -60,7 +61,8 @@ def encode(
             "propagate" keeps them: as an element, where it has such a code, else by making the
             scale of the group NaN.
         scale: the outermost real scale, positive numbers that broadcast to its shape, instead of
-            the one that follows from the values (delayed scaling).
+            the one that follows from the values (delayed scaling). As that one, it is held to the
+            numbers of its dtype.
 
     Returns:
         The blocks. A group of zeros has the smallest exponent. A negative value that rounds to
@@ -79,14 +81,13 @@ def encode(
         fmt = fmt.with_block(block)
     wanted = check_mode(mode)
     if wanted is not Mode.DENSE and not fmt.has_modes:
-        raise ValueError(f"{fmt} has no modes, so mode must be dense, not {mode!r}")
+        raise ValueError(f"{name_of(fmt)} has no modes, so mode must be dense, not {mode!r}")
     check_random_bits(random_bits)
     check_nonfinite_in(fmt, nonfinite)
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
-    if not -values.ndim <= axis < values.ndim:
-        raise ValueError(f"axis must be one of the shape {values.shape}, not {axis}")
+    check_axis(axis, values.shape)
     words = _random_words(random, random_bits, how, values.shape)
 
     def encoded(mode: Mode) -> Blocks:

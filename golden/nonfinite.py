@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import BlockFormat, name_of
 
 NonFinite = Literal["error", "saturate", "propagate"]
 """What encoding does with NaN and infinities.
@@ -26,4 +26,5 @@ def check_nonfinite_in(fmt: BlockFormat, nonfinite: str) -> None:
     """Raise ValueError unless `nonfinite` is known, and possible in the format."""
     check_nonfinite(nonfinite)
     if nonfinite == "propagate" and not fmt.has_nan:
-        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {fmt} has not')
+        name = name_of(fmt)
+        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {name} has not')

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from axs6.golden.blocks import chunks
 from axs6.golden.finite import Finite, Largest
 from axs6.golden.floats import Wide
-from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real
+from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real, name_of
 from axs6.golden.levels import Factor, Outer, zero_point_scales
 from axs6.golden.scaling import Values32, as_wide, exponents, rounded_product
 
@@ -48,7 +48,9 @@ class OuterScales:
     ) -> "OuterScales":
         """The scales of blocks (rows, B), `blocks` of them in each channel."""
         if given is not None and not (fmt.outer and isinstance(fmt.outer[-1].scale, Real)):
-            raise ValueError(f"scale is for a real scale of channels or the tensor: {fmt} has none")
+            raise ValueError(
+                f"scale is for a real scale of channels or the tensor: {name_of(fmt)} has none"
+            )
         if not fmt.outer:
             return cls(fmt, blocks, (), Outer(Factor.one()))
         factor, codes, exponent, zero = Factor.one(), [], None, None
@@ -124,11 +126,16 @@ def _given(
     if given is None:
         return None
     shape = leading if level.group == CHANNEL else ()
-    values = np.asarray(given, np.float32)
+    try:
+        with np.errstate(over="ignore"):  # infinities are refused below
+            values = np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        raise TypeError(f"scale must hold numbers, not {given!r}") from None
     try:
         values = np.broadcast_to(values, shape).reshape(groups, 1)
     except ValueError:
         raise ValueError(f"scale must broadcast to shape {shape}, not {values.shape}") from None
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise ValueError("scale must hold positive finite numbers")
+    bad = ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        raise ValueError(f"scale must hold positive finite numbers, not {values[bad][0]}")
     return values

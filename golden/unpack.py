@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.arguments import check_shape
+from axs6.golden.arguments import check_axis, check_shape
 from axs6.golden.bits import shift_down, take, unpack_codes
 from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.formats import TENSOR, BlockFormat, Mode
@@ -33,13 +33,14 @@ def unpack(
         format, block, align, axis: as they were in `encode` and `pack`.
 
     Raises:
-        ValueError: the length does not fit `shape` and the modes of the blocks, or a block (named
-            by its number) has header or padding bits that are not zero, the reserved mode, a scale
-            that is no code, or a mask of a sparse block that does not leave out the first B/4
-            zeros, so that no two sequences of bytes are the same blocks.
+        ValueError: `shape` has no such axis, the length does not fit `shape` and the modes of the
+            blocks, or a block (named by its number) has header or padding bits that are not zero,
+            the reserved mode, a scale that is no code, or a mask of a sparse block that does not
+            leave out the first B/4 zeros, so that no two sequences of bytes are the same blocks.
     """
     layout = layout_of(format, align, block)
     shape = check_shape(shape)
+    check_axis(axis, shape)
     leading = tuple(np.delete(shape, axis).tolist())
     per_row = -(-shape[axis] // layout.format.block)
     count = int(np.prod(leading, dtype=object)) * per_row

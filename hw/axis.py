@@ -10,7 +10,6 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import AXS6, BlockFormat, Mode, name_of
-from axs6.golden.formats.catalog import AXS6_ELEMENT
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC, check_rounding
 from axs6.hw.axi_stream import AxiStream, beat_layout, marks_layout
@@ -39,7 +38,7 @@ def of_format(unit: str, component: Callable[..., Any], fmt: BlockFormat) -> Cal
     """
     if "format" in inspect.signature(component).parameters:
         return partial(component, format=name_of(fmt))
-    if fmt.has_modes and fmt.element == AXS6_ELEMENT:
+    if fmt.has_modes and fmt == AXS6.with_block(fmt.block):
         return component
     raise ValueError(f"{unit} takes {name_of(AXS6)} alone, not {name_of(fmt)}")
 

@@ -155,7 +155,11 @@ function check({ element, levels, modes }) {
   needed(points > 0 === wanted, "unsigned elements, and they alone, need a scale with a zero point");
   needed(!points || levels.length === 1, "a scale with a zero point must be the only one");
   const alone = levels.length === 1 && exponent && isBlocked(exponent);
-  needed(modes.length < 2 || alone, "modes need one exponent scale of blocks alone");
+  if (modes.length < 2) return;
+  needed(alone, "modes need one exponent scale of blocks alone");
+  needed([8, 16, 32].includes(last.group), `block must be one of 8, 16, 32, not ${last.group}`);
+  const own = Object.entries(MODES_ELEMENT).every(([name, value]) => element[name] === value);
+  needed(own, "modes need elements sm6dz");
 }
 
 function isSingle(dtype) {
@@ -163,7 +167,14 @@ function isSingle(dtype) {
 }
 
 function checkElement(element) {
-  if (element.kind === "float") return checkFloat(element);
+  if (element.kind === "float") {
+    checkFloat(element);
+    const { width, emin, fractionBits, emax } = elementKind(element);
+    needed(width <= 8, `an element must have at most 8 bits, not ${width}`);
+    const near = emin - fractionBits >= -64 && emax <= 64;
+    needed(near, "exponents of an element must be from -64 to 64");
+    return;
+  }
   const [name, low, high] = {
     sign_magnitude: ["magnitude_bits", 1, 7],
     twos_complement: ["bits", 2, 8],
@@ -175,11 +186,20 @@ function checkElement(element) {
 
 function checkFloat({ exponent_bits, fraction_bits }) {
   inRange("exponent_bits", exponent_bits, 1, 11);
-  inRange("fraction_bits", fraction_bits, 0, 52);
+  inRange("fraction_bits", fraction_bits, 1, 52);
+}
+
+function checkReal(dtype) {
+  checkFloat(dtype);
+  const { width, emin, fractionBits, largestCode } = floatKind(dtype);
+  const largest = floorLog2(magnitudeOf(largestCode, floatKind(dtype)));
+  const within = width <= 16 && emin >= -126 && largest < 128 && largestCode >= 2 ** fractionBits;
+  const message = "a real scale must be float32, or have at most 16 bits and its normal numbers";
+  needed(isSingle(dtype) || within, message);
 }
 
 function checkLevel(level) {
-  if (level.kind === "real") checkFloat(level.dtype);
+  if (level.kind === "real") checkReal(level.dtype);
   const bits = { shift: [1, 4], exponent: [4, 8], integer: [1, 16] }[level.kind];
   if (bits) inRange("bits of a scale", level.bits, ...bits);
   if (!isBlocked(level)) {
@@ -201,14 +221,15 @@ const DTYPES = {
   float16: { ...SINGLE, exponent_bits: 5, fraction_bits: 10 },
 };
 const RULE = RULES.join("|");
+const N = "(?:0|[1-9][0-9]{0,3})";
 const PARTS = {
-  unsigned: /^uint(\d+)$/,
-  integer: /^(int|sm|tc)(\d+)(d)?(?:q(-?\d+))?(z)?$/,
-  float: /^e(\d+)m([1-9]\d*)(fn|f|n)?(?:b(-?\d+))?$/,
-  exponent: new RegExp(`^e(\\d+)m0(f|n)?(?:-(${RULE}))?$`),
-  factor: /^u(\d+)$/,
-  tile: /^t(\d+)((?:s\d+o\d+)*)$/,
-  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(\\d+))?$`),
+  unsigned: new RegExp(`^uint(${N})$`),
+  integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
+  float: new RegExp(`^e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
+  exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
+  factor: new RegExp(`^u(${N})$`),
+  tile: new RegExp(`^t(${N})((?:s${N}o${N})*)$`),
+  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(${N}))?$`),
 };
 
 function readFormat(text, catalog) {
@@ -232,6 +253,13 @@ function readFormat(text, catalog) {
 }
 
 const MODES = ["dense", "sparse", "high_precision"];
+const MODES_ELEMENT = {
+  kind: "sign_magnitude",
+  magnitude_bits: 5,
+  unit_exponent: 0,
+  full_scale: true,
+  signed_zero: false,
+};
 
 function namedFormat(text, [, name, rule, group], catalog) {
   let found = catalog[name];
@@ -279,7 +307,10 @@ function readScale(take, parts, text) {
   let dtype = Object.hasOwn(DTYPES, parts[0]) ? DTYPES[parts.shift()] : null;
   if (!dtype && (match = take("float"))) dtype = readFloat(match);
   needed(dtype, `${text}: a scale such as e8m0 or float32 is needed at ${parts[0]}`);
-  return { kind: "real", dtype, zero_point: take("unsigned") !== null };
+  const zero = take("unsigned");
+  const fits = !zero || text.startsWith(`${zero[0]}_`);
+  needed(fits, `${text}: a zero point needs elements of its width, ${zero?.[0]}`);
+  return { kind: "real", dtype, zero_point: zero !== null };
 }
 
 function readFloat([, exponent, fraction, suffix, bias]) {

@@ -9,10 +9,11 @@ from math import log2
 from numbers import Integral
 from typing import Any, Final
 
-from axs6.golden.formats.element import Element, SignMagnitude, Unsigned
-from axs6.golden.formats.floating import FP32
+from axs6.golden.arguments import check_type
+from axs6.golden.formats.element import UNIT_MAX, WIDTH_MAX, Element, SignMagnitude, Unsigned
+from axs6.golden.formats.floating import FP32, Float
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Rule, Shift
-from axs6.golden.formats.spelling import spell
+from axs6.golden.formats.spelling import spell, spell_element
 
 UNBLOCKED: Final = 32
 """Values of a block where no level has a group of a fixed size: lanes that share nothing more."""
@@ -20,6 +21,9 @@ UNBLOCKED: Final = 32
 TILE_VALUES: Final = 256
 LINE_BYTES: Final = 64
 """A tile of memory, and the lines that it is fetched in, by which storage is counted."""
+
+INTEGER_BITS: Final = 62
+"""Bits of the largest element, counted in the smallest one, at most, so that int64 holds it."""
 
 HEADER_BITS: Final = 16
 """Header of a block in a format with modes: its scale, its mode, and zeros."""
@@ -53,7 +57,9 @@ class BlockFormat:
             exponent scale is the only one.
 
     Raises:
-        ValueError: the levels do not fit each other or the element: the message says which.
+        TypeError: the element or a level is none.
+        ValueError: the element is too wide, or levels, element and modes do not fit each other: the
+            message says which.
     """
 
     element: Element
@@ -64,6 +70,9 @@ class BlockFormat:
         object.__setattr__(self, "levels", tuple(self.levels))
         if not self.levels:
             raise ValueError("a block format needs at least one level of scales")
+        for level in self.levels:
+            check_type("a level", level, Level)
+        check_element(self.element)
         self._check_groups()
         self._check_kinds()
         self._check_modes()
@@ -107,14 +116,20 @@ class BlockFormat:
             raise ValueError("a scale with a zero point must be the only one")
 
     def _check_modes(self) -> None:
-        if not self.has_modes:
+        if self.modes == (Mode.DENSE,):
             return
+        if self.modes != ALL_MODES:
+            known = ", ".join(mode.label for mode in ALL_MODES)
+            raise ValueError(f"modes must be dense alone, or {known}, not {self.modes!r}")
         (level, *others) = self.levels
         if others or not level.blocked or not isinstance(level.scale, Exponent):
             found = " and ".join(
                 f"{type(x.scale).__name__.lower()} of {x.group}" for x in self.levels
             )
             raise ValueError(f"modes need one exponent scale of blocks alone, not {found}")
+        check_mode_block(level.group)
+        if self.element != DENSE_CODE:
+            raise ValueError(f"modes need elements sm6dz, not {spell_element(self)}")
 
     def __str__(self) -> str:
         return spell(self)
@@ -226,9 +241,8 @@ class BlockFormat:
         """
         if not self.blocked:
             raise ValueError(f"{self} has no blocks, so block={block} cannot be chosen")
-        if self.has_modes and (not isinstance(block, Integral) or block not in MODE_BLOCKS):
-            known = ", ".join(map(str, MODE_BLOCKS))
-            raise ValueError(f"block must be one of {known}, not {block!r}")
+        if self.has_modes:
+            check_mode_block(block)
         at = len(self.blocked) - 1
         size = int(block) if isinstance(block, Integral) else block
         return self._with_level(at, Level(self.levels[at].scale, size))
@@ -257,8 +271,39 @@ def _binades(ratio: Fraction) -> float:
     return log2(ratio.numerator) - log2(ratio.denominator)
 
 
+def check_element(element: Element) -> None:
+    """Raise TypeError or ValueError unless an element may be one of a block format."""
+    check_type("element", element, Element)
+    if element.width > WIDTH_MAX:
+        raise ValueError(f"an element must have at most {WIDTH_MAX} bits, not {element.width}")
+    if element.integer_bits > INTEGER_BITS:
+        raise ValueError(
+            f"an element must have a largest value below 2^{INTEGER_BITS} of its smallest ones, "
+            f"not one of {element.integer_bits} bits"
+        )
+    lowest, highest = element.emin - element.fraction_bits, element.emax
+    if isinstance(element, Float) and (lowest < -UNIT_MAX or highest > UNIT_MAX):
+        raise ValueError(
+            f"exponents of an element must be from {-UNIT_MAX} to {UNIT_MAX}, not {lowest} to "
+            f"{highest}"
+        )
+
+
+def check_mode_block(block: Any) -> None:
+    """Raise ValueError unless blocks with modes have this size."""
+    if not isinstance(block, Integral) or block not in MODE_BLOCKS:
+        known = ", ".join(map(str, MODE_BLOCKS))
+        raise ValueError(f"block must be one of {known}, not {block!r}")
+
+
 MODE_BLOCKS: Final = (8, 16, 32)
 """Sizes of blocks with modes."""
+
+ALL_MODES: Final = (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION)
+"""The modes of a format that has more than one."""
+
+DENSE_CODE: Final = SignMagnitude(5, 0, full_scale=True, signed_zero=False)
+"""Element of a block with modes, unless it is high-precision."""
 
 HIGH_CODE: Final = SignMagnitude(6, 0, full_scale=True, signed_zero=False)
 LOW_CODE: Final = SignMagnitude(4, 0, full_scale=True, signed_zero=False)

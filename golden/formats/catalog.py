@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from axs6.golden.formats.block_format import BlockFormat, Mode
+from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
-
-MODES: Final = (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION)
 
 
 def block_floating_point(magnitude_bits: int, block: int) -> BlockFormat:
@@ -34,11 +32,11 @@ def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
     return BlockFormat(TwosComplement(bits), levels)
 
 
-AXS6_ELEMENT: Final = SignMagnitude(5, 0, full_scale=True, signed_zero=False)
+AXS6_ELEMENT: Final = DENSE_CODE
 AXS6_SCALE: Final = Exponent(nan=False)
 
 CATALOG: Final[dict[str, BlockFormat]] = {
-    "axs6": BlockFormat(AXS6_ELEMENT, (Level(AXS6_SCALE, 32),), MODES),
+    "axs6": BlockFormat(AXS6_ELEMENT, (Level(AXS6_SCALE, 32),), ALL_MODES),
     "mx9": _micro(7),
     "mx6": _micro(4),
     "mx4": _micro(2),

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from axs6.golden.arguments import check_integer
+from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import Float
 
 WIDTH_MAX = 8
 """Bits of an element's code, at most: a byte holds it."""
+
+UNIT_MAX = 64
+"""Magnitude of the exponent of an element's unit, at most."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class SignMagnitude(Codes):
             always is.
 
     Raises:
-        ValueError: a width is out of range.
+        ValueError: a width or exponent is out of range, or a flag no bool.
     """
 
     magnitude_bits: int
@@ -34,7 +37,9 @@ class SignMagnitude(Codes):
 
     def __post_init__(self) -> None:
         check_integer("magnitude_bits", self.magnitude_bits, 1, WIDTH_MAX - 1)
-        check_integer("unit_exponent", self.unit_exponent, -64, 64)
+        check_integer("unit_exponent", self.unit_exponent, -UNIT_MAX, UNIT_MAX)
+        check_flag("full_scale", self.full_scale)
+        check_flag("signed_zero", self.signed_zero)
 
     @property
     def width(self) -> int:
@@ -90,7 +95,7 @@ class TwosComplement(Codes):
 
     def __post_init__(self) -> None:
         check_integer("bits", self.bits, 2, WIDTH_MAX)
-        check_integer("unit_exponent", self.unit_exponent, -64, 64)
+        check_integer("unit_exponent", self.unit_exponent, -UNIT_MAX, UNIT_MAX)
 
     @property
     def width(self) -> int:

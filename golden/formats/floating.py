@@ -6,6 +6,9 @@ from enum import StrEnum
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats.codes import Codes, NotANumber
 
+BIAS_MAX = 2047
+"""Magnitude of a bias, at most."""
+
 
 class Specials(StrEnum):
     """Which codes of a floating-point element are no numbers."""
@@ -29,7 +32,7 @@ class Float(Codes):
         exponent_bias: bias of the exponent field; 2^(exponent_bits - 1) - 1 by default.
 
     Raises:
-        ValueError: a width is out of range.
+        ValueError: a width or the bias is out of range, or the specials unknown.
     """
 
     exponent_bits: int
@@ -39,8 +42,13 @@ class Float(Codes):
 
     def __post_init__(self) -> None:
         check_integer("exponent_bits", self.exponent_bits, 1, 11)
-        check_integer("fraction_bits", self.fraction_bits, 0, 52)
+        check_integer("fraction_bits", self.fraction_bits, 1, 52)
+        if self.specials not in tuple(Specials):
+            known = ", ".join(Specials)
+            raise ValueError(f"specials must be one of {known}, not {self.specials!r}")
         object.__setattr__(self, "specials", Specials(self.specials))
+        if self.exponent_bias is not None:
+            check_integer("exponent_bias", self.exponent_bias, -BIAS_MAX, BIAS_MAX)
         if self.exponent_bias == (1 << self.exponent_bits - 1) - 1:
             object.__setattr__(self, "exponent_bias", None)
 
@@ -109,6 +117,11 @@ class Float(Codes):
     def has_infinity(self) -> bool:
         """Whether a code is an infinity."""
         return self.specials is Specials.IEEE
+
+    @property
+    def has_normal(self) -> bool:
+        """Whether a finite value is normal."""
+        return self.largest_code >= self.smallest_normal
 
     @property
     def smallest_normal(self) -> int:

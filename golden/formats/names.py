@@ -4,11 +4,13 @@ The grammar is TensorCast's where that says enough; docs/formats.md has it in on
 """
 
 import re
-from difflib import get_close_matches
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import SequenceMatcher
+from typing import NamedTuple
 
-from axs6.golden.formats.block_format import BlockFormat, Mode
+from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
 from axs6.golden.formats.catalog import CATALOG
-from axs6.golden.formats.catalog import MODES as ALL_MODES
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import Float
 from axs6.golden.formats.scale import (
@@ -21,17 +23,24 @@ from axs6.golden.formats.scale import (
     Rule,
     Scale,
     Shift,
+    check_rule,
 )
 from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials_of, unit_exponent
 
-FLOAT = re.compile(r"e(\d+)m([1-9]\d*)(fn|f|n)?(?:b(-?\d+))?")
-INTEGER = re.compile(r"(int|sm|tc)(\d+)(d)?(?:q(-?\d+))?(z)?")
-UNSIGNED = re.compile(r"uint(\d+)")
-EXPONENT = re.compile(rf"e(\d+)m0(f|n)?(?:-({'|'.join(Rule)}))?")
-FACTOR = re.compile(r"u(\d+)")
-TILE = re.compile(r"t(\d+)((?:s\d+o\d+)*)")
-SUBTILE = re.compile(r"s(\d+)o(\d+)")
-NAMED = re.compile(rf"([a-z0-9_]+?)(?:-({'|'.join(Rule)}))?(?:_t(\d+))?")
+N = "(?:0|[1-9][0-9]{0,3})"
+"""A number of up to four digits."""
+
+FLOAT = re.compile(rf"e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
+INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
+UNSIGNED = re.compile(rf"uint({N})")
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
+EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
+FACTOR = re.compile(rf"u({N})")
+TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
+SUBTILE = re.compile(rf"s({N})o({N})")
+GROUP = re.compile(rf"t({N})")
+NAMED = re.compile(rf"({'|'.join(sorted(CATALOG, key=len, reverse=True))})(?:-([^_]*))?(?:_(.*))?")
+PART = re.compile("_?[^_]+")
 
 
 class _Reader:
@@ -47,6 +56,11 @@ class _Reader:
         """The part at hand, empty at the end."""
         return self.parts[self.at] if self.at < len(self.parts) else ""
 
+    @property
+    def place(self) -> int:
+        """Where the part at hand begins."""
+        return sum(len(part) + 1 for part in self.parts[: self.at])
+
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The part at hand, if it fits whole; the next one is at hand then."""
         match = pattern.fullmatch(self.part)
@@ -54,13 +68,31 @@ class _Reader:
         return match
 
     def error(self, needed: str) -> ValueError:
-        """Say where the string stops being a format, and the nearest name."""
-        position = sum(len(part) + 1 for part in self.parts[: self.at])
-        where = f"at {self.part!r} (character {position + 1})" if self.part else "at its end"
-        near = get_close_matches(self.text, CATALOG, len(CATALOG))
-        near.sort(key=lambda name: abs(len(name) - len(self.text)))
-        hint = f"; the nearest name is {near[0]}" if near else f"; names are {', '.join(CATALOG)}"
-        return ValueError(f"{self.text!r} is no block format: {needed} is needed {where}{hint}")
+        """Say that something else is needed in place of the part at hand."""
+        return _error(self.text, self.place, f"{needed} is needed")
+
+
+def _error(text: str, place: int, what: str, name: str = "") -> ValueError:
+    """Say where a string stops being a format, and the name that is in it, or the nearest one."""
+    part = PART.match(text, place)
+    where = f"at {part[0]!r} (character {place + 1})" if part else "at its end"
+    known = {each: name for name, fmt in CATALOG.items() for each in (name, str(fmt))}
+
+    def likeness(name: str) -> tuple[bool, float]:
+        start = text.lower()
+        return name.startswith(start), SequenceMatcher(None, start, name).ratio()
+
+    nearest = name or known[max(known, key=likeness)]
+    return ValueError(f"{text!r} is no block format: {what} {where}; the nearest name is {nearest}")
+
+
+@contextmanager
+def _placed(text: str, place: int, name: str = "") -> Iterator[None]:
+    """Have errors say where in the string they are."""
+    try:
+        yield
+    except ValueError as error:
+        raise _error(text, place, f"{error},", name) from None
 
 
 def block_format(value: "str | BlockFormat") -> BlockFormat:
@@ -73,7 +105,8 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
 
     Raises:
         TypeError: it is neither.
-        ValueError: the string is no format; the message says where it stops being one.
+        ValueError: the string is no format; the message says where it stops being one, and which
+            name is nearest.
     """
     if isinstance(value, BlockFormat):
         return value
@@ -83,38 +116,65 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
 
 
 def _named(text: str) -> BlockFormat | None:
+    """The format of a name; None where there is no name, or an element with scales after it."""
     match = NAMED.fullmatch(text)
-    if match is None or match[1] not in CATALOG:
+    if match is None or (match[3] is not None and any(x.fullmatch(match[1]) for x in ELEMENTS)):
         return None
-    found = CATALOG[match[1]]
-    if match[2]:
-        found = found.with_rule(match[2])
-    return found.with_block(int(match[3])) if match[3] else found
+    name, rule, group = match.groups()
+    found = CATALOG[name]
+    if rule is not None:
+        with _placed(text, match.start(2), name):
+            found = found.with_rule(rule)
+    if group is not None:
+        size = GROUP.fullmatch(group)
+        if size is None:
+            raise _error(text, match.start(3), "a block alone, such as t16, is needed", name)
+        with _placed(text, match.start(3), name):
+            found = found.with_block(int(size[1]))
+    return found
 
 
 def _composed(text: str) -> BlockFormat:
     reader = _Reader(text)
-    element = _element_match(reader)
-    levels: list[Level] = []
-    while reader.part and reader.part != MODES:
-        levels += _levels(reader)
-    modes = ALL_MODES if reader.part == MODES else (Mode.DENSE,)
-    reader.at += reader.part == MODES
-    if not levels:
-        raise reader.error("a scale, such as e8m0 or float32,")
-    if reader.at < len(reader.parts):
-        raise reader.error("a scale")
-    try:
-        return BlockFormat(_element(element, levels), tuple(levels), modes)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no block format: {error}") from None
-
-
-def _element_match(reader: _Reader) -> re.Match[str]:
-    match = reader.take(UNSIGNED) or reader.take(INTEGER) or reader.take(FLOAT)
+    match = next((found for found in map(reader.take, ELEMENTS) if found), None)
     if match is None:
         raise reader.error("a name, or an element such as e4m3fn or int8")
-    return match
+    levels: list[Level] = []
+    prefixes: list[_Prefix] = []
+    while reader.part and reader.part != MODES:
+        place = reader.place
+        levels += _levels(reader)
+        prefixes.append(_Prefix(place, tuple(levels), (Mode.DENSE,)))
+    if not levels:
+        raise reader.error("a scale, such as e8m0 or float32,")
+    if reader.part == MODES:
+        prefixes.append(_Prefix(reader.place, tuple(levels), ALL_MODES))
+        reader.at += 1
+    if reader.at < len(reader.parts):
+        raise reader.error("the end" if len(prefixes[-1].modes) > 1 else "a scale")
+    with _placed(text, 0):
+        element = _element(match, levels)
+        check_element(element)
+    if what := prefixes[-1].fault(element):
+        place = next(each.place for each in prefixes if each.fault(element) == what)
+        raise _error(text, place, f"{what},")
+    return BlockFormat(element, *prefixes[-1][1:])
+
+
+class _Prefix(NamedTuple):
+    """The levels and modes up to a part of a string, and where that part begins."""
+
+    place: int
+    levels: tuple[Level, ...]
+    modes: tuple[Mode, ...]
+
+    def fault(self, element: Element) -> str:
+        """What is wrong with a format that ends there; nothing where it is one."""
+        try:
+            BlockFormat(element, *self[1:])
+        except ValueError as error:
+            return str(error)
+        return ""
 
 
 def _element(match: re.Match[str], levels: list[Level]) -> Element:
@@ -141,29 +201,32 @@ def _float(match: re.Match[str]) -> Float:
 def _levels(reader: _Reader) -> list[Level]:
     """The next scale and its groups, fine to coarse."""
     scale = _scale(reader)
-    tile = reader.take(TILE)
-    if tile is None:
-        return [Level(scale, TENSOR)]
-    size = int(tile[1])
-    shifts = [Level(Shift(int(bits)), int(sub)) for sub, bits in SUBTILE.findall(tile[2])]
-    return [*reversed(shifts), Level(scale, size or CHANNEL)]
+    with _placed(reader.text, reader.place):
+        tile = reader.take(TILE)
+        if tile is None:
+            return [Level(scale, TENSOR)]
+        shifts = [Level(Shift(int(bits)), int(size)) for size, bits in SUBTILE.findall(tile[2])]
+        return [*reversed(shifts), Level(scale, int(tile[1]) or CHANNEL)]
 
 
 def _scale(reader: _Reader) -> Scale:
-    if match := reader.take(EXPONENT):
-        bits = int(match[1])
-        nan = match[2] == "n" if match[2] else bits == 8
-        return Exponent(bits, Rule(match[3] or Rule.FLOOR), nan)
-    if match := reader.take(FACTOR):
-        return Integer(int(match[1]))
-    if reader.part in DTYPES:
-        dtype = DTYPES[reader.part]
-        reader.at += 1
-    elif match := reader.take(FLOAT):
-        dtype = _float(match)
-    else:
-        raise reader.error("a scale, such as e8m0 or float32,")
-    return Real(dtype, reader.take(UNSIGNED) is not None)
+    with _placed(reader.text, reader.place):
+        if match := reader.take(EXPONENT):
+            nan = match[2] == "n" if match[2] else match[1] == "8"
+            return Exponent(int(match[1]), check_rule(match[3] or Rule.FLOOR), nan)
+        if match := reader.take(FACTOR):
+            return Integer(int(match[1]))
+        dtype = DTYPES.get(reader.part)
+        if dtype is not None:
+            reader.at += 1
+        elif match := reader.take(FLOAT):
+            dtype = _float(match)
+        if dtype is not None:
+            zero = reader.take(UNSIGNED)
+            if zero and zero[0] != reader.parts[0]:
+                raise ValueError(f"a zero point needs elements of its width, {zero[0]}")
+            return Real(dtype, zero is not None)
+    raise reader.error("a scale, such as e8m0 or float32,")
 
 
 def name_of(fmt: BlockFormat) -> str:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
-from axs6.golden.arguments import check_integer
+from axs6.golden.arguments import check_flag, check_integer, check_type
 from axs6.golden.formats.floating import FP32, Float
 
 CHANNEL: Final = "channel"
@@ -32,6 +32,13 @@ class Rule(StrEnum):
     """The least exponent whose scale is fp32(amax / largest element) or more."""
 
 
+def check_rule(rule: str) -> Rule:
+    """Return the rule of a name, or raise ValueError naming the known ones."""
+    if rule not in tuple(Rule):
+        raise ValueError(f"rule must be one of {', '.join(Rule)}, not {rule!r}")
+    return Rule(rule)
+
+
 @dataclass(frozen=True)
 class Exponent:
     """A power of two: 2^(code - bias), with bias 2^(bits - 1) - 1.
@@ -42,7 +49,7 @@ class Exponent:
         nan: whether the code of all ones is NaN, for the whole group.
 
     Raises:
-        ValueError: the width is out of range, or the rule unknown.
+        ValueError: the width is out of range, the rule unknown, or `nan` no bool.
     """
 
     bits: int = 8
@@ -51,7 +58,8 @@ class Exponent:
 
     def __post_init__(self) -> None:
         check_integer("bits", self.bits, 4, 8)
-        object.__setattr__(self, "rule", Rule(self.rule))
+        object.__setattr__(self, "rule", check_rule(self.rule))
+        check_flag("nan", self.nan)
 
     @property
     def bias(self) -> int:
@@ -134,13 +142,28 @@ class Real:
     """A positive floating-point number.
 
     Args:
-        dtype: its format.
+        dtype: FP32, or a format of up to 16 bits whose numbers FP32 has.
         zero_point: whether the code of the value 0 goes with it, an unsigned integer of the
             element's width that is subtracted from every code.
+
+    Raises:
+        TypeError: the dtype is no Float.
+        ValueError: it is another one.
     """
 
     dtype: Float = FP32
     zero_point: bool = False
+
+    def __post_init__(self) -> None:
+        dtype = self.dtype
+        check_type("dtype", dtype, Float)
+        within = dtype.emin >= FP32.emin and dtype.largest <= FP32.largest
+        if dtype != FP32 and not (dtype.width <= REAL_BITS_MAX and within and dtype.has_normal):
+            raise ValueError(
+                f"a real scale must be float32, or have at most {REAL_BITS_MAX} bits and normal "
+                f"numbers that float32 has, unlike {dtype.name}"
+            )
+        check_flag("zero_point", self.zero_point)
 
     @property
     def bits(self) -> int:
@@ -170,6 +193,9 @@ class Real:
 
 Scale = Exponent | Shift | Integer | Real
 
+REAL_BITS_MAX: Final = 16
+"""Bits of a real scale that is not FP32, at most."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -181,6 +207,7 @@ class Level:
             whole axis; "tensor" for all values.
 
     Raises:
+        TypeError: the scale is none.
         ValueError: the group is none of these.
     """
 
@@ -188,6 +215,7 @@ class Level:
     group: int | Literal["channel", "tensor"]
 
     def __post_init__(self) -> None:
+        check_type("scale", self.scale, Scale)
         if self.group in (CHANNEL, TENSOR):
             return
         size = self.group

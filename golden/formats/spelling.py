@@ -51,7 +51,7 @@ def specials_of(width: int, suffix: str | None) -> Specials:
 
 def spell(fmt: "BlockFormat") -> str:
     """The string that `block_format` reads as this format."""
-    parts = [_spell_element(fmt)]
+    parts = [spell_element(fmt)]
     shifts = ""
     for level in fmt.levels:
         if isinstance(level.scale, Shift):
@@ -64,7 +64,8 @@ def spell(fmt: "BlockFormat") -> str:
     return "_".join([*parts, MODES] if fmt.has_modes else parts)
 
 
-def _spell_element(fmt: "BlockFormat") -> str:
+def spell_element(fmt: "BlockFormat") -> str:
+    """The part of the string that is the element."""
     element, levels = fmt.element, list(fmt.levels)
     if isinstance(element, Unsigned):
         return f"uint{element.bits}"

@@ -9,7 +9,7 @@ from amaranth.lib import data
 
 from axs6.golden.formats import BlockFormat, Float, SignMagnitude, name_of
 from axs6.golden.formats import Exponent as ExponentScale
-from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import (
     block_layout,
@@ -208,7 +208,7 @@ def packed_steps(
     if not fmt.has_modes:
         steps = dense_steps(fmt, lanes, dtype, view)
         return [Check(fmt, lanes, align), *past(steps, error_layout)]
-    if fmt.element != AXS6_ELEMENT or turning_kind(fmt, dtype) is None:
+    if turning_kind(fmt, dtype) is None:
         raise ValueError(f"packed blocks with modes are decoded in axs6 alone, not {name_of(fmt)}")
     kinds = lane_kinds(every_mode=True)
     i = StructLayout({**block_layout(lanes).members, "high_precision": 1})

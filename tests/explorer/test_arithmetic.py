@@ -206,6 +206,9 @@ REFUSED = """([text, catalog]) => {
             "e12m3_e8m0",
         ),
         *("int8_e8m0_t8_u4_t32_float32_t0_t8", "e4m3fn_e8m0_t16s32o1", "int4_u4_t0_float32"),
+        *("e4m9fn_e8m0_t32", "e4m3fnb99_e8m0_t32", "int8_e8m10_t32", "int8_e5m2b-130_t32"),
+        *("int8_e1m1_t32", "uint8_float32_uint4", "int08_float32", "int8_e8m0_t32_modes"),
+        "sm6dz_e8m0f_t64_modes",
     ],
 )
 def test_other_strings_are_refused(tab: Any, text: str) -> None:

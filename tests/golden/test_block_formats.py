@@ -178,11 +178,27 @@ def test_delayed_scaling():
     for wrong, message in (
         ({"format": "mxfp4", "scale": 1}, "scale is for a real scale of channels or the tensor"),
         ({"format": "int8", "scale": [1, 2]}, r"scale must broadcast to shape \(\), not \(2,\)"),
-        ({"format": "int8", "scale": 0}, "scale must hold positive finite numbers"),
-        ({"format": "int8", "scale": np.nan}, "scale must hold positive finite numbers"),
+        ({"format": "int8", "scale": 0}, "scale must hold positive finite numbers, not 0.0"),
+        ({"format": "int8", "scale": np.nan}, "scale must hold positive finite numbers, not nan"),
+        ({"format": "int8", "scale": 1e300}, "scale must hold positive finite numbers, not inf"),
     ):
         with pytest.raises(ValueError, match=message):
             encode(x, **wrong)
+
+
+def test_axes_and_dtypes_that_are_none():
+    blocks = encode(values((2, 64)), "mx9")
+    message = re.escape("axis must be one of the shape (2, 64), not ")
+    for axis in (2, -3, "x", None, 1.0):
+        with pytest.raises(ValueError, match=message):
+            encode(values((2, 64)), "mx9", axis=axis)
+        with pytest.raises(ValueError, match=message):
+            unpack(pack(blocks), (2, 64), "mx9", axis=axis)
+    for dtype in (np.float16, "fp32", None, int):
+        with pytest.raises(TypeError, match=r"^dtype must be float32, float64 or bfloat16, not "):
+            decode(blocks, dtype)
+    with pytest.raises(TypeError, match=r"^scale must hold numbers, not 'x'$"):
+        encode(values((2, 64)), "int8", scale="x")
 
 
 def test_formats_without_modes():

@@ -19,6 +19,7 @@ from axs6.golden.formats import (
     Float,
     Integer,
     Level,
+    Mode,
     Real,
     Rule,
     Shift,
@@ -167,9 +168,40 @@ WRONG = {
     "e4m3fn": "'e4m3fn' is no block format: a scale, such as e8m0 or float32, is needed at its end",
     "e4m3fn_e8m1q_t32": "a scale, such as e8m0 or float32, is needed at 'e8m1q' (character 8)",
     "int8_e8m0_t16_": "a scale is needed at its end",
-    "e4m3fn_e8m0_t33": "a group must be a power of two, not 33",
-    "int9_e8m0_t32": "bits must be an integer from 2 to 8, not 9",
-    "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not",
+    "_t33": "is needed at '_t33' (character 1); the nearest name is ",
+    "s3o1": "is needed at 's3o1' (character 1); the nearest name is ",
+    "MXFP4": "is needed at 'MXFP4' (character 1); the nearest name is mxfp4",
+    "mxfp8": "the nearest name is mxfp8_e4m3",
+    "mx9_t33": "'mx9_t33' is no block format: a group must be a power of two, not 33, at 't33' "
+    "(character 5); the nearest name is mx9",
+    "mx9_t16s2o1": "a block alone, such as t16, is needed at 't16s2o1' (character 5); the nearest "
+    "name is mx9",
+    "mxfp4-up": "rule must be one of floor, ceil, even, rceil, not 'up', at 'up' (character 7)",
+    "int8-even": "int8_float32 has no exponent scale, so no rule 'even' for it, at 'even' ",
+    "axs6_t64": "block must be one of 8, 16, 32, not 64, at 't64' (character 6)",
+    "e4m3fn_e8m0_t33": "a group must be a power of two, not 33, at 't33' (character 13); the "
+    "nearest name is mxfp8_e4m3",
+    "int8_e8m0_t16s3o1": "a group must be a power of two, not 3, at 't16s3o1' (character 11); the "
+    "nearest name is mx9",
+    "int8_e8m0_t16s16o1": "groups must grow from level to level, and 16 after 16 does not, at ",
+    "e4m3fn_e9m0_t32": "bits must be an integer from 4 to 8, not 9, at 'e9m0' (character 8)",
+    "e4m3fn_e8m0-up_t32": "rule must be one of floor, ceil, even, rceil, not 'up', at 'e8m0-up' ",
+    "int9_e8m0_t32": "bits must be an integer from 2 to 8, not 9, at 'int9' (character 1)",
+    "int08_float32": "is needed at 'int08' (character 1)",
+    "int\u0668_float32": "(character 1)",
+    "e4m9fn_e8m0_t32": "an element must have at most 8 bits, not 14, at 'e4m9fn' (character 1)",
+    "e4m3fnb99_e8m0_t32": "exponents of an element must be from -64 to 64, not -101 to -84, at ",
+    "e6m1_e8m0_t32": "an element must have a largest value below 2^62 of its smallest ones, not ",
+    "int8_e11m52_t32": "a real scale must be float32, or have at most 16 bits and normal numbers "
+    "that float32 has, unlike fp64, at 'e11m52' (character 6)",
+    "int8_e8m7b500_t32": "that float32 has, unlike e8m7, at 'e8m7b500' (character 6)",
+    "int8_e1m1_t32": "that float32 has, unlike e1m1, at 'e1m1' (character 6)",
+    "uint8_float32_uint4": "a zero point needs elements of its width, uint4, at 'float32' ",
+    "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not, at "
+    "'float32' (character 15); the nearest name is ",
+    "int8_e8m0_t32_modes": "modes need elements sm6dz, not int8, at 'modes' (character 15)",
+    "sm6dz_e8m0f_t64_modes": "block must be one of 8, 16, 32, not 64, at 'modes' (character 17)",
+    "sm6dz_e8m0f_t32_modes_t8": "the end is needed at 't8' (character 23)",
     "int8_float32_t16_e8m0_t32": "scales must come in the order shift, exponent, integer, real",
     "uint8_float32": "unsigned elements, and they alone, need a scale with a zero point",
     "sm6dz_e8m0_t32_float32_modes": "modes need one exponent scale of blocks alone, not exponent "
@@ -192,6 +224,39 @@ def test_a_string_that_is_no_format(text):
 def test_a_format_of_another_type():
     with pytest.raises(TypeError, match="format must be a string or a BlockFormat, not int"):
         block_format(32)
+
+
+E8M0 = Level(Exponent(), 32)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BlockFormat("int8", [E8M0]), "element must be SignMagnitude or .*, not str"),
+        (lambda: BlockFormat(FP32, [E8M0]), "an element must have at most 8 bits, not 32"),
+        (lambda: BlockFormat(TwosComplement(8), [32]), "a level must be Level, not int"),
+        (lambda: BlockFormat(TwosComplement(8), []), "needs at least one level of scales"),
+        (lambda: BlockFormat(TwosComplement(8), [E8M0, E8M0]), "and 32 after 32 does not"),
+        (
+            lambda: BlockFormat(TwosComplement(8), [E8M0], (Mode.SPARSE,)),
+            "modes must be dense alone, or dense, sparse, high_precision, not",
+        ),
+        (lambda: Level("e8m0", 32), "scale must be Exponent or .* or Real, not str"),
+        (lambda: Level(Exponent(), "row"), "a group must be a power of two .*, not 'row'"),
+        (lambda: Exponent(8, "up"), "rule must be one of floor, ceil, even, rceil, not 'up'"),
+        (lambda: Exponent(8, "floor", 1), "nan must be True or False, not 1"),
+        (lambda: Real("float32"), "dtype must be Float, not str"),
+        (lambda: Real(FP32, 1), "zero_point must be True or False, not 1"),
+        (lambda: Float(4, 3, "fn"), "specials must be one of ieee, nan, none, not 'fn'"),
+        (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
+        (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
+        (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),
+    ],
+)
+def test_parts_that_make_no_format(make, message):
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_block_or_rule_that_a_format_cannot_have():

@@ -149,7 +149,7 @@ def special_blocks(kind: Kind, size: int, rng: np.random.Generator) -> Patterns:
     rows = np.arange(n)
     magnitudes[rows, rows % size] = specials
     negative[rows, rows % size] = (rows + size.bit_length()) % 2 == 1
-    starts = np.arange(0, n, size // 4)
+    starts = np.arange(0, n, max(1, size // 4))
     windows = specials[np.minimum(starts[:, None] + np.arange(size), n - 1)]
     windows = np.concatenate([windows, windows])
     signs = rng.integers(0, 2, windows.shape, bool)

@@ -252,7 +252,7 @@ def _terms(products: Products, here: slice, how: Accumulator) -> tuple[list[Term
     special = _add(specials) if specials else ZERO
     if how.fraction is None:
         return [Term(x, 0) for x in numbers], special
-    floating = bool(fa.element.fields or fb.element.fields)
+    floating = fa.element.floating or fb.element.floating
     if how.joined == 1 and floating:
         return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)], special
     together = min(_one_exponent(fa), _one_exponent(fb), how.reduction or fa.block)
@@ -288,7 +288,7 @@ def _lane(block: Block, index: int, definition: Definition) -> Lane:
     scale = 0
     for level, codes in zip(within.levels[::-1], inner.scales, strict=True):
         scale += _exponent_field(codes[index * len(codes) // definition.block], level)
-    own = definition.element.fields[block.codes[index]] if definition.element.fields else 0
+    own = definition.element.fields[block.codes[index]] if definition.element.floating else 0
     return Lane(decode_value(inner, index, within), scale, scale + own)
 
 

@@ -47,6 +47,11 @@ class Element:
         return tuple(x for x in self.values if isinstance(x, Fraction) and x >= 0)
 
     @property
+    def floating(self) -> bool:
+        """Whether values have exponents that differ; those of one exponent bit have not."""
+        return len(set(self.fields)) > 1
+
+    @property
     def largest(self) -> Fraction:
         """The largest finite value."""
         return self.magnitudes[-1]

@@ -272,6 +272,11 @@ def test_formats_are_checks_of_their_own():
         validate(formats=["mxfp5"])
 
 
+def test_elements_of_one_exponent_bit_have_a_fixed_point_and_blocks_may_be_single_values():
+    checks = validate(blocks=1, names=[], formats=["e1m2f_e8m0_t8", "e2m1fn_e8m0_t1"])
+    assert all(check.cases > 300 and not check.mismatches for check in checks)
+
+
 @pytest.mark.parametrize("blocks", [0, -1])
 def test_blocks(blocks):
     with pytest.raises(

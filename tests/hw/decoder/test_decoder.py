@@ -181,7 +181,7 @@ def test_a_wrong_decoder_is_caught(
             "significands of elements and scales must have 53 bits at most",
         ),
         ({"format": "mxfp9"}, "'mxfp9' is no block format"),
-        ({"format": "e2m1_e8m0_t8_modes", "blocks": "packed"}, "packed blocks with modes"),
+        ({"format": "sm6dz_e6m0f_t8_modes", "blocks": "packed"}, "packed blocks with modes"),
     ],
 )
 def test_a_format_without_a_decoder_is_refused(parameters: dict[str, Any], message: str) -> None:
