@@ -19,9 +19,19 @@ from axs6.sim.exhaustive.state import State, default_state
 WHOLE = Share()
 
 
+FEW = 10
+"""Chunks of `few_chunks`."""
+
+
+def few_chunks() -> Space:
+    """The first chunks of the conversion as a space of their own."""
+    space = conversion_space()
+    return replace(space, cases=FEW * space.chunk_cases, chunks=FEW)
+
+
 def counting(chunks: list[int]) -> Space:
     """The conversion, which notes the chunks that it is asked for."""
-    space = conversion_space()
+    space = few_chunks()
 
     def inputs(chunk: int) -> dict[str, Any]:
         chunks.append(chunk)
@@ -46,14 +56,17 @@ def interrupted(space: Space, path: Path, chunks: int) -> None:
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "new/state.json"
-    interrupted(conversion_space(), path, 5)
+    interrupted(few_chunks(), path, 5)
     asked: list[int] = []
     space = counting(asked)
     state = State(path)
     assert state.enter(space)
     outcome = run_space(space, state, WHOLE, 2)
-    assert sorted(asked) == list(range(5, 73))
-    assert (outcome.earlier, outcome.compared) == (5 * space.chunk_cases, 68 * space.chunk_cases)
+    assert sorted(asked) == list(range(5, FEW))
+    assert (outcome.earlier, outcome.compared) == (
+        5 * space.chunk_cases,
+        (FEW - 5) * space.chunk_cases,
+    )
     asked.clear()
     again = State(path)
     assert again.enter(space)
@@ -64,30 +77,30 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_a_share_goes_on_with_what_others_did(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    interrupted(conversion_space(), path, 20)
+    interrupted(few_chunks(), path, 3)
     asked: list[int] = []
     space = counting(asked)
     state = State(path)
     state.enter(space)
     share = Share(2, 3)
     run_space(space, state, share, 1)
-    assert sorted(asked) == [chunk for chunk in share.chunks(73) if chunk >= 20]
+    assert sorted(asked) == [chunk for chunk in share.chunks(FEW) if chunk >= 3]
 
 
 def test_a_changed_design_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.json"
-    interrupted(conversion_space(), path, 5)
+    interrupted(few_chunks(), path, 5)
     monkeypatch.setattr(axs6.hw.fp32.convert, "COARSE", (3, 4))
-    changed = conversion_space()
+    changed = few_chunks()
     state = State(path)
     assert not state.enter(changed)
-    assert not any(state.is_done(changed, chunk) for chunk in range(73))
-    assert run_space(changed, state, Share(1, 73), 1).difference is None
+    assert not any(state.is_done(changed, chunk) for chunk in range(FEW))
+    assert run_space(changed, state, Share(1, FEW), 1).difference is None
 
 
 def test_a_difference_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    space = conversion_space()
+    space = few_chunks()
     references = {"golden model": lambda items: {"value": items["exponent"]}}
     for _ in range(2):
         state = State(path)
@@ -166,6 +179,12 @@ def test_a_share_is_read() -> None:
     assert Share.parse("3/16") == Share(3, 16)
 
 
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command know the first chunks of the conversion alone."""
+    monkeypatch.setattr("axs6.sim.exhaustive.fp32_spaces.conversion_space", few_chunks)
+
+
 def command(folder: Path, share: str = "1/1") -> list[dict[str, Any]]:
     """The outcomes that the command writes."""
     target = folder / "figures.json"
@@ -177,8 +196,9 @@ def command(folder: Path, share: str = "1/1") -> list[dict[str, Any]]:
     return outcomes
 
 
+@pytest.mark.usefixtures("short")
 def test_the_command_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = conversion_space().cases
+    cases = few_chunks().cases
     (outcome,) = command(tmp_path, "1/2")
     assert 0 < outcome["compared"] < cases
     assert f"pass conversion: {outcome['compared']:,} of {cases:,} cases" in capsys.readouterr().out
@@ -191,10 +211,11 @@ def test_the_command_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert f"pass conversion: {cases:,} cases equal in earlier runs" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("short")
 def test_the_command_stops_at_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command(tmp_path, "1/73")
+    command(tmp_path, f"1/{FEW}")
     capsys.readouterr()
     monkeypatch.setattr(axs6.hw.fp32.convert, "shift_right_sticky", lambda m, value, *_: value)
     with pytest.raises(typer.Exit) as stopped:

@@ -57,7 +57,9 @@ def wrong(quotient: Quotient, divisor: Fraction | None = None) -> int:
     ("quotient", "divisor"),
     [
         (Quotient(FP32_NORMAL, NORMAL), None),
-        (Quotient(FP32_NORMAL, Fraction(127, 64)), Fraction(127, 64)),
+        pytest.param(
+            Quotient(FP32_NORMAL, Fraction(127, 64)), Fraction(127, 64), marks=pytest.mark.slow
+        ),
         pytest.param(Quotient(ONE, NORMAL), None, marks=pytest.mark.slow),
         pytest.param(Quotient(FP32_NORMAL, Fraction(6)), Fraction(6), marks=pytest.mark.slow),
         pytest.param(Quotient(FP32_NORMAL, Fraction(1)), Fraction(1), marks=pytest.mark.slow),
