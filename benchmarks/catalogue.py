@@ -6,6 +6,8 @@ import readings
 from figure import Figure
 from readings import between, printed
 
+from axs6.golden.formats import CATALOG, Exponent, Shift
+
 SKY130 = tuple(
     f"synth/{name}"
     for name in (
@@ -40,18 +42,43 @@ CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 
 BLOCK_DOT = ("block_dot", {"block": 32})
 
-ENCODER_FORMATS = (
-    *("axs6", "mx9", "mx6", "mx4", "mxint8", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2"),
-    *("mxfp6_e2m3", "mxfp4"),
-)
-UNIT_FORMATS = (*ENCODER_FORMATS, "nvfp4")
-"""Block formats whose units are measured: all with an encoder, and those without one."""
+FORMATS = tuple(name for name, fmt in CATALOG.items() if fmt.element.signed)
+"""Formats with an encoder, a decoder and a dot product: all that have names but `uint8`."""
 
-DOT_FORMATS = (
-    *UNIT_FORMATS,
-    *("msfp16", "msfp12", "fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4", "vsq4", "vsq6", "vsq8"),
+ENCODED_FORMATS = tuple(
+    name
+    for name in FORMATS
+    if all(isinstance(level.scale, Exponent | Shift) for level in CATALOG[name].levels)
 )
-"""Formats with a dot product, which the explorer shows."""
+"""Those whose encoders are measured: those of the others divide, and take minutes to synthesise."""
+
+BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
+    ("block_dot", {}, FORMATS),
+    ("encoder", {"dtype": "bf16"}, ENCODED_FORMATS),
+    ("decoder", {"dtype": "bf16"}, FORMATS),
+)
+"""Units that are measured in many formats, with their other parameters and the formats."""
+
+FORMAT_DESIGNS = tuple(
+    (unit, {"format": name, **others}) for unit, others, names in BY_FORMAT for name in names
+)
+
+
+def in_formats(*options: str) -> tuple[str, ...]:
+    """Commands that measure areas in formats: of those units, or of dot products with options."""
+    units = BY_FORMAT[:1] if options else BY_FORMAT
+    return tuple(
+        " ".join(
+            [
+                f"axs6 area {unit}",
+                *(f"--{option} {value}" for option, value in others.items()),
+                *options,
+                f'--target sky130 --sweep "format={",".join(names)}"',
+            ]
+        )
+        for unit, others, names in units
+    )
+
 
 ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
 """Those of them whose energy is measured: the gates' simulation takes minutes."""
@@ -211,43 +238,20 @@ AREAS = (
     ),
     area(
         "formats",
-        tuple(
-            f'axs6 area {unit} --target sky130 --sweep "format={",".join(names)}"'
-            for unit, names in (
-                ("block_dot", UNIT_FORMATS),
-                ("block_dot --adder-cells", UNIT_FORMATS),
-                ("encoder --dtype bf16", ENCODER_FORMATS),
-                ("decoder --dtype bf16", UNIT_FORMATS),
-            )
-        ),
+        (*in_formats(), *in_formats("--adder-cells")),
         readings.formats,
-        designs=(
-            *(("block_dot", {"format": name}) for name in UNIT_FORMATS),
-            *(("encoder", {"format": name, "dtype": "bf16"}) for name in ENCODER_FORMATS),
-            *(("decoder", {"format": name, "dtype": "bf16"}) for name in UNIT_FORMATS),
-        ),
+        designs=FORMAT_DESIGNS,
         sources=SKY130,
     ),
     area(
         "costs",
         (
-            f"axs6 study qsnr {' '.join(f'--format {name}' for name in DOT_FORMATS)}",
-            *(
-                f'axs6 area {unit} --target sky130 --sweep "format={",".join(names)}"'
-                for unit, names in (
-                    ("block_dot", DOT_FORMATS),
-                    ("encoder --dtype bf16", ENCODER_FORMATS),
-                    ("decoder --dtype bf16", UNIT_FORMATS),
-                )
-            ),
+            f"axs6 study qsnr {' '.join(f'--format {name}' for name in FORMATS)}",
+            *in_formats(),
             *(f"axs6 area block_dot --target sky130 --energy --format {x}" for x in ENERGY_FORMATS),
         ),
         readings.costs,
-        designs=(
-            *(("block_dot", {"format": name}) for name in DOT_FORMATS),
-            *(("encoder", {"format": name, "dtype": "bf16"}) for name in ENCODER_FORMATS),
-            *(("decoder", {"format": name, "dtype": "bf16"}) for name in UNIT_FORMATS),
-        ),
+        designs=FORMAT_DESIGNS,
         sources=(*SKY130, *ENERGY, "sim/study/qsnr.py", "golden/metrics.py"),
     ),
     area(

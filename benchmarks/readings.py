@@ -126,19 +126,20 @@ def stages(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def formats(runs: Sequence[Run]) -> dict[str, Any]:
-    """Areas of the units of block formats: dot product, with adder cells, encoder and decoder."""
-    found = [
+    """Areas of the units of block formats: dot product, encoder, decoder, and with adder cells."""
+    dots, encoders, decoders, adders = (
         {
             point["parameters"]["format"]: (point["parameters"]["block"], point["figures"]["area"])
             for point in run.json["points"]
         }
         for run in runs
-    ]
+    )
     rows = []
-    for name, (lanes, _) in found[0].items():
+    for name, (lanes, _) in dots.items():
+        found = (dots, adders, encoders, decoders)
         areas = [round(each[name][1]) if name in each else "-" for each in found]
-        rows.append([name, lanes, *areas])
-    columns = ["format", "lanes", "block_dot", "with adder cells", "encoder", "decoder"]
+        rows.append([name, lanes, *areas, f"`axs6 area block_dot --target sky130 --format {name}`"])
+    columns = ["format", "lanes", "block_dot", "with adder cells", "encoder", "decoder", "command"]
     return {"table": {"columns": columns, "rows": rows}}
 
 
