@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.nonfinite import NonFinite
-from axs6.sim.torch import functional, layers
+from axs6.sim.torch import functional, layers, transposed
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
@@ -27,15 +27,19 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     nn.Conv1d: layers.Conv1d,
     nn.Conv2d: layers.Conv2d,
     nn.Conv3d: layers.Conv3d,
+    nn.ConvTranspose1d: transposed.ConvTranspose1d,
+    nn.ConvTranspose2d: transposed.ConvTranspose2d,
+    nn.ConvTranspose3d: transposed.ConvTranspose3d,
+    nn.Bilinear: layers.Bilinear,
     nn.MultiheadAttention: MultiheadAttention,
     functional.MatMul: layers.MatMul,
 }
 """Layers that are replaced, by what."""
 
-OTHER_LAYERS = (
-    *(nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Bilinear),
-    *(nn.RNNBase, nn.RNNCellBase),
-)
+TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+"""Layers whose weights are reduced along their first axis."""
+
+OTHER_LAYERS = (nn.RNNBase, nn.RNNCellBase)
 """Torch's other layers with products."""
 
 
@@ -57,14 +61,15 @@ def convert(
 ) -> nn.Module:
     """A copy of a model whose matrix products have the bits of the hardware of block formats.
 
-    Replaced are `nn.Linear`, `nn.Conv1d` to `nn.Conv3d`, `nn.MultiheadAttention` and `MatMul`, and
-    in the methods of modules that are not torch's own the functions `@`, `matmul`, `mm`, `bmm`,
-    `mv`, `dot`, `vdot`, `vecdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`,
-    `conv1d` to `conv3d`, `scaled_dot_product_attention` and an `einsum` that is one product, under
-    all names that torch has for them, those of `torch.ops.aten` included. Weights and activations
-    are encoded in blocks along the reduction, K padded with zeros; each output is the FP32 result
-    of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All else, such as
-    normalisation, softmax and embeddings, is as it was.
+    Replaced are `nn.Linear`, `nn.Bilinear`, `nn.Conv1d` to `nn.Conv3d`, `nn.ConvTranspose1d` to
+    `nn.ConvTranspose3d`, `nn.MultiheadAttention` and `MatMul`, and in the methods of modules that
+    are not torch's own the functions `@`, `matmul`, `mm`, `bmm`, `mv`, `dot`, `vdot`, `vecdot`,
+    `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`, `bilinear`, `conv1d` to `conv3d`,
+    `conv_transpose1d` to `conv_transpose3d`, `scaled_dot_product_attention` and an `einsum` that is
+    one product, under all names that torch has for them, those of `torch.ops.aten` included.
+    Weights and activations are encoded in blocks along the reduction, K padded with zeros; each
+    output is the FP32 result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's
+    dtype. All else, such as normalisation, softmax and embeddings, is as it was.
 
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own
@@ -290,10 +295,13 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
 
 def _give_sites(module: Any, name: str, options: Options) -> None:
     if not isinstance(module, nn.MultiheadAttention):
-        parameter = "weight" if "weight" in module._parameters else None
+        turned = isinstance(module, TRANSPOSED)
+        # Blocks of several groups along the first axis do not lie one after the other.
+        packs = "weight" in module._parameters and not (turned and module.groups > 1)
+        parameter = "weight" if packs else None
         weighted = not isinstance(module, functional.MatMul)
         earlier = getattr(module, "axs6_site", None)
-        module.axs6_site = _site(earlier, name, options, weighted, parameter=parameter)
+        module.axs6_site = _site(earlier, name, options, weighted, None, parameter, turned)
     else:
         _give_attention_sites(module, name, options)
 
@@ -328,9 +336,10 @@ def _site(
     weighted: bool,
     rows: tuple[int, int] | None = None,
     parameter: str | None = None,
+    transposed: bool = False,
 ) -> Site:
     """A place, with the blocks that were loaded into the one that a converted model had there."""
     packed = earlier.packed if earlier is not None else None
     if packed is not None and packed.format != options.weights:
         packed = None
-    return Site(name, options, rows, parameter, packed, weighted)
+    return Site(name, options, rows, parameter, packed, weighted, transposed)

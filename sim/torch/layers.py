@@ -1,4 +1,4 @@
-"""Linear layers, convolutions and `MatMul` with the products of the hardware."""
+"""Linear and bilinear layers, convolutions and `MatMul` with the products of the hardware."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -31,6 +31,14 @@ class Linear(Converted, nn.Linear):
     def forward(self, input: Tensor) -> Tensor:
         """(..., K) to (..., N)."""
         return linear(input, self.weight, self.bias, self.axs6_site.handle)
+
+
+class Bilinear(Converted, nn.Bilinear):
+    """`nn.Bilinear` in block formats, along the pairs of both inputs' features."""
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """(..., I) and (..., J) to (..., N)."""
+        return bilinear(input1, input2, self.weight, self.bias, self.axs6_site.handle)
 
 
 class Conv1d(Converted, nn.Conv1d):
@@ -71,6 +79,23 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tenso
     return y.view(*x.shape[:-1], y.shape[-1])
 
 
+def bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tensor:
+    """What `functional.bilinear` is: a linear layer of all products of two features.
+
+    Those products, a[i] * b[j], are rounded to the dtype of the inputs before they are encoded.
+
+    Raises:
+        ValueError: an input has other features than the weight (N, I, J), or other axes.
+    """
+    needed, given = (*weight.shape[1:],), (a.shape[-1:] + b.shape[-1:])
+    if given != needed or a.shape[:-1] != b.shape[:-1]:
+        raise ValueError(
+            f"{site_of(handle).name}: inputs must have shapes (..., {needed[0]}) and "
+            f"(..., {needed[1]}), not {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    return linear((a.unsqueeze(-1) * b.unsqueeze(-2)).flatten(-2), weight, bias, handle)
+
+
 def _convolve(layer: Conv1d | Conv2d | Conv3d, x: Tensor) -> Tensor:
     """The convolution of a layer, by its own padding."""
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
@@ -79,8 +104,8 @@ def _convolve(layer: Conv1d | Conv2d | Conv3d, x: Tensor) -> Tensor:
     return convolve(x, layer.weight, layer.bias, *options, padding=padding, mode=mode)
 
 
-def _check_pixels(x: Tensor, weight: Tensor, groups: int, handle: int) -> None:
-    axes, channels = weight.ndim - 2, weight.shape[1] * groups
+def check_pixels(x: Tensor, axes: int, channels: int, handle: int) -> None:
+    """Raise ValueError unless an input has as many axes of pixels and channels."""
     if x.ndim not in (axes + 1, axes + 2) or x.shape[-axes - 1] != channels:
         raise ValueError(
             f"{site_of(handle).name}: input must have {axes + 1} or {axes + 2} axes and "
@@ -114,8 +139,8 @@ def convolve(
     Raises:
         ValueError: the input does not fit the weight, or is, padded, smaller than the kernel.
     """
-    _check_pixels(x, weight, groups, handle)
     axes = weight.ndim - 2
+    check_pixels(x, axes, weight.shape[1] * groups, handle)
     images = functional.pad(x if x.ndim == axes + 2 else x.unsqueeze(0), padding, mode=mode)
     if axes == 1:
         # A row of pixels, and one row of taps.
@@ -155,13 +180,23 @@ def _unfold(
     sizes: Sequence[int],
 ) -> Tensor:
     """`functional.unfold` of images (N, C, ...) with any number of axes of pixels."""
-    seen = []
-    for place in product(*map(range, taps)):
-        part = images
-        for axis, (tap, step, jump, size) in enumerate(
-            zip(place, dilation, stride, sizes, strict=True), 2
-        ):
-            part = part.narrow(axis, tap * step, jump * (size - 1) + 1)
-            part = part[(slice(None),) * axis + (slice(None, None, jump),)]
-        seen.append(part)
+    seen = [
+        seen_by_tap(images, place, dilation, stride, sizes) for place in product(*map(range, taps))
+    ]
     return torch.stack(seen, 2).flatten(1, 2).flatten(2)
+
+
+def seen_by_tap(
+    images: Tensor,
+    place: Sequence[int],
+    dilation: Sequence[int],
+    stride: Sequence[int],
+    sizes: Sequence[int],
+) -> Tensor:
+    """The pixels of images (N, C, ...) that one tap of a kernel meets: a view (N, C, *sizes)."""
+    for axis, (tap, step, jump, size) in enumerate(
+        zip(place, dilation, stride, sizes, strict=True), 2
+    ):
+        images = images.narrow(axis, tap * step, max(jump * (size - 1) + 1, 0))
+        images = images[(slice(None),) * axis + (slice(None, None, jump),)]
+    return images

@@ -63,7 +63,8 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
         if name in weights:
             data = pack(_encoded(tensor, weights[name]))
             fmt, shape = weights[name][0].formats[1], tuple(tensor.shape)
-            how = Encoded(shape=shape, dtype=dtype, format=fmt, **reduction(tensor.ndim))
+            along = _reduction(weights[name][0], tensor.ndim)
+            how = Encoded(shape=shape, dtype=dtype, format=fmt, **along)
             entries.append(Entry(name, dtype, shape, len(data), how))
             contents.append(iter([data]))
         else:
@@ -185,7 +186,8 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
     """The blocks with which places compute, of shape (N, K): each has its rows of the weight."""
     parts = []
     for site in sites:
-        matrices = as_matrices(site, weight.detach(), 1)
+        rows = weight.detach()
+        matrices = as_matrices(site, rows.flatten(1).mT if site.transposed else rows, 1)
         options = site.options
         parts.append(
             site.loaded(matrices)
@@ -197,6 +199,11 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
             )
         )
     return joined([matrix for part in parts for matrix in matrices_of(part)])
+
+
+def _reduction(site: Site, axes: int) -> dict[str, Any]:
+    """Where the blocks of a place's weight lie, as `Encoded` says it."""
+    return {"axis": 0} if site.transposed else reduction(axes)
 
 
 def _blocks(tensor: Stored, how: Encoded) -> Blocks:
@@ -224,9 +231,10 @@ def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
 
 def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
     """Raise ValueError unless a product can compute with the blocks of a weight."""
-    along = reduction(len(how.shape))
+    along = _reduction(site, len(how.shape))
     needed = Encoded(shape=how.shape, dtype=how.dtype, format=site.formats[1], **along)
-    if (how.format, how.length, how.in_order) != (needed.format, needed.length, True):
+    same = (how.format, how.length) == (needed.format, needed.length)
+    if not (same and (how.along == needed.along if site.transposed else how.in_order)):
         raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():
         raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")

@@ -14,9 +14,10 @@ from torch.nn import functional
 from axs6.sim.torch.attention import scaled_dot_product_attention
 from axs6.sim.torch.einsum import einsum, tensordot
 from axs6.sim.torch.functional import multiply
-from axs6.sim.torch.layers import convolve, linear
+from axs6.sim.torch.layers import bilinear, convolve, linear
+from axs6.sim.torch.transposed import convolve_transposed
 
-WEIGHTED = ("linear", "conv")
+WEIGHTED = ("linear", "bilinear", "conv", "conv_transpose")
 """Kinds of places whose right operands are weights."""
 
 
@@ -138,6 +139,36 @@ def _convolution(axes: int) -> Replacement:
     return run
 
 
+def _transposed_convolution(axes: int) -> Replacement:
+    """`functional.conv_transpose1d`, `conv_transpose2d` or `conv_transpose3d`."""
+
+    def run(
+        places: Places,
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        stride, padding, output_padding, dilation = (
+            _each(sizes, axes) for sizes in (stride, padding, output_padding, dilation)
+        )
+        site = places.site("conv_transpose")
+        options = (stride, padding, output_padding, groups, dilation, site)
+        return convolve_transposed(input, weight, bias, *options)
+
+    return run
+
+
+def _bilinear(
+    places: Places, input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    return bilinear(input1, input2, weight, bias, places.site("bilinear"))
+
+
 def _each(sizes: Any, axes: int) -> tuple[int, ...]:
     """A size for each axis."""
     sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -181,6 +212,10 @@ _BY_NAME: Mapping[str, Replacement] = {
     "conv1d": _convolution(1),
     "conv2d": _convolution(2),
     "conv3d": _convolution(3),
+    "conv_transpose1d": _transposed_convolution(1),
+    "conv_transpose2d": _transposed_convolution(2),
+    "conv_transpose3d": _transposed_convolution(3),
+    "bilinear": _bilinear,
     "scaled_dot_product_attention": _attention,
     "einsum": einsum,
     "tensordot": tensordot,
@@ -190,11 +225,10 @@ _BY_NAME: Mapping[str, Replacement] = {
 }
 
 _OTHERS = (
-    *("addbmm", "addbmm_", "bilinear", "cdist", "chain_matmul"),
+    *("addbmm", "addbmm_", "cdist", "chain_matmul"),
     *("multi_dot", "linalg_multi_dot", "cov", "corrcoef"),
     *("matrix_power", "linalg_matrix_power"),
-    *("conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    *("convolution", "_convolution", "multi_head_attention_forward"),
+    *("conv_tbc", "convolution", "_convolution", "multi_head_attention_forward"),
     "linear_cross_entropy",
     *("lstm", "gru", "rnn_tanh", "rnn_relu"),
     *("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"),

@@ -54,6 +54,7 @@ class Site:
         parameter: what its module calls the weight; None where it has none.
         packed: blocks that the weight was loaded from, `load`.
         weighted: whether its right operands are weights.
+        transposed: whether the first axis of the weight is K, not the others.
 
     A copy, deep or through pickle, is a place of its own with the same arguments, and no `scaling`.
     """
@@ -66,6 +67,7 @@ class Site:
         parameter: str | None = None,
         packed: Blocks | None = None,
         weighted: bool = False,
+        transposed: bool = False,
     ) -> None:
         self.name = name
         self.options = options
@@ -73,6 +75,7 @@ class Site:
         self.parameter = parameter
         self.packed = packed
         self.weighted = weighted
+        self.transposed = transposed
         self.handle = next(_handles)
         self.scaling: Scaling | None = None
         self._held: tuple[Tensor, tuple[Any, ...], Any] | None = None
@@ -81,7 +84,7 @@ class Site:
     def __reduce__(self) -> tuple[Any, ...]:
         return Site, (
             *(self.name, self.options, self.rows, self.parameter, self.packed),
-            self.weighted,
+            *(self.weighted, self.transposed),
         )
 
     @cached_property

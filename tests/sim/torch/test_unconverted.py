@@ -48,13 +48,12 @@ def told(run: Callable[[], Any]) -> list[str]:
 
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "einsum": lambda: torch.einsum("ij,jk,kl->il", A, A, A),
-    "bilinear": lambda: functional.bilinear(A, A, B),
     "multi_dot": lambda: torch.linalg.multi_dot([A, A, A]),
     "chain_matmul": lambda: torch.ops.aten.chain_matmul([A, A]),
     "addbmm": lambda: A.addbmm(B, B),
     "tensordot": lambda: torch.tensordot(A[:1], A, ([0], [0])),
     "cdist": lambda: torch.cdist(A, A),
-    "conv_transpose2d": lambda: functional.conv_transpose2d(B[None], B[:, None]),
+    "conv_tbc": lambda: torch.conv_tbc(B, B, A[0]),
     "gru_cell": lambda: torch.gru_cell(A, A, torch.ones(12, 4), torch.ones(12, 4)),
     "matmul": lambda: A.cfloat() @ A.cfloat(),
     "mm": lambda: torch.sparse.mm(A.to_sparse(), A),
@@ -104,10 +103,6 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "LSTMCell": lambda: nn.LSTMCell(4, 4),
     "GRUCell": lambda: nn.GRUCell(4, 4),
     "RNNCell": lambda: nn.RNNCell(4, 4),
-    "ConvTranspose1d": lambda: nn.ConvTranspose1d(4, 4, 1),
-    "ConvTranspose2d": lambda: nn.ConvTranspose2d(4, 4, 1),
-    "ConvTranspose3d": lambda: nn.ConvTranspose3d(4, 4, 1),
-    "Bilinear": lambda: nn.Bilinear(4, 4, 4),
 }
 
 
