@@ -174,7 +174,7 @@ def accumulator(value: str | Accumulator) -> Accumulator:
 
     Raises:
         TypeError: it is neither.
-        ValueError: the name, a field or its value is unknown.
+        ValueError: the name, a field or its value is unknown, or a field is given twice.
     """
     if isinstance(value, Accumulator):
         return value
@@ -192,6 +192,8 @@ def accumulator(value: str | Accumulator) -> Accumulator:
         if not separator or key not in known_fields:
             needed = f"field=value with one of the fields {', '.join(known_fields)}"
             raise ValueError(f"accumulator needs {needed}, not {change!r}")
+        if key in changed:
+            raise ValueError(f"accumulator must have {key} once, not twice")
         changed[key] = _read(key, text)
     return replace(ACCUMULATORS[name], **changed)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.arguments import check_axis
+from axs6.golden.arguments import check_axis, check_shape, check_type
 from axs6.golden.formats import (
     AXS6,
     CATALOG,
@@ -83,9 +83,9 @@ class Blocks:
             the format has them.
 
     Raises:
-        TypeError: an array has another dtype.
-        ValueError: the shapes do not fit together, or a code, scale or mode is out of range; the
-            message names the first such block, counted over all leading axes.
+        TypeError: the format is none, or an array has another dtype.
+        ValueError: the shapes do not fit together, or a code, scale, zero point or mode is out of
+            range; the message names the first such block, counted over all leading axes.
     """
 
     format: BlockFormat
@@ -109,7 +109,10 @@ class Blocks:
         return cls(fmt, (exponents,), codes, shape, modes=modes)
 
     def __post_init__(self) -> None:
+        check_type("format", self.format, BlockFormat)
+        object.__setattr__(self, "shape", check_shape(self.shape))
         check_axis(self.axis, self.shape)
+        check_type("scales", self.scales, tuple)
         self._check_array("codes", self.codes, (*self.leading, self.count, self.block), np.uint8)
         levels = self.format.levels[::-1]
         if len(self.scales) != len(levels):
@@ -125,8 +128,9 @@ class Blocks:
     def _check_array(
         self, name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: Any
     ) -> None:
-        if array.dtype != dtype:
-            raise TypeError(f"{name} must be {np.dtype(dtype)}, not {array.dtype}")
+        if not isinstance(array, np.ndarray) or array.dtype != dtype:
+            found = getattr(array, "dtype", type(array).__name__)
+            raise TypeError(f"{name} must be {np.dtype(dtype)}, not {found}")
         if array.shape != shape:
             raise ValueError(
                 f"values of shape {self.shape} in {name_of(self.format)} need {name} of shape "
@@ -151,6 +155,7 @@ class Blocks:
             raise ValueError(f"{name_of(self.format)} {needs} zero points")
         if self.zero_points is not None:
             self._check_array("zero_points", self.zero_points, self.scales[0].shape, np.uint8)
+            self._check_width(self.zero_points, "zero point {}")
         if self.modes is None:
             dense = np.full((*self.leading, self.count), Mode.DENSE, np.uint8)
             object.__setattr__(self, "modes", dense)
@@ -161,13 +166,16 @@ class Blocks:
             return
         if self.modes.any():
             raise ValueError(f"{name_of(self.format)} has no modes but dense")
+        self._check_width(self.codes, "block {}", self.block)
+
+    def _check_width(self, codes: NDArray[np.uint8], where: str, size: int = 1) -> None:
+        """Raise ValueError unless codes in groups of `size` have the element's bits."""
         most = (1 << self.format.element.width) - 1
-        if most < 255 and int(self.codes.max(initial=0)) > most:
-            first = int(np.flatnonzero(self.codes > most)[0])
-            code = int(self.codes.ravel()[first])
-            raise ValueError(
-                f"block {first // self.block}: {code} is no code of {name_of(self.format)}"
-            )
+        if most < 255 and int(codes.max(initial=0)) > most:
+            first = int(np.flatnonzero(codes > most)[0])
+            code = int(codes.ravel()[first])
+            place = where.format(first // size)
+            raise ValueError(f"{place}: {code} is no code of {name_of(self.format)}")
 
     @property
     def block(self) -> int:

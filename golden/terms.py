@@ -52,7 +52,8 @@ class Terms:
         if a != b:
             raise ValueError(
                 "a and b must have levels of the same groups in a block, "
-                f"not {_listed(a)} and {_listed(b)}"
+                f"not {_listed(a)} of {name_of(self.a.format)} and {_listed(b)} of "
+                f"{name_of(self.b.format)}"
             )
         if self.reduction % self.block and self.block % self.reduction:
             raise ValueError(
@@ -146,7 +147,7 @@ class Terms:
 
 
 def _listed(groups: list[int]) -> str:
-    return " and ".join(map(str, groups)) or "none"
+    return ", ".join(map(str, groups)) or "none"
 
 
 class Step(NamedTuple):

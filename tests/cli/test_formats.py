@@ -52,6 +52,26 @@ def test_a_format_is_explained_as_json(main: Cli) -> None:
     assert {"what": "one", "code": 64, "value": "1"} in figures["codes"]
 
 
+@pytest.mark.parametrize("command", ["info", "encode", "validate"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("_t33", "is needed at '_t33' (character 1); the nearest name is"),
+        ("mx9_t33", "not 33, at 't33' (character 5); the nearest name is mx9"),
+        ("int8_e8m0_t16s16o1", "and 16 after 16 does not, at 'e8m0' (character 6); the nearest"),
+        ("e4m3fn_e9m0_t32", "from 4 to 8, not 9, at 'e9m0' (character 8); the nearest name is"),
+    ],
+)
+def test_strings_that_are_no_format(
+    main: Cli, tmp_path: Path, command: str, text: str, message: str
+) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 32), np.float32))
+    files = ("x.npy", "y.safetensors") if command == "encode" else ()
+    arguments = (text,) if command == "info" else (*files, "--format", text)
+    assert message in main(command, *arguments).refused()
+    assert not (tmp_path / "y.safetensors").exists()
+
+
 def test_a_file_goes_before_a_format_of_its_name(main: Cli, tmp_path: Path) -> None:
     (tmp_path / "mx9").write_text("")
     assert main("info", "mx9").refused() == "mx9 must end in .safetensors"

@@ -108,6 +108,7 @@ def test_wrong_fields(fields, message):
         ("tree", "accumulator must be one of fp32, exact, paper, volta, "),
         ("", "accumulator must be one of fp32, "),
         ("fp32,promote", "accumulator needs field=value with one of the fields reduction, "),
+        ("fp32,promote=4,promote=8", "accumulator must have promote once, not twice"),
         ("fp32,bits=3", "accumulator needs field=value with one of the fields reduction, "),
         ("fp32,promote=often", "promote must be an integer of at least 1, not 'often'"),
         ("fp32,output=fp64", "output must be a Float or None, not 'fp64'"),

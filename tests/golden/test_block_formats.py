@@ -1,6 +1,7 @@
 """Encoding, decoding and packing in every format: what does not need the exact model."""
 
 import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -221,6 +222,30 @@ def test_scales_outside_their_codes():
     with pytest.raises(ValueError, match="nvfp4 has 2 levels of scales, not 1") as caught:
         Blocks(blocks.format, (fine,), blocks.codes, (64,))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"format": "mx9"}, "format must be BlockFormat, not str"),
+        ({"shape": "ab"}, "shape must be at least one non-negative integer, not 'ab'"),
+        ({"shape": (65,)}, r"in mx9 need codes of shape \(5, 16\), not \(4, 16\)"),
+        ({"axis": 1}, r"axis must be one of the shape \(64,\), not 1"),
+        ({"scales": None}, "scales must be tuple, not NoneType"),
+        ({"scales": ([1] * 4, [0] * 32)}, "scales must be uint8, not list"),
+        ({"codes": np.zeros((4, 16))}, "codes must be uint8, not float64"),
+        ({"codes": None}, "codes must be uint8, not NoneType"),
+    ],
+)
+def test_parts_that_are_no_blocks(changed, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        replace(encode(values((64,)), "mx9"), **changed)
+
+
+def test_zero_points_wider_than_the_element():
+    blocks = encode(values((64,)), "uint6_float32_uint6_t32")
+    with pytest.raises(ValueError, match=r"^zero point 1: 64 is no code of uint6_"):
+        replace(blocks, zero_points=np.array([63, 64], np.uint8))
 
 
 def test_codes_wider_than_the_element():

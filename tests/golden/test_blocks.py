@@ -58,7 +58,7 @@ def test_shape_of_values(shape, expected):
 
 
 def test_shape_without_axes():
-    with pytest.raises(ValueError, match=r"^axis must be one of the shape \(\), not -1$"):
+    with pytest.raises(ValueError, match=r"^shape must be at least one .*, not \(\)$"):
         Blocks.with_modes(**fields(shape=()))
 
 

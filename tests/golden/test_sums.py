@@ -417,8 +417,8 @@ def test_blocked_along_the_first_axis():
 @pytest.mark.parametrize(
     ("a", "b", "how", "message"),
     [
-        ("mx9", "msfp16", "fp32", "levels of the same groups in a block, not 2 and 16 and 16"),
-        ("int8", "mxint8", "fp32", "levels of the same groups in a block, not none and 32"),
+        ("mx9", "msfp16", "fp32", "in a block, not 2, 16 of mx9 and 16 of msfp16"),
+        ("int8", "mxint8", "fp32", "in a block, not none of int8 and 32 of mxint8"),
         ("mxfp4", "mxfp4", "fp32,reduction=48", "a multiple or a part of the block 32, not 48"),
         ("axs6_t8", "axs6_t8", "blackwell_fp4", "adds 16 lanes with one exponent, and axs6_t8"),
     ],
