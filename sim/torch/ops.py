@@ -109,13 +109,15 @@ def _(a: Tensor, b: Tensor, site: int) -> Tensor:
 
 
 def _keep_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, ctx.site = inputs
+    a, b, site = inputs
+    # The place lives on after its model, if gradients are wanted then.
+    ctx.place = site_of(site)
     ctx.save_for_backward(a, b)
 
 
 def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     a, b = ctx.saved_tensors
-    grad_a, grad_b = _operand_gradients(site_of(ctx.site), a, b, grad, ctx.needs_input_grad)
+    grad_a, grad_b = _operand_gradients(ctx.place, a, b, grad, ctx.needs_input_grad)
     return grad_a, grad_b, None
 
 
@@ -154,14 +156,15 @@ def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
 
 
 def _keep_weight_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weight, bias, ctx.site = inputs
+    x, weight, bias, site = inputs
+    ctx.place = site_of(site)
     ctx.bias_dtype = None if bias is None else bias.dtype
     ctx.save_for_backward(x, weight)
 
 
 def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     x, weight = ctx.saved_tensors
-    place = site_of(ctx.site)
+    place = ctx.place
     matrices = as_matrices(place, weight, x.shape[0])
     grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad)
     grad_weight = grad_bias = None

@@ -57,6 +57,7 @@ class Rule:
         settings: what differs there.
 
     Raises:
+        TypeError: a name is no string, or a type neither a class nor its name.
         ValueError: a key or position is unknown.
     """
 
@@ -66,6 +67,10 @@ class Rule:
 
     def __post_init__(self) -> None:
         check_keys(self.settings, KEYS, f"the rule {self}")
+        kinds = (str, type) if self.selector == "type" else (str,)
+        if not isinstance(self.value, kinds):
+            needed = "a class or its name" if self.selector == "type" else "a string"
+            raise TypeError(f"{self.selector} must be {needed}, not {self.value!r}")
         if self.selector == "position" and self.value not in POSITIONS:
             raise ValueError(f"position must be first or last, not {self.value!r}")
 

@@ -9,6 +9,14 @@ from axs6.sim.torch import convert, fake_quantise, matmul
 Same = Callable[[Tensor, Tensor], bool]
 
 
+def test_gradients_are_there_after_the_model_is_gone() -> None:
+    x, kept = torch.randn(3, 40, requires_grad=True), convert(nn.Linear(40, 2))
+    convert(kept)(x).sum().backward()
+    gone, x.grad = x.grad, None
+    kept(x).sum().backward()
+    assert torch.equal(gone, x.grad)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_layer_has_the_gradients_of_the_decoded_operands(dtype: torch.dtype) -> None:
     layer = nn.Linear(40, 6, dtype=dtype)

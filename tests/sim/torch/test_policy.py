@@ -181,6 +181,8 @@ def test_shapes_of_zero() -> None:
         ),
         ({"layers": [{"type": "Conv2d"}]}, "the model has no module with type = 'Conv2d'"),
         ({"layers": [{"position": "third"}]}, "position must be first or last, not 'third'"),
+        ({"layers": [{"name": 3}]}, "name must be a string, not 3"),
+        ({"layers": [{"type": nn.Linear(1, 1)}]}, "type must be a class or its name, not Linear.*"),
         ({"layers": [{"format": "mx9"}]}, "a rule must have one of name, type and position, .*"),
         ({"layers": [{"name": "a", "type": "b"}]}, "a rule must have one of name, type .*"),
         ({"layers": {"head": "mx9"}}, "layers of a policy must be a list of tables"),
