@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from axs6.golden.arguments import check_axis, check_shape, check_type
 from axs6.golden.formats import (
     AXS6,
-    CATALOG,
     CHANNEL,
     BlockFormat,
     Exponent,
@@ -38,18 +37,6 @@ def check_blocks(name: str, value: object) -> None:
     if not isinstance(value, Blocks):
         raise TypeError(
             f"{name} must be Blocks, as axs6.encode gives them, not {type(value).__name__}"
-        )
-
-
-def check_hardware_format(name: str, blocks: "Blocks") -> None:
-    """Raise ValueError unless there are units for the format of `blocks`; `name` is the argument's.
-
-    Units compute with the formats whose blocks have modes.
-    """
-    if not blocks.format.has_modes:
-        known = ", ".join(name for name, fmt in CATALOG.items() if fmt.has_modes)
-        raise ValueError(
-            f"{name} must be in {known}, which has hardware, not {name_of(blocks.format)}"
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import AXS6, BlockFormat, Element, Mode
+from axs6.golden.formats import BlockFormat, Element, Mode
 from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
 
 AUTO: Final = "auto"
@@ -46,7 +46,7 @@ def max_codes(fmt: BlockFormat, mode: Mode) -> NDArray[np.uint8]:
 
 
 def sparse_values(
-    codes: NDArray[np.uint8], fmt: BlockFormat = AXS6
+    codes: NDArray[np.uint8], fmt: BlockFormat
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which values of dense blocks (n, B) sparse ones do not store, and which blocks may be sparse.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.blocks import Blocks, check_hardware_format
+from axs6.golden.blocks import Blocks
 from axs6.golden.formats import Mode
-from axs6.hw.core.layouts import Field
+from axs6.hw.core.layouts import Field, scale_names
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,19 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
 def block_items(blocks: Blocks, prefix: str = "") -> dict[str, NDArray[Any]]:
     """The fields of a unit's dense blocks, one block an item in row-major order.
 
+    They are those of `axs6.hw.core.layouts.block_layout`, without scales of channels and tensors.
     `prefix` is what the names begin with, such as "a." of a dot product.
 
     Raises:
-        ValueError: a block is not dense, or of a format without hardware.
+        ValueError: a block is not dense.
     """
-    check_hardware_format("blocks", blocks)
     if (blocks.modes != Mode.DENSE).any():
         raise ValueError("blocks must be dense here: packed ones are bytes, see axs6.pack")
+    fmt, count = blocks.format, blocks.modes.size
+    arrays = [*blocks.scales[len(fmt.outer) :], blocks.codes]
     return {
-        f"{prefix}exponent": blocks.exponents.ravel(),
-        f"{prefix}codes": blocks.codes.reshape(-1, blocks.block),
+        f"{prefix}{name}": array.reshape(count, *array.shape[blocks.modes.ndim :])
+        for name, array in zip([*scale_names(fmt), "codes"], arrays, strict=True)
     }
 
 

@@ -317,14 +317,16 @@ def qsnr(
     Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
     """
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.golden.formats import block_format
     from axs6.sim.study.qsnr import study_qsnr
 
+    shown = None if formats is None else [block_format(each) for each in formats]
     check_writable(json_path(json))
     out = console(json)
     log = logging.getLogger("axs6")
     log.info("measuring")
     with out.status("measuring") as status:
-        study = study_qsnr(formats, vectors, progress=status.update)
+        study = study_qsnr(shown, vectors, progress=status.update)
     out.print(
         f"{study.vectors:,} vectors of {study.length:,} values, N(0, |N(0, 1)|), seed {study.seed}"
     )

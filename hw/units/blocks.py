@@ -144,7 +144,7 @@ def read_packed(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray
     header = mode | exponent << AXS6.mode_bits | reserved << AXS6.mode_bits + AXS6_SCALE.bits
     payload = items[f"{prefix}payload"].astype(np.uint8)
     header_bytes = header.astype("<u2").view(np.uint8).reshape(-1, HEADER_BYTES)
-    return read_rows(np.concatenate([header_bytes, payload], axis=1), block)
+    return read_rows(np.concatenate([header_bytes, payload], axis=1), AXS6.with_block(block))
 
 
 def expanded(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray[np.bool_]]:

@@ -64,7 +64,7 @@ def packed_random(
 
 def packed_dense(exponents: NDArray[Any], codes: NDArray[Any], sparse: NDArray[np.bool_]) -> Rows:
     """Dense blocks as bytes, as sparse ones where that is wanted and allowed."""
-    dropped, allowed = sparse_values(codes.astype(np.uint8))
+    dropped, allowed = sparse_values(codes.astype(np.uint8), AXS6)
     chosen = sparse & allowed
     kept = np.where(chosen[:, None] & dropped, 0, codes)
     return _rows(exponents, np.where(chosen, Mode.SPARSE, Mode.DENSE), kept)
@@ -103,7 +103,7 @@ def _every_drop(block: int) -> Rows:
     filled = (lanes + starts) % AXS6_ELEMENT.largest_code + 1 | AXS6_ELEMENT.sign_bit * (lanes % 2)
     codes = np.where(zero, AXS6_ELEMENT.sign_bit * (starts[:1] % 2), np.tile(filled, (3, 1)))
     codes[2 * block :][many] = AXS6_ELEMENT.sign_bit
-    dropped, _ = sparse_values(codes.astype(np.uint8))
+    dropped, _ = sparse_values(codes.astype(np.uint8), AXS6)
     codes = np.where(dropped, 0, codes)
     return _rows(
         np.resize(np.arange(100, 150), len(codes)), np.full(len(codes), Mode.SPARSE), codes

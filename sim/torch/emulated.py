@@ -19,8 +19,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from axs6.golden.blocks import Blocks, check_hardware_format
-from axs6.golden.formats import FP32
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import AXS6, FP32, name_of
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.nonfinite import NonFinite
 from axs6.sim import kernels
@@ -31,6 +31,7 @@ from axs6.sim.torch.quantise import (
     check_input,
     encode,
     has_kernels,
+    in_torch,
     power_table,
     refuse,
     round_blocks,
@@ -144,9 +145,10 @@ def from_blocks(blocks: Blocks, device: torch.device) -> Operand:
     """The operand of matrices that are encoded already, of shape (G, R, K).
 
     Raises:
-        ValueError: their format has no hardware.
+        ValueError: they are not in AXS-6.
     """
-    check_hardware_format("blocks", blocks)
+    if not in_torch(blocks.format):
+        raise ValueError(f"blocks must be in {name_of(AXS6)}, not {name_of(blocks.format)}")
     if has_kernels(device):
         return _of_packed(kernels.pack(blocks))
     exponents = torch.from_numpy(blocks.exponents).to(device, torch.int32)

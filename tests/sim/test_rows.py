@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import packed_bytes, unpack
-from axs6.golden.formats import Mode
+from axs6.golden.formats import AXS6, Mode
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.rows import read_rows, write_rows
 from axs6.hw.units.packed import packed_corners, packed_random, sparse_corners
@@ -21,7 +21,7 @@ def rows_of(size: int) -> np.ndarray:
 @pytest.mark.parametrize("size", MODE_BLOCKS)
 def test_rows_are_what_unpack_makes_of_each(size: int) -> None:
     rows = rows_of(size)
-    blocks, error = read_rows(rows, size)
+    blocks, error = read_rows(rows, AXS6.with_block(size))
     assert 100 < error.sum() < len(rows) - 100
     for row, data in enumerate(rows):
         try:
@@ -39,5 +39,5 @@ def test_rows_are_what_unpack_makes_of_each(size: int) -> None:
 @pytest.mark.parametrize("size", MODE_BLOCKS)
 def test_rows_that_can_be_read_are_written_back(size: int) -> None:
     rows = rows_of(size)
-    blocks, error = read_rows(rows, size)
+    blocks, error = read_rows(rows, AXS6.with_block(size))
     assert np.array_equal(write_rows(blocks)[~error], rows[~error])

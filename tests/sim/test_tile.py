@@ -10,7 +10,6 @@ from axs6.golden.blocks import Blocks
 from axs6.hw.dot.matmul import tile_cycles
 from axs6.sim import tile as tile_module
 from axs6.sim.tile import Tile
-from axs6.sim.words import block_items
 
 SHAPES = [(1, 1, 1), (3, 1, 8), (1, 2, 9), (7, 5, 40), (6, 4, 24), (23, 17, 100), (130, 3, 64)]
 
@@ -137,5 +136,3 @@ def test_formats_without_hardware_are_refused() -> None:
     a = axs6.encode(np.ones((2, 32)), "mxfp4")
     with pytest.raises(ValueError, match="a must be in axs6, as the tile takes it, not mxfp4"):
         Tile(32, rows=1, columns=1, interleave=1, stages=0).matmul(a, a)
-    with pytest.raises(ValueError, match="blocks must be in axs6, which has hardware, not mxfp4"):
-        block_items(a)

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from axs6.hw.core.layouts import Field
-from axs6.sim.words import completing, from_words, to_words
+import axs6
+from axs6.hw.core.layouts import Field, block_layout
+from axs6.hw.units.blocks import blocks_of
+from axs6.sim.words import block_items, completing, from_words, to_words
 
 FIELDS = [
     Field("sum", 0, 5, True, ()),
@@ -68,3 +70,16 @@ def test_a_missing_array_is_named() -> None:
 def test_items_with_last_complete_an_output() -> None:
     assert completing({"last": np.array([0, 1, 1])}).tolist() == [1, 2]
     assert completing({"values": np.zeros((3, 8))}).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["axs6_t8", "mx9", "mxfp4", "vsq6", "int7_e8m0_t64s16o1s4o2"])
+def test_fields_of_blocks_are_those_of_their_layout(name: str) -> None:
+    fmt = axs6.block_format(name)
+    blocks = axs6.encode(np.random.default_rng(0).standard_normal((3, 2 * fmt.block)), fmt)
+    items = block_items(blocks, "a.")
+    assert list(items) == [f"a.{field}" for field, _ in block_layout(fmt.block, fmt)]
+    back = blocks_of(items, fmt, "a.")
+    assert np.array_equal(back.codes.reshape(blocks.codes.shape), blocks.codes)
+    inner = len(fmt.outer)
+    for read, given in zip(back.scales[inner:], blocks.scales[inner:], strict=True):
+        assert np.array_equal(read.reshape(given.shape), given)
