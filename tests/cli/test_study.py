@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from axs6.golden.blocks import Blocks
 from axs6.install import install_command
+from axs6.sim.torch.backends import Result, Rtl
 
 Cli = Callable[..., Any]
 
@@ -23,16 +26,6 @@ def key():
     return {}["weights"]
 """
 
-WRONG_PRODUCT = """
-from dataclasses import replace
-from axs6.sim.torch.backends import Rtl
-right = Rtl.product
-def wrong(self, a, b):
-    result = right(self, a, b)
-    return replace(result, values=-result.values)
-Rtl.product = wrong
-"""
-
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None"
 
 
@@ -42,9 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
+def test_a_study_is_shown_and_written(main: Cli, folder: Path) -> None:
     arguments = ("accuracy", "mine.py:model", "--block", "8", "--samples", "6", "-o", "out")
-    done = cli("study", *arguments, "--rows", "1", "--columns", "1", "--json", "-")
+    done = main("study", *arguments, "--rows", "1", "--columns", "1", "--json", "-")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures == json.loads((folder / "out/study.json").read_text())
@@ -60,18 +53,27 @@ def test_a_study_is_shown_and_written(cli: Cli, folder: Path) -> None:
     assert (folder / "out/accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_formats_and_a_policy(cli: Cli, folder: Path) -> None:
+def test_formats_and_a_policy(main: Cli, folder: Path) -> None:
     (folder / "p.toml").write_text('format = "mx9"\n[[layers]]\nname = "*"\nweights = "mx6"\n')
     arguments = ("--format", "mx6,mx9", "--format", "int8", "--policy", "p.toml", "--json", "-")
-    figures = json.loads(cli("study", "accuracy", "mine.py:model", *arguments).succeeded())
+    figures = json.loads(main("study", "accuracy", "mine.py:model", *arguments).succeeded())
     assert [run["format"] for run in figures["runs"]] == [None, "mx6", "mx9", "int8", "p.toml"]
     assert {run["backend"] for run in figures["runs"][1:]} == {"emulated"}
 
 
-def test_a_difference_exits_with_1(cli: Cli, folder: Path) -> None:
+def test_a_difference_exits_with_1(
+    main: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Rtl.product
+
+    def wrong(self: Rtl, a: Blocks, b: Blocks) -> Result:
+        result = right(self, a, b)
+        return replace(result, values=-result.values)
+
+    monkeypatch.setattr(Rtl, "product", wrong)
     arguments = ("accuracy", "mine.py:model", "--block", "8", "--samples", "6")
     tile = ("--rows", "1", "--columns", "1")
-    done = cli("study", *arguments, *tile, "--json", "out.json", before=WRONG_PRODUCT)
+    done = main("study", *arguments, *tile, "--json", "out.json")
     assert done.returncode == 1, done.stderr
     figures = json.loads((folder / "out.json").read_text())
     assert figures["runs"][2]["bits_different"] > 0
@@ -102,8 +104,8 @@ def test_a_missing_package_is_named_with_its_extra(cli: Cli, folder: Path) -> No
     assert done.refused() == f"the package torch is missing: {install_command('study')}"
 
 
-def test_rounding_is_shown_as_in_the_docs(cli: Cli, tmp_path: Path) -> None:
-    printed = cli("study", "rounding", "--json", "rows.json").succeeded()
+def test_rounding_is_shown_as_in_the_docs(main: Cli, tmp_path: Path) -> None:
+    printed = main("study", "rounding", "--json", "rows.json").succeeded()
     page = (Path(__file__).parents[2] / "docs" / "rounding.md").read_text()
     assert printed in page
     rows = json.loads((tmp_path / "rows.json").read_text())
