@@ -38,6 +38,9 @@ TORCH_BITS = tuple(
 SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 """What decides the speed of the batch simulator, beside the design."""
 
+COMPARED = ("benchmarks/simulators.py", "benchmarks/verilated.py")
+"""What runs it beside others."""
+
 CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
 
 BLOCK_DOT = ("block_dot", {"block": 32})
@@ -86,6 +89,12 @@ ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
 
+SIMULATED_FORMATS: tuple[tuple[str, dict[str, str]], ...] = (
+    *(("block_dot", {"format": name}) for name in ("axs6", "mx9", "mx6", "mxfp4", "mxfp8_e4m3")),
+    ("dot", {"format": "mxfp8_e4m3", "accumulator": "blackwell_mx"}),
+)
+"""Dot products whose simulation is compared with Verilator's; the last is fused."""
+
 ENCODING = (
     "bits", "blocks", "decode", "encode", "finite", "levels", "modes", "outer", "pack", "quantise",
     "scaling",
@@ -120,8 +129,17 @@ BENCHMARKS = (
         ("python benchmarks/simulators.py",),
         printed,
         designs=(BLOCK_DOT, SIMULATED, ENCODED, ("matmul", {"block": 32, "view": "behaviour"})),
-        sources=("benchmarks/simulators.py", *dict.fromkeys((*SIMULATORS, *CXXRTL)), *SKY130),
+        sources=(*COMPARED, *dict.fromkeys((*SIMULATORS, *CXXRTL)), *SKY130),
         packages=("amaranth", "pyosys", "verilator"),
+        varies=r"  +[\d.]+x?| [\d.]+x|; .*(?=\")",
+    ),
+    Figure(
+        "format-speed",
+        ("python benchmarks/simulators.py --formats",),
+        printed,
+        designs=tuple((unit, {**given, "view": "behaviour"}) for unit, given in SIMULATED_FORMATS),
+        sources=(*COMPARED, *SIMULATORS),
+        packages=("amaranth", "verilator"),
         varies=r"  +[\d.]+x?| [\d.]+x|; .*(?=\")",
     ),
     Figure(

@@ -8,10 +8,12 @@ NumPy arrays, which counts; the compiled ones run twice over their items, and th
 taken. Verilator's models are built beside the others', and all before the first is measured. Then
 come the encoder (FP32, B = 32) and a matrix product on the tile, in words. One thread
 unless said, a fixed seed, the median of several rounds.
+
+`--formats` measures dot products of other formats in their place.
 """
 
+import argparse
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,17 +24,17 @@ from typing import Any
 import numpy as np
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
+from catalogue import SIMULATED_FORMATS
 from machine import processor
+from verilated import Parameters, random_items, verilator
 
 import axs6
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
-from axs6.hw.registry import UNITS, find
+from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
-from axs6.sim.arrays import element_type
 from axs6.sim.batch.engine import BatchModel, GateModel
 from axs6.sim.cxxrtl import CxxrtlModel
 from axs6.sim.tile import Tile
-from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
 from axs6.synth.mapped import mapped_netlist
 
@@ -43,100 +45,14 @@ TAKEN = {"batch": 300_000, "CXXRTL": 20_000, "Verilator": 50_000, "Amaranth": 10
 FEWER = {"CXXRTL": 500, "Verilator": 5_000}
 """Items of those that take long for the structure."""
 
-WORDS = -(-2 * (8 + 6 * BLOCK) // 32)
-"""Of 32 bits, for two blocks."""
 SHAPE = (256, 1024, 1024)
 
-HARNESS = """
-#include "Vaxs6_block_dot.h"
-#include <chrono>
-#include <cstdio>
-#include <vector>
-int main(int argc, char** argv) {
-  const int items = atoi(argv[2]), words = atoi(argv[3]);
-  std::vector<uint32_t> data(size_t(words) * items);
-  FILE* file = fopen(argv[1], "rb");
-  if (!file || fread(data.data(), 4, data.size(), file) != data.size()) return 1;
-  Vaxs6_block_dot model;
-  model.rst = 0, model.i___05Fvalid = 1, model.o___05Fready = 1;
-  uint32_t sum = 0;
-  auto start = std::chrono::steady_clock::now();
-  for (int n = -items; n < items; n++) {
-    if (n == 0) sum = 0, start = std::chrono::steady_clock::now();
-    const uint32_t* item = &data[size_t(n < 0 ? n + items : n) * words];
-    for (int w = 0; w < words; w++) model.i___05Fpayload[w] = item[w];
-    model.clk = 0, model.eval();
-    sum = sum * 31 + model.o___05Fpayload;
-    model.clk = 1, model.eval();
-  }
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  printf("%.9f %u\\n", seconds.count(), sum);
-}
-"""
-
-
-def random_items(unit: str, count: int) -> dict[str, Any]:
-    entry = UNITS[unit]
-    parameters = entry.parameters({"block": BLOCK})
-    items = find(unit).random(parameters, np.random.default_rng(0), min(count, 50_000))
-    repeats = -(-count // 50_000)
-    types = {field.name: element_type(field) for field in generate(unit, **parameters).inputs}
-    return {
-        name: np.concatenate([array.astype(types[name])] * repeats)[:count]
-        for name, array in items.items()
-    }
-
-
-def verilator(folder: Path, view: str, count: int, pool: ThreadPoolExecutor) -> Callable[[], float]:
-    """Start to build the model with its loop; the function runs it, for cycles a second."""
-    check_simulator("verilator")
-    folder.mkdir()
-    made = generate("block_dot", block=BLOCK, view=view)
-    (folder / "axs6_block_dot.v").write_text(made.verilog)
-    (folder / "main.cpp").write_text(HARNESS)
-    items = random_items("block_dot", count)
-    words = to_words(items, made.inputs)
-    (folder / "items.bin").write_bytes(
-        b"".join(word.to_bytes(4 * WORDS, "little") for word in words)
-    )
-    flags = ["-MAKEFLAGS", "OPT_FAST='-O3 -march=native'"]
-    options = ["-O3", "--x-assign", "fast", "-Wno-fatal", *flags, "--build-jobs", "2"]
-    command = ["verilator", "--cc", "--exe", "--build", *options, "axs6_block_dot.v", "main.cpp"]
-    environment = simulator_environment("verilator")
-    build = pool.submit(
-        subprocess.run,
-        command,
-        cwd=folder,
-        env=environment,
-        check=True,
-        capture_output=True,
-        timeout=600,
-    )
-    program = [
-        str(folder / "obj_dir" / "Vaxs6_block_dot"),
-        "items.bin",
-        str(len(words)),
-        str(WORDS),
-    ]
-    sums = UNITS["block_dot"].golden(items, {"block": BLOCK})
-    expected = 0
-    for word in to_words(sums, made.outputs):
-        expected = (expected * 31 + word) & 0xFFFFFFFF
-
-    def run() -> float:
-        build.result()
-        done = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True)
-        seconds, checksum = done.stdout.split()
-        if int(checksum) != expected:
-            raise SystemExit("Verilator's outputs differ from the golden model")
-        return len(words) / float(seconds)
-
-    return run
+B32: Parameters = {"block": BLOCK}
 
 
 def amaranth() -> Callable[[], float]:
     made = generate("block_dot", block=BLOCK)
-    words = to_words(random_items("block_dot", TAKEN["Amaranth"]), made.inputs)
+    words = to_words(random_items("block_dot", {"block": BLOCK}, TAKEN["Amaranth"]), made.inputs)
 
     def run() -> float:
         unit: Any = UNITS["block_dot"].build(block=BLOCK, view=BEHAVIOUR)
@@ -158,8 +74,10 @@ def amaranth() -> Callable[[], float]:
     return run
 
 
-def from_arrays(model: Any, unit: str, count: int) -> Callable[[], float]:
-    items = random_items(unit, count)
+def from_arrays(
+    model: Any, unit: str, count: int, parameters: Parameters = B32
+) -> Callable[[], float]:
+    items = random_items(unit, parameters, count)
     model.run({name: array[:1] for name, array in items.items()})  # CXXRTL compiles with the first
 
     def run() -> float:
@@ -184,7 +102,7 @@ def view(folder: Path, chosen: str, pool: ThreadPoolExecutor) -> dict[str, Calla
     """One view in every simulator; Amaranth's takes minutes to build the structure."""
     items = TAKEN if chosen == BEHAVIOUR else {**TAKEN, **FEWER}
     parameters = {"block": BLOCK, "view": chosen}
-    built = verilator(folder / chosen, chosen, items["Verilator"], pool)
+    built = verilator(folder / chosen, "block_dot", parameters, items["Verilator"], pool)
     runs = {
         "batch": from_arrays(BatchModel("block_dot", **parameters), "block_dot", items["batch"]),
         "CXXRTL": from_arrays(CxxrtlModel("block_dot", **parameters), "block_dot", items["CXXRTL"]),
@@ -222,6 +140,26 @@ def show_others(runs: dict[str, Callable[[], float]]) -> None:
         print(f"{name:24} {rate / 1e6:12.4f}")
 
 
+def by_format() -> None:
+    """Dot products of other formats, in words, in the batch simulator and in Verilator."""
+    print(f"words, one thread, median of {ROUNDS}; {processor()}\n")
+    print(f"{'M cycles/s':40} {'batch':>10} {'Verilator':>10} {'ratio':>8}")
+    with tempfile.TemporaryDirectory(prefix="axs6-bench-") as name, ThreadPoolExecutor(1) as pool:
+        measured = {}
+        for number, (unit, given) in enumerate(SIMULATED_FORMATS):
+            parameters = {**given, "view": BEHAVIOUR}
+            model, count = BatchModel(unit, **parameters), TAKEN["batch"]
+            folder = Path(name, str(number))
+            measured[" ".join([unit, *given.values()])] = {
+                "batch": from_arrays(model, unit, count, parameters),
+                "Verilator": verilator(folder, unit, parameters, TAKEN["Verilator"], pool),
+            }
+        pool.shutdown()
+        for design, runs in measured.items():
+            batch, built = medians(runs).values()
+            print(f"{design:40} {batch / 1e6:10.4f} {built / 1e6:10.4f} {batch / built:7.1f}x")
+
+
 def matmul(tile: Tile) -> None:
     m, n, k = SHAPE
     rng = np.random.default_rng(0)
@@ -239,6 +177,11 @@ def matmul(tile: Tile) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Speed of simulators.")
+    parser.add_argument("--formats", action="store_true", help="dot products of formats alone")
+    if parser.parse_args().formats:
+        by_format()
+        return
     print(f"block_dot and encoder with B = {BLOCK}, one thread, median of {ROUNDS}; {processor()}")
     with tempfile.TemporaryDirectory(prefix="axs6-bench-") as name, ThreadPoolExecutor(1) as pool:
         views = {chosen: view(Path(name), chosen, pool) for chosen in (STRUCTURE, BEHAVIOUR)}
