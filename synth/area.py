@@ -27,6 +27,7 @@ def area(
     adder_cells: bool = False,
     fmax: bool = False,
     breakdown: bool = True,
+    share: bool = True,
     timeout: float = 600,
 ) -> AreaReport:
     """Synthesise a design with Yosys and report what it takes and how fast it is.
@@ -49,6 +50,8 @@ def area(
         adder_cells: whether full adders become cells of the library.
         fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
         breakdown: whether to make the second run; without it the report has no parts.
+        share: whether Yosys looks for operators that are never used at the same time, to build
+            them once; that takes most of the time of a wide unit. The flows of FPGAs always do.
         timeout: limit in seconds for all of it.
 
     Raises:
@@ -57,7 +60,7 @@ def area(
             that does not fit the FPGA, or a run over the time limit.
     """
     check_run(top, timeout)
-    plan = flow(target, liberty, optimise, adder_cells)
+    plan = flow(target, liberty, optimise, adder_cells, share)
     if fmax:
         check_place(plan.kind)
     limit = Limit(timeout)

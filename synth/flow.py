@@ -1,6 +1,8 @@
 """What a synthesis run is asked for: target, library and goal, checked and written out."""
 
+import hashlib
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,7 @@ class Flow:
     `kind` is a target or `liberty`, and `source` how messages name it. `cells` are those of the
     library, `around` what its timing assumes around a unit; both are None without a library, and
     the latter with a library that has no delays. `adders` is given where adders become cells.
+    `share` is as for `axs6.synth.area.area`.
     """
 
     kind: str
@@ -42,6 +45,7 @@ class Flow:
     cells: CellLibrary | None
     around: Surroundings | None
     adders: AdderCell | None
+    share: bool
 
     @property
     def optimise(self) -> str | None:
@@ -73,6 +77,7 @@ class Flow:
             self.kind,
             top,
             flatten=flatten,
+            share=self.share,
             adders=adders,
             timed=self.timed,
             dont_use=self.cells.dont_use if self.cells else [],
@@ -94,6 +99,16 @@ class Flow:
         if self.liberty:
             (job / LIBRARY).symlink_to(self.liberty.resolve())
 
+    def digest(self) -> str:
+        """SHA-256 of all that a worker reads beside the design: commands, scripts and library."""
+        with tempfile.TemporaryDirectory(prefix="axs6-flow-") as folder:
+            job = Path(folder, "job")
+            self.write(job, "", "top", flatten=True)
+            parts = [
+                f"{path.name}\0".encode() + path.read_bytes() for path in sorted(job.iterdir())
+            ]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
     def _files(self) -> dict[str, str]:
         if self.kind in FPGAS:
             return {GATES: models(self.kind)}
@@ -114,6 +129,7 @@ def flow(
     liberty: Path | None = None,
     optimise: str = "area",
     adders: bool = False,
+    share: bool = True,
 ) -> Flow:
     """Check what is asked for and read the library.
 
@@ -149,6 +165,7 @@ def flow(
         cells,
         surroundings(cells) if cells else None,
         adder_cell(cells, source) if cells and adders else None,
+        share,
     )
 
 

@@ -81,6 +81,7 @@ def commands(
     top: str,
     *,
     flatten: bool,
+    share: bool,
     adders: Sequence[str],
     timed: bool,
     dont_use: Sequence[str],
@@ -94,6 +95,7 @@ def commands(
         target: its name, or `liberty`.
         top: name of the top module.
         flatten: whether the hierarchy goes.
+        share: whether operators are shared that are never used at the same time.
         adders: commands that map adders to cells.
         timed: whether the library has delays.
         dont_use: cells of the library that are left alone.
@@ -103,6 +105,7 @@ def commands(
         synth = command.format(top=top) + (flat if flatten else nested)
         return [_NO_VERIFY, _NO_BRACKETS, synth], []
     synth = f"synth -noabc -top {top}" + (" -flatten" if flatten else "")
+    synth += "" if share else " -noshare"
     if target == "generic":
         registers, library = gates.LEGALIZE, f"-genlib {GENLIB}"
     else:

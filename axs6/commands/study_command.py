@@ -10,6 +10,7 @@ import typer
 from axs6.commands.options import Columns, Json, Rows, given
 from axs6.commands.packages import need
 from axs6.commands.study_accumulators import accumulators
+from axs6.commands.study_pareto import pareto
 from axs6.commands.study_scales import scales
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ app = typer.Typer(
 
 app.command()(accumulators)
 app.command()(scales)
+app.command()(pareto)
 
 
 @app.callback()

@@ -62,7 +62,7 @@ def curves(axis: str, lines: Sequence[Series], figures: Sequence[str]) -> str:
             axes.set_visible(False)
         _legend(figure)
 
-    return _svg(draw)
+    return svg(draw)
 
 
 def growth(grown: Sequence[Growth]) -> str:
@@ -98,7 +98,7 @@ def growth(grown: Sequence[Growth]) -> str:
         residuals.set_ylim(-largest, largest)
         _legend(figure)
 
-    return _svg(draw)
+    return svg(draw)
 
 
 def bars(
@@ -142,7 +142,7 @@ def bars(
         axes.set_xlim(0, 1.3 * max(values) or 1)
         axes.xaxis.set_major_formatter(_thousands)
 
-    return _svg(draw)
+    return svg(draw)
 
 
 def standalone(svg: str) -> str:
@@ -150,6 +150,19 @@ def standalone(svg: str) -> str:
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
     head, rest = re.split(r"(?<=>)", svg.replace(INK, "#1a1a1a"), maxsplit=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}\n{ground}{rest}'
+
+
+_SHADES: Final = (
+    "<style>svg { --ink: #1a1a1a; --ground: #ffffff } "
+    "@media (prefers-color-scheme: dark) { svg { --ink: #e6e6e6; --ground: #0d1117 } }</style>"
+)
+
+
+def in_shades(svg: str) -> str:
+    """The picture as a file of its own, light or dark as its viewer asks for."""
+    ground = '<rect width="100%" height="100%" fill="var(--ground)"/>'
+    head, rest = re.split(r"(?<=>)", svg.replace(INK, "var(--ink)"), maxsplit=1)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{head}\n{_SHADES}{ground}{rest}'
 
 
 def inline(svg: str, name: str) -> str:
@@ -207,7 +220,7 @@ def _legend(figure: Any) -> None:
         figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=8)
 
 
-def _svg(draw: Callable[[Any], None]) -> str:
+def svg(draw: Callable[[Any], None]) -> str:
     """What `draw` puts on a figure, as an <svg> element with a transparent ground.
 
     Raises:

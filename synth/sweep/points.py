@@ -14,11 +14,15 @@ from axs6.synth.sweep.axes import SETTINGS, Axes
 
 @dataclass(frozen=True)
 class Point:
-    """One design to measure: a unit with all of its parameters, and the options of `area`."""
+    """One design to measure: a unit with all of its parameters, and the options of `area`.
+
+    With `between_registers` it is what `axs6.synth.registered.registered` makes of the unit.
+    """
 
     unit: str
     parameters: dict[str, Any]
     options: dict[str, Any]
+    between_registers: bool = False
 
     def value(self, axis: str) -> Any:
         """The point's value of a swept parameter or setting."""

