@@ -11,6 +11,7 @@ from axs6.golden.formats import (
     BlockFormat,
     Exponent,
     Real,
+    Rule,
     Scale,
     Specials,
     name_of,
@@ -54,9 +55,8 @@ class PackedPairs:
     def __init__(self, parts: Parts, marked: bool = False) -> None:
         self.formats, self.lanes, self.marked = parts.formats, parts.lanes, marked
         names = ",".join(dict.fromkeys(map(name_of, self.formats)))
-        modes = [fmt.has_modes for fmt in self.formats]
-        self.has_modes = any(modes)
-        if self.has_modes and not (all(modes) and _expands(*self.formats)):
+        self.has_modes = any(fmt.has_modes for fmt in self.formats)
+        if self.has_modes and not _expands(*self.formats):
             raise ValueError(f"packed blocks of {name_of(AXS6)} go with themselves, not {names}")
         for index, fmt in enumerate(self.formats):
             if parts.pair["ab"[index]].shape != block_layout(self.lanes, fmt):
@@ -113,7 +113,9 @@ class PackedPairs:
 
 def _expands(a: BlockFormat, b: BlockFormat) -> bool:
     """Whether there is hardware for the modes of both."""
-    return a.element == b.element == AXS6.element
+    return all(
+        fmt.has_modes and fmt.with_rule(Rule.FLOOR) == AXS6.with_block(fmt.block) for fmt in (a, b)
+    )
 
 
 def _becomes_fp32(scale: Scale) -> bool:

@@ -119,6 +119,10 @@ def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
     ("given", "message"),
     [
         ({"format": "axs6,mxint8", "blocks": "packed"}, "axs6 go with themselves, not axs6,mxint8"),
+        (
+            {"format": "sm6dz_e6m0f_t32_modes", "blocks": "packed"},
+            "axs6 go with themselves, not sm6dz_e6m0_t32_modes",
+        ),
         ({"format": "int8_bfloat16_t0_float32", "blocks": "packed"}, "one scale of the channel or"),
         ({"format": "sm4d_e8m0_t32"}, "hardware for divisions by 31, 961, and not by 49"),
     ],
