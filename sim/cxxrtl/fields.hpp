@@ -8,29 +8,26 @@
 template <size_t BITS> const cxxrtl::value<BITS>& now(const cxxrtl::value<BITS>& x) { return x; }
 template <size_t BITS> const cxxrtl::value<BITS>& now(const cxxrtl::wire<BITS>& x) { return x.curr; }
 
-// Calls visit(chunk, shift, done, count) for each part of a chunk that an element lies in: its bits
-// from `done` up are the `count` bits of the chunk from `shift` up.
-template <size_t WIDTH, class Visit> inline void each_part(size_t bit, Visit visit) {
-  for (size_t done = 0; done < WIDTH;) {
-    size_t chunk = (bit + done) / 32, shift = (bit + done) % 32;
-    size_t count = std::min(32 - shift, WIDTH - done);
-    visit(chunk, shift, done, count);
-    done += count;
-  }
-}
-
 inline uint32_t ones(size_t count) { return 0xffffffffu >> (32 - count); }
 
+// Bits wait in a register until they fill a chunk. Unrolled, all shifts are constants.
 template <size_t OFFSET, size_t WIDTH, size_t COUNT, class Element>
 void put_field(uint32_t* payload, const void* array, int64_t row) {
   auto elements = (const Element*)array + row * COUNT;
-  for (size_t e = 0; e < COUNT; e++) {
-    auto value = (uint64_t)elements[e];
-    each_part<WIDTH>(OFFSET + e * WIDTH, [&](size_t chunk, size_t shift, size_t done, size_t count) {
-      uint32_t mask = ones(count) << shift;
-      payload[chunk] = (payload[chunk] & ~mask) | ((uint32_t)(value >> done) << shift & mask);
-    });
-  }
+  uint32_t* chunk = payload + OFFSET / 32;
+  size_t waiting = OFFSET % 32;
+  uint64_t bits = *chunk & (1u << waiting) - 1;
+#pragma GCC unroll 64
+  for (size_t e = 0; e < COUNT; e++)
+    for (size_t done = 0; done < WIDTH; done += 32) {
+      size_t count = std::min<size_t>(32, WIDTH - done);
+      bits |= ((uint64_t)elements[e] >> done & ones(count)) << waiting;
+      waiting += count;
+      if (waiting < 32) continue;
+      *chunk++ = bits;
+      bits >>= 32, waiting -= 32;
+    }
+  if (waiting) *chunk = (*chunk & ~ones(waiting)) | bits;
 }
 
 template <size_t OFFSET, size_t WIDTH, size_t COUNT, class Element>
@@ -38,9 +35,11 @@ void take_field(const uint32_t* payload, void* array, int64_t row) {
   auto elements = (Element*)array + row * COUNT;
   for (size_t e = 0; e < COUNT; e++) {
     uint64_t value = 0;
-    each_part<WIDTH>(OFFSET + e * WIDTH, [&](size_t chunk, size_t shift, size_t done, size_t count) {
-      value |= (uint64_t)(payload[chunk] >> shift & ones(count)) << done;
-    });
+    for (size_t done = 0; done < WIDTH;) {
+      size_t bit = OFFSET + e * WIDTH + done, count = std::min(32 - bit % 32, WIDTH - done);
+      value |= (uint64_t)(payload[bit / 32] >> bit % 32 & ones(count)) << done;
+      done += count;
+    }
     constexpr size_t REST = 64 - WIDTH;
     elements[e] = std::is_signed<Element>::value ? (int64_t)(value << REST) >> REST : value;
   }
