@@ -31,11 +31,9 @@ struct Changes {
   }
   // Adds what was counted to the totals of the nets, COPIES for each.
   void empty(uint64_t* totals) {
-    int64_t row[COPIES];
-    for (int l = 0; l < COPIES; l++) row[l] = l;
     for (int n = 0; n < NETS; n++) {
       uint8_t few[COPIES];
-      Field<8, DIGITS, 1, false>::store(digits[n], few, {row, true, COPIES, 0});
+      Field<8, DIGITS, 1, false>::store(digits[n], few, {nullptr, 0, COPIES, 0});
       for (int l = 0; l < COPIES; l++) totals[(int64_t)n * COPIES + l] += few[l];
     }
     memset(digits, 0, sizeof digits);
@@ -66,7 +64,7 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
   int64_t row[COPIES], to[COPIES];
   for (int64_t cycle = 0; cycle < cycles; cycle++) {
     for (int l = 0; l < COPIES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
-    load(m, inputs, index, {row, false, COPIES, 0});
+    load(m, inputs, index, {row, 0, COPIES, 0});
     step(m);
     if (!all(m.i__ready) || stopped(cycle)) return false;
     if (cycle > settle) changes.count(m.nets);
@@ -74,7 +72,7 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
     if (changes.counted == Changes::MOST) changes.empty(totals);
     for (int l = 0; l < COPIES; l++)
       to[l] = holds(m.o__valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
-    store(m, outputs, {to, false, COPIES, 0});
+    store(m, outputs, {to, 0, COPIES, 0});
   }
   changes.empty(totals);
   return true;

@@ -7,10 +7,12 @@
 
 // A row of an array for each copy.
 struct Rows {
-  const int64_t* row;
-  bool consecutive;  // row[l] is row[0] + l
-  int copies;        // a multiple of BYTES; those from this one on are left out
-  int64_t ahead;     // rows from these on that come next, where those are consecutive too
+  const int64_t* row;  // row[l] is that of copy l; null where it is first + l
+  int64_t first;
+  int copies;     // a multiple of BYTES; those from this one on are left out
+  int64_t ahead;  // rows from these on that come next, where they follow one another
+
+  int64_t of(int copy) const { return row ? row[copy] : first + copy; }
 };
 
 // Rows for the items of all copies: the items' own numbers, or what an index gives.
@@ -19,8 +21,8 @@ struct Chosen {
   Rows rows;
   Chosen(const int32_t* index, const Rows& items) : rows(items) {
     if (!index) return;
-    for (int l = 0; l < items.copies; l++) buffer[l] = index[items.row[l]];
-    rows = {buffer, false, items.copies, 0};
+    for (int l = 0; l < items.copies; l++) buffer[l] = index[items.of(l)];
+    rows = {buffer, 0, items.copies, 0};
   }
 };
 
@@ -28,35 +30,52 @@ struct Chosen {
 // come with some of those before them once more.
 constexpr int together(int row) { return row >= 16 ? 16 : row & -row; }
 
-// Byte j of x is byte j behind `base` in each of BYTES rows.
-template <int ROW, bool CONSECUTIVE> INLINE void gather(Bytes* x, const uint8_t* base, const int64_t* row) {
+// Where in an array the bytes of BYTES copies begin, those from `copy` on.
+template <int ROW, bool CONSECUTIVE> struct Places {
+  uint8_t* base;
+  const int64_t* row;
+  Places(const void* array, const Rows& rows, int copy)
+      : base((uint8_t*)array + (CONSECUTIVE ? (rows.first + copy) * ROW : 0)), row(rows.row + copy) {}
+  Places behind(int bytes) const {
+    Places found = *this;
+    found.base += bytes;
+    return found;
+  }
+  uint8_t* operator()(int l) const { return base + (CONSECUTIVE ? l : row[l]) * ROW; }
+};
+
+// Vector j of x is byte j at all the places, those to become bits mirrored.
+template <int ROW, bool CONSECUTIVE> INLINE void gather(Bytes* x, const Places<ROW, CONSECUTIVE>& at) {
   constexpr int N = together(ROW);
   constexpr auto every = std::make_integer_sequence<int, BYTES / 16>{};
-  const uint8_t* start = base + row[0] * ROW;
   if constexpr (N == 16) {
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++)
-      x[i] = collect([=](int l) { return CONSECUTIVE ? start + l * ROW : base + row[l] * ROW; }, i, every);
+    for (int i = 0; i < 16; i++) x[i] = collect(at, i, every);
     transpose(x);
   } else {
-    if (ROW == N && CONSECUTIVE) memcpy(x, start, N * BYTES);
-    else for (int l = 0; l < BYTES; l++) memcpy((uint8_t*)x + l * N, base + row[l] * ROW, N);
+    if (ROW == N && CONSECUTIVE) memcpy(x, at(0), N * BYTES);
+    else for (int l = 0; l < BYTES; l++) memcpy((uint8_t*)x + l * N, at(l), N);
     separate<N>(x);
+    for (int j = 0; j < N; j++) x[j] = mirrored(x[j], std::make_integer_sequence<int, BYTES>{});
   }
 }
-template <int ROW, bool CONSECUTIVE> INLINE void scatter(Bytes* x, uint8_t* base, const int64_t* row) {
+template <int ROW, bool CONSECUTIVE> INLINE void scatter(Bytes* x, const Places<ROW, CONSECUTIVE>& at) {
   constexpr int N = together(ROW);
-  uint8_t* start = base + row[0] * ROW;
   if constexpr (N == 16) {
     transpose(x);
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++)
-      spread(x[i], [=](int l) { return CONSECUTIVE ? start + l * ROW : base + row[l] * ROW; }, i);
+    for (int i = 0; i < 16; i++) spread(x[i], at, i);
   } else {
     interleave<N>(x);
-    if (ROW == N && CONSECUTIVE) memcpy(start, x, N * BYTES);
-    else for (int l = 0; l < BYTES; l++) memcpy(base + row[l] * ROW, (const uint8_t*)x + l * N, N);
+    if (ROW == N && CONSECUTIVE) memcpy(at(0), x, N * BYTES);
+    else for (int l = 0; l < BYTES; l++) memcpy(at(l), (const uint8_t*)x + l * N, N);
   }
+}
+
+// Brings bytes into the second cache: the nearest one is full of the rows of this step. Those of all
+// tiles together are the rows of the next one.
+template <int SIZE> INLINE void fetch(const uint8_t* start) {
+  for (int k = 0; k < SIZE; k += 64) __builtin_prefetch(start + k, 0, 2);
 }
 
 // Elements of BITS bits in an array, of which the field has WIDTH, COUNT to a row.
@@ -72,23 +91,20 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
 
   // Bits of elements beyond their width are gathered in `beyond`.
   static void load(V* signal, const void* array, const Rows& rows, V& beyond) {
-    (rows.consecutive ? load_rows<true> : load_rows<false>)(signal, array, rows, beyond);
+    (rows.row ? load_rows<false> : load_rows<true>)(signal, array, rows, beyond);
   }
   template <bool CONSECUTIVE>
   static void load_rows(V* signal, const void* array, const Rows& rows, V& beyond) {
-    const uint8_t* base = (const uint8_t*)array;
     V rest = beyond;
     for (int tile = 0; tile < ROW; tile += TILE) {
       Bytes x[TILE][8];
       if (rows.copies < COPIES) memset(x, 0, sizeof x);
       for (int group = 0; group < rows.copies / BYTES; group++) {
-        const int64_t* row = rows.row + group * BYTES;
-        if (CONSECUTIVE)  // into the second cache: the nearest one is full of this step's rows
-          for (int k = 0; k < BYTES * TILE; k += 64)
-            __builtin_prefetch(base + (row[0] + rows.ahead) * ROW + BYTES * tile + k, 0, 2);
+        Places<ROW, CONSECUTIVE> at(array, rows, group * BYTES);
+        if (CONSECUTIVE) fetch<BYTES * TILE>(at.base + rows.ahead * ROW + BYTES * tile);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
-          gather<ROW, CONSECUTIVE>(y, base + first(tile + k), row);
+          gather(y, at.behind(first(tile + k)));
 #pragma GCC unroll 16
           for (int j = 0; j < N; j++) x[k + j][group] = y[j];
         }
@@ -108,7 +124,7 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
   }
 
   static void store(const V* signal, void* array, const Rows& rows) {
-    (rows.consecutive ? store_rows<true> : store_rows<false>)(signal, array, rows);
+    (rows.row ? store_rows<false> : store_rows<true>)(signal, array, rows);
   }
   template <bool CONSECUTIVE> static void store_rows(const V* signal, void* array, const Rows& rows) {
     for (int tile = 0; tile < ROW; tile += TILE) {
@@ -125,13 +141,16 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
           }
           bytes_of_bits(bits, x[k + j]);
         }
-      for (int group = 0; group < rows.copies / BYTES; group++)
+      for (int group = 0; group < rows.copies / BYTES; group++) {
+        Places<ROW, CONSECUTIVE> at(array, rows, group * BYTES);
+        if (CONSECUTIVE) fetch<BYTES * TILE>(at.base + rows.ahead * ROW + BYTES * tile);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
 #pragma GCC unroll 16
           for (int j = 0; j < N; j++) y[j] = x[k + j][group];
-          scatter<ROW, CONSECUTIVE>(y, (uint8_t*)array + first(tile + k), rows.row + group * BYTES);
+          scatter(y, at.behind(first(tile + k)));
         }
+      }
     }
   }
 };

@@ -40,16 +40,16 @@ struct Trace {
 
 static void record(const Trace& trace, int64_t cycle, const Model& m) {
   const V* ports[] = {&m.i__valid, &m.i__ready, &m.o__valid, &m.o__ready};
-  int64_t row[COPIES];
-  for (int l = 0; l < COPIES; l++) row[l] = cycle * COPIES + l;
   for (int p = 0; p < 4; p++)
-    for (int l = 0; l < COPIES; l++) trace.handshake[row[l]][p] = holds(*ports[p], l);
-  store(m, trace.payload, {row, true, COPIES, 0});
+    for (int l = 0; l < COPIES; l++) trace.handshake[cycle * COPIES + l][p] = holds(*ports[p], l);
+  store(m, trace.payload, {nullptr, cycle * COPIES, COPIES, 0});
 }
 
-// Where every copy stands in the rows of one side, and how many it has left.
+// Where every copy stands in the rows of one side, and how many it has left: `row` and `left` before
+// the last `moves`, which all copies made together.
 struct Place {
   int64_t row[COPIES], left[COPIES];
+  int64_t moves = 0;
   uint8_t bytes[COPIES];
   int64_t stride;
   int active;    // copies that are looked at
@@ -62,19 +62,25 @@ struct Place {
     memcpy(left, count, sizeof left);
     survey();
   }
+  void settle() {
+    if (!moves) return;
+    for (int l = 0; l < active; l++) row[l] += stride * moves, left[l] -= moves;
+    moves = 0;
+  }
   void survey() {
     safe = INT64_MAX;
     consecutive = true;
     for (int l = 0; l < active; l++) {
       if (left[l] > 0 && left[l] < safe) safe = left[l];
-      consecutive &= row[l] == row[0] + l;
+      consecutive &= row[l] == row[0] + l && left[l] > 0;
     }
   }
   // Says whether some copy may have come to its end.
   bool advance(const V& moved) {
     if (all(moved)) {
-      for (int l = 0; l < active; l++) row[l] += stride, left[l]--;
+      moves++;
     } else {
+      settle();
       consecutive = false;
       to_bytes(moved, bytes);
       for (int l = 0; l < active; l++) {
@@ -83,15 +89,17 @@ struct Place {
       }
     }
     if (--safe > 0) return false;
+    settle();
     survey();
     return true;
   }
   // The rows of the copies that move; for others, and those at their end, a row of no account.
   Rows rows(const V& moved, int64_t other, int64_t* buffer) {
-    if (consecutive && safe > 0 && all(moved)) return {row, true, active, stride};
+    if (consecutive && all(moved)) return {nullptr, row[0] + stride * moves, active, stride};
+    settle();
     to_bytes(moved, bytes);
     for (int l = 0; l < active; l++) buffer[l] = bytes[l] && left[l] > 0 ? row[l] : other;
-    return {buffer, false, active, 0};
+    return {buffer, 0, active, 0};
   }
   V more() {
     for (int l = 0; l < active; l++) bytes[l] = left[l] > 0;

@@ -6,9 +6,19 @@
 typedef unsigned __int128 Sixteen __attribute__((aligned(1), may_alias));
 typedef unsigned __int128 Sixteens __attribute__((vector_size(BYTES)));
 
+// Copy l is in byte l ^ MIRROR of the vectors that become bits.
+#if defined(__AVX512VBMI__) && defined(__GFNI__)
+constexpr int MIRROR = 7;
+#else
+constexpr int MIRROR = 0;
+#endif
+template <int... I> INLINE Bytes mirrored(Bytes x, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, x, (I ^ MIRROR)...);
+}
+
 // 16 bytes from each of BYTES / 16 rows, 16 rows apart, in one vector; and back.
 template <class At, int... I> INLINE Bytes collect(At at, int row, std::integer_sequence<int, I...>) {
-  return (Bytes)Sixteens{*(const Sixteen*)at(row + 16 * I)...};
+  return (Bytes)Sixteens{*(const Sixteen*)at((row ^ MIRROR) + 16 * I)...};
 }
 template <class At> INLINE void spread(const Bytes& x, At at, int row) {
   for (int c = 0; c < BYTES / 16; c++) memcpy(at(row + 16 * c), (const uint8_t*)&x + 16 * c, 16);
@@ -69,47 +79,46 @@ template <int N> INLINE void interleave(Bytes* x) {
   }
 }
 
-// Byte l of x[g] is of copy g * BYTES + l. Bit b of all of them goes to signal[b]; and back.
+// Byte l of x[g], l ^ MIRROR to become bits, is of copy g * BYTES + l. Bit b of all of them goes to
+// signal[b]; and back.
 #if defined(__AVX512VBMI__) && defined(__GFNI__)
 
-// A vector has 8 words of 8 bytes of 8 bits. Of each word, the bytes and the bits change places.
+// A vector has 8 words of 8 bytes. Bit b of byte 7 - i of a word becomes bit i of its byte b.
 INLINE __m512i turn_bits(__m512i x) {
-  const __m512i diagonal = _mm512_set1_epi64(0x8040201008040201);
-  __m512i mirrored = _mm512_gf2p8affine_epi64_epi8(diagonal, x, 0);
-  return _mm512_gf2p8affine_epi64_epi8(mirrored, diagonal, 0);
+  return _mm512_gf2p8affine_epi64_epi8(_mm512_set1_epi64(0x8040201008040201), x, 0);
 }
-// The words and the bytes change places.
-template <int... I> INLINE Bytes turn_bytes(Bytes x, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(x, x, (I % 8 * 8 + I / 8)...);
+// Half of the bytes of each word of two vectors: those of one number from both together; and back.
+template <int HALF, int... I> INLINE __m512i halves(__m512i x, __m512i y, std::integer_sequence<int, I...>) {
+  constexpr Bytes from{(I / 8 % 2 * BYTES + I % 8 * 8 + I / 16 + HALF * 4)...};
+  return _mm512_permutex2var_epi8(x, (__m512i)from, y);
 }
-// The vectors and the words change places.
-INLINE void turn_words(__m512i* x) {
-  __m512i y[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {
-    y[i] = _mm512_unpacklo_epi64(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_epi64(x[i], x[i + 1]);
+template <int HALF, int... I> INLINE __m512i wholes(__m512i x, __m512i y, std::integer_sequence<int, I...>) {
+  constexpr Bytes from{(I % 8 / 4 * BYTES + I % 4 * 16 + HALF * 8 + I / 8)...};
+  return _mm512_permutex2var_epi8(x, (__m512i)from, y);
+}
+// The quarters of 4 vectors and the vectors change places.
+INLINE void turn_quarters(__m512i* x) {
+  __m512i y[4];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    y[i] = _mm512_shuffle_i64x2(x[2 * i], x[2 * i + 1], 0x44);
+    y[i + 2] = _mm512_shuffle_i64x2(x[2 * i], x[2 * i + 1], 0xEE);
   }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    int k = i % 2 + i / 2 * 4;
-    x[k] = _mm512_shuffle_i64x2(y[k], y[k + 2], 0x88);
-    x[k + 2] = _mm512_shuffle_i64x2(y[k], y[k + 2], 0xDD);
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    x[2 * i] = _mm512_shuffle_i64x2(y[2 * i], y[2 * i + 1], 0x88);
+    x[2 * i + 1] = _mm512_shuffle_i64x2(y[2 * i], y[2 * i + 1], 0xDD);
   }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    y[i] = _mm512_shuffle_i64x2(x[i], x[i + 4], 0x88);
-    y[i + 4] = _mm512_shuffle_i64x2(x[i], x[i + 4], 0xDD);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i++) x[i] = y[i];
 }
 INLINE void bits_of_bytes(const Bytes* x, V* signal) {
   constexpr auto every = std::make_integer_sequence<int, BYTES>{};
   __m512i y[8];
-#pragma GCC unroll 8
-  for (int g = 0; g < 8; g++) y[g] = (__m512i)turn_bytes((Bytes)turn_bits((__m512i)x[g]), every);
-  turn_words(y);
+#pragma GCC unroll 4
+  for (int g = 0; g < 4; g++) {
+    __m512i even = turn_bits((__m512i)x[2 * g]), odd = turn_bits((__m512i)x[2 * g + 1]);
+    y[g] = halves<0>(even, odd, every), y[g + 4] = halves<1>(even, odd, every);
+  }
+  turn_quarters(y), turn_quarters(y + 4);
 #pragma GCC unroll 8
   for (int b = 0; b < 8; b++) signal[b] = (V)y[b];
 }
@@ -117,10 +126,13 @@ INLINE void bytes_of_bits(const V* signal, Bytes* x) {
   constexpr auto every = std::make_integer_sequence<int, BYTES>{};
   __m512i y[8];
 #pragma GCC unroll 8
-  for (int b = 0; b < 8; b++) y[b] = (__m512i)signal[b];
-  turn_words(y);
-#pragma GCC unroll 8
-  for (int g = 0; g < 8; g++) x[g] = (Bytes)turn_bits((__m512i)turn_bytes((Bytes)y[g], every));
+  for (int b = 0; b < 8; b++) y[b] = (__m512i)signal[7 - b];
+  turn_quarters(y), turn_quarters(y + 4);
+#pragma GCC unroll 4
+  for (int g = 0; g < 4; g++) {
+    x[2 * g] = (Bytes)turn_bits(wholes<0>(y[g], y[g + 4], every));
+    x[2 * g + 1] = (Bytes)turn_bits(wholes<1>(y[g], y[g + 4], every));
+  }
 }
 
 #else

@@ -53,8 +53,9 @@ MOVE = """bool move{number}(const void* from, void* to, const int64_t* row, bool
                          int copies, uint8_t* bits) {{
   static V signal[{width} * {count}];
   V beyond{{}};
-  {field}::load(signal, from, {{row, consecutive, copies, 0}}, beyond);
-  {field}::store(signal, to, {{row, consecutive, copies, 0}});
+  Rows rows{{consecutive ? nullptr : row, row[0], copies, 0}};
+  {field}::load(signal, from, rows, beyond);
+  {field}::store(signal, to, rows);
   for (int k = 0; k < {width} * {count}; k++) to_bytes(signal[k], bits + k * COPIES);
   return any(beyond);
 }}"""
