@@ -21,6 +21,7 @@ COMMANDS = {
     "decode": "files",
     "info": "files",
     "study": "study",
+    "compare": "compare",
     "explore": "cli",
     "demo": "demo",
 }

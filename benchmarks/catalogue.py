@@ -29,6 +29,9 @@ GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scri
 ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_stimulus"))
 """What energies depend on besides."""
 
+QSNR = ("sim/study/distributions.py", "sim/study/qsnr.py")
+"""What random vectors are, and how their QSNR is measured."""
+
 TORCH_BITS = tuple(
     f"sim/torch/{name}.py"
     for name in ("emulated", "feedback", "ieee", "lfsr", "quantise", "quantised_gradients")
@@ -85,6 +88,17 @@ def in_formats(*options: str) -> tuple[str, ...]:
 
 ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
 """Those of them whose energy is measured: the gates' simulation takes minutes."""
+
+COMPARED = tuple(
+    (unit, {"format": name, **others}) for unit, others, _ in BY_FORMAT for name in FORMATS
+)
+"""The units of `axs6 compare`."""
+
+OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")
+"""Formats of the table in README."""
+
+SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "mlp_accuracy")
+"""Its columns."""
 
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
@@ -270,7 +284,31 @@ AREAS = (
         ),
         readings.costs,
         designs=FORMAT_DESIGNS,
-        sources=(*SKY130, *ENERGY, "sim/study/qsnr.py", "golden/metrics.py"),
+        sources=(*SKY130, *ENERGY, *QSNR, "golden/metrics.py"),
+    ),
+    *(
+        Figure(
+            name,
+            (" ".join(("axs6 compare", *named)),),
+            readings.comparison(*columns),
+            designs=COMPARED,
+            sources=(
+                *SKY130,
+                *ENERGY,
+                *QSNR,
+                *TORCH_BITS,
+                "synth/bound.py",
+                "golden/metrics.py",
+                "axs6/comparison/*.py",
+                *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "recorded")),
+            ),
+            packages=("pyosys", "scikit-learn", "torch"),
+            as_json=True,
+        )
+        for name, named, columns in (
+            ("comparison", ("--jobs 2",), ()),
+            ("overview", OVERVIEW, SHOWN),
+        )
     ),
     area(
         "block-dot-blocks",
@@ -427,7 +465,7 @@ STUDIES = (
         ("axs6 study qsnr",),
         printed,
         sources=(
-            "sim/study/qsnr.py",
+            *QSNR,
             "golden/formats/*.py",
             *(
                 f"golden/{n}.py"

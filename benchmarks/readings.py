@@ -5,6 +5,7 @@ from typing import Any
 
 from figure import Run
 
+from axs6.comparison.columns import GROUPS, Column
 from axs6.golden import block_format
 
 Reading = Callable[[Sequence[Run]], dict[str, Any]]
@@ -178,6 +179,31 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
             ]
         )
     return {"table": {"columns": list(COSTS), "rows": rows}}
+
+
+def comparison(*shown: str) -> Reading:
+    """The table of `axs6 compare`, or some of its columns by their names."""
+
+    def read(runs: Sequence[Run]) -> dict[str, Any]:
+        (found,) = (run.json for run in runs)
+        every = [column for name in found["columns"] for column in GROUPS[name].columns]
+        columns = [column for column in every if not shown or column.name in shown]
+        rows = [
+            [row["format"], *(_written(column, row[column.name]) for column in columns)]
+            for row in found["formats"]
+        ]
+        titles = [f"{x.title} %" if x.form.endswith("%") else x.title for x in columns]
+        return {"table": {"columns": ["format", *titles], "rows": rows}}
+
+    return read
+
+
+def _written(column: Column, value: float | None) -> float | str:
+    """A figure as tables show it, percentages without their sign; "-" where there is none."""
+    if value is None:
+        return "-"
+    text = format(value, column.form).replace(",", "").removesuffix("%")
+    return float(text) if "." in text else int(text)
 
 
 def accumulators(runs: Sequence[Run]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
 from axs6.golden.floats import fp32_bits
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import BlockFormat, Exponent, Rule, block_format
 
 
 @dataclass
@@ -90,6 +90,38 @@ def qsnr(x: ArrayLike, format: str | BlockFormat = "axs6", **options: Any) -> fl
     sums = ErrorSums()
     sums.add(*_there_and_back(x, format, options))
     return sums.qsnr
+
+
+def qsnr_bound(format: str | BlockFormat) -> float | None:
+    """The least QSNR that a format can have on any values, in dB.
+
+    With an element of unit u whose values fill the binade 2^emax, no error is more than half a
+    unit, and the largest value of a group is 2^emax or more, both over the group's scale. That is
+    Theorem 1 of the paper with m = 1 + emax - log2 u mantissa bits.
+
+    Args:
+        format: a name of the catalog, a string, or a BlockFormat.
+
+    Returns:
+        The bound, for values within the range of the exponent scale; None where the theorem says
+        nothing: its formats have signed elements with a fixed point, and one exponent scale of
+        blocks by the rule `floor`, with at most one level of shifts below it.
+
+    Raises:
+        TypeError, ValueError: the format is none.
+
+    Source: Rouhani et al., With Shared Microexponents, A Little Shifting Goes a Long Way,
+    Theorem 1.
+    """
+    fmt = block_format(format)
+    element, *shifts, top = fmt.element, *fmt.levels
+    if not (element.fixed and element.signed and isinstance(top.scale, Exponent) and top.blocked):
+        return None
+    if top.scale.rule is not Rule.FLOOR or len(shifts) > 1:
+        return None
+    gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group)) if shifts else (1, 1)
+    steps = 2 * 2**element.emax / element.unit
+    return 10 * math.log10(steps**2 * gain / (fmt.block + (gain - 1) * size))
 
 
 def errors_by_binade(

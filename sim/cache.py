@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import pickle
 import shutil
 import tempfile
 import threading
@@ -14,10 +15,14 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 DIGESTS = "digests.json"
 """File of an entry with the SHA-256 of each other file, by path."""
 
+_VALUE = "value.pickle"
 _LOCK = "lock"
 _PARTIAL = "-partial-"
 _SUFFIXES = (".py", ".hpp", ".csv", ".v")
@@ -109,6 +114,39 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
         _write_digests(partial)
         _put(partial, final)
     return final
+
+
+def kept(kind: str, key: Sequence[str], make: Callable[[], T]) -> T:
+    """The value under a key, made and written if it is not there or damaged; never None.
+
+    Args:
+        kind, key: as of `cached`.
+        make: gives the value, which is kept as a pickle.
+
+    Raises:
+        OSError: the cache cannot be written; the message names its folder.
+    """
+    found: T | None = recalled(kind, key)
+    if found is not None:
+        return found
+    made: list[T] = []
+
+    def build(folder: Path) -> None:
+        made.append(make())
+        (folder / _VALUE).write_bytes(pickle.dumps(made[0]))
+
+    folder = cached(kind, key, build)
+    value: T | None = made[0] if made else _value(folder)
+    return make() if value is None else value
+
+
+def recalled(kind: str, key: Sequence[str]) -> Any:
+    """The value that `kept` has under a key; None if there is none, or it is damaged."""
+    return _value(entry(kind, key))
+
+
+def _value(folder: Path) -> Any:
+    return pickle.loads((folder / _VALUE).read_bytes()) if intact(folder) else None
 
 
 @contextlib.contextmanager

@@ -25,6 +25,9 @@ SEQUENCES, LENGTH = 64, 128
 """How many sequences of items a measurement has, and the items of each."""
 SEED = 0
 
+TRAINED_WITH = ("torch", "scikit-learn")
+"""Distributions with which the perceptron of `digits` is trained."""
+
 Items = dict[str, NDArray[Any]]
 Floats = NDArray[np.float32]
 Formats = tuple[BlockFormat, BlockFormat]

@@ -23,7 +23,7 @@ from axs6.commands.output import (
 from axs6.commands.packages import need
 from axs6.synth import energy_tables
 from axs6.synth.bound import unit_bound
-from axs6.synth.energy import check_energy, energy
+from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
 from axs6.synth.errors import SynthesisError
 from axs6.synth.pages.conditions import conditions, mapped_for, reports, telling_growth
@@ -80,11 +80,11 @@ def measure(
     outputs = (html, markdown, json_path(json), *timed.paths(liberty))
     check_writable(*outputs, inputs=[liberty] if liberty else [])
     out = console(json)
-    done = _run(units, expression, arguments, out)
+    done = _run(units, expression, {**arguments, "stimulus": stimulus}, out)
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
-        figures, energies = _units(done, stimulus, timed, arguments, out)
+        figures, energies = _units(done, timed, arguments, out)
     else:
         _show(done, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
@@ -117,12 +117,11 @@ def _run(
 
 def _units(
     done: Sweep,
-    stimulus: str | None,
     timed: TimedOutput,
     arguments: Mapping[str, Any],
     out: Console,
 ) -> tuple[list[dict[str, Any]], dict[str, EnergyReport]]:
-    """Show the report of each unit, and its energy where there is a stimulus.
+    """Show the report of each unit, and its energy where it was measured.
 
     Returns:
         All that is known of each unit, and the energies by `Point.subject`.
@@ -141,8 +140,7 @@ def _units(
         if known := unit_bound(point):
             out.print(Text(known.text(measured.report)), "", sep="\n")
             found["bound"] = known.to_dict(measured.report)
-        if stimulus:
-            used = energy(point.unit, point.parameters, stimulus=stimulus, **options)
+        if used := measured.energy:
             print_table(out, energy_tables.render(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()

@@ -364,7 +364,7 @@ def _table(study: "Study") -> "Table":
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(
         (
-            *("backend", "format", study.metric, "change", "QSNR dB"),
+            *("backend", "format", study.metric, "change", "loss", "QSNR dB"),
             *("differ", "cycles", "used", "seconds"),
         )
     ):
@@ -377,6 +377,7 @@ def _table(study: "Study") -> "Table":
             (run.format, "{}"),
             (run.metric, number),
             (None if run.format is None else delta, change),
+            (run.loss, "{:.4f}"),
             (run.qsnr_db, "{:.1f}"),
             (run.bits_different, "{:,}"),
             (run.cycles, "{:,}"),

@@ -1,15 +1,11 @@
 """`axs6 study scales`."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from axs6.commands.options import Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from axs6.sim.study.scales import ScaleStudy
 
 
 def scales(
@@ -22,41 +18,52 @@ def scales(
             metavar="FORMAT",
         ),
     ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            help="Groups of columns, with commas: qsnr, encoder, accuracy.", metavar="GROUPS"
+        ),
+    ] = "qsnr",
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 2_000,
+    liberty: Annotated[
+        Path | None,
+        typer.Option(help="Cell library of the encoders.", show_default="compact sky130"),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that one synthesis may take.")] = 600,
+    jobs: Annotated[int, typer.Option(help="Encoders synthesised at a time.", metavar="N")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Measure formats under each rule of their exponent scale: floor, ceil, even and rceil.
 
     The values are those of `axs6 study qsnr`. Saturated are those above the largest element under
-    their scale.
+    their scale. Encoders and the accuracy of models are those of `axs6 compare`; figures are kept
+    as there.
 
-    Example: axs6 study scales --format mxfp4 --vectors 500
+    Example: axs6 study scales --format mxfp4 --columns qsnr,encoder,accuracy
     """
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
-    from axs6.sim.study.scales import study_scales
+    from axs6.commands.compare_command import check_packages, measuring, show
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.comparison.columns import check_groups
+    from axs6.comparison.rules import GROUPS, compare_rules
 
-    check_writable(json_path(json))
+    groups = check_groups(columns.split(","), GROUPS)
+    check_packages(groups)
+    check_writable(json_path(json), inputs=[liberty] if liberty else [])
     out = console(json)
-    with out.status("measuring") as status:
-        study = study_scales(formats, vectors, progress=status.update)
-    out.print(
-        f"{study.vectors:,} vectors of {study.length:,} values, seed {study.seed}: "
-        "QSNR in dB, and the share of values that saturate"
-    )
-    print_table(out, _table(study))
-    write_json(json, study.to_dict())
-
-
-def _table(study: "ScaleStudy") -> "Table":
-    from rich.table import Table
-
-    table = Table("format", box=None, pad_edge=False)
-    rules = list(dict.fromkeys(row.rule for row in study.rows))
-    for rule in rules:
-        table.add_column(rule, justify="right")
-        table.add_column("saturated", justify="right")
-    for start in range(0, len(study.rows), len(rules)):
-        rows = study.rows[start : start + len(rules)]
-        cells = [text for x in rows for text in (f"{x.qsnr_db:.2f}", f"{x.saturated:.3%}")]
-        table.add_row(rows[0].format, *cells)
-    return table
+    with measuring(out) as progress:
+        found = compare_rules(
+            formats,
+            groups,
+            vectors=vectors,
+            liberty=liberty,
+            timeout=timeout,
+            jobs=jobs,
+            scheduler=scheduler,
+            progress=progress,
+        )
+    show(found, out)
+    write_json(json, found.to_dict())

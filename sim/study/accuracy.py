@@ -28,6 +28,7 @@ class Run:
         metric: the workload's metric of the outputs.
         seconds: wall time of the model alone: without training, the build of the simulator, and
             the comparison.
+        loss: mean cross-entropy of the outputs in nats; None where the metric is a function.
         qsnr_db: squares of FP32's outputs to those of the differences from them, in dB; None in
             FP32, or where there is no finite ratio.
         bits_compared: bits of all products, and of the outputs where both backends ran, that
@@ -42,6 +43,7 @@ class Run:
     format: str | None
     metric: float
     seconds: float
+    loss: float | None = None
     qsnr_db: float | None = None
     bits_compared: int | None = None
     bits_different: int | None = None
@@ -134,7 +136,8 @@ def study_accuracy(
     workload.model.eval()
     progress("fp32")
     reference, seconds = _timed(workload.model, workload, batch)
-    runs = [Run("fp32", None, workload.judge(reference), seconds)]
+    metric = workload.judge(reference)
+    runs = [Run("fp32", None, metric, seconds, workload.loss(reference))]
     for each, how in ways.items():
         outputs: dict[str, Tensor] = {}
         for backend in chosen:
@@ -160,7 +163,8 @@ def _run(
     if names[0] == "emulated":
         outputs, seconds = _timed(model, workload, batch)
         quality = _qsnr(reference, outputs)
-        return Run(*names, workload.judge(outputs), seconds, quality), outputs
+        metric = workload.judge(outputs)
+        return Run(*names, metric, seconds, workload.loss(outputs), quality), outputs
     clock = _Clock()
     # Observers act in the order in which they are entered: the clock stands still for `profile`.
     with observed(clock.stop), profile(compare="emulated") as report, observed(clock.go_on):
@@ -177,6 +181,7 @@ def _run(
         *names,
         workload.judge(outputs),
         seconds - clock.stood,
+        workload.loss(outputs),
         _qsnr(reference, outputs),
         compared,
         different,

@@ -1,6 +1,6 @@
 """QSNR of block formats on the distribution of the shared-microexponents paper."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -11,13 +11,10 @@ from axs6.golden import BlockFormat, block_format, decode, encode
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, TENSOR, name_of
 from axs6.golden.metrics import ErrorSums
+from axs6.sim.study.distributions import LENGTH, draw
 
 VECTORS: Final = 10_000
-LENGTH: Final = 1024
-"""Vectors that are drawn unless another number is asked for, and values of each."""
-
-CHUNK: Final = 500
-"""Vectors drawn and encoded at a time, so that memory does not grow with their number."""
+"""Vectors that are drawn unless another number is asked for."""
 
 FORMATS: Final = (
     "axs6",
@@ -143,7 +140,7 @@ def study_qsnr(
     claims = CLAIMS if formats is None else ()
     shown = [block_format(each) for each in (FORMATS if formats is None else formats)]
     named = [block_format(name) for claim in claims for name in (claim.better, claim.worse)]
-    found = _measure([*shown, *named], vectors, seed, progress)
+    found = measure([*shown, *named], vectors, seed, progress)
 
     def difference(claim: Claim) -> float:
         better, worse = (found[block_format(name)].qsnr for name in (claim.better, claim.worse))
@@ -154,25 +151,28 @@ def study_qsnr(
     return QsnrStudy(vectors, LENGTH, seed, rows, differences)
 
 
-def draw(vectors: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """The vectors in chunks, (vectors, LENGTH)."""
-    rng = np.random.default_rng(seed)
-    for start in range(0, vectors, CHUNK):
-        deviations = np.abs(rng.standard_normal((CHUNK, 1)))
-        values = deviations * rng.standard_normal((CHUNK, LENGTH))
-        yield values[: vectors - start].astype(np.float32)
-
-
-def _measure(
-    formats: Sequence[BlockFormat], vectors: int, seed: int, progress: Callable[[str], None]
+def measure(
+    formats: Sequence[BlockFormat],
+    vectors: int,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda line: None,
+    distribution: str = "paper",
 ) -> dict[BlockFormat, ErrorSums]:
+    """Values and errors of formats on the vectors of a distribution.
+
+    Args:
+        formats: what the vectors are encoded in.
+        vectors, seed: how many, and the seed of their values.
+        progress: called with a line of text before each chunk of vectors.
+        distribution: one of `axs6.sim.study.distributions.DISTRIBUTIONS`.
+    """
     sums = {fmt: ErrorSums() for fmt in formats}
     ends = None
     if any(level.group == TENSOR for fmt in sums for level in fmt.levels):
         progress("finding the largest value")
-        ends = _ends(draw(vectors, seed))
+        ends = _ends(draw(vectors, seed, distribution))
     done = 0
-    for x in draw(vectors, seed):
+    for x in draw(vectors, seed, distribution):
         progress(f"vectors {done + 1:,} to {done + len(x):,} of {vectors:,}")
         exact = x.astype(np.float64)
         for fmt, each in sums.items():

@@ -11,7 +11,7 @@ from axs6.golden import BlockFormat, block_format, decode, encode
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, Rule, name_of
 from axs6.golden.metrics import ErrorSums
-from axs6.sim.study.qsnr import LENGTH, draw
+from axs6.sim.study.distributions import LENGTH, draw
 
 VECTORS: Final = 2_000
 FORMATS: Final = tuple(name for name, fmt in CATALOG.items() if fmt.exponent)

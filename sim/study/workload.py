@@ -92,6 +92,11 @@ class Workload:
         inputs = tuple(x[:samples] for x in self.tensors)
         return replace(self, inputs=inputs, targets=self.targets[:samples])
 
+    def loss(self, outputs: Tensor) -> float | None:
+        """The mean cross-entropy of the outputs in nats; None but for classes."""
+        named = isinstance(self.metric, str)
+        return cross_entropy(outputs, self.targets) if named else None
+
     def judge(self, outputs: Tensor) -> float:
         """The metric of the outputs of all samples.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated
+from axs6.synth.energy_report import EnergyReport
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
 
@@ -17,12 +18,14 @@ class Point:
     """One design to measure: a unit with all of its parameters, and the options of `area`.
 
     With `between_registers` it is what `axs6.synth.registered.registered` makes of the unit.
+    `stimulus` is that of `axs6.synth.energy.energy` if the energy is to be measured too.
     """
 
     unit: str
     parameters: dict[str, Any]
     options: dict[str, Any]
     between_registers: bool = False
+    stimulus: str | None = None
 
     def value(self, axis: str) -> Any:
         """The point's value of a swept parameter or setting."""
@@ -52,10 +55,11 @@ def all_figures(report: AreaReport) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Measured:
-    """The Verilog of a point and its report."""
+    """The Verilog of a point, its report, and its energy if the point has a stimulus."""
 
     design: Generated = field(repr=False)
     report: AreaReport
+    energy: EnergyReport | None = None
 
     @property
     def latency(self) -> int:
@@ -86,6 +90,8 @@ class Result:
         if self.measured:
             report = self.measured.report.to_dict()
             outcome = {"latency": self.measured.latency, "figures": self.measured.figures, **report}
+            if self.measured.energy:
+                outcome["energy"] = self.measured.energy.to_dict()
         return {"unit": self.point.unit, "parameters": self.point.parameters, **outcome}
 
 
@@ -135,7 +141,11 @@ class Sweep:
 
 
 def all_points(
-    units: Sequence[str], axes: Axes, parameters: Mapping[str, Any], options: Mapping[str, Any]
+    units: Sequence[str],
+    axes: Axes,
+    parameters: Mapping[str, Any],
+    options: Mapping[str, Any],
+    stimulus: str | None = None,
 ) -> list[Point]:
     """Every combination of the axes' values, for each unit.
 
@@ -144,6 +154,7 @@ def all_points(
         axes: values of the swept parameters and settings.
         parameters: those that all points have; the others keep their defaults.
         options: arguments of `axs6.synth.area.area` that all points have.
+        stimulus: that of all points, if their energy is to be measured.
 
     Raises:
         ValueError: an unknown unit or parameter, or one that is both given and swept.
@@ -160,5 +171,5 @@ def all_points(
             swept = dict(zip(axes, values, strict=True))
             settings = {name: swept.pop(name) for name in SETTINGS if name in swept}
             everything = known.parameters({**parameters, **swept})
-            points.append(Point(unit, everything, {**options, **settings}))
+            points.append(Point(unit, everything, {**options, **settings}, stimulus=stimulus))
     return points

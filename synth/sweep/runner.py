@@ -29,6 +29,7 @@ def sweep(
     expression: str | None = None,
     *,
     parameters: Mapping[str, Any] | None = None,
+    stimulus: str | None = None,
     timeout: float = 600,
     jobs: int = 1,
     scheduler: str | None = None,
@@ -49,7 +50,8 @@ def sweep(
         expression: what varies, as `axs6.synth.sweep.axes.parse` reads it, such as
             `stages=0..4 block=8,16,32`; None for one point of each unit.
         parameters: those that every point has; the others keep their defaults.
-        timeout: limit in seconds for the synthesis of one point.
+        stimulus: data of `axs6.synth.energy.energy`, to measure the energy of every point too.
+        timeout: limit in seconds for each synthesis of a point.
         jobs: points measured at a time on this machine, each in a process of its own; one takes
             up to two cores.
         scheduler: address of a Dask scheduler, such as `tcp://host:8786`, on whose workers to
@@ -70,7 +72,7 @@ def sweep(
         check_address(scheduler)
     axes = {} if expression is None else parse(expression, units, parameters)
     settings = {"target": "generic", **options}
-    points = all_points(units, axes, parameters or {}, settings)
+    points = all_points(units, axes, parameters or {}, settings, stimulus)
     unusable = _unusable(points, timeout)
     results: dict[int, Result] = {}
 

@@ -3,23 +3,21 @@
 import hashlib
 import json
 import logging
-import pickle
-from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, TypeVar
 
 from axs6.hw.verilog import Generated, generate
-from axs6.sim.cache import cached, entry, intact, sources
+from axs6.sim.cache import kept, recalled, sources
 from axs6.synth.area import area
+from axs6.synth.energy import energy
+from axs6.synth.energy_report import EnergyReport
+from axs6.synth.energy_stimulus import TRAINED_WITH, check_stimulus
 from axs6.synth.place import placer
 from axs6.synth.registered import registered
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.points import Measured, Point
 
-T = TypeVar("T")
-
-_FILE = "value.pickle"
+_MAPPED = ("target", "liberty", "optimise", "adder_cells")
+"""Options of `area` that `energy` takes too."""
 
 _log = logging.getLogger("axs6")
 
@@ -33,7 +31,7 @@ def measure(point: Point, timeout: float) -> Measured:
 
     Raises:
         ValueError: the unit cannot be built with these parameters.
-        SynthesisError: as `axs6.synth.area.area`.
+        SynthesisError: as `axs6.synth.area.area` and `axs6.synth.energy.energy`.
         OSError: the cache cannot be written.
     """
     design = verilog(point)
@@ -42,7 +40,16 @@ def measure(point: Point, timeout: float) -> Measured:
         _log.info("synthesising %s", point.subject)
         return area(design.verilog, design.module, **point.options, timeout=timeout)
 
-    return Measured(design, _kept("area", _area_key(point, design), synthesise))
+    def simulate() -> EnergyReport:
+        _log.info("simulating the gates of %s", point.subject)
+        options = {name: point.options[name] for name in _MAPPED if name in point.options}
+        how = {**options, "stimulus": str(point.stimulus), "timeout": timeout}
+        return energy(point.unit, point.parameters, **how)
+
+    report = kept("area", _area_key(point, design), synthesise)
+    if point.stimulus is None:
+        return Measured(design, report)
+    return Measured(design, report, kept("energy", _energy_key(point, design), simulate))
 
 
 def verilog(point: Point) -> Generated:
@@ -53,22 +60,27 @@ def verilog(point: Point) -> Generated:
         made = generate(point.unit, **point.parameters)
         return registered(made) if point.between_registers else made
 
-    return _kept("verilog", _verilog_key(point), write)
+    return kept("verilog", _verilog_key(point), write)
 
 
 def recall(point: Point) -> Measured | None:
     """What the cache holds of a point; None if that is not all of it."""
-    design: Generated | None = _read(entry("verilog", _verilog_key(point)))
+    design: Generated | None = recalled("verilog", _verilog_key(point))
     if design is None:
         return None
-    report: AreaReport | None = _read(entry("area", _area_key(point, design)))
-    return None if report is None else Measured(design, report)
+    report: AreaReport | None = recalled("area", _area_key(point, design))
+    if report is None or point.stimulus is None:
+        return None if report is None else Measured(design, report)
+    used: EnergyReport | None = recalled("energy", _energy_key(point, design))
+    return None if used is None else Measured(design, report, used)
 
 
 def remember(point: Point, measured: Measured) -> None:
     """Put what another machine measured into this one's cache. Raises OSError as `measure`."""
-    _kept("verilog", _verilog_key(point), lambda: measured.design)
-    _kept("area", _area_key(point, measured.design), lambda: measured.report)
+    kept("verilog", _verilog_key(point), lambda: measured.design)
+    kept("area", _area_key(point, measured.design), lambda: measured.report)
+    if used := measured.energy:
+        kept("energy", _energy_key(point, measured.design), lambda: used)
 
 
 def environment(point: Point) -> str:
@@ -79,7 +91,8 @@ def environment(point: Point) -> str:
     Raises:
         OSError: the library cannot be read.
     """
-    return hashlib.sha256("\0".join([*_verilog_key(point), *_tools(point)]).encode()).hexdigest()
+    key = [*_verilog_key(point), *_tools(point), *_stimulus(point)]
+    return hashlib.sha256("\0".join(key).encode()).hexdigest()
 
 
 def _verilog_key(point: Point) -> list[str]:
@@ -92,6 +105,19 @@ def _area_key(point: Point, design: Generated) -> list[str]:
     return [*_tools(point), str(point.options.get("liberty")), design.module, design.verilog]
 
 
+def _energy_key(point: Point, design: Generated) -> list[str]:
+    return [*_area_key(point, design), *_stimulus(point)]
+
+
+def _stimulus(point: Point) -> list[str]:
+    """What decides the energy beside the netlist: the data, and what simulates them."""
+    if point.stimulus is None:
+        return []
+    check_stimulus(point.stimulus)
+    trained = [version(name) for name in TRAINED_WITH] if point.stimulus == "digits" else []
+    return [point.stimulus, sources("axs6.golden", "axs6.sim"), version("numpy"), *trained]
+
+
 def _tools(point: Point) -> list[str]:
     options = {name: value for name, value in point.options.items() if name != "liberty"}
     key = [sources("axs6.synth"), version("pyosys"), json.dumps(options, sort_keys=True)]
@@ -100,24 +126,3 @@ def _tools(point: Point) -> list[str]:
     if liberty := point.options.get("liberty"):
         key.append(hashlib.sha256(liberty.read_bytes()).hexdigest())
     return key
-
-
-def _kept(kind: str, key: Sequence[str], make: Callable[[], T]) -> T:
-    """The value under a key, made and written if it is not there or damaged."""
-    kept: T | None = _read(entry(kind, key))
-    if kept is not None:
-        return kept
-    made: list[T] = []
-
-    def build(folder: Path) -> None:
-        made.append(make())
-        (folder / _FILE).write_bytes(pickle.dumps(made[0]))
-
-    folder = cached(kind, key, build)
-    value: T | None = made[0] if made else _read(folder)
-    return make() if value is None else value
-
-
-def _read(folder: Path) -> Any:
-    """The value in a folder of the cache; None if there is none, or it is damaged."""
-    return pickle.loads((folder / _FILE).read_bytes()) if intact(folder) else None

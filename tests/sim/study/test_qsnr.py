@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.sim.study.qsnr import CHUNK, CLAIMS, FORMATS, LENGTH, draw, study_qsnr
+from axs6.sim.study.distributions import CHUNK, LENGTH, draw
+from axs6.sim.study.qsnr import CLAIMS, FORMATS, study_qsnr
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import encode, qsnr
-from axs6.sim.study.qsnr import draw
+from axs6.sim.study.distributions import draw
 from axs6.sim.study.scales import study_scales
 
 

@@ -1,0 +1,1 @@
+"""Formats compared in one table: storage, errors, hardware and accuracy of models."""

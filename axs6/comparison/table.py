@@ -1,0 +1,91 @@
+"""What a comparison holds, and its table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from axs6.comparison.columns import Column, Group
+from axs6.golden.formats import block_format
+from axs6.synth.pages.document import Page, Section, Table
+
+Cell = float | str
+"""A figure, or the reason why there is none."""
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The figures of formats.
+
+    Args:
+        groups: the groups of columns by their names.
+        rows: the cells of each format by the names of their columns.
+        conditions: what the figures depend on, such as the number of vectors and the accuracy in
+            FP32, by what it is.
+    """
+
+    groups: Mapping[str, Group]
+    rows: Mapping[str, Mapping[str, Cell]]
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns in order."""
+        return [column for group in self.groups.values() for column in group.columns]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why figures are missing, each reason once, in the order of the table."""
+        cells = (row[column.name] for row in self.rows.values() for column in self.columns)
+        return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison for JSON; a figure that is missing is None, its reason in `missing`."""
+        formats = []
+        for name, row in self.rows.items():
+            figures = {key: None if isinstance(x, str) else x for key, x in row.items()}
+            missing = {key: x for key, x in row.items() if isinstance(x, str)}
+            known = {"format": name, "string": str(block_format(name))}
+            formats.append({**known, **figures, "missing": missing})
+        conditions = {key.replace(" ", "_").lower(): x for key, x in self.conditions.items()}
+        return {"columns": list(self.groups), **conditions, "formats": formats}
+
+    def table(self) -> Table:
+        """A row for each format; raised numbers are those of `notes`."""
+        numbers = {reason: number for number, reason in enumerate(self.reasons, 1)}
+
+        def text(column: Column, cell: Cell) -> str:
+            if isinstance(cell, str):
+                return f"-{str(numbers[cell]).translate(_RAISED)}"
+            return format(cell, column.form)
+
+        rows = [
+            [name, *(text(column, row[column.name]) for column in self.columns)]
+            for name, row in self.rows.items()
+        ]
+        return Table(["format", *(column.title for column in self.columns)], rows)
+
+    def legend(self) -> list[str]:
+        """What the columns are, and the conditions, in a line each."""
+        said = [f"{name}: {_said(x)}" for name, x in self.conditions.items()]
+        return [group.what for group in self.groups.values()] + said
+
+    def notes(self) -> list[str]:
+        """The reasons, each with its raised number."""
+        reasons = enumerate(self.reasons, 1)
+        return [f"{str(number).translate(_RAISED)} {reason}" for number, reason in reasons]
+
+    def page(self, command: str) -> Page:
+        """A report page, with the command that made it."""
+        sections = [Section("Figures", 1, [self.table(), *self.notes()])]
+        sections.append(Section("Columns", 1, self.legend()))
+        return Page("Block formats compared", Table(["", ""], [["made by", command]], 2), sections)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_said(x)}" for name, x in value.items())
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
