@@ -24,8 +24,8 @@ from axs6.sim.words import to_words
 DEEP = ("matmul",)
 """Units over which g++ takes a minute when they have many stages; every run takes their words."""
 
-LARGE = ("feedback_encoder",)
-"""Units over which it takes half a minute without stages."""
+LARGE = ("feedback_encoder", "stochastic_encoder")
+"""Units over which all takes 20 s and more without stages."""
 
 LATE = (*LARGE, *DEEP)
 

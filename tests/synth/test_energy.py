@@ -143,7 +143,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
             {"block": 8, "rows": 1, "columns": 2, "interleave": 3},
             marks=pytest.mark.slow,
         ),
-        ("expander", {"block": 8}),
+        pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("encoder", {"block": 8, "rounding": "stochastic"}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "blocks": "packed"}, marks=pytest.mark.slow),
         pytest.param("feedback_encoder", {"block": 8}, marks=pytest.mark.slow),
