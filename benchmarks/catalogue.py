@@ -6,7 +6,7 @@ import readings
 from figure import Figure
 from readings import between, printed
 
-from axs6.golden.formats import CATALOG, Exponent, Shift
+from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
 
 SKY130 = tuple(
     f"synth/{name}"
@@ -99,6 +99,12 @@ OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "n
 
 SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "mlp_accuracy")
 """Its columns."""
+
+RULED = (
+    *("axs6", "mx9", "mx6", "mx4", "mxint8"),
+    *("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4"),
+)
+"""Formats whose rules of the scale are measured."""
 
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
@@ -309,6 +315,27 @@ AREAS = (
             ("comparison", ("--jobs 2",), ()),
             ("overview", OVERVIEW, SHOWN),
         )
+    ),
+    Figure(
+        "scales",
+        (
+            f"axs6 study scales {' '.join(f'--format {name}' for name in RULED)} --jobs 2 "
+            "--columns qsnr,encoder,accuracy",
+        ),
+        printed,
+        designs=tuple(
+            ("encoder", {"format": f"{name}-{rule}", "dtype": "bf16"})
+            for name in RULED
+            for rule in Rule
+        ),
+        sources=(
+            *SKY130,
+            *TORCH_BITS,
+            "sim/study/distributions.py",
+            "axs6/comparison/*.py",
+            *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "scales")),
+        ),
+        packages=("pyosys", "scikit-learn", "torch"),
     ),
     area(
         "block-dot-blocks",
