@@ -182,7 +182,11 @@ BENCHMARKS = (
         "delays",
         ("python benchmarks/delays.py --liberty FILE",),
         printed,
-        designs=(BLOCK_DOT, ("decoder", {"block": 32})),
+        designs=(
+            BLOCK_DOT,
+            *(("block_dot", {"format": name}) for name in ("mxfp4", "mxint8")),
+            ("decoder", {"block": 32}),
+        ),
         sources=(
             "benchmarks/delays.py",
             *(

@@ -21,11 +21,15 @@ from axs6.synth.surroundings import surroundings
 from axs6.synth.timing import library_timing
 
 DESIGNS = (
-    ("block_dot, speed", "block_dot", {"optimise": "speed"}),
-    ("block_dot, area", "block_dot", {"optimise": "area"}),
-    ("adder cells", "block_dot", {"adder_cells": True}),
-    ("decoder, area", "decoder", {"optimise": "area"}),
+    ("block_dot, speed", "block_dot", "axs6", {"optimise": "speed"}),
+    ("mxfp4, speed", "block_dot", "mxfp4", {"optimise": "speed"}),
+    ("mxint8, speed", "block_dot", "mxint8", {"optimise": "speed"}),
+    ("block_dot, area", "block_dot", "axs6", {"optimise": "area"}),
+    ("adder cells", "block_dot", "axs6", {"adder_cells": True}),
+    ("decoder, area", "decoder", "axs6", {"optimise": "area"}),
 )
+"""Columns: their names, units, formats, and how they are mapped."""
+
 EDGE_CAPACITANCE = re.compile(r"\b(?:rise|fall)_capacitance(?:_range)? *(?::|\()[^;]*;")
 
 
@@ -151,8 +155,8 @@ def main() -> None:
     text = liberty.read_text(encoding="utf-8")
     columns = []
     with tempfile.TemporaryDirectory(prefix="axs6-delays-") as folder:
-        for _, unit, options in DESIGNS:
-            made = generate(unit, block=32)
+        for _, unit, fmt, options in DESIGNS:
+            made = generate(unit, format=fmt, block=32)
             design = mapped_design(
                 made.verilog, made.module, target="generic", liberty=liberty, **options
             )
