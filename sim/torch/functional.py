@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.nonfinite import NonFinite
+from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.ops import product
 from axs6.sim.torch.options import Format, Options, spelling
 from axs6.sim.torch.site import Site
@@ -103,7 +104,7 @@ def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) ->
     return Site(name, options)
 
 
-@torch.compiler.assume_constant_result
+@traced_as_constant
 def _free_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> int:
     return _kept_site(name, how, backend, nonfinite, pairs).handle
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
+from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.options import Options
 from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement
 from axs6.sim.torch.site import Scaling, Site
@@ -64,12 +65,12 @@ class Scope:
             tell(self.unconverted, f"{self.name}.{function}".lstrip("."))
 
 
-@torch.compiler.assume_constant_result
+@traced_as_constant
 def _site_handle(scope: int, number: int, kind: str) -> int:
     return _scopes[scope].site(number, kind).handle
 
 
-@torch.compiler.assume_constant_result
+@traced_as_constant
 def _tell(scope: int, function: str) -> None:
     # The compiler runs it while it traces, so that compiled models tell too.
     _scopes[scope].tell(function)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, Self
 
-import torch
-
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.terms import Terms
+from axs6.sim.torch.constant import traced_as_constant
 
 BACKENDS: Final = ("emulated", "rtl", "golden")
 """What computes products: compiled kernels, the simulated tile, or the NumPy model."""
@@ -154,7 +153,7 @@ def check_backend(argument: str, backend: str) -> None:
         raise ValueError(f"{argument} must be one of {', '.join(BACKENDS)}, not {backend!r}")
 
 
-@torch.compiler.assume_constant_result
+@traced_as_constant
 def spelling(format: Format, block: int | None = None) -> str:
     """The string of a format with a size of blocks, which torch's operators take.
 
