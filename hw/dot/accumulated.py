@@ -91,7 +91,7 @@ class TermParts(Parts):
     def front(self, view: str) -> list[Step]:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
         align = self._align
-        steps: list[Step] = [Products(align.plan)]
+        steps: list[Step] = [Products(align.plan, view)]
         wide = align.wide
         if self._how.fraction is not None:
             steps += distance_steps(align)

@@ -213,8 +213,8 @@ class LargestPairs(Step):
 def largest_steps(
     clusters: int, size: int, bits: int, passing: Mapping[str, Any]
 ) -> Iterator[Step]:
-    """The levels of the tree, with what passes by."""
-    while size > 1:
+    """The levels of the tree, with what passes by; none where codes have no bits."""
+    while size > 1 and bits:
         yield Past(LargestPairs(clusters, size, bits), StructLayout(dict(passing)))
         size = (size + 1) // 2
 

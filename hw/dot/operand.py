@@ -43,6 +43,15 @@ class Operand:
         self._element = form.format.element
         self._zeros: dict[str, Value] = {}
 
+    @property
+    def levels(self) -> list[Level]:
+        """The levels within a block, fine to coarse."""
+        return [level for _, level in _levels(self._form)]
+
+    def codes(self, first: int, count: int) -> list[Value]:
+        """The codes of some lanes in a row."""
+        return [self._view.codes[lane] for lane in range(first, first + count)]
+
     def scale(self, level: Level, lane: int) -> Value:
         """The code of a lane's scale of a level."""
         name = next(name for name, each in _levels(self._form) if each == level)

@@ -19,10 +19,15 @@ from axs6.golden.formats import (
 from axs6.golden.operands import Form
 from axs6.golden.terms import Terms
 from axs6.hw.core.codes import infinite_products, is_infinite, is_nan
-from axs6.hw.core.pipeline import Step
+from axs6.hw.core.parameters import STRUCTURE
+from axs6.hw.core.pipeline import Chain, Step
+from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.operand import Operand, operand_layout
+from axs6.hw.dot.shape import BLOCK_MAX
+from axs6.hw.dot.shape import Shape as BlockShape
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,16 @@ class TermPlan:
             or any(code is not None for code in nan_codes)
         )
 
+    @cached_property
+    def core(self) -> BlockShape | None:
+        """The block dot products that terms of several lanes are made of, if they are."""
+        size = min(self.terms.lanes, BLOCK_MAX)
+        if size == 1:
+            return None
+        dense = [replace(form.format, modes=(Mode.DENSE,)) for form in self.forms]
+        a, b = (x.with_block(size) if x.blocked and x.block > size else x for x in dense)
+        return BlockShape(a, b, size)
+
     @property
     def special(self) -> dict[str, int]:
         """Fields that say what the products are that are no numbers, where some may not be."""
@@ -185,10 +200,15 @@ def step_layout(terms: Terms) -> data.StructLayout:
 
 
 class Products(Step):
-    """The terms of a step."""
+    """The terms of a step.
 
-    def __init__(self, plan: TermPlan) -> None:
+    In the structure, products that are added exactly are those of block dot products: compressor
+    trees.
+    """
+
+    def __init__(self, plan: TermPlan, view: str) -> None:
         self._plan = plan
+        self._core = plan.core if view == STRUCTURE else None
         adding = 7 * (plan.terms.lanes - 1).bit_length()
         super().__init__(plan.i, plan.o, levels=22 + adding)
 
@@ -200,11 +220,12 @@ class Products(Step):
             Operand(m, form, view, name)
             for form, view, name in zip(plan.forms, (self.i.a, self.i.b), "ab", strict=True)
         ]
-        for index in range(plan.count):
-            if plan.terms.lanes == 1:
-                self._product(m, sides, index)
-            else:
-                self._sum(m, sides, index)
+        if self._core:
+            self._cores(m, platform, sides, self._core)
+        else:
+            make = self._product if plan.terms.lanes == 1 else self._sum
+            for index in range(plan.count):
+                make(m, sides, index)
         for index, total in enumerate(self.o.scales):
             lane = index * plan.cluster * plan.terms.lanes
             fields = [each for side in sides for each in side.exponents(lane)]
@@ -228,6 +249,24 @@ class Products(Step):
         m.d.comb += self.o.values[index].eq(value)
         self._code(m, index, a_field + b_field, magnitude.any())
 
+    def _cores(self, m: Module, platform: Any, sides: Sequence[Operand], shape: BlockShape) -> None:
+        """Terms of several lanes as sums of block dot products, whose exponents are left out."""
+        plan = self._plan
+        cores = plan.reduction // shape.block
+        sums = Signal(ArrayLayout(shape.sum, cores))
+        lanes = (
+            {"i": _core_pair(shape, sides, index * shape.block), "o": sums[index]}
+            for index in range(cores)
+        )
+        add_lanes(m, platform, [lambda: Chain(block_dot_steps(shape))], lanes)
+        members = [name for name in ("sum", "high") if name in shape.sum.members]
+        numbers: list[Value] = [
+            Cat(*(Value.cast(each[name]) for name in members)).as_signed() for each in sums
+        ]
+        size = cores // plan.count
+        for index, total in enumerate(_grouped(numbers, size)):
+            self._term(m, index, total)
+
     def _sum(self, m: Module, sides: Sequence[Operand], index: int) -> None:
         """A term of several lanes: sums of groups, multiplied by what their levels say."""
         plan = self._plan
@@ -245,6 +284,11 @@ class Products(Step):
                     product = side.scaled(product, level, first + part * group)
                 values[part] = product
         (total,) = _grouped(values, lanes // size)
+        self._term(m, index, total)
+
+    def _term(self, m: Module, index: int, total: Value) -> None:
+        """A term of several lanes from their sum."""
+        plan = self._plan
         number = Signal(signed(plan.magnitude_bits + 1), name=f"sum{index}")
         m.d.comb += number.eq(total)
         negative = number[-1]
@@ -278,6 +322,19 @@ class Products(Step):
             nan += [times_zero, plus & minus]
         if plan.has_nan:
             m.d.comb += self.o.nan.eq(any_of(nan))
+
+
+def _core_pair(shape: BlockShape, sides: Sequence[Operand], first: int) -> Value:
+    """The operands of a block dot product from some lane on; the codes of its exponents are 0."""
+    fields: list[Value] = []
+    for side, fmt in zip(sides, shape.formats, strict=True):
+        for level, own in zip(side.levels[::-1], fmt.blocked[::-1], strict=True):
+            group = int(own.group)
+            for lane in range(first, first + shape.block, group):
+                exponent = isinstance(level.scale, Exponent)
+                fields.append(Const(0, level.scale.bits) if exponent else side.scale(level, lane))
+        fields += side.codes(first, shape.block)
+    return Cat(*fields)
 
 
 def _grouped(values: Sequence[Value], size: int) -> list[Value]:

@@ -110,7 +110,7 @@ def _total(align: AlignPlan) -> data.StructLayout:
 
 def _core(align: AlignPlan, view: str) -> Pipeline:
     """One turn of the loop, from the lanes of a step and the accumulator to an FP32 value."""
-    front = [Products(align.plan), *distance_steps(align)]
+    front = [Products(align.plan, view), *distance_steps(align)]
     entered = [Past(step, _total(align)) for step in front]
     steps = [*entered, Enter(align), *fused_steps(align, view), Widen(align.output)]
     return Pipeline(steps, 0)
