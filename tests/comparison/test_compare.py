@@ -18,6 +18,7 @@ from axs6.comparison.table import Comparison
 from axs6.golden import block_format, qsnr
 from axs6.golden.metrics import qsnr_bound
 from axs6.sim.study.distributions import DISTRIBUTIONS, draw
+from axs6.sim.study.qsnr import measure
 from axs6.synth.sweep import store, sweep
 
 Cli = Callable[..., Any]
@@ -100,23 +101,23 @@ def test_what_was_measured_is_not_measured_again(
 
 def test_an_interrupted_comparison_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    real = store.area
 
-    def counted(verilog: str, *given: Any, **named: Any) -> Any:
-        done.append(verilog.splitlines()[0])
-        return real(verilog, *given, **named)
+    def counted(*given: Any, distribution: str) -> Any:
+        done.append(distribution)
+        return measure(*given, distribution=distribution)
 
     def interrupt(line: str, number: int, total: int) -> None:
-        raise KeyboardInterrupt
+        if number == 2:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "area", counted)
-    formats = ["int2_e8m0_t2", "int2_e8m0_t4"]
+    monkeypatch.setattr("axs6.sim.study.qsnr.measure", counted)
     with pytest.raises(KeyboardInterrupt):
-        compare(formats, ["cost"], progress=interrupt)
-    assert len(done) == 1
-    rows = compare(formats, ["cost"]).rows
-    assert len(done) == 2
-    assert rows[formats[0]]["dot_area"] < rows[formats[1]]["dot_area"]
+        compare(["mx6"], ["qsnr"], vectors=5, progress=interrupt)
+    assert done == ["paper", "gauss"]
+    row = compare(["mx6"], ["qsnr"], vectors=5).rows["mx6"]
+    assert done == list(DISTRIBUTIONS)
+    (x,) = draw(5, 0, "outliers")
+    assert row["outliers_db"] == pytest.approx(qsnr(x, "mx6"))
 
 
 def test_progress_counts_up_to_all_cells() -> None:
@@ -151,9 +152,9 @@ def test_accuracy_is_that_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cells["int2_e8m0_t8", "mlp_loss"] > cells["fp32", "mlp_loss"] > 0
 
 
-def test_the_command_writes_all_files(cli: Cli, tmp_path: Path) -> None:
+def test_the_command_writes_all_files(main: Cli, tmp_path: Path) -> None:
     files = ("--markdown", "a.md", "--html", "a.html", "--json", "-")
-    done = cli("compare", "mx4,mx4", "uint8", "--columns", "qsnr,bits", "--vectors", "2", *files)
+    done = main("compare", "mx4,mx4", "uint8", "--columns", "qsnr,bits", "--vectors", "2", *files)
     figures = json.loads(done.succeeded())
     assert [row["format"] for row in figures["formats"]] == ["mx4", "uint8"]
     assert figures["formats"][1]["bound_db"] is None
@@ -181,9 +182,9 @@ def test_the_command_writes_all_files(cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_requests_are_refused_in_a_line(
-    cli: Cli, arguments: tuple[str, ...], message: str
+    main: Cli, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert cli("compare", *arguments).refused().startswith(message)
+    assert main("compare", *arguments).refused().startswith(message)
 
 
 def test_a_killed_command_leaves_what_it_measured(folder: Path, tmp_path: Path) -> None:

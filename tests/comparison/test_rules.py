@@ -19,9 +19,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
 
 
-def test_rows_are_those_of_the_study(cli: Cli) -> None:
+def test_rows_are_those_of_the_study(main: Cli) -> None:
     chosen = ("--format", "mxfp4", "--format", "mx9-ceil", "--vectors", "3", "--json", "-")
-    figures = json.loads(cli("study", "scales", *chosen).succeeded())
+    figures = json.loads(main("study", "scales", *chosen).succeeded())
     rows = study_scales(["mxfp4", "mx9"], 3).rows
     names = [f"{x.format}-{x.rule}".removesuffix("-floor") for x in rows]
     assert [row["format"] for row in figures["formats"]] == names
@@ -29,6 +29,7 @@ def test_rows_are_those_of_the_study(cli: Cli) -> None:
         assert (row["qsnr_db"], row["saturated"]) == (same.qsnr_db, same.saturated)
 
 
+@pytest.mark.slow
 def test_encoders_are_those_of_axs6_area() -> None:
     names = ["int2_e4m0_t8", "int2_e4m0-rceil_t8"]
     how, columns = hardware.options(None), {"encoder_area": "area", "encoder_ps": "delay_ps"}
@@ -52,6 +53,6 @@ def test_encoders_are_those_of_axs6_area() -> None:
     ],
 )
 def test_wrong_requests_are_refused_in_a_line(
-    cli: Cli, arguments: tuple[str, ...], message: str
+    main: Cli, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert message.partition(" ")[2] in cli("study", "scales", *arguments).refused()
+    assert message.partition(" ")[2] in main("study", "scales", *arguments).refused()
