@@ -87,7 +87,7 @@ def _command() -> Any:
 
     app = typer.Typer(
         name="axs6",
-        help="Hardware, golden model and verification of the AXS-6 number format.",
+        help="Hardware, golden model and verification of AXS-6 and other block formats.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -1,4 +1,4 @@
-"""Tensors in files: weights as packed AXS-6 blocks in a safetensors container, and back."""
+"""Tensors in files: weights as packed blocks in a safetensors container, and back."""
 
 from axs6.files.decode import decode_file
 from axs6.files.describe import describe_file

@@ -81,6 +81,7 @@ def _against_definitions(seed: int, blocks: int, formats: str | None, json: str 
     from axs6.commands.output import console, verdict, write_json
     from axs6.golden.check.formats import ALL
     from axs6.golden.check.validate import Check, validate
+    from axs6.golden.formats import AXS6, block_format
 
     out = console(json)
 
@@ -93,7 +94,8 @@ def _against_definitions(seed: int, blocks: int, formats: str | None, json: str 
     options: dict[str, Any] = {}
     if formats is not None:
         chosen = ALL if formats == "all" else tuple(formats.split(","))
-        options = {"formats": chosen, "names": None if "axs6" in chosen else ()}
+        whole = AXS6 in map(block_format, chosen)
+        options = {"formats": chosen, "names": None if whole else ()}
     checks = validate(seed, blocks, show, **options)
     cases = sum(check.cases for check in checks)
     mismatches = sum(check.mismatches for check in checks)
