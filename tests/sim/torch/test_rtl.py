@@ -19,7 +19,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("block", [8, 32])
+@pytest.mark.parametrize("block", [8, pytest.param(32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_hardware_gives_the_emulated_bits(name: str, block: int, same: Same) -> None:
     make, shape = MODELS[name]
@@ -89,6 +89,7 @@ def test_what_has_no_hardware_is_refused(chosen: dict[str, Any], message: str) -
         convert(nn.Linear(4, 3), "rtl", **chosen)
 
 
+@pytest.mark.slow
 def test_the_emulation_is_compared_with_the_hardware() -> None:
     converted = convert(nn.Linear(70, 9), block=8)
     with profile(compare="rtl") as report:

@@ -19,10 +19,10 @@ def count_encodings(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     backend = site.backend
     original = backend.prepare
 
-    def counted(x: Tensor, fmt: Any, name: str) -> Any:
+    def counted(x: Tensor, fmt: Any, name: str, scale: float | None = None) -> Any:
         if name == f"{site.name}: weight":
             found.append(name)
-        return original(x, fmt, name)
+        return original(x, fmt, name, scale)
 
     monkeypatch.setattr(backend, "prepare", counted)
     return found
