@@ -1,5 +1,6 @@
 """Verilog of a unit, and the manifest that describes it."""
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -32,6 +33,9 @@ ROLES = ("valid", "ready", "payload", "last", "user")
 """What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
 
 _ON_BUS = ("tvalid", "tready", "tdata", "tlast", "tuser")
+
+
+_log = logging.getLogger("axs6")
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ def generate(
                 field.name: rtlil.port_name(component, (stream["name"], port_of(field)))
                 for field in fields_of(stream)
             }
+    _log.info("writing the Verilog of %s", unit)
     text = convert(component, module)
     plain = {"view": STRUCTURE, **UNNAMED}
     described = " ".join(f"{k}={v}" for k, v in settings.items() if plain.get(k) != v)

@@ -1,6 +1,5 @@
 """`axs6 generate`."""
 
-import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +30,6 @@ def run(
     from axs6.commands.output import console, write_generated
     from axs6.hw.verilog import generate
 
-    logging.getLogger("axs6").info("writing the Verilog of %s", unit)
     made = generate(unit, name=name, ports=ports, **parameters)
     paths = write_generated(output, made)
     latency, interval = made.manifest["latency"], made.manifest["interval"]

@@ -56,7 +56,6 @@ def verilog(point: Point) -> Generated:
     """Generate the Verilog of a point, or take it from the cache. Raises as `measure`."""
 
     def write() -> Generated:
-        _log.info("writing the Verilog of %s", point.unit)
         made = generate(point.unit, **point.parameters)
         return registered(made) if point.between_registers else made
 
