@@ -131,14 +131,15 @@ void real_row(const Format& f, const Scale& s, const RowScales& scales, const fl
     for (int64_t first = 0; first < groups(length, count); first += BLOCKS) {
         const int64_t end = std::min(first + BLOCKS, groups(length, count));
         float tops[BLOCKS] = {}, found[BLOCKS];
-        for (int64_t k = first; k < end; ++k) {
-            const float* from = k < whole ? x + k * count : last;
-            uint32_t top = 0;
+        if (s.kind != NONE)
+            for (int64_t k = first; k < end; ++k) {
+                const float* from = k < whole ? x + k * count : last;
+                uint32_t top = 0;
 #pragma GCC unroll 1
-            for (int i = 0; i < count; ++i)
-                top = std::max(top, bits_of<uint32_t>(from[i]) & MAGNITUDE);
-            tops[k - first] = bits_of<float>(top);
-        }
+                for (int i = 0; i < count; ++i)
+                    top = std::max(top, bits_of<uint32_t>(from[i]) & MAGNITUDE);
+                tops[k - first] = bits_of<float>(top);
+            }
         block_scales(s, tops, scales.values[row], found);
         for (int64_t k = first; k < end; ++k)
             real_block<B>(f, largest, k < whole ? x + k * count : last, found[k - first],
