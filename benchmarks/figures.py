@@ -3,7 +3,7 @@ writes the explorer.
 
 Run with `make figures`, or `python benchmarks/figures.py`. Each figure is kept in
 docs/figures/NAME.json with its commands, the machine, the date and the digests of what it was
-measured on; `catalogue.py` has them all. What is up to date is not measured again, unless --only
+measured on; `catalogue` has them all. What is up to date is not measured again, unless --only
 or --speeds asks for it.
 """
 

