@@ -15,6 +15,7 @@ from catalogue.depends import (
     FORMAT_DESIGNS,
     FORMATS,
     GENERIC,
+    HASTE,
     OVERVIEW,
     QSNR,
     RULED,
@@ -97,8 +98,8 @@ AREAS = (
             as_json=True,
         )
         for name, named, columns in (
-            ("comparison", ("--jobs 2",), ()),
-            ("overview", OVERVIEW, SHOWN),
+            ("comparison", ("--columns bits,qsnr,recorded,cost,accuracy", *HASTE), ()),
+            ("overview", (*OVERVIEW, *HASTE), SHOWN),
         )
     ),
     Figure(
