@@ -4,7 +4,7 @@ Everything is a fraction until the format of an accumulator rounds it. The rules
 docs/formats.md and, for tensor cores, of MMA-Sim (arXiv 2511.10909).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import floor, trunc
 from typing import Final, NamedTuple
@@ -190,7 +190,7 @@ class Products(NamedTuple):
     def added(self, how: Accumulator) -> int:
         """FP32 pattern of their sum, times the outer factor."""
         if how.wide:
-            return _product_bits(_add([lane.value for lane in self.lanes]), self.outer, how)
+            return _product_bits(_wide_sum(self, how), self.outer, how)
         result = _accumulated(self, how)
         for factor in (1 / self.divisor, self.outer):
             if factor != 1:
@@ -208,12 +208,27 @@ def _divisor(definition: Definition) -> Fraction:
     return Fraction(denominator, 2 ** denominator.bit_length())
 
 
+def _steps(products: Products, how: Accumulator) -> Iterator[tuple[list[Term], Value]]:
+    """The terms of each step, and the sum of its products that are no numbers."""
+    step = how.reduction or products.a.block
+    for start in range(0, len(products.lanes), step):
+        yield _terms(products, slice(start, start + step), how)
+
+
+def _wide_sum(products: Products, how: Accumulator) -> Value:
+    """The exact sum of the results of all steps, which drop bits where terms are aligned."""
+    return _add(
+        [
+            special if isinstance(special, Special) else _aligned(terms, how) / products.divisor
+            for terms, special in _steps(products, how)
+        ]
+    )
+
+
 def _accumulated(products: Products, how: Accumulator) -> int:
     """FP32 pattern of the sum over all steps, in units of the divisor."""
-    step = how.reduction or products.a.block
     outside = inside = 0
-    for number, start in enumerate(range(0, len(products.lanes), step), 1):
-        terms, special = _terms(products, slice(start, start + step), how)
+    for number, (terms, special) in enumerate(_steps(products, how), 1):
         inside = _stepped(inside, terms, special, how)
         if how.promote and number % how.promote == 0:
             outside, inside = _sum_bits(outside, inside, Output(), how), 0

@@ -71,6 +71,15 @@ def test_block_dot():
     assert w4a8 == 32 * 12
 
 
+@pytest.mark.parametrize("reduction", [2, 32])
+def test_wide_sums_drop_the_bits_of_aligned_terms_in_each_step(reduction):
+    values = [Fraction(1), power(-4), power(-4), power(-4)]
+    how = Accumulator(reduction=reduction, fraction=3, wide=True)
+    kept = 1 + 2 * power(-4) if reduction == 2 else 1
+    assert dot(floats(values), ones(4), how) == bits(kept)
+    assert dot(floats(values), ones(4), Accumulator(wide=True)) == bits(1 + 3 * power(-4))
+
+
 def test_steps_are_added_in_order():
     operand = Operand([*floats([Fraction(1)]).blocks, *floats([power(-24)]).blocks * 2], BFLOATS)
     unit = Operand(ones(1).blocks * 3, BFLOATS)
