@@ -116,6 +116,7 @@ def ranges(name: str, *claimed: float) -> list[Part]:
     ]
 
 
+PARETO = "axs6 study pareto --data docs/data/pareto.jsonl --most 0"
 GPT = "axs6 study training gpt"
 VIT = "axs6 study training vit"
 
@@ -290,6 +291,33 @@ CLAIMS = (
         ],
         "dB",
         QSNR,
+    ),
+    Claim(
+        f"{PAPER}, IV-C",
+        "a dot product of MX9 takes about as much area as one of FP8",
+        lambda: [about(measures.in_hardware("mx9").area, 1)],
+        "of FP8",
+        PARETO,
+    ),
+    Claim(
+        f"{PAPER}, IV-C",
+        "area times memory of MX6 is half of FP8's or less, and that of MX4 a quarter or less",
+        lambda: [
+            between(measures.in_hardware(name).cost, 0, 1.1 * most)
+            for name, most in (("mx6", 1 / 2), ("mx4", 1 / 4))
+        ],
+        "of FP8",
+        PARETO,
+    ),
+    Claim(
+        f"{PAPER}, VI-C",
+        "dot products of MX6 and MX4 take about a half and a quarter of FP8's area",
+        lambda: [
+            about(measures.in_hardware(name).area, claimed)
+            for name, claimed in (("mx6", 1 / 2), ("mx4", 1 / 4))
+        ],
+        "of FP8",
+        PARETO,
     ),
     Claim(
         f"{PAPER}, IV-C",

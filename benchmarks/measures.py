@@ -7,6 +7,7 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+from digests import ROOT
 from figure import DATA
 
 import axs6
@@ -16,6 +17,8 @@ from axs6.golden.formats.floating import NotANumber
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.golden.terms import Terms
 from axs6.sim.study.qsnr import study_qsnr
+from axs6.synth.pareto.data import read_rows
+from axs6.synth.pareto.results import Measurement, study_of
 
 SEED = 0
 WORD = 2.0**-RANDOM_BITS
@@ -195,6 +198,13 @@ def dot_widths() -> tuple[int, int]:
     fmt = CATALOG["axs6"]
     product = fmt.element.largest_code**2
     return product.bit_length(), Terms.of(fmt, fmt, Accumulator()).width
+
+
+@cache
+def in_hardware(name: str) -> Measurement:
+    """A format in the Pareto study: its dot product and memory, over those of FP8."""
+    rows = read_rows(ROOT / "docs" / "data" / "pareto.jsonl")
+    return study_of(rows, [name], rows[name].conditions).measurements[name]
 
 
 def largest_value() -> float:

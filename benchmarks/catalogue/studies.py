@@ -47,6 +47,7 @@ STUDIES = (
         sources=(
             "benchmarks/claims.py",
             "benchmarks/measures.py",
+            "docs/data/pareto.jsonl",
             "docs/figures/training-*.json",
             "golden/formats/*.py",
             *(f"golden/{n}.py" for n in ("decode", "encode", "levels", "quantise", "scaling")),
