@@ -6,7 +6,6 @@ import readings
 from figure import Figure
 from readings import between, printed
 
-from axs6.golden.formats import Rule
 from catalogue.depends import (
     BLOCK_DOT,
     COMPARED,
@@ -98,30 +97,23 @@ AREAS = (
             as_json=True,
         )
         for name, named, columns in (
-            ("comparison", ("--columns bits,qsnr,recorded,cost,accuracy", *HASTE), ()),
+            ("comparison", ("--columns bits,qsnr,recorded",), ()),
             ("overview", (*OVERVIEW, *HASTE), SHOWN),
         )
     ),
     Figure(
         "scales",
         (
-            f"axs6 study scales {' '.join(f'--format {name}' for name in RULED)} --jobs 2 "
-            "--columns qsnr,encoder,accuracy",
+            f"axs6 study scales {' '.join(f'--format {name}' for name in RULED)} "
+            "--columns qsnr,accuracy",
         ),
         printed,
-        designs=tuple(
-            ("encoder", {"format": f"{name}-{rule}", "dtype": "bf16"})
-            for name in RULED
-            for rule in Rule
-        ),
         sources=(
-            *SKY130,
+            *QSNR,
             *TORCH_BITS,
-            "sim/study/distributions.py",
-            "axs6/comparison/*.py",
             *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "scales")),
         ),
-        packages=("pyosys", "scikit-learn", "torch"),
+        packages=("scikit-learn", "torch"),
     ),
     area(
         "block-dot-blocks",
