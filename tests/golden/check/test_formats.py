@@ -57,9 +57,8 @@ def kinds(name):
 
 def names():
     """The catalog, and composed formats; slow are those without a kind that is new."""
-    seen = set().union(*map(kinds, CATALOG))
-    yield from CATALOG
-    for name in COMPOSED:
+    seen = set()
+    for name in (*CATALOG, *COMPOSED):
         yield pytest.param(name, marks=[pytest.mark.slow] * (kinds(name) <= seen))
         seen |= kinds(name)
 
