@@ -14,8 +14,10 @@ import axs6
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import CATALOG, block_format, name_of
 from axs6.golden.formats.floating import NotANumber
+from axs6.golden.metrics import qsnr_bound
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.golden.terms import Terms
+from axs6.sim.study.distributions import DISTRIBUTIONS, draw
 from axs6.sim.study.qsnr import study_qsnr
 from axs6.synth.pareto.data import read_rows
 from axs6.synth.pareto.results import Measurement, study_of
@@ -141,23 +143,14 @@ def theorem(name: str) -> float:
     """
     fmt = block_format(name)
     (shift,) = fmt.shifts
-    beta = (1 << shift.scale.bits) - 1
     bits = fmt.element.width - 1
-    alone = 4**beta - 1
-    bound = 6.02 * bits + 10 * np.log10(4**beta / (fmt.block + alone * int(shift.group)))
-    rng = np.random.default_rng(SEED)
-    shape = (1000, 1024)
-    halves = np.full((1, fmt.block), 2.0 ** -(bits + beta))
+    halves = np.full((1, fmt.block), 2.0 ** -(bits + shift.scale.largest_code))
     halves[0, : int(shift.group)] = 2.0**-bits
     halves[0, 0] += 1
-    drawn = (
-        rng.standard_normal(shape),
-        rng.uniform(-1, 1, shape),
-        rng.laplace(size=shape),
-        rng.standard_t(3, shape),
-        halves,
-    )
-    return float(min(axs6.qsnr(x.astype(np.float32), name) for x in drawn) - bound)
+    drawn = [np.concatenate([*draw(1000, SEED, each)]) for each in DISTRIBUTIONS]
+    bound = qsnr_bound(name)
+    assert bound is not None
+    return min(axs6.qsnr(x, name) for x in (*drawn, halves.astype(np.float32))) - bound
 
 
 def slope() -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, with_unit_options
+from axs6.commands.options import Jobs, Json, Scheduler, Timeout, with_unit_options
 
 
 @with_unit_options
@@ -46,12 +46,9 @@ def run(
             help="Measure every combination, such as 'stages=0..4 block=8,16,32 target=ice40,ecp5'."
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one synthesis may take.")] = 600,
-    jobs: Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
-    ] = None,
+    timeout: Timeout = 600,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write it as Markdown here, its pictures beside it.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Jobs, Json, Scheduler, Timeout
 from axs6.commands.packages import need
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ def run(
         Path | None,
         typer.Option(help="Cell library of the hardware.", show_default="compact sky130"),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one synthesis may take.")] = 600,
-    jobs: Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
-    ] = None,
+    timeout: Timeout = 600,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     html: Annotated[Path | None, typer.Option(help="Write it as a page here.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write it as Markdown here.")] = None,
     json: Json = None,

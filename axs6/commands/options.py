@@ -27,6 +27,14 @@ Json = Annotated[
     str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
 ]
 
+Timeout = Annotated[float, typer.Option(help="Seconds that one synthesis may take.")]
+Jobs = Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
+]
+"""How designs are synthesised, as `axs6.synth.sweep.sweep` takes it."""
+
 UNIT_OPTIONS: dict[str, Any] = {
     "format": Annotated[
         str | None,

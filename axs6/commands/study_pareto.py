@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Jobs, Json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ def pareto(
     ] = None,
     reduction: Annotated[int, typer.Option(help="Lanes of a dot product.", metavar="R")] = 64,
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,
-    jobs: Annotated[int, typer.Option(help="Formats synthesised at a time.", metavar="N")] = 1,
+    jobs: Jobs = 1,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder for pareto.md and pareto.svg."),

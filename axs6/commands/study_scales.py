@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Jobs, Json, Scheduler, Timeout
 
 
 def scales(
@@ -29,12 +29,9 @@ def scales(
         Path | None,
         typer.Option(help="Cell library of the encoders.", show_default="compact sky130"),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one synthesis may take.")] = 600,
-    jobs: Annotated[int, typer.Option(help="Encoders synthesised at a time.", metavar="N")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
-    ] = None,
+    timeout: Timeout = 600,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     json: Json = None,
 ) -> None:
     """Measure formats under each rule of their exponent scale: floor, ceil, even and rceil.

@@ -7,6 +7,7 @@ from typing import Any, Final
 from axs6.comparison import errors, hardware
 from axs6.comparison.columns import GROUPS, Group, check_groups
 from axs6.comparison.errors import FP32, Found
+from axs6.comparison.hardware import Advance
 from axs6.comparison.table import Cell, Comparison
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
@@ -16,9 +17,6 @@ VECTORS: Final = 2_000
 
 Progress = Callable[[str, int, int], None]
 """Called with what was measured, how many cells there are by then, and how many there will be."""
-
-Advance = Callable[[str], None]
-"""Called with each design that was measured."""
 
 
 def compare(

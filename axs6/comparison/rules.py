@@ -8,8 +8,9 @@ from typing import Any, Final
 from axs6.comparison import columns as compared
 from axs6.comparison import errors, hardware
 from axs6.comparison.columns import Column, Group, check_groups
-from axs6.comparison.compare import Advance, Progress, gathered, names_of
+from axs6.comparison.compare import Progress, gathered, names_of
 from axs6.comparison.errors import Found
+from axs6.comparison.hardware import Advance
 from axs6.comparison.table import Comparison
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Rule, block_format, name_of

@@ -60,9 +60,6 @@ def _missing_of_real(fmt: BlockFormat) -> str | None:
     inner = [level.scale for level in fmt.blocked]
     if len(inner) > 1:
         return "two scales within a block, neither a power of two"
-    real = [scale for scale in inner if isinstance(scale, Real)]
-    if any(x.dtype.fraction_bits > FP32.fraction_bits or x.dtype.emin < FP32.emin for x in real):
-        return "scales beyond float32"
     if isinstance(fmt.element, SignMagnitude) and not fmt.element.signed_zero:
         return "elements that drop the sign of -0.0 under a real scale"
     return None

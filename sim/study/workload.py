@@ -19,7 +19,7 @@ def accuracy(outputs: Tensor, targets: Tensor) -> float:
 def cross_entropy(outputs: Tensor, targets: Tensor) -> float:
     """Mean cross-entropy in nats of scores (..., classes) and classes (...)."""
     scores = outputs.reshape(-1, outputs.shape[-1]).double()
-    return float(nn.functional.cross_entropy(scores, targets.reshape(-1)))
+    return float(nn.functional.cross_entropy(scores, targets.reshape(-1).long()))
 
 
 METRICS: dict[str, Metric] = {"accuracy": accuracy, "cross_entropy": cross_entropy}
