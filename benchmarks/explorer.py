@@ -9,25 +9,32 @@ from figure import Figure
 
 from axs6.explorer.page import page
 from axs6.replacing import replacing
+from axs6.synth.pareto.data import read_rows
+from axs6.synth.pareto.results import study_of
+from axs6.synth.pareto.space import BASELINE, space
 
 MEASURED = ROOT / "axs6" / "explorer" / "measured.json"
+POINTS = ROOT / "docs" / "data" / "pareto.jsonl"
 PAGE = ROOT / "docs" / "explorer.html"
 SOURCES = ("costs", "accumulators")  # names of the figures with the data
 
 
 def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
-    """What the page shows of costs and accumulators.
+    """What the page shows of costs, the Pareto study and accumulators.
 
-    costs: a list of points, an object with the columns of `readings.COSTS` and the `command` that
-    makes the Verilog; null where nothing is measured. accumulators: `products` and `length`,
+    costs: a list of points, an object with the columns of `readings.COSTS`, the `family` and the
+    `command` that makes the Verilog; null where nothing is measured. pareto: see `pareto`.
+    accumulators: `products` and `length`,
     `fractions`, and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for
     each fraction; null where results are exact. sources: sentences that say where these are from.
     """
     costs, accumulators = (figures[name].stored() for name in SOURCES)
     columns = costs["table"]["columns"]
     points = [dict(zip(columns, map(_or_none, row), strict=True)) for row in costs["table"]["rows"]]
+    families = {each.name: each.family for each in space()}
     for point in points:
         name = point["format"]
+        point["family"] = families.get(name)
         point["command"] = f"axs6 generate block_dot --format {name} -o {name}"
     series = [
         {
@@ -40,6 +47,7 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
     ]
     return {
         "costs": points,
+        "pareto": pareto(),
         "accumulators": {
             **accumulators["values"],
             "fractions": list(map(int, accumulators["table"]["columns"][3:])),
@@ -47,7 +55,39 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
         },
         "sources": [
             f"Costs: axs6 study qsnr and axs6 area --target sky130, {costs['date']}.",
+            "Pareto: axs6 study pareto, docs/data/pareto.jsonl.",
             f"Accumulators: axs6 study accumulators, {accumulators['date']}.",
+        ],
+    }
+
+
+def pareto() -> dict[str, Any]:
+    """What the file of the Pareto study says.
+
+    lanes: of the dot products; formats: how many the study has; command: makes the Verilog of the
+    dot product of FORMAT; points: those measured, areas and memory over those of FP8.
+    """
+    rows = read_rows(POINTS)
+    conditions = rows[BASELINE[0]].conditions
+    listed = space()
+    found = study_of(rows, [each.name for each in listed], conditions).measurements
+    measured = [(each, found[each.name]) for each in listed if each.name in found]
+    accumulator = f"paper,reduction={conditions.reduction}"
+    return {
+        "lanes": conditions.reduction,
+        "formats": len(listed),
+        "command": f"axs6 generate dot --format FORMAT --accumulator {accumulator} -o FORMAT",
+        "points": [
+            {
+                "format": each.name,
+                "family": each.family,
+                "named": each.named,
+                "area": round(x.area, 4),
+                "memory": x.memory,
+                "qsnr_db": x.qsnr_db,
+                "delay_ps": round(x.delay_ps),
+            }
+            for each, x in measured
         ],
     }
 

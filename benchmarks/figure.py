@@ -120,6 +120,7 @@ class Figure:
             for each in ("benchmarks", "examples", "vectors"):
                 (folder / each).symlink_to(ROOT / each)
             (folder / "docs").mkdir()
+            (folder / "docs" / "data").symlink_to(ROOT / "docs" / "data")
             if self.prepare:
                 subprocess.run([sys.executable, "-c", self.prepare], cwd=folder, check=True)
             content = self.read([self._run(each, folder, library) for each in self.commands])

@@ -16,6 +16,14 @@ def printed(runs: Sequence[Run]) -> dict[str, Any]:
     return {"output": [run.lines for run in runs]}
 
 
+def pareto(runs: Sequence[Run]) -> dict[str, Any]:
+    """What the Pareto study printed, and how many formats it has and were measured."""
+    (run,) = runs
+    counts = {name: len(run.json[name]) for name in ("measurements", "missing", "unbuildable")}
+    values = {"measured": counts["measurements"], "formats": sum(counts.values())}
+    return {**printed(runs), "values": values}
+
+
 def between(*passages: tuple[str, str]) -> Reading:
     """Passages of what one command printed, with "..." in place of all else.
 

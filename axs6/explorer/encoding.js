@@ -3,6 +3,7 @@
 
 const CATALOG = JSON.parse(document.getElementById("formats").textContent);
 const MEASURED = JSON.parse(document.getElementById("measured").textContent);
+const COMPOSED = "a string"; // in the list of formats: the one that is typed
 const VALUES_MOST = 256;
 const RANDOM_BITS = 16;
 const SIDES = ["a", "b"];
@@ -57,7 +58,7 @@ function readValues(text) {
 // Controls of the format of one side.
 function makeChoice(side, name) {
   const label = (text, content) => make("label", {}, [text, content]);
-  const names = [...Object.keys(CATALOG), "a string"];
+  const names = [...Object.keys(CATALOG), COMPOSED];
   const format = make("select", { id: `format-${side}` }, options(names));
   const string = make("input", { type: "text", id: `string-${side}`, spellcheck: "false", autocapitalize: "off" });
   const rule = make("select", { id: `rule-${side}` }, options(RULES));
@@ -76,7 +77,7 @@ function makeChoice(side, name) {
 function chosenFormat(side) {
   const name = byId(`format-${side}`).value;
   const string = byId(`string-${side}`);
-  const composed = name === "a string";
+  const composed = name === COMPOSED;
   string.parentElement.hidden = !composed;
   const description = composed ? readFormat(string.value.trim(), CATALOG) : CATALOG[name];
   const rule = byId(`rule-${side}`);

@@ -33,7 +33,10 @@ KINDS: Final = {
 }
 """What the page calls elements and scales."""
 
-SCRIPTS: Final = ("exact.js", "formats.js", "blocks.js", "encoding.js", "plots.js")
+SCRIPTS: Final = (
+    *("exact.js", "formats.js", "blocks.js"),
+    *("encoding.js", "plots.js", "costs.js"),
+)
 """Parts of the script, each of which uses those before it."""
 
 ARITHMETIC: Final = SCRIPTS[:3]

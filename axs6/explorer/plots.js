@@ -1,4 +1,4 @@
-// The plots of the page: errors of values, costs of formats, errors of accumulators.
+// What plots are made of, and those of the errors of values and of accumulators.
 "use strict";
 
 const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
@@ -76,41 +76,6 @@ function showErrors(values, a, b) {
   byId("errors").replaceChildren(root);
 }
 
-const COSTS = {
-  "area a lane, µm²": (p) => p.area_um2 / p.lanes,
-  "area a lane × bits a value in memory": (p) => (p.area_um2 / p.lanes) * p.tile_bits,
-  "bits a value in memory": (p) => p.tile_bits,
-  "delay, ns": (p) => p.delay_ps / 1000,
-  "energy a MAC, fJ": (p) => p.energy_fj,
-  "encoder area a lane, µm²": (p) => p.encoder_um2 && p.encoder_um2 / p.lanes,
-  "decoder area a lane, µm²": (p) => p.decoder_um2 && p.decoder_um2 / p.lanes,
-};
-
-function showScatter() {
-  const name = byId("axis").value;
-  const points = MEASURED.costs.filter((point) => COSTS[name](point));
-  const costs = points.map(COSTS[name]);
-  const vertical = axisOf("QSNR, dB", points.map((p) => p.qsnr_db));
-  const at = frame(`QSNR against ${name}`, axisOf(name, costs, true), vertical);
-  const beaten = (p) =>
-    points.some((q) => q !== p && q.qsnr_db >= p.qsnr_db && COSTS[name](q) <= COSTS[name](p));
-  const best = points.filter((p) => !beaten(p)).sort((p, q) => p.qsnr_db - q.qsnr_db);
-  const line = best.map((p) => `${at.x(COSTS[name](p))},${at.y(p.qsnr_db)}`).join(" ");
-  at.root.append(svg("polyline", { class: "frontier", points: line }));
-  const placed = points.map((p) => ({ x: at.x(COSTS[name](p)) - 7, y: at.y(p.qsnr_db) + 4, width: 14 }));
-  for (const point of points) {
-    const [x, y] = [at.x(COSTS[name](point)), at.y(point.qsnr_db)];
-    const text = `${point.format}: ${amount(COSTS[name](point))} (${name}), ${point.qsnr_db.toFixed(1)} dB`;
-    const ours = point.format.startsWith("axs6") ? "ours" : "";
-    const dot = svg("circle", { cx: x, cy: y, r: 7, tabindex: 0, role: "button", "aria-label": text, class: ours });
-    const choose = () => showPoint(point, dot);
-    for (const event of ["mouseenter", "focus", "click"]) dot.addEventListener(event, choose);
-    dot.addEventListener("keydown", (event) => event.key === "Enter" && compareWith(point.format));
-    at.root.append(dot, label(point.format, x, y, placed, at.width));
-  }
-  byId("scatter").replaceChildren(at.root);
-}
-
 // A label beside a point, where it covers no earlier one and stays within the plot.
 function label(text, x, y, placed, limit) {
   const size = narrow() ? 20 : 13;
@@ -124,52 +89,6 @@ function label(text, x, y, placed, limit) {
   const [dx, dy] = places.find(free) ?? places[1];
   placed.push({ x: x + dx, y: y + dy, width });
   return svg("text", { x: x + dx, y: y + dy, "aria-hidden": "true" }, text);
-}
-
-function showPoint(point, dot) {
-  for (const other of document.querySelectorAll("circle.chosen")) other.classList.remove("chosen");
-  dot.classList.add("chosen");
-  const energy = point.energy_fj ? `, ${amount(point.energy_fj)} fJ a MAC` : "";
-  const copy = make("button", { type: "button" }, "Copy");
-  copy.addEventListener("click", () => navigator.clipboard?.writeText(point.command));
-  const compare = make("button", { type: "button" }, "Compare above");
-  compare.addEventListener("click", () => compareWith(point.format));
-  const facts =
-    `${point.qsnr_db.toFixed(2)} dB, ${amount(point.bits)} bits a value (${amount(point.tile_bits)} in memory). ` +
-    `A dot product of ${point.lanes} lanes: ${amount(point.area_um2)} µm², ` +
-    `${amount(point.delay_ps / 1000)} ns${energy}.`;
-  byId("point").replaceChildren(
-    make("b", {}, point.format),
-    make("p", {}, facts),
-    make("div", { class: "row" }, [make("code", {}, point.command), copy, compare]),
-  );
-}
-
-// Puts a format of the catalog into the right panel.
-function compareWith(name) {
-  if (!Object.hasOwn(CATALOG, name)) return;
-  byId("format-b").value = name;
-  update();
-  byId("encode").scrollIntoView();
-  byId("format-b").focus({ preventScroll: true });
-}
-
-function showPoints() {
-  const columns = {
-    format: (p) => p.format,
-    bits: (p) => p.bits,
-    "in memory": (p) => p.tile_bits,
-    "QSNR dB": (p) => p.qsnr_db,
-    lanes: (p) => p.lanes,
-    "area µm²": (p) => p.area_um2,
-    "delay ps": (p) => p.delay_ps,
-    "fJ a MAC": (p) => p.energy_fj,
-    "encoder µm²": (p) => p.encoder_um2,
-    "decoder µm²": (p) => p.decoder_um2,
-  };
-  const cell = (x) => (x === null ? "-" : typeof x === "number" ? amount(x) : x);
-  const rows = MEASURED.costs.map((p) => Object.values(columns).map((of) => cell(of(p))));
-  byId("points").replaceChildren(...tableParts(Object.keys(columns), rows));
 }
 
 function tableParts(columns, rows) {
@@ -224,10 +143,8 @@ function showLineTable(series, at, chosen) {
   byId("line-table").replaceChildren(...tableParts(columns, rows));
 }
 
-function startPlots() {
+function startAccumulators() {
   const { accumulators } = MEASURED;
-  byId("axis").append(...options(Object.keys(COSTS)));
-  byId("axis").addEventListener("change", showScatter);
   byId("accumulator").append(...options([...new Set(accumulators.series.map((each) => each.accumulator))]));
   byId("accumulator").addEventListener("change", showLines);
   const { fractions } = accumulators;
@@ -238,16 +155,5 @@ function startPlots() {
     `${accumulators.products} dot products of ${accumulators.length.toLocaleString("en")} normally distributed ` +
     "values. Before terms are added, each is shifted to the largest exponent and keeps f bits. Lines show the " +
     "error that this adds to exact accumulation, up to where results are exact; dotted lines, that of the format.";
-  byId("footer").replaceChildren(...MEASURED.sources.map((source) => make("p", {}, source)));
-  showScatter();
-  showPoints();
   showLines();
 }
-
-startEncoding();
-startPlots();
-window.addEventListener("resize", () => {
-  update();
-  showScatter();
-  showLines();
-});

@@ -58,6 +58,15 @@ STUDIES = (
         as_json=True,
     ),
     Figure(
+        "pareto",
+        ("axs6 study pareto --data docs/data/pareto.jsonl --most 0 -o study",),
+        readings.pareto,
+        sources=("docs/data/pareto.jsonl", "synth/pareto/*.py"),
+        packages=("matplotlib", "pyosys"),
+        as_json=True,
+        pictures={"study/pareto.svg": "pareto.svg"},
+    ),
+    Figure(
         "qsnr",
         ("axs6 study qsnr",),
         printed,

@@ -15,6 +15,14 @@ COLOURS: Final = (
 """Those of Okabe and Ito's palette, told apart with any colour vision, and three more."""
 
 
+PLACES: Final = tuple(
+    (right * x, up, side)
+    for up in (3, -8, 10, -15)
+    for right, x, side in ((1, 4, "left"), (-1, 4, "right"))
+)
+"""Where a name may stand: points to the right and up, and the side at which it is aligned."""
+
+
 def picture(study: Study, configurations: Sequence[Configuration]) -> str:
     """Draw QSNR against area times memory: a point for each format, the frontier, the names.
 
@@ -36,13 +44,13 @@ def picture(study: Study, configurations: Sequence[Configuration]) -> str:
         axes = figure.subplots()
         _families(axes, study, configurations)
         _frontier(axes, study)
-        _names(axes, study, configurations)
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_xlabel("area of a dot product x memory of a tile (FP8 = 1)")
         axes.set_ylabel("QSNR (dB)")
         axes.grid(visible=True, color="#808080", alpha=0.25, linewidth=0.6)
         figure.legend(loc="outside lower center", ncols=6, fontsize=8)
+        _names(axes, study, configurations)
 
     return in_shades(svg(draw))
 
@@ -72,8 +80,19 @@ def _frontier(axes: Any, study: Study) -> None:
 
 
 def _names(axes: Any, study: Study, configurations: Sequence[Configuration]) -> None:
+    """Write each name beside its point, in the first place where it covers no other name."""
+    axes.figure.draw_without_rendering()
+    placed: list[Any] = []
     for each in configurations:
-        if each.named and each.name in study.measurements:
-            x = study.measurements[each.name]
-            place = {"xytext": (4, 3), "textcoords": "offset points", "fontsize": 7}
-            axes.annotate(each.name, (x.cost, x.qsnr_db), **place)
+        if not each.named or each.name not in study.measurements:
+            continue
+        x = study.measurements[each.name]
+        where = {"xy": (x.cost, x.qsnr_db), "textcoords": "offset points", "fontsize": 7}
+        for right, up, side in PLACES:
+            text = axes.annotate(each.name, xytext=(right, up), ha=side, **where)
+            extent = text.get_window_extent()
+            if not any(extent.overlaps(other) for other in placed):
+                break
+            if (right, up, side) != PLACES[-1]:
+                text.remove()
+        placed.append(extent)

@@ -128,6 +128,31 @@ def test_points_say_what_they_cost_and_how_to_make_them(opened: Any) -> None:
     assert opened.input_value("#format-b") == "mx9"
 
 
+def test_points_of_the_study_are_reached_by_keyboard(opened: Any) -> None:
+    study = json.loads(explorer.MEASURED.read_text())["pareto"]
+    points = sorted(study["points"], key=lambda x: (x["area"] * x["memory"], -x["qsnr_db"]))
+    circles = opened.locator("#study circle")
+    assert circles.count() == len(points)
+    assert opened.locator("#study circle[tabindex='0']").count() == 1
+    opened.focus("#study circle[tabindex='0']")
+    at = next(i for i, x in enumerate(points) if not x["named"])
+    for _ in range(at):
+        opened.keyboard.press("ArrowRight")
+    name = points[at]["format"]
+    shown = opened.inner_text("#study-point")
+    assert f"axs6 generate dot --format {name} --accumulator paper,reduction=64" in shown
+    assert f"{points[at]['qsnr_db']:.2f} dB" in shown
+    opened.keyboard.press("Enter")
+    assert opened.input_value("#string-b") == name
+    assert opened.inner_text("#message") == ""
+    opened.select_option("#family", "AXS-6")
+    family = [x for x in points if x["family"] == "AXS-6"]
+    assert opened.locator("#study circle:not(.other)").count() == len(family) > 0
+    for axis in opened.locator("#study-axis option").all_inner_texts():
+        opened.select_option("#study-axis", axis)
+        assert circles.count() == len(points)
+
+
 def test_the_slider_shows_errors_of_accumulators(opened: Any) -> None:
     study = json.loads(explorer.MEASURED.read_text())["accumulators"]
     opened.focus("#fraction")
