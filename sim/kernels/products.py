@@ -1,6 +1,7 @@
 """Encoding and products by the kernels."""
 
 import ctypes
+import math
 from functools import cache
 from typing import Any, Final
 
@@ -56,9 +57,16 @@ def _bits(a: BlockFormat, b: BlockFormat) -> int:
     return Terms.of(a, b, Accumulator()).bound.bit_length()
 
 
-def encodes(fmt: BlockFormat) -> bool:
-    """Whether the kernels encode a format: `encode` and `fake_quantise` take it."""
-    return layout(fmt).description is not None or real_description(fmt) is not None
+def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
+    """Whether the kernels encode a format, under a given scale if any.
+
+    `encode` and `fake_quantise` take both then.
+    """
+    if scale is None:
+        return layout(fmt).description is not None or real_description(fmt) is not None
+    with np.errstate(over="ignore"):
+        held = float(np.float32(scale))
+    return bool(fmt.outer) and real_description(fmt) is not None and 0 < held < math.inf
 
 
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
@@ -73,6 +81,7 @@ def encode(
     fmt: BlockFormat,
     nonfinite: NonFinite = "error",
     threads: int = 1,
+    scale: float | None = None,
 ) -> Packed | None:
     """Encode matrices along their last axis, to nearest, as an operand of products.
 
@@ -81,17 +90,20 @@ def encode(
         fmt: a format that `encodes` accepts.
         nonfinite: "error" or "saturate", as `axs6.encode` has them.
         threads: threads that share the work.
+        scale: of the tensor or of every row, instead of those that follow from the values.
 
     Returns:
         The operand, or None where `nonfinite` is "error" and a value is not finite.
 
     Raises:
-        ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
+        ValueError: the kernels do not encode the format, or not under this scale, or `nonfinite`
+            is unknown.
     """
+    _check(fmt, nonfinite, scale)
     if real_description(fmt) is not None:
-        return _encode_real(x, fmt, nonfinite, threads)
+        return _encode_real(x, fmt, nonfinite, threads, scale)
     held = layout(fmt)
-    described = _described(fmt, nonfinite)
+    assert held.description is not None
     batches, rows, length = x.shape
     blocks = -(-length // fmt.block)
     lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
@@ -99,17 +111,21 @@ def encode(
     codes = np.empty((batches, rows, blocks), np.uint8)
     sizes = (batches * rows, length, threads, lanes.itemsize)
     out = (each.ctypes.data for each in (lanes, factors, codes))
-    bad = library().axs6_encode(described, x.ctypes.data, *sizes, *out)
+    bad = library().axs6_encode(ctypes.byref(held.description), x.ctypes.data, *sizes, *out)
     if bad and nonfinite == "error":
         return None
     return Packed(held, lanes, factors, codes)
 
 
 def _encode_real(
-    x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite, threads: int
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    nonfinite: NonFinite,
+    threads: int,
+    scale: float | None,
 ) -> Packed | None:
     """As `encode`, where scales are real or integers."""
-    found = RowScales.find(x, fmt, nonfinite, threads)
+    found = RowScales.find(x, fmt, nonfinite, threads, scale)
     if found is None:
         return None
     held, (batches, rows, length) = layout(fmt), x.shape
@@ -125,40 +141,45 @@ def _encode_real(
 
 
 def fake_quantise(
-    x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite = "error", threads: int = 1
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+    scale: float | None = None,
 ) -> NDArray[np.float32] | None:
     """Encode along the last axis, to nearest, and decode.
 
     Args:
         x: float32 of shape (..., K), contiguous.
-        fmt, nonfinite, threads: as of `encode`.
+        fmt, nonfinite, threads, scale: as of `encode`.
 
     Returns:
         float32 of the shape of `x`, as `axs6.decode(axs6.encode(x, fmt))` gives it, or None where
         `nonfinite` is "error" and a value is not finite.
 
     Raises:
-        ValueError: the kernels do not encode the format, or `nonfinite` is unknown.
+        ValueError: as `encode`.
     """
+    _check(fmt, nonfinite, scale)
     out = np.empty(x.shape, np.float32)
     if real_description(fmt) is not None:
-        found = RowScales.find(x, fmt, nonfinite, threads)
+        found = RowScales.find(x, fmt, nonfinite, threads, scale)
         if found is None:
             return None
         library().axs6_fake_quantise_real(*found.arguments(fmt, threads), out.ctypes.data)
         return out
-    described = _described(fmt, nonfinite)
+    described = layout(fmt).description
+    assert described is not None
     sizes = (x.size // max(1, x.shape[-1]), x.shape[-1], threads)
-    bad = library().axs6_fake_quantise(described, x.ctypes.data, *sizes, out.ctypes.data)
+    out_at = out.ctypes.data
+    bad = library().axs6_fake_quantise(ctypes.byref(described), x.ctypes.data, *sizes, out_at)
     return None if bad and nonfinite == "error" else out
 
 
-def _described(fmt: BlockFormat, nonfinite: NonFinite) -> Any:
-    described = layout(fmt).description
+def _check(fmt: BlockFormat, nonfinite: NonFinite, scale: float | None) -> None:
     check_nonfinite(nonfinite, WITHOUT_NAN)
-    if described is None:
-        raise ValueError(f"no kernel encodes {fmt}")
-    return ctypes.byref(described)
+    if not encodes(fmt, scale):
+        raise ValueError(f"no kernel encodes {fmt}" + f" under {scale}" * (scale is not None))
 
 
 def matmul(

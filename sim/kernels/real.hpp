@@ -138,7 +138,7 @@ void real_row(const Format& f, const Scale& s, const RowScales& scales, const fl
 #pragma GCC unroll 1
                 for (int i = 0; i < count; ++i)
                     top = std::max(top, bits_of<uint32_t>(from[i]) & MAGNITUDE);
-                tops[k - first] = bits_of<float>(top);
+                tops[k - first] = bits_of<float>(std::min(top, INFINITE - 1));
             }
         block_scales(s, tops, scales.values[row], found);
         for (int64_t k = first; k < end; ++k)

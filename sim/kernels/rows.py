@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import FP32, TENSOR, BlockFormat, Real
 from axs6.golden.levels import divisor
-from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
+from axs6.golden.nonfinite import NonFinite
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.sim.kernels.layout import real_description
 from axs6.sim.kernels.library import library
@@ -25,10 +25,10 @@ class Addresses(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class RowScales:
-    """Values, all finite, and the scales of their rows.
+    """Values and the scales of their rows.
 
     Args:
-        x: float32 of shape (..., K).
+        x: float32 of shape (..., K), without NaN; infinities become the largest element.
         scales: float32 of shape (rows,), 1 where rows have none.
     """
 
@@ -37,28 +37,34 @@ class RowScales:
 
     @classmethod
     def find(
-        cls, x: NDArray[np.float32], fmt: BlockFormat, nonfinite: NonFinite, threads: int
+        cls,
+        x: NDArray[np.float32],
+        fmt: BlockFormat,
+        nonfinite: NonFinite,
+        threads: int,
+        scale: float | None,
     ) -> Self | None:
-        """The scales of a format that `real_description` knows.
+        """The scales of a format that `real_description` knows, or `scale` as that of all rows.
 
-        None where `nonfinite` is "error" and a value is not finite. Else NaN becomes +0 and an
-        infinity the largest finite value.
+        None where `nonfinite` is "error" and a value is not finite. Else NaN becomes +0, and an
+        infinity counts for the scales as the largest finite value.
         """
-        check_nonfinite(nonfinite, WITHOUT_NAN)
         top = _largest(x, threads)
         if top.max(initial=0) >= FP32.infinity:
             if nonfinite == "error":
                 return None
-            limit = float(np.finfo(np.float32).max)
-            x = np.nan_to_num(x, nan=0.0, posinf=limit, neginf=-limit)
-            top = _largest(x, threads)
+            x = np.where(np.isnan(x), np.float32(0), x)
+            top = np.minimum(_largest(x, threads), np.uint32(FP32.max_finite))
         if not fmt.outer:
             return cls(x, np.ones(len(top), np.float32))
         (level,) = fmt.outer
         assert isinstance(level.scale, Real)
-        whole = top.max(keepdims=True, initial=0) if level.group == TENSOR else top
-        quotient = rounded_quotient(as_wide(whole), divisor(fmt, level)).view(np.float32)
-        _, scales = real_scales(level.scale, quotient, whole == 0)
+        if scale is None:
+            whole = top.max(keepdims=True, initial=0) if level.group == TENSOR else top
+            quotient = rounded_quotient(as_wide(whole), divisor(fmt, level)).view(np.float32)
+            _, scales = real_scales(level.scale, quotient, whole == 0)
+        else:
+            _, scales = real_scales(level.scale, np.full(1, scale, np.float32), np.zeros(1, bool))
         return cls(x, np.ascontiguousarray(np.broadcast_to(scales, top.shape)))
 
     def arguments(self, fmt: BlockFormat, threads: int) -> tuple[Any, ...]:

@@ -99,9 +99,9 @@ class Compiled:
         """Encode, by a kernel where there is one."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
-        if x.dtype != torch.float64 and scale is None and kernels.encodes(fmt):
+        if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
             kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
-            found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads())
+            found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads(), scale)
             if found is not None:
                 return found
             if nonfinite == "error":

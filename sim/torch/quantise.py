@@ -168,9 +168,9 @@ def fake_quantise(
     fmt = _checked(format, block, nonfinite)
     how = rounder(x, fmt.block, rounding, random, random_bits)
     nearest = how.rounding is Rounding.NEAREST and x.dtype != torch.float64
-    if nearest and scale is None and has_kernels(x.device) and kernels.encodes(fmt):
+    if nearest and has_kernels(x.device) and kernels.encodes(fmt, scale):
         kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
-        found = kernels.fake_quantise(as_array(x), fmt, kept, torch.get_num_threads())
+        found = kernels.fake_quantise(as_array(x), fmt, kept, torch.get_num_threads(), scale)
         if found is not None:
             return torch.from_numpy(found)
         if nonfinite == "error":

@@ -1,4 +1,5 @@
 import logging
+import re
 import shutil
 from functools import cache
 from typing import Any
@@ -245,6 +246,36 @@ def test_real_scales_of_rows_and_tensors(name: str, how: str, rng: np.random.Gen
         assert not different(packed.outer, encoded.outer)
         x[2, 5:8] = np.inf, -np.inf, np.nan
     assert kernels.encode(x[None], block_format(name)) is None
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", ["int8", "fp8_e5m2", "int8_float32_t0", "nvfp4", "vsq6"])
+@pytest.mark.parametrize("scale", [1e-45, 2.0**-126, 0.3, 7.3, 3.4e38])
+def test_scales_that_are_given(name: str, scale: float, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+    for how in ("everything", "near one", "overflow"):
+        x = matrix(rng, 12, 100, how)
+        for nonfinite in ("error", "saturate"):
+            blocks = axs6.encode(x, name, nonfinite=nonfinite, scale=scale)
+            packed = kernels.pack(blocks)
+            encoded = kernels.encode(x[None], fmt, nonfinite, scale=scale)
+            values = kernels.fake_quantise(x, fmt, nonfinite, scale=scale)
+            assert encoded is not None
+            assert values is not None
+            assert (packed.lanes == encoded.lanes).all()
+            assert (packed.factors == encoded.factors).all()
+            assert not different(packed.outer, encoded.outer)
+            assert not different(values, axs6.decode(blocks))
+            x[2, 5:8] = np.inf, -np.inf, np.nan
+        assert kernels.encode(x[None], fmt, scale=scale) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("int8", -1.0), ("int8", 1e39), ("int8", np.nan), ("mxint8", 1.0)]
+)
+def test_scales_that_are_refused(name: str, scale: float) -> None:
+    with pytest.raises(ValueError, match=re.escape(f" under {scale}")):
+        kernels.fake_quantise(np.ones((1, 4), np.float32), block_format(name), scale=scale)
 
 
 @pytest.mark.usefixtures("form")
