@@ -2,6 +2,8 @@
 
 import contextlib
 import ctypes
+import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
@@ -27,6 +29,11 @@ class Control(ctypes.Structure):
     _fields_ = (("stop", ctypes.c_int32), ("cycle", ctypes.c_int64))
 
 
+_idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
+"""Threads that wait for work, by their number: to start one takes as long as a short run."""
+
+os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of its parent's threads
+
 _control: ContextVar[Control | None] = ContextVar("control", default=None)
 """What the work of this thread looks at; None for a thread that is not one of `Workers`."""
 
@@ -45,6 +52,7 @@ class Workers:
     ) -> None:
         self._pool = pool
         self._progress = progress
+        self._unfinished: set[Future[Any]] = set()
         self.control = control
 
     def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
@@ -52,7 +60,10 @@ class Workers:
         context = copy_context()
         context.run(_control.set, self.control)
         if self._pool is not None:
-            return self._pool.submit(context.run, work, *arguments)
+            future = self._pool.submit(context.run, work, *arguments)
+            self._unfinished.add(future)
+            future.add_done_callback(self._unfinished.discard)
+            return future
         done: Future[R] = Future()
         done.set_result(work(*arguments))
         return done
@@ -71,10 +82,17 @@ class Workers:
         failed = [future for future in futures if future.done() and future.exception()]
         return [future.result() for future in failed or futures]
 
+    def finish(self) -> None:
+        """Cancel what has not begun, and wait for what has."""
+        unfinished = list(self._unfinished)
+        for future in unfinished:
+            future.cancel()
+        wait(unfinished)
+
 
 @contextlib.contextmanager
 def workers(threads: int, progress: Progress | None = None) -> Iterator[Workers]:
-    """Threads that end with the context.
+    """Threads whose work ends with the context.
 
     An exception, such as that of an interrupt, stops the compiled loops and child processes in
     them first. One thread of another one's work is that one, and stops with it.
@@ -88,15 +106,25 @@ def workers(threads: int, progress: Progress | None = None) -> Iterator[Workers]
     if outer and threads == 1:
         yield Workers(None, control, progress)
         return
-    pool = ThreadPoolExecutor(threads)
+    pool = _taken(threads)
+    given = Workers(pool, control, progress)
     try:
-        yield Workers(pool, control, progress)
+        yield given
     except BaseException:
         if not outer:
             control.stop = 1
         raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        given.finish()
+        _idle[threads].append(pool)
+
+
+def _taken(threads: int) -> ThreadPoolExecutor:
+    """Threads that nobody else uses."""
+    try:
+        return _idle[threads].pop()
+    except IndexError:
+        return ThreadPoolExecutor(threads)
 
 
 def call(library: ctypes.CDLL, function: str, *arguments: Any) -> Any:

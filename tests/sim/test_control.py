@@ -1,8 +1,10 @@
 """Work that ends when nobody waits for it any more."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +119,43 @@ def test_a_failure_of_one_thread_ends_the_others() -> None:
     with pytest.raises(ValueError, match="of 1"), workers(2) as pool:
         pool.map(work, range(2))
     assert time.monotonic() - started < 10
+
+
+def test_threads_wait_for_the_next_work() -> None:
+    def failing() -> NoReturn:
+        raise ValueError("failed")
+
+    with workers(1) as pool, workers(1) as other:
+        used = {each.submit(threading.current_thread).result() for each in (pool, other)}
+        assert len(used) == 2
+        with pytest.raises(ValueError, match="failed"):
+            pool.map(lambda _: failing(), range(1))
+    with workers(1) as pool:
+        assert pool.submit(threading.current_thread).result() in used
+
+
+def test_work_that_has_not_begun_is_cancelled_at_the_end() -> None:
+    begun = threading.Event()
+
+    def work() -> None:
+        begun.set()
+        time.sleep(0.1)
+
+    with workers(1) as pool:
+        first, second = pool.submit(work), pool.submit(work)
+        begun.wait()
+    assert first.done()
+    assert [each.cancelled() for each in (first, second)] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    in_batch()
+    child = multiprocessing.get_context("fork").Process(target=in_batch)
+    child.start()
+    child.join(30)
+    child.kill()
+    assert child.exitcode == 0
 
 
 def test_a_child_has_its_seconds() -> None:
