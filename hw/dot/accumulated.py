@@ -24,7 +24,7 @@ from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.add_to import adding_steps
-from axs6.hw.fp32.divide import FACTORS
+from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen
 
@@ -48,7 +48,7 @@ def check_hardware(terms: Terms) -> Terms:
         raise ValueError(
             f"{how} has no hardware: what is not fused needs an output with the exponents of fp32"
         )
-    if how.output is not None and terms.divisor not in (1, *FACTORS):
+    if how.output is not None and terms.divisor not in (1, *RECIPROCALS):
         raise ValueError(f"{how} has no hardware for a division by {terms.divisor}")
     return terms
 

@@ -1,5 +1,7 @@
-"""The final division of an accumulator by 961/1024 or 31/32, correctly rounded."""
+"""The final division of an accumulator by what its elements are over, correctly rounded."""
 
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux
@@ -19,14 +21,84 @@ from axs6.hw.fp32.common import (
     significand_of,
 )
 
-FRACTION = 11
-"""Bits kept below the units."""
+_DENOMINATOR_BITS = range(2, 9)
+"""n of the denominators 2^n - 1 that there are dividers for."""
 
-BALANCE = 1
-"""Added to the fraction at first. It balances the truncations that follow: with it, and not
-without, every quotient rounds as the exact one does, as enumeration of all significands shows."""
 
-WIDTH = SIGNIFICAND + 1 + FRACTION
+@dataclass(frozen=True)
+class Reciprocal:
+    """1 over a divisor D as a chain of shifts and additions, whose results round as the quotients.
+
+    With d = 2^n - 1, D is d or d^2, and numbers are divided by D / 2^b, where b are the bits of D.
+    2^n / d is the product of 1 + 2^-s for s = n, 2n, 4n and so on. The factors of its square are
+    1 + 2^-(s - 1) + 2^-2s.
+
+    The quotient of a significand M is M * 2^b / D. Results round to halves of a unit at the finest,
+    and the quotient is at least 1 / 2D from every odd multiple of 1/2, where rounding changes:
+    it is such a multiple nowhere, as D is odd, so that a quotient without remainder is a multiple
+    of 2^b. Above 2^24 rounding changes at odd units, which are as far. So a chain is right whose
+    errors are less than 1 / 2D either way.
+
+    With F bits of fraction, each of T truncations takes less than 2^-F off. A balance of half as
+    much, added at first, leaves errors of about T/2 * 2^-F at most. For those to be less than
+    1 / 2D, F has to be the bits of D and log2 T more. They do not all occur at once: log2 T rounded
+    down is enough, as enumeration of all significands shows (`tests/hw/fp32/test_divide.py`).
+
+    Args:
+        bits: n.
+        power: 1 or 2, of d.
+    """
+
+    bits: int
+    power: int
+
+    @property
+    def divisor(self) -> int:
+        """D."""
+        return int((1 << self.bits) - 1) ** self.power
+
+    @property
+    def factors(self) -> tuple[tuple[int, ...], ...]:
+        """What each multiplies by, beside 1: powers of two, as distances to the right.
+
+        Those that add less than 1 / 2^b to every number are left out.
+        """
+        least = SIGNIFICAND + 1 + self.bits * self.power
+        starts = (self.bits << k for k in range(least.bit_length()))
+        whole = ((s,) if self.power == 1 else (s - 1, 2 * s) for s in starts)
+        kept = (tuple(shift for shift in shifts if shift < least) for shifts in whole)
+        return tuple(shifts for shifts in kept if shifts)
+
+    @property
+    def truncations(self) -> int:
+        """T. The first factor's products are exact."""
+        return sum(map(len, self.factors[1:]))
+
+    @property
+    def balance(self) -> int:
+        """What is added to the fraction at first."""
+        return self.truncations // 2
+
+    @property
+    def known(self) -> int:
+        """Bits of the first factor's result that do not depend on the number: log2 T of d^2."""
+        return Reciprocal(self.bits, 2).truncations.bit_length() - 1
+
+    @property
+    def fraction(self) -> int:
+        """F: what d^2 needs, which is more than enough for d."""
+        return 2 * self.bits + self.known
+
+    @property
+    def width(self) -> int:
+        """Bits of a number with its fraction."""
+        return SIGNIFICAND + 1 + self.fraction
+
+
+RECIPROCALS = {
+    each.divisor: each for each in (Reciprocal(*x) for x in product(_DENOMINATOR_BITS, (1, 2)))
+}
+"""By divisor."""
 
 _NOTES = {"field": FIELD, "sign": 1, "infinite": 1, "nan": 1}
 """The exponent field, and what makes the result special."""
@@ -63,28 +135,41 @@ class Multiply(Step):
 
     Args:
         shifts: the powers of two, as distances to the right.
-        fraction: bits below the units that come in; those below them are `BALANCE`.
-        to: lowest bit of the result that is kept.
+        below: the lowest bits of the number, which do not come in.
+        bits: of the number, those included.
+        kept: bits of the product that are kept.
     """
 
-    def __init__(self, shifts: tuple[int, ...], fraction: int, to: int) -> None:
-        self._shifts = shifts
-        self._known = FRACTION - fraction
-        self._to = to
-        whole = SIGNIFICAND + (fraction and fraction + 1)
+    def __init__(self, shifts: tuple[int, ...], below: Const, bits: int, kept: slice) -> None:
+        self._shifts, self._below, self._kept = shifts, below, kept
         levels = 11 + 11 * len(shifts)
-        super().__init__(quotient_layout(whole), quotient_layout(WIDTH - to), levels=levels)
+        o = len(range(kept.stop)[kept])
+        super().__init__(quotient_layout(bits - len(below)), quotient_layout(o), levels=levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the adders."""
         m = Module()
-        value = Cat(Const(BALANCE, self._known), self.i.quotient)
+        value = Cat(self._below, self.i.quotient)
         total = value
         for shift in self._shifts:
             total = total + (value >> shift)
-        m.d.comb += self.o.quotient.eq(total[self._to : WIDTH])
+        m.d.comb += self.o.quotient.eq(total[self._kept])
         pass_on(m, self, *_NOTES)
         return m
+
+
+def chain(reciprocal: Reciprocal) -> list[Step]:
+    """The multiplications of a significand, from an integer to one bit of fraction."""
+    first, *middle, last = reciprocal.factors
+    fraction, width, known = reciprocal.fraction, reciprocal.width, reciprocal.known
+    low = reciprocal.balance + sum(reciprocal.balance >> shift for shift in first)
+    below = Const(reciprocal.balance, fraction)
+    steps = [Multiply(first, below, width - 1, slice(known, width))]
+    below = Const(low % (1 << known), known)
+    for shifts in middle:
+        steps.append(Multiply(shifts, below, width, slice(0, width)))
+        below = Const(0, 0)
+    return [*steps, Multiply(last, below, width, slice(fraction - 1, width))]
 
 
 class Normalise(Step):
@@ -111,32 +196,15 @@ class Normalise(Step):
         return m
 
 
-FACTORS = {961: ((4, 10), (9, 20), (19,)), 31: ((5,), (10,), (20,))}
-"""By divisor: 32/31 is the product of all 1 + 2^-(5 * 2^k), and 1024/961 its square, the product of
-1 + 2^-4 + 2^-10, 1 + 2^-9 + 2^-20 and 1 + 2^-19 + 2^-40, the last term left out. Enumeration of all
-significands shows that every quotient is rounded as the exact one."""
-
-
 def division_steps(divisor: int = 961) -> list[Step]:
-    """The steps from `fp32_layout` to `fp32_layout`: divided by divisor / 2^n, from 1/2 to 1.
-
-    The lowest bit of the first product is always 1, and the last one needs one bit of fraction.
+    """The steps from `fp32_layout` to `fp32_layout`: divided by divisor / 2^b, from 1/2 to 1.
 
     Raises:
         ValueError: there is no hardware for the divisor.
     """
     if divisor == 1:
         return []
-    if divisor not in FACTORS:
-        known = ", ".join(map(str, sorted(FACTORS)))
+    if divisor not in RECIPROCALS:
+        known = ", ".join(map(str, sorted(RECIPROCALS)))
         raise ValueError(f"there is hardware for divisions by {known}, and not by {divisor}")
-    first, second, third = FACTORS[divisor]
-    return [
-        Unpack(),
-        Multiply(first, 0, to=1),
-        Multiply(second, FRACTION - 1, to=0),
-        Multiply(third, FRACTION, to=FRACTION - 1),
-        Normalise(),
-        Round(),
-        Pack(),
-    ]
+    return [Unpack(), *chain(RECIPROCALS[divisor]), Normalise(), Round(), Pack()]

@@ -53,6 +53,8 @@ PAIRS = [
     ("mxfp4", "exact,reduction=64,fraction=20"),
     ("mx6", "fp32,reduction=64"),
     ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3"),
+    *(("sm4dz_e8m0f_t16", how) for how in ("paper", "hopper", "fp32,promote=2", "exact")),
+    ("int8d_e8m0_t16s2o1", "paper"),
 ]
 """Formats and accumulators: fused and not, every alignment, parts of blocks and several."""
 

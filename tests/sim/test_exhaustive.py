@@ -261,7 +261,7 @@ def test_a_shift_without_sticky_bit_is_caught(
 def test_a_division_whose_truncations_are_not_balanced_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(axs6.hw.fp32.divide, "BALANCE", 0)
+    monkeypatch.setattr(axs6.hw.fp32.divide.Reciprocal, "balance", 0)
     assert_caught(find("division"), tmp_path, "value 0x", "value is 0x")
 
 

@@ -16,6 +16,7 @@ from axs6.golden.formats import formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core import pipeline
 from axs6.hw.core.parameters import BEHAVIOUR
+from axs6.hw.fp32.divide import Reciprocal
 from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.sim.bench.configuration import LEAST_STALLED, TESTS
@@ -109,6 +110,33 @@ def test_decoders_of_formats_equal_the_golden_model(
     simulator: str, parameters: dict[str, Any]
 ) -> None:
     outcome = regress("decoder", parameters, simulator=simulator, items=200)
+    assert outcome.failures == []
+    assert [test.name for test in outcome.tests] == list(TESTS)
+
+
+DIVIDED = {"format": "sm4dz_e8m0f_t16", "block": 8, "view": BEHAVIOUR}
+"""A dot product that is divided by 49."""
+
+
+@WITH_ICARUS
+@pytest.mark.parametrize("unit", ["dot", pytest.param("matmul", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("simulator", "accumulator"),
+    [
+        ("icarus", "paper"),
+        *(
+            pytest.param(simulator, how, marks=pytest.mark.slow)
+            for how in ("fp32", "paper", "exact", "hopper", "fp32,promote=2")
+            for simulator in ("verilator", "icarus")
+            if (simulator, how) != ("icarus", "paper")
+        ),
+    ],
+)
+def test_dot_products_over_another_denominator_equal_the_golden_model(
+    unit: str, simulator: str, accumulator: str
+) -> None:
+    given = {**DIVIDED, "accumulator": accumulator, "stages": 3}
+    outcome = regress(unit, given, simulator=simulator, items=200)
     assert outcome.failures == []
     assert [test.name for test in outcome.tests] == list(TESTS)
 
@@ -274,7 +302,7 @@ def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
 
 def test_a_wrong_factor_in_the_division_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     promised = generate("dot", **WORDS)
-    monkeypatch.setattr("axs6.hw.fp32.divide.FACTORS", {961: ((4, 10), (9, 20), (18,))})
+    monkeypatch.setattr(Reciprocal, "factors", ((4, 10), (9, 20), (18,)))
     faulty = replace(promised, verilog=generate("dot", **WORDS).verilog)
     outcome = regress("dot", WORDS, items=10, generated=faulty, test="corners")
     assert [name for name, _ in outcome.failures] == ["corners"]
