@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.nonfinite import NonFinite
-from axs6.sim.torch import functional, layers, transposed
+from axs6.sim.torch import functional, layers, recurrent, transposed
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
@@ -31,6 +31,12 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     nn.ConvTranspose2d: transposed.ConvTranspose2d,
     nn.ConvTranspose3d: transposed.ConvTranspose3d,
     nn.Bilinear: layers.Bilinear,
+    nn.RNN: recurrent.RNN,
+    nn.LSTM: recurrent.LSTM,
+    nn.GRU: recurrent.GRU,
+    nn.RNNCell: recurrent.RNNCell,
+    nn.LSTMCell: recurrent.LSTMCell,
+    nn.GRUCell: recurrent.GRUCell,
     nn.MultiheadAttention: MultiheadAttention,
     functional.MatMul: layers.MatMul,
 }
@@ -39,8 +45,8 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
 TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 """Layers whose weights are reduced along their first axis."""
 
-OTHER_LAYERS = (nn.RNNBase, nn.RNNCellBase)
-"""Torch's other layers with products."""
+RECURRENT = (nn.RNNBase, nn.RNNCellBase)
+"""Layers with several weights, all of which are multiplied."""
 
 
 def convert(
@@ -62,14 +68,15 @@ def convert(
     """A copy of a model whose matrix products have the bits of the hardware of block formats.
 
     Replaced are `nn.Linear`, `nn.Bilinear`, `nn.Conv1d` to `nn.Conv3d`, `nn.ConvTranspose1d` to
-    `nn.ConvTranspose3d`, `nn.MultiheadAttention` and `MatMul`, and in the methods of modules that
-    are not torch's own the functions `@`, `matmul`, `mm`, `bmm`, `mv`, `dot`, `vdot`, `vecdot`,
-    `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`, `linear`, `bilinear`, `conv1d` to `conv3d`,
-    `conv_transpose1d` to `conv_transpose3d`, `scaled_dot_product_attention` and an `einsum` that is
-    one product, under all names that torch has for them, those of `torch.ops.aten` included.
-    Weights and activations are encoded in blocks along the reduction, K padded with zeros; each
-    output is the FP32 result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's
-    dtype. All else, such as normalisation, softmax and embeddings, is as it was.
+    `nn.ConvTranspose3d`, `nn.RNN`, `nn.LSTM`, `nn.GRU` and their cells, `nn.MultiheadAttention` and
+    `MatMul`, and in the methods of modules that are not torch's own the functions `@`, `matmul`,
+    `mm`, `bmm`, `mv`, `dot`, `vdot`, `vecdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`,
+    `linear`, `bilinear`, `conv1d` to `conv3d`, `conv_transpose1d` to `conv_transpose3d`,
+    `scaled_dot_product_attention`, those of recurrent layers and cells, and an `einsum` that is one
+    product, under all names that torch has for them, those of `torch.ops.aten` included. Weights
+    and activations are encoded in blocks along the reduction, K padded with zeros; each output is
+    the FP32 result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All
+    else, such as normalisation, softmax and embeddings, is as it was.
 
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own
@@ -126,7 +133,7 @@ def convert(
     }
     backend_of(Options.of(**base, backend=backend, tile=tile))
     check_unconverted(unconverted)
-    chosen = plan(model, base, exclude, policy, (*LAYERS, *OTHER_LAYERS))
+    chosen = plan(model, base, exclude, policy, tuple(LAYERS))
     options = _options(chosen, backend, tile)
     excluded = {name for name, settings in chosen.items() if settings is None}
     for name, parameter in model.named_parameters():
@@ -137,7 +144,7 @@ def convert(
     for name, module, within in _walk(converted, excluded):
         if name in excluded:
             _leave_alone(module, within)
-        elif _is_scripted(module) or (isinstance(module, OTHER_LAYERS) and not _is_users(module)):
+        elif _is_scripted(module):
             tell(unconverted, f"{name} ({_kind(module)})" if name else _kind(module))
             _leave_alone(module, within)
         else:
@@ -163,7 +170,7 @@ def policy_of(model: nn.Module) -> Policy:
         kept: Any = [*site_options(module), *scope_options(module)]
         if kept:
             found[name] = kept[0].settings
-        elif isinstance(module, (*LAYERS, *OTHER_LAYERS)) or _is_users(module):
+        elif isinstance(module, tuple(LAYERS)) or _is_users(module):
             found[name] = {"format": FP32}
     converted = [settings for settings in found.values() if "format" not in settings]
     base = converted[0] if converted else {"format": FP32}
@@ -294,7 +301,17 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
 
 
 def _give_sites(module: Any, name: str, options: Options) -> None:
-    if not isinstance(module, nn.MultiheadAttention):
+    if isinstance(module, nn.MultiheadAttention):
+        _give_attention_sites(module, name, options)
+    elif isinstance(module, RECURRENT):
+        earlier = getattr(module, "axs6_sites", {})
+        # In the order in which they are multiplied.
+        weights = [weight for weight in module._parameters if weight.startswith("weight")]
+        module.axs6_sites = {
+            weight: _site(earlier.get(weight), f"{name}.{weight}", options, True, parameter=weight)
+            for weight in weights
+        }
+    else:
         turned = isinstance(module, TRANSPOSED)
         # Blocks of several groups along the first axis do not lie one after the other.
         packs = "weight" in module._parameters and not (turned and module.groups > 1)
@@ -302,8 +319,6 @@ def _give_sites(module: Any, name: str, options: Options) -> None:
         weighted = not isinstance(module, functional.MatMul)
         earlier = getattr(module, "axs6_site", None)
         module.axs6_site = _site(earlier, name, options, weighted, None, parameter, turned)
-    else:
-        _give_attention_sites(module, name, options)
 
 
 def _give_attention_sites(module: Any, name: str, options: Options) -> None:

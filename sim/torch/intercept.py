@@ -124,8 +124,8 @@ def _are_integers(args: Any, kwargs: Any) -> bool:
 
 
 def _can_be_encoded(args: Any, kwargs: Any) -> bool:
-    """Whether both operands can; masks and results may follow them."""
-    operands = _tensors(args, kwargs)[:2]
+    """Whether both operands can; masks and results may follow them, sizes stand between them."""
+    operands = [x for x in _tensors(args, kwargs) if x.dtype != torch.int64][:2]
     return all(x.is_floating_point() and x.layout == torch.strided for x in operands)
 
 

@@ -172,9 +172,10 @@ def _weights(model: nn.Module) -> dict[str, list[Site]]:
 
 
 def _sites(module: Any) -> Iterator[Site]:
-    if hasattr(module, "axs6_site"):
+    if hasattr(module, "axs6_sites"):
+        yield from module.axs6_sites.values()
+    elif hasattr(module, "axs6_site"):
         yield module.axs6_site
-    yield from getattr(module, "axs6_sites", {}).values()
 
 
 def _packs(site: Site) -> bool:

@@ -15,9 +15,10 @@ from axs6.sim.torch.attention import scaled_dot_product_attention
 from axs6.sim.torch.einsum import einsum, tensordot
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.layers import bilinear, convolve, linear
+from axs6.sim.torch.recurrent import KINDS, RECURRENT
 from axs6.sim.torch.transposed import convolve_transposed
 
-WEIGHTED = ("linear", "bilinear", "conv", "conv_transpose")
+WEIGHTED = ("linear", "bilinear", "conv", "conv_transpose", *KINDS)
 """Kinds of places whose right operands are weights."""
 
 
@@ -222,6 +223,7 @@ _BY_NAME: Mapping[str, Replacement] = {
     "linalg_matmul": _product("other"),
     "vecdot": _vecdot,
     "linalg_vecdot": _vecdot,
+    **RECURRENT,
 }
 
 _OTHERS = (
@@ -230,8 +232,6 @@ _OTHERS = (
     *("matrix_power", "linalg_matrix_power"),
     *("conv_tbc", "convolution", "_convolution", "multi_head_attention_forward"),
     "linear_cross_entropy",
-    *("lstm", "gru", "rnn_tanh", "rnn_relu"),
-    *("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"),
 )
 
 _HOMES = (torch, Tensor, functional, torch.linalg, torch.sparse, torch.ops.aten)

@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "tensordot": lambda: torch.tensordot(A[:1], A, ([0], [0])),
     "cdist": lambda: torch.cdist(A, A),
     "conv_tbc": lambda: torch.conv_tbc(B, B, A[0]),
-    "gru_cell": lambda: torch.gru_cell(A, A, torch.ones(12, 4), torch.ones(12, 4)),
+    "gru_cell": lambda: torch.gru_cell(A, hx=A, w_ih=torch.ones(12, 4), w_hh=torch.ones(12, 4)),
     "matmul": lambda: A.cfloat() @ A.cfloat(),
     "mm": lambda: torch.sparse.mm(A.to_sparse(), A),
 }
@@ -96,16 +96,6 @@ def test_what_is_no_product_or_converted_is_not_named() -> None:
         model(function)
 
 
-LAYERS: dict[str, Callable[[], nn.Module]] = {
-    "LSTM": lambda: nn.LSTM(4, 4),
-    "GRU": lambda: nn.GRU(4, 4, bidirectional=True),
-    "RNN": lambda: nn.RNN(4, 4),
-    "LSTMCell": lambda: nn.LSTMCell(4, 4),
-    "GRUCell": lambda: nn.GRUCell(4, 4),
-    "RNNCell": lambda: nn.RNNCell(4, 4),
-}
-
-
 class Holds(nn.Module):
     """Calls a layer in its `forward`."""
 
@@ -115,27 +105,6 @@ class Holds(nn.Module):
 
     def forward(self, *inputs: Tensor) -> Any:
         return self.layer(*inputs)
-
-
-@pytest.mark.parametrize("kind", LAYERS)
-def test_layers_are_named_by_conversion(kind: str) -> None:
-    layer = LAYERS[kind]()
-    assert told(lambda: convert(nn.Sequential(layer))) == [f"0 ({kind})"]
-    assert told(lambda: convert(layer)) == [kind]
-    assert told(lambda: convert(nn.Sequential(layer), unconverted="ignore")) == []
-    assert told(lambda: convert(nn.Sequential(layer), exclude=["0"])) == []
-    with pytest.raises(UnconvertedWarning, match=rf"0 \({kind}\) is not converted"):
-        convert(nn.Sequential(layer), unconverted="error")
-
-
-def test_a_layer_is_named_once_and_stays_as_it_was() -> None:
-    layer = nn.LSTM(4, 4)
-    models: list[nn.Module] = []
-    assert told(lambda: models.append(convert(Holds(layer)))) == ["layer (LSTM)"]
-    (model,) = models
-    for other in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert told(lambda other=other: other(A)) == []
-        assert torch.equal(other(A)[0], layer(A)[0])
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
