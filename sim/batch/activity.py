@@ -69,7 +69,7 @@ class ActivityModel:
         self._nets = len(nets)
         gates = read_netlist(_watched(netlist, nets))
         source = {SOURCE: model_source(gates, inputs, outputs), **runtime(), **control_header()}
-        path = compiled("activity", "the batch simulator", source, OPTIONS)
+        path = compiled("activity", "the batch simulator", source, OPTIONS, headers_first=True)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_copies.restype = ctypes.c_int64
         self._library.axs6_activity.restype = ctypes.c_bool

@@ -79,7 +79,7 @@ class ComponentModel:
     ) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
         files = {SOURCE: source.text, **runtime(), **stall_header(), **control_header()}
-        path = compiled("batch", "the batch simulator", files, OPTIONS)
+        path = compiled("batch", "the batch simulator", files, OPTIONS, headers_first=True)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_copies.restype = ctypes.c_int64
         self._library.axs6_run.restype = ctypes.c_int64

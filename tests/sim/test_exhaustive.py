@@ -150,10 +150,13 @@ ELSEWHERE = (
     "encoder-fp16-nearest-patterns",
     "encoder-fp16-nearest-high_precision-patterns",
     "encoder-fp16-stochastic-patterns",
+    "encoder-fp32-nearest-patterns",
+    "fused-floor",
 )
 """Spaces that the slow tests alone have a share of: every run has the same rounding and the same
 mode with the other dtype, and this dtype with other roundings and modes. So it has toward zero for
-the patterns of fp16 alone. Decoders meet every format in tests/hw/decoder."""
+the patterns of fp16 alone, and of fp32 nearest its gaps and subnormal numbers. Decoders meet every
+format in tests/hw/decoder."""
 
 
 def find(name: str, view: str = STRUCTURE) -> Space:

@@ -134,7 +134,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("encoder", {"block": 8, "dtype": "bf16"}),
+        pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
         ("decoder", {"block": 8, "stages": 1}),
         ("block_dot", {"block": 8}),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),

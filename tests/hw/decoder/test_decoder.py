@@ -35,8 +35,12 @@ COMPOSED = (
 CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG, *COMPOSED])]
 """Each format in one dtype."""
 
-ALIKE = ("mx6", "mx4", "msfp12", "int6", "int4", "vsq4", "vsq6")
-"""Formats that differ from another one in a width alone: their decoders are slow tests."""
+ALIKE = (
+    *("mx6", "mx4", "msfp12", "int6", "int4", "vsq4", "vsq6"),
+    *("mxfp6_e2m3", "mxfp6_e3m2", "fp8_e4m3", "fp8_e5m2"),
+)
+"""Formats that differ from another one in widths alone, or have the element of one and the scale of
+another: their decoders are slow tests."""
 
 OTHERS = [
     (name, dtype)
