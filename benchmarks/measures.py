@@ -200,6 +200,11 @@ def in_hardware(name: str) -> Measurement:
     return study_of(rows, [name], rows[name].conditions).measurements[name]
 
 
+def dearer(one: str, other: str) -> float:
+    """By how much percent a format's area times memory is above another's."""
+    return 100 * (in_hardware(one).cost / in_hardware(other).cost - 1)
+
+
 def largest_value() -> float:
     """The largest value of AXS-6."""
     fmt = block_format("axs6")

@@ -2,11 +2,10 @@
 
 from fractions import Fraction
 
-import claims
 import measures
 import numpy as np
 import pytest
-from claims import Claim, about, between, exactly
+from claim import Claim, Part, about, between, exactly
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ from claims import Claim, about, between, exactly
         ([about(1.1001, 1), between(-1e-9, 0, 1)], "false"),
     ],
 )
-def test_a_verdict_follows_from_the_numbers(parts: list[claims.Part], verdict: str) -> None:
+def test_a_verdict_follows_from_the_numbers(parts: list[Part], verdict: str) -> None:
     assert Claim("a page", "a claim", lambda: parts).row()["verdict"] == verdict
 
 

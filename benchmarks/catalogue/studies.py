@@ -45,6 +45,7 @@ STUDIES = (
         ("python benchmarks/claims.py",),
         readings.claims,
         sources=(
+            "benchmarks/claim.py",
             "benchmarks/claims.py",
             "benchmarks/measures.py",
             "docs/data/pareto.jsonl",
