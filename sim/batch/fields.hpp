@@ -72,10 +72,21 @@ template <int ROW, bool CONSECUTIVE> INLINE void scatter(Bytes* x, const Places<
   }
 }
 
-// Brings bytes into the second cache: the nearest one is full of the rows of this step. Those of all
-// tiles together are the rows of the next one.
-template <int SIZE> INLINE void fetch(const uint8_t* start) {
-  for (int k = 0; k < SIZE; k += 64) __builtin_prefetch(start + k, 0, 2);
+// Brings bytes into the second cache: the nearest one is full of the rows of this step. It is inline,
+// for g++ drops calls of functions that do nothing else.
+INLINE void fetch(const uint8_t* start, const uint8_t* end) {
+  for (; start < end; start += 64) __builtin_prefetch(start, 0, 2);
+}
+
+// Bytes of an array that are loaded for the next step. Each part of this one fetches its share of
+// them: memory answers only a few requests at a time.
+struct Ahead {
+  const uint8_t* start;
+  int64_t size;
+};
+template <int FIELDS> INLINE void fetch(const Ahead (&ahead)[FIELDS], int part, int parts) {
+  for (const Ahead& each : ahead)
+    fetch(each.start + each.size * part / parts, each.start + each.size * (part + 1) / parts);
 }
 
 // Elements of BITS bits in an array, of which the field has WIDTH, COUNT to a row.
@@ -89,9 +100,12 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
   static constexpr int used(int byte) { return WIDTH <= 8 * byte ? 0 : WIDTH - 8 * byte < 8 ? WIDTH - 8 * byte : 8; }
   static constexpr int low(int byte) { return byte / SIZE * WIDTH + 8 * (byte % SIZE); }
 
-  // Bits of elements beyond their width are gathered in `beyond`.
-  static void load(V* signal, const void* array, const Rows& rows, V& beyond) {
+  // Bits of elements beyond their width are gathered in `beyond`. Returns the bytes that come next,
+  // where rows follow one another.
+  static Ahead load(V* signal, const void* array, const Rows& rows, V& beyond) {
     (rows.row ? load_rows<false> : load_rows<true>)(signal, array, rows, beyond);
+    if (rows.row) return {};
+    return {(const uint8_t*)array + (rows.first + rows.ahead) * ROW, rows.copies * ROW};
   }
   template <bool CONSECUTIVE>
   static void load_rows(V* signal, const void* array, const Rows& rows, V& beyond) {
@@ -101,7 +115,6 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
       if (rows.copies < COPIES) memset(x, 0, sizeof x);
       for (int group = 0; group < rows.copies / BYTES; group++) {
         Places<ROW, CONSECUTIVE> at(array, rows, group * BYTES);
-        if (CONSECUTIVE) fetch<BYTES * TILE>(at.base + rows.ahead * ROW + BYTES * tile);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
           gather(y, at.behind(first(tile + k)));
@@ -143,7 +156,8 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
         }
       for (int group = 0; group < rows.copies / BYTES; group++) {
         Places<ROW, CONSECUTIVE> at(array, rows, group * BYTES);
-        if (CONSECUTIVE) fetch<BYTES * TILE>(at.base + rows.ahead * ROW + BYTES * tile);
+        const uint8_t* next = at.base + rows.ahead * ROW + BYTES * tile;  // of all tiles together: all rows
+        if (CONSECUTIVE) fetch(next, next + BYTES * TILE);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
 #pragma GCC unroll 16

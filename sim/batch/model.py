@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 
 from axs6.hw.core.layouts import Field
@@ -53,9 +53,10 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
         f"V {arrays};",
         *([f"V nets[{len(nets)}];"] if nets else []),
         "V beyond;  // bits of inputs beyond their fields",
+        f"Ahead ahead[{len(inputs)}];",
     ]
     load = [
-        f"{_field(f)}::load(m.i + {f.offset}, arrays[{k}], "
+        f"m.ahead[{k}] = {_field(f)}::load(m.i + {f.offset}, arrays[{k}], "
         f"Chosen(index[{k}], rows).rows, m.beyond);"
         for k, f in enumerate(inputs)
     ]
@@ -112,8 +113,11 @@ def _step(emitter: Emitter, groups: Sequence[Group], registers: Sequence[Registe
     always.results += [(f"m.g[{k}]", group.guard) for k, group in enumerate(guarded)]
     conditions = {group.guard: f"if (any(m.g[{k}])) " for k, group in enumerate(guarded)}
     lines = ["V* w = m.w;"]
-    for group, calls in zip(groups, emitter.emit(groups), strict=True):
+    emitted = emitter.emit(groups)
+    parts, number = sum(map(len, emitted)), count()
+    for group, made in zip(groups, emitted, strict=True):
         condition = conditions.get(group.guard)
+        calls = [f"{call} fetch(m.ahead, {next(number)}, {parts});" for call in made]
         lines += [condition + "{", *calls, "}"] if condition else calls
     first = 0
     for enable, run in groupby(registers, lambda each: each.enable):
