@@ -133,16 +133,27 @@ def block(head: str, lines: Iterable[str]) -> str:
 
 def _parts(group: Group) -> Iterator[Part]:
     """A group cut into parts; each result stands in the first part after which it is there."""
-    chunks = [
-        group.operations[start : start + STATEMENTS]
-        for start in range(0, len(group.operations), STATEMENTS)
-    ]
+    chunks = list(_chunks(group.operations))
     made = {bit: k for k, chunk in enumerate(chunks) for op in chunk for bit in op.driven}
     results: dict[int, Results] = {}
     for each in group.results:
         results.setdefault(made.get(each[1], 0), []).append(each)
     for k, chunk in enumerate(chunks or [[]]):
         yield Part(chunk, results.get(k, []))
+
+
+def _chunks(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
+    """Operations of `STATEMENTS` statements; a call has one for each bit it reads and drives."""
+    chunk: list[Operation] = []
+    length = 0
+    for op in operations:
+        if length >= STATEMENTS:
+            yield chunk
+            chunk, length = [], 0
+        chunk.append(op)
+        length += 1 if isinstance(op, Table) else len(op.read) + len(op.driven)
+    if chunk:
+        yield chunk
 
 
 def _read(part: Part) -> Iterator[Literal]:

@@ -156,7 +156,7 @@ template <int BITS, int WIDTH, int COUNT, bool SIGNED> struct Field {
         }
       for (int group = 0; group < rows.copies / BYTES; group++) {
         Places<ROW, CONSECUTIVE> at(array, rows, group * BYTES);
-        const uint8_t* next = at.base + rows.ahead * ROW + BYTES * tile;  // of all tiles together: all rows
+        const uint8_t* next = at.base + rows.ahead * ROW + BYTES * tile;  // all rows, over the tiles
         if (CONSECUTIVE) fetch(next, next + BYTES * TILE);
         for (int k = 0; k < TILE; k += N) {
           Bytes y[N];
