@@ -154,10 +154,14 @@ struct DoubleProduct {
                         tile<2>(rows_lanes, columns.data(), total);
                 }
             }
-            for (int64_t r = 0; r < count; ++r)
-                for (int64_t n = panel * PANEL; n < std::min((panel + 1) * PANEL, b.rows); ++n)
-                    y[(first + r) * b.rows + n] =
-                        finish.of(totals[r * PANEL + n - panel * PANEL], first + r, n);
+            const int64_t column = panel * PANEL;
+            const int64_t width = std::min<int64_t>(PANEL, b.rows - column);
+            for (int64_t r = 0; r < count; ++r) {
+                float* out = y + (first + r) * b.rows + column;
+                for (int64_t n = 0; n < width; ++n)
+                    out[n] = finish.of(totals[r * PANEL + n], first + r, column + n);
+                finish.add_bias(out, column, width);
+            }
         }
     }
 };

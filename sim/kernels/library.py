@@ -41,7 +41,7 @@ class _State:
 
 
 ADDRESSES = (
-    *("a", "b", "a_factors", "b_factors", "a_outer", "b_outer"),
+    *("a", "b", "a_factors", "b_factors", "a_outer", "b_outer", "bias"),
     *("words", "scales", "limits"),
 )
 """Arrays that a product reads."""

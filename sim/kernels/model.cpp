@@ -73,6 +73,7 @@ struct Operands {
     const void *a, *b;
     const double *a_factors, *b_factors;
     const float *a_outer, *b_outer;  // (rows,) and (columns,) of every matrix, or nullptr
+    const float* bias;               // (columns,) of every matrix, or nullptr
     int32_t *words;
     float* scales;
     Limits* limits;
@@ -80,7 +81,8 @@ struct Operands {
 
 Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
     return {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
-            o.b_outer ? o.b_outer + g * s.columns : nullptr};
+            o.b_outer ? o.b_outer + g * s.columns : nullptr,
+            o.bias ? o.bias + g * s.columns : nullptr};
 }
 
 template <class Lane>
@@ -140,7 +142,7 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   o.right.at(g * panels, length, s.blocks),
                   how,
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
-                   o.b_outer ? o.b_outer + g * s.columns : nullptr},
+                   o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr},
                   y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });

@@ -9,16 +9,25 @@
 
 namespace axs6 {
 
-// What is done to sums: y = fp32(fp32(sum / divisor) * fp32(left[m] * right[n])).
+// What is done to sums: y = fp32(fp32(sum / divisor) * fp32(left[m] * right[n])), then
+// fp32(y + bias[n]).
 struct Finish {
     float divisor;
     const float* left;   // (rows,), or nullptr where nothing is multiplied
     const float* right;  // (columns,)
+    const float* bias;   // (columns,), or nullptr where nothing is added
 
     float of(float sum, int64_t row, int64_t column) const {
         float y = divisor == 1.0f ? sum : sum / divisor;
         if (left) y *= left[row] * right[column];
         return canonical(y);
+    }
+
+    // Add the bias to some values of a row, from this column on. No FMA takes in the product before,
+    // which `canonical` keeps apart.
+    void add_bias(float* y, int64_t column, int64_t count) const {
+        if (!bias) return;
+        for (int64_t n = 0; n < count; ++n) y[n] = canonical(y[n] + bias[column + n]);
     }
 };
 
@@ -48,7 +57,7 @@ struct Product {
     }
 
     void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-        for (int64_t m = row; m < row + rows; ++m)
+        for (int64_t m = row; m < row + rows; ++m) {
             for (int64_t n = column; n < column + columns; ++n) {
                 float total = 0;
                 for (int64_t k = 0; k < a.blocks; ++k) {
@@ -59,6 +68,8 @@ struct Product {
                 }
                 y[m * b.rows + n] = finish.of(total, m, n);
             }
+            finish.add_bias(y + m * b.rows + column, column, columns);
+        }
     }
 
     // WORDS: of a block, or 0 where it is not known when compiled. POWERS: the
@@ -109,6 +120,7 @@ struct Product {
             for (int n = 0; n < V * W; ++n) out[n] = canonical(values[n] / finish.divisor);
         else
             for (int64_t n = 0; n < count; ++n) out[n] = canonical(values[n] / finish.divisor);
+        finish.add_bias(out, column, count);
     }
 
     template <int V, int R = ROWS>

@@ -183,7 +183,11 @@ def _check(fmt: BlockFormat, nonfinite: NonFinite, scale: float | None) -> None:
 
 
 def matmul(
-    a: Packed, b: Packed, accumulator: Accumulator = FP32_SUMS, threads: int = 1
+    a: Packed,
+    b: Packed,
+    accumulator: Accumulator = FP32_SUMS,
+    threads: int = 1,
+    bias: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], as `axs6.matmul` defines it.
 
@@ -192,14 +196,19 @@ def matmul(
         accumulator: how products become one number. `takes` says whether it and the formats are
             among those that the kernels have.
         threads: threads that share the work; they change no bit.
+        bias: float32 of shape (G, N), contiguous, which is added in FP32 to the rounded products;
+            for exact blocks added in FP32 alone.
 
     Returns:
         float32 of shape (G, M, N). Subnormals are kept, overflow gives infinity, and a NaN is
         always the accumulator's.
 
     Raises:
-        ValueError: the kernels do not have the formats or the accumulator.
+        ValueError: the kernels do not have the formats or the accumulator, or not with a bias, or
+            the bias has another shape.
     """
+    if bias is not None:
+        _check_bias(bias, b, accumulator)
     if not takes(a.layout.format, b.layout.format, accumulator):
         raise ValueError(
             f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
@@ -218,7 +227,7 @@ def matmul(
         bits = (block * a.layout.bound * b.layout.bound).bit_length()
     a, b = a.in_lanes(dtype), b.in_lanes(dtype)
     outer = aligned.outer_scales(a, b)
-    arrays = (a.lanes, b.lanes, a.factors, b.factors, *outer, *b.panels)
+    arrays = (a.lanes, b.lanes, a.factors, b.factors, *outer, bias, *b.panels)
     library().axs6_multiply(
         dtype.itemsize,
         ctypes.byref(Operands(*(None if x is None else x.ctypes.data for x in arrays))),
@@ -229,6 +238,13 @@ def matmul(
         y.ctypes.data,
     )
     return y
+
+
+def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) -> None:
+    if accumulator != FP32_SUMS:
+        raise ValueError(f"bias is for the accumulator {FP32_SUMS}, not {accumulator}")
+    if bias.shape != b.factors.shape[:2]:
+        raise ValueError(f"bias must have shape {b.factors.shape[:2]}, not {bias.shape}")
 
 
 def _common_lanes(a: Packed, b: Packed, bits: int) -> np.dtype[Any]:

@@ -61,9 +61,18 @@ class Backend(Protocol):
         """What `prepare` would give for matrices that are encoded already, (G, R, K)."""
         ...
 
-    def product(self, a: Any, b: Any) -> Result:
-        """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k]."""
+    def product(self, a: Any, b: Any, bias: Tensor | None = None) -> Result:
+        """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], plus the bias (G * N,) in FP32."""
         ...
+
+
+def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
+    """Products (G, M, N) plus a bias (G * N,) in FP32, in place."""
+    if bias is not None:
+        y += bias.to(y.device, torch.float32).view(y.shape[0], 1, -1)
+        if not bias.isfinite().all():
+            y.masked_fill_(y.isnan(), torch.nan)
+    return y
 
 
 class Torch:
@@ -82,9 +91,11 @@ class Torch:
         """Scale."""
         return emulated.from_blocks(blocks, device)
 
-    def product(self, a: emulated.Operand, b: emulated.Operand) -> Result:
+    def product(
+        self, a: emulated.Operand, b: emulated.Operand, bias: Tensor | None = None
+    ) -> Result:
         """Block after block."""
-        return Result(emulated.product(a, b))
+        return Result(with_bias(emulated.product(a, b), bias))
 
 
 class Compiled:
@@ -112,10 +123,14 @@ class Compiled:
         """Order for the kernels."""
         return kernels.pack(blocks)
 
-    def product(self, a: kernels.Packed, b: kernels.Packed) -> Result:
+    def product(self, a: kernels.Packed, b: kernels.Packed, bias: Tensor | None = None) -> Result:
         """All matrices at once."""
         how, threads = self._options.accumulator, torch.get_num_threads()
-        return Result(torch.from_numpy(kernels.matmul(a, b, how, threads)))
+        if how != FP32_SUMS:
+            return Result(with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias))
+        shape = b.factors.shape[:2]
+        added = None if bias is None else as_array(bias.view(shape[0], -1).expand(shape))
+        return Result(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
 
 
 class Golden:
@@ -135,11 +150,11 @@ class Golden:
         """The matrices one by one."""
         return matrices(blocks)
 
-    def product(self, a: list[Blocks], b: list[Blocks]) -> Result:
+    def product(self, a: list[Blocks], b: list[Blocks], bias: Tensor | None = None) -> Result:
         """Multiply matrix by matrix."""
         how = self._options.accumulator
         values = np.stack([matmul(x, y, how) for x, y in zip(a, b, strict=True)])
-        return Result(torch.from_numpy(values))
+        return Result(with_bias(torch.from_numpy(values), bias))
 
 
 class Emulated:
@@ -169,9 +184,11 @@ class Emulated:
         chosen = self._on(device)
         return chosen, chosen.take(blocks, device)
 
-    def product(self, a: tuple[Backend, Any], b: tuple[Backend, Any]) -> Result:
+    def product(
+        self, a: tuple[Backend, Any], b: tuple[Backend, Any], bias: Tensor | None = None
+    ) -> Result:
         """Multiply two operands of one device."""
-        return a[0].product(a[1], b[1])
+        return a[0].product(a[1], b[1], bias)
 
 
 class Rtl:
@@ -215,7 +232,7 @@ class Rtl:
         _check_cpu("weight", device)
         return blocks
 
-    def product(self, a: Blocks, b: Blocks) -> Result:
+    def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> Result:
         """All products in one run of the tile, whose turns they share."""
         from axs6.sim.tile import Tile
 
@@ -223,7 +240,8 @@ class Rtl:
         if pair not in self._tiles:
             self._tiles[pair] = Tile(**self._parameters(pair))
         run = self._tiles[pair].matmul(a, b, threads=torch.get_num_threads())
-        return Result(torch.from_numpy(run.values), run.cycles, run.utilisation)
+        values = with_bias(torch.from_numpy(run.values), bias)
+        return Result(values, run.cycles, run.utilisation)
 
 
 def _check_cpu(name: str, device: torch.device) -> None:

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import quantise
-from axs6.sim.torch.backends import Result
+from axs6.sim.torch.backends import Result, with_bias
 from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_random
-from axs6.sim.torch.site import Role, Site, site_of
+from axs6.sim.torch.site import Role, Site, is_observed, site_of
 
 Gradients = tuple[Tensor | None, ...]
 SIDES: tuple[Role, Role] = ("left", "right")
@@ -136,17 +136,13 @@ def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) ->
     matrices = as_matrices(place, weight, x.shape[0])
     _check_operands(place, x, matrices, ("input", "weight"))
     if _is_empty(x, matrices):
-        result = _no_product(place, x, matrices)
-    else:
-        left = place.prepare(x, "left", "input")
-        result = place.backend.product(left, place.prepare_weight(weight, matrices))
-        place.report(x, matrices, result)
-    y = result.values.to(x.device)
-    if bias is not None:
-        y += bias.float().view(x.shape[0], 1, -1)
-        if not bias.isfinite().all():
-            y.masked_fill_(y.isnan(), torch.nan)
-    return y.to(x.dtype)
+        return with_bias(_no_product(place, x, matrices).values, bias).to(x.dtype)
+    left, right = place.prepare(x, "left", "input"), place.prepare_weight(weight, matrices)
+    if not is_observed():
+        return place.backend.product(left, right, bias).values.to(x.device, x.dtype)
+    result = place.backend.product(left, right)
+    place.report(x, matrices, result)
+    return with_bias(result.values.to(x.device), bias).to(x.dtype)
 
 
 @weight_product.register_fake

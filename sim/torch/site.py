@@ -199,6 +199,11 @@ def site_of(handle: int) -> Site:
     return site
 
 
+def is_observed() -> bool:
+    """Whether anything sees products, which it does without the bias."""
+    return bool(_observers)
+
+
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
     """A context in which `observer` sees every product."""

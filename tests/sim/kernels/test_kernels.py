@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import axs6
+from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6, CATALOG, BlockFormat, block_format
 from axs6.sim import kernels
@@ -117,6 +118,32 @@ def test_what_is_not_finite(name: str, rng: np.random.Generator) -> None:
         assert found is not None
         assert not different(found, expected)
         assert kernels.fake_quantise(x, fmt) is None
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", ["axs6", "mx9", "int8", "int8_float32_t0", "nvfp4", "mxfp8_e5m2"])
+def test_biases_are_added_to_rounded_products(name: str, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+    for how in ("near one", "everything", "overflow"):
+        for rows, columns, length in SHAPES:
+            a, b = (matrix(rng, 2 * n, length, how) for n in (rows, columns))
+            left, right = (kernels.encode(x.reshape(2, -1, length), fmt) for x in (a, b))
+            assert left is not None
+            assert right is not None
+            products = kernels.matmul(left, right)
+            bias = matrix(rng, 2, columns, how)
+            for special in (np.float32(0), np.inf, np.nan):
+                bias[1, columns // 2] += special
+                with np.errstate(over="ignore", invalid="ignore"):
+                    expected = products + bias[:, None]
+                expected[np.isnan(expected)] = np.nan
+                for threads in (1, 3):
+                    found = kernels.matmul(left, right, threads=threads, bias=bias)
+                    assert not different(found, expected)
+    with pytest.raises(ValueError, match=r"bias must have shape \(2, 33\), not \(1, 33\)"):
+        kernels.matmul(left, right, bias=bias[:1])
+    with pytest.raises(ValueError, match="bias is for the accumulator fp32, not paper"):
+        kernels.matmul(left, right, accumulator("paper"), bias=bias)
 
 
 @cache
