@@ -180,7 +180,8 @@ class _Side:
     def _stepped(self, codes: NDArray[Any], lanes: int, group: int = 1) -> NDArray[Any]:
         """Codes of groups as (groups, rows, steps), with an axis more where a step has several."""
         flat = codes.reshape(self._groups, self.rows, -1)
-        flat = np.repeat(flat, max(1, group // lanes), axis=2)
+        if group > lanes:
+            flat = np.repeat(flat, group // lanes, axis=2)
         each = max(1, lanes // group)
         fill = max(0, self.steps * each - flat.shape[2])
         flat = np.pad(flat, [(0, 0), (0, 0), (0, fill)])[..., : self.steps * each]

@@ -182,7 +182,8 @@ def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:
     """
     rounds = last[: len(last) // turns * turns].reshape(-1, turns).astype(bool)
     inner = (np.flatnonzero(rounds.all(axis=1)) + 1) * turns
-    return np.unique(np.concatenate([[0], inner, [len(last)]]))
+    bounds = np.concatenate([[0], inner, [len(last)]])
+    return bounds[np.diff(bounds, prepend=-1) > 0]
 
 
 def payload_width(fields: Sequence[Field]) -> int:

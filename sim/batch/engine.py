@@ -147,7 +147,7 @@ class ComponentModel:
     def _share_out(self, count: int, items: Items, threads: int) -> list["_Share"]:
         """What the copies of each thread get of so many items."""
         last = last_of(items)
-        ends = None if last is None else np.flatnonzero(last)
+        ends = None if last is None else np.flatnonzero(last.astype(bool))
         bounds = None if last is None else whole_vectors(last, self._turns)
         if self._remembers:
             ends, bounds = np.arange(count), np.array([0, count])
