@@ -2,7 +2,7 @@
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from axs6.golden import fp32
@@ -37,9 +37,9 @@ class Description(ctypes.Structure):
     _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("largest", ctypes.c_float)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """How the kernels hold values of a format as operands.
+    """How the kernels hold values of a format as operands; `layout` makes one for each format.
 
     Args:
         format: the format.
@@ -57,10 +57,20 @@ class Layout:
         """The largest magnitude of an integer, without factors."""
         return max(-self.low, self.high)
 
-    @property
+    @cached_property
+    def block(self) -> int:
+        """Values of a block."""
+        return self.format.block
+
+    @cached_property
     def description(self) -> Description | None:
         """What `encode` needs; None where it does not take the format."""
         return description(self.format)
+
+    @cached_property
+    def real(self) -> bool:
+        """Whether scales are real or integers, and `encode` takes the format."""
+        return real_description(self.format) is not None
 
 
 @cache

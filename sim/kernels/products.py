@@ -13,7 +13,7 @@ from axs6.golden.formats import BlockFormat, Exponent, Shift
 from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
 from axs6.sim.kernels import aligned
-from axs6.sim.kernels.layout import layout, real_description
+from axs6.sim.kernels.layout import Layout, layout
 from axs6.sim.kernels.library import Operands, Shape, chosen, library
 from axs6.sim.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
 from axs6.sim.kernels.rows import RowScales
@@ -45,13 +45,11 @@ def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) 
     return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and _powers(a, b))
 
 
-@cache
 def _powers(a: BlockFormat, b: BlockFormat) -> bool:
     """Whether all factors are powers of two."""
     return all(isinstance(x.scale, Exponent | Shift) for x in (*a.blocked, *b.blocked))
 
 
-@cache
 def _bits(a: BlockFormat, b: BlockFormat) -> int:
     """Bits of a block's sum with the significands of its factors."""
     return Terms.of(a, b, Accumulator()).bound.bit_length()
@@ -62,18 +60,33 @@ def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
 
     `encode` and `fake_quantise` take both then.
     """
+    return _encodes(layout(fmt), scale)
+
+
+def _encodes(held: Layout, scale: float | None) -> bool:
     if scale is None:
-        return layout(fmt).description is not None or real_description(fmt) is not None
+        return held.description is not None or held.real
     with np.errstate(over="ignore"):
-        held = float(np.float32(scale))
-    return bool(fmt.outer) and real_description(fmt) is not None and 0 < held < math.inf
+        rounded = float(np.float32(scale))
+    return bool(held.format.outer) and held.real and 0 < rounded < math.inf
+
+
+@cache
+def _takes(a: Layout, b: Layout, accumulator: Accumulator) -> bool:
+    """As `takes`, with a faster look-up: a format's hash goes through all its levels."""
+    return takes(a.format, b.format, accumulator)
+
+
+@cache
+def _bits_and_powers(a: Layout, b: Layout) -> tuple[int, bool]:
+    return _bits(a.format, b.format), _powers(a.format, b.format)
 
 
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
     """Whether there are two operands, and a library that multiplies them as an accumulator says."""
     if a is None or b is None or chosen() is None:
         return False
-    return takes(a.layout.format, b.layout.format, accumulator)
+    return _takes(a.layout, b.layout, accumulator)
 
 
 def encode(
@@ -99,14 +112,14 @@ def encode(
         ValueError: the kernels do not encode the format, or not under this scale, or `nonfinite`
             is unknown.
     """
-    _check(fmt, nonfinite, scale)
-    if real_description(fmt) is not None:
-        return _encode_real(x, fmt, nonfinite, threads, scale)
     held = layout(fmt)
+    _check(held, nonfinite, scale)
+    if held.real:
+        return _encode_real(x, held, nonfinite, threads, scale)
     assert held.description is not None
     batches, rows, length = x.shape
-    blocks = -(-length // fmt.block)
-    lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
+    blocks = -(-length // held.block)
+    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
     factors = np.empty((batches, rows, blocks))
     codes = np.empty((batches, rows, blocks), np.uint8)
     sizes = (batches * rows, length, threads, lanes.itemsize)
@@ -119,18 +132,19 @@ def encode(
 
 def _encode_real(
     x: NDArray[np.float32],
-    fmt: BlockFormat,
+    held: Layout,
     nonfinite: NonFinite,
     threads: int,
     scale: float | None,
 ) -> Packed | None:
     """As `encode`, where scales are real or integers."""
+    fmt = held.format
     found = RowScales.find(x, fmt, nonfinite, threads, scale)
     if found is None:
         return None
-    held, (batches, rows, length) = layout(fmt), x.shape
-    blocks = -(-length // fmt.block)
-    lanes = np.empty((batches, rows, blocks * fmt.block), lane_dtype(held))
+    batches, rows, length = x.shape
+    blocks = -(-length // held.block)
+    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
     factors = np.empty((batches, rows, blocks))
     library().axs6_encode_real(
         *found.arguments(fmt, threads),
@@ -160,26 +174,28 @@ def fake_quantise(
     Raises:
         ValueError: as `encode`.
     """
-    _check(fmt, nonfinite, scale)
+    held = layout(fmt)
+    _check(held, nonfinite, scale)
     out = np.empty(x.shape, np.float32)
-    if real_description(fmt) is not None:
+    if held.real:
         found = RowScales.find(x, fmt, nonfinite, threads, scale)
         if found is None:
             return None
         library().axs6_fake_quantise_real(*found.arguments(fmt, threads), out.ctypes.data)
         return out
-    described = layout(fmt).description
-    assert described is not None
+    assert held.description is not None
     sizes = (x.size // max(1, x.shape[-1]), x.shape[-1], threads)
-    out_at = out.ctypes.data
-    bad = library().axs6_fake_quantise(ctypes.byref(described), x.ctypes.data, *sizes, out_at)
+    bad = library().axs6_fake_quantise(
+        *(ctypes.byref(held.description), x.ctypes.data, *sizes, out.ctypes.data)
+    )
     return None if bad and nonfinite == "error" else out
 
 
-def _check(fmt: BlockFormat, nonfinite: NonFinite, scale: float | None) -> None:
+def _check(held: Layout, nonfinite: NonFinite, scale: float | None) -> None:
     check_nonfinite(nonfinite, WITHOUT_NAN)
-    if not encodes(fmt, scale):
-        raise ValueError(f"no kernel encodes {fmt}" + f" under {scale}" * (scale is not None))
+    if not _encodes(held, scale):
+        under = "" if scale is None else f" under {scale}"
+        raise ValueError(f"no kernel encodes {held.format}{under}")
 
 
 def matmul(
@@ -209,19 +225,19 @@ def matmul(
     """
     if bias is not None:
         _check_bias(bias, b, accumulator)
-    if not takes(a.layout.format, b.layout.format, accumulator):
+    if not _takes(a.layout, b.layout, accumulator):
         raise ValueError(
             f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
         )
     batches, rows, blocks = a.factors.shape
-    columns, block = b.factors.shape[1], a.layout.format.block
+    columns, block = b.factors.shape[1], a.layout.block
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return y
     if accumulator != FP32_SUMS:
         aligned.multiply(a, b, accumulator, y, threads)
         return y
-    bits = _bits(a.layout.format, b.layout.format)
+    bits, powers = _bits_and_powers(a.layout, b.layout)
     dtype = _common_lanes(a, b, bits)
     if dtype != LANES[-1]:
         bits = (block * a.layout.bound * b.layout.bound).bit_length()
@@ -233,7 +249,7 @@ def matmul(
         ctypes.byref(Operands(*(None if x is None else x.ctypes.data for x in arrays))),
         ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
         bits,
-        _powers(a.layout.format, b.layout.format),
+        powers,
         divisor_of(a, b),
         y.ctypes.data,
     )
