@@ -65,8 +65,12 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
 LONG = 8
 """Ranks from which `ready` may be slower than what lies between ranks."""
 
-REACH = 3
-"""Ranks that `ready` passes in a cycle in a long pipeline."""
+REACH = 2
+"""Ranks that `ready` passes in a cycle in a long pipeline.
+
+With 3, it was what limited the clock of deep dot products on an ECP5 (140 MHz for AXS-6); with 2,
+which takes 10 to 17 % more registers, logic limits it.
+"""
 
 
 def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) -> tuple[int, ...]:
