@@ -22,6 +22,7 @@ NEEDED = {
     "recorded": ("torch", "sklearn"),
     "cost": ("amaranth", "pyosys"),
     "encoder": ("amaranth", "pyosys"),
+    "dot": ("amaranth", "pyosys"),
     "energy": ("amaranth", "pyosys", "torch", "sklearn"),
     "accuracy": ("torch", "sklearn"),
 }

@@ -1,14 +1,19 @@
 """`axs6 study accumulators`."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Jobs, Json, Scheduler, Timeout
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
+    from axs6.comparison.accumulators import Cells
+    from axs6.comparison.columns import Column, Group
     from axs6.sim.study.accumulators import AccumulatorStudy
 
 
@@ -41,6 +46,21 @@ def accumulators(
         ),
     ] = None,
     length: Annotated[int, typer.Option(help="Products of a dot product.", metavar="K")] = 4096,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Groups of columns beside the error, with commas: dot, accuracy.",
+            show_default="none",
+            metavar="GROUPS",
+        ),
+    ] = None,
+    liberty: Annotated[
+        Path | None,
+        typer.Option(help="Cell library of the dot products.", show_default="compact sky130"),
+    ] = None,
+    timeout: Timeout = 600,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
     json: Json = None,
 ) -> None:
     """Measure the error of dot products against the bits that an accumulator keeps of its terms.
@@ -48,18 +68,88 @@ def accumulators(
     The error is that from exact accumulation, in dB: what the accumulator adds to the error of the
     format, which is shown beside it. "exact" says that no result differs.
 
-    Example: axs6 study accumulators --format mx9 --fraction 13 --fraction 25
+    With --columns dot, area and delay of the hardware stand beside it, each of which takes a
+    synthesis; with accuracy, that of the models of `axs6 compare`. Those figures are kept as there.
+
+    Example: axs6 study accumulators --format mx9 --fraction 13 --fraction 25 --columns dot
     """
+    from axs6.commands.compare_command import check_packages, measuring
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.comparison.accumulators import GROUPS, compare_accumulators
+    from axs6.comparison.columns import check_groups
     from axs6.sim.study.accumulators import study_accumulators
 
-    check_writable(json_path(json))
+    groups = check_groups(columns.split(","), GROUPS) if columns else {}
+    check_packages(groups)
+    check_writable(json_path(json), inputs=[liberty] if liberty else [])
     out = console(json)
     with out.status("measuring") as status:
         study = study_accumulators(formats, names, fractions, length, progress=status.update)
     out.print(f"{study.products} dot products of {study.length:,} products, seed {study.seed}; dB")
     print_table(out, _table(study))
-    write_json(json, study.to_dict())
+    report = study.to_dict()
+    if groups:
+        ways = [(each.format, each.accumulator) for each in study.series]
+        with measuring(out) as progress:
+            found = compare_accumulators(
+                ways,
+                study.fractions,
+                groups,
+                liberty=liberty,
+                timeout=timeout,
+                jobs=jobs,
+                scheduler=scheduler,
+                progress=progress,
+            )
+        _show(found, groups.values(), study.fractions, out)
+        for way, series in zip(ways, report["series"], strict=True):
+            series |= _figures(found[way])
+    write_json(json, report)
+
+
+def _show(
+    found: "Cells", groups: "Iterable[Group]", fractions: Sequence[int], out: "Console"
+) -> None:
+    """Print a table for each column, and the notes of all."""
+    from axs6.commands.output import print_table
+    from axs6.comparison.table import numbered
+    from axs6.synth.tables import notes
+
+    cells = [cell for row in found.values() for column in row.values() for cell in column]
+    reasons = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+    for column in (column for group in groups for column in group.columns):
+        out.print(f"\n{column.title}")
+        print_table(out, _cells(found, column, fractions, reasons))
+    out.print(*notes([*numbered(reasons), *(group.what for group in groups)]), sep="\n")
+
+
+def _figures(row: "dict[str, list[float | str]]") -> dict[str, Any]:
+    """The cells of a series for JSON: None where there is no figure, with the reasons."""
+    figures = {
+        name: [None if isinstance(x, str) else x for x in cells] for name, cells in row.items()
+    }
+    missing = {name: sorted({x for x in each if isinstance(x, str)}) for name, each in row.items()}
+    return {**figures, "missing": {name: reasons for name, reasons in missing.items() if reasons}}
+
+
+def _cells(
+    found: "Cells", column: "Column", fractions: Sequence[int], reasons: list[str]
+) -> "Table":
+    """A column of figures: a row for each format and accumulator, over the fractions."""
+    from rich.table import Table
+
+    from axs6.comparison.table import raised
+
+    table = Table("format", "accumulator", box=None, pad_edge=False)
+    for width in fractions:
+        table.add_column(f"f = {width}", justify="right")
+    for (name, way), row in found.items():
+        cells = [
+            f"-{raised(reasons.index(x) + 1)}" if isinstance(x, str) else format(x, column.form)
+            for x in row[column.name]
+        ]
+        table.add_row(name, way, *cells)
+    return table
 
 
 def _table(study: "AccumulatorStudy") -> "Table":

@@ -1,7 +1,7 @@
 """QSNR of formats on random vectors and on recorded matrices, and accuracy of models."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -73,25 +73,30 @@ def recorded(names: list[str]) -> Found:
             yield name, f"{kind}_db", _decibels(found)
 
 
-def accuracy(names: list[str]) -> Found:
-    """Accuracy and loss of the built-in models in each format, and in FP32."""
-    for name in [FP32, *names]:
+def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
+    """Accuracy and loss of the built-in models in each format; without an accumulator, which is
+    then the default, in FP32 too."""
+    for name in names if accumulator else [FP32, *names]:
         for model in BUILT_IN:
-            yield from _judged(name, model)
+            yield from _judged(name, model, accumulator)
 
 
-def _judged(name: str, model: str) -> Found:
+def _judged(name: str, model: str, accumulator: str | None) -> Found:
     def measured() -> Any:
         from axs6.sim.study.accuracy import study_accuracy
+        from axs6.sim.torch.policy import Policy
 
-        formats = [] if name == FP32 else [name]
-        study = study_accuracy(model, _workload(model), formats=formats, backends=["emulated"])
+        how = {"accumulator": accumulator} if accumulator else {}
+        policies = {} if name == FP32 else {name: Policy({"format": name, **how})}
+        study = study_accuracy(
+            model, _workload(model), formats=[], policies=policies, backends=["emulated"]
+        )
         return study.runs[-1].metric, study.runs[-1].loss
 
     text = name if name == FP32 else str(block_format(name))
     found: Any
     try:
-        found = kept("accuracy", [*_trained(), text, model], measured)
+        found = kept("accuracy", [*_trained(), text, accumulator or "", model], measured)
     except ValueError as error:
         found = (str(error), str(error))
     for column, figure in zip(("accuracy", "loss"), found, strict=True):

@@ -80,6 +80,14 @@ _NO_BOUND = (
 )
 
 
+def dot(names: Sequence[str], accumulator: str, how: dict[str, Any]) -> Found:
+    """Areas and delays of dot products with an accumulator."""
+    found = _measured("dot", names, how, lambda line: None, {"accumulator": accumulator})
+    for name, result in zip(names, found, strict=True):
+        for column in ("area", "delay_ps"):
+            yield name, column, _figure(result, column)
+
+
 def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
     """Energies of the MACs of dot products."""
     found = _measured("block_dot", names, {**how, "stimulus": STIMULUS}, advance)

@@ -1,6 +1,6 @@
 """What a comparison holds, and its table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,16 @@ Cell = float | str
 """A figure, or the reason why there is none."""
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def raised(number: int) -> str:
+    """A number as it refers to a note."""
+    return str(number).translate(_RAISED)
+
+
+def numbered(reasons: Sequence[str]) -> list[str]:
+    """Notes, each with its raised number."""
+    return [f"{raised(number)} {reason}" for number, reason in enumerate(reasons, 1)]
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Comparison:
 
         def text(column: Column, cell: Cell) -> str:
             if isinstance(cell, str):
-                return f"-{str(numbers[cell]).translate(_RAISED)}"
+                return f"-{raised(numbers[cell])}"
             return format(cell, column.form)
 
         rows = [
@@ -73,8 +83,7 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """The reasons, each with its raised number."""
-        reasons = enumerate(self.reasons, 1)
-        return [f"{str(number).translate(_RAISED)} {reason}" for number, reason in reasons]
+        return numbered(self.reasons)
 
     def page(self, command: str) -> Page:
         """A report page, with the command that made it."""

@@ -82,6 +82,22 @@ STUDIES = (
         packages=("numpy",),
     ),
     Figure(
+        "accumulator-costs",
+        (
+            "axs6 study accumulators --accumulator blackwell --accumulator paper --fraction 8 "
+            "--fraction 13 --fraction 25 --columns dot,accuracy",
+        ),
+        printed,
+        designs=tuple(
+            ("dot", {"format": name, "accumulator": f"{how},fraction={bits}"})
+            for name in ("mxfp8_e4m3", "mxfp4", "mx9", "axs6")
+            for how in ("blackwell", "paper")
+            for bits in (8, 13, 25)
+        ),
+        sources=("axs6/comparison/*.py", "sim/study/accumulators.py", *TORCH_BITS),
+        packages=("pyosys", "scikit-learn", "torch"),
+    ),
+    Figure(
         "accumulators",
         ("axs6 study accumulators",),
         readings.accumulators,

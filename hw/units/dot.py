@@ -14,7 +14,7 @@ from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.accumulated import dot_parts
 from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
-from axs6.hw.dot.packed import block_forms
+from axs6.hw.dot.packed import BLOCK_FORMS, block_forms
 from axs6.hw.dot.parts import Parts
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
@@ -221,8 +221,16 @@ class DotUnit(Unit):
     """A dot product, which takes packed blocks where a step of its accumulator is one block."""
 
     def choices(self, given: Parameters) -> Choices:
-        """The values of each parameter with a fixed set of them, beside the given ones."""
-        return {**super().choices(given), "blocks": block_forms(parts_of(self.parameters(given)))}
+        """The values of each parameter with a fixed set of them, beside the given ones.
+
+        Where there is no hardware, blocks are dense; building the unit says why there is none.
+        """
+        parameters = self.parameters(given)
+        try:
+            blocks = block_forms(parts_of(parameters))
+        except ValueError:
+            blocks = BLOCK_FORMS[:1]
+        return {**super().choices(given), "blocks": blocks}
 
 
 DOT = DotUnit(
