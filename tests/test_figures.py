@@ -18,7 +18,17 @@ LONG = 2
 """Seconds beyond which a figure is measured again by the slow tests alone."""
 
 
-@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+MANY = 20
+"""Designs of a figure beyond which the slow tests alone generate them."""
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        pytest.param(each, id=name, marks=[pytest.mark.slow] * (len(each.designs) > MANY))
+        for name, each in FIGURES.items()
+    ],
+)
 def test_figures_are_up_to_date(figure: Figure) -> None:
     changed = figure.out_of_date()
     assert not changed, f"{', '.join(changed)} changed: run `make figures ONLY={figure.name}`"

@@ -353,7 +353,7 @@ def test_regress_reports_json_and_junit(main: Cli, tmp_path: Path) -> None:
 
 
 def test_validate_reports_every_check(main: Cli, tmp_path: Path) -> None:
-    done = main("validate", "--blocks", "4", "--seed", "3", "--json", "figures.json")
+    done = main("validate", "--blocks", "1", "--seed", "3", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
     assert [check["name"] for check in checks] == list(CHECKS)

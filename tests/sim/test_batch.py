@@ -23,10 +23,10 @@ CASES = [
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
     for earlier in [set().union(*(each.items() for each in combinations[:number]))]
-    for few in [(number < 2 or combination.items() - earlier) and not (most and name in DEEP)]
+    for few in [(not number or combination.items() - earlier) and not (most and name in DEEP)]
 ]
-"""Combinations of parameters with no stages and the most, in turn; at once two of each unit, and
-those with a value that no combination before them has."""
+"""Combinations of parameters with no stages and the most, in turn; at once the first of each
+unit, and those with a value that no combination before them has."""
 
 
 def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:

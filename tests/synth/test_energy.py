@@ -135,7 +135,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ("unit", "parameters"),
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
-        ("decoder", {"block": 8, "stages": 1}),
+        pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
         ("block_dot", {"block": 8}),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),
         pytest.param(

@@ -42,7 +42,8 @@ FLOWS: dict[str, dict[str, Any]] = {
     "xc7": {"target": "xc7"},
 }
 COMBINATIONAL = {unit: {**parameters, "stages": 0} for unit, parameters in SMALL.items()}
-QUICK = [*((mapping, "block_dot") for mapping in FLOWS), ("adder cells", "decoder")]
+QUICK = [*((mapping, "block_dot") for mapping in FLOWS if mapping != "xc7")]
+QUICK += [("adder cells", "decoder"), ("xc7", "lfsr")]
 SLOW = [(each, unit) for each in FLOWS for unit in UNITS if (each, unit) not in QUICK]
 
 

@@ -20,7 +20,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2},
 }
 TARGETS = ("generic", "sky130", "ice40", "ecp5", "xc7")
-QUICK = ("ice40", "axis_decoder")
 SIMULATOR = "icarus" if shutil.which("iverilog") else "verilator"
 """Icarus builds in no time."""
 
@@ -51,14 +50,9 @@ def regressed(unit: str, made: Generated) -> Regression:
     return regress(unit, SMALL[unit], simulator=SIMULATOR, items=40, seed=1, generated=made)
 
 
-@pytest.mark.parametrize(
-    ("target", "unit"),
-    [
-        pytest.param(target, unit, marks=() if (target, unit) == QUICK else pytest.mark.slow)
-        for target in TARGETS
-        for unit in BUS_UNITS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", BUS_UNITS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_mapped_units(target: str, unit: str, as_verilog: AsVerilog) -> None:
     made = generate(unit, **SMALL[unit])
     outcome = regressed(unit, as_verilog(mapped(made, target), made))

@@ -88,6 +88,7 @@ def test_formats_are_many_and_differ_and_those_with_names_come_first() -> None:
     assert set(names[: len(named)]) == set(named)
 
 
+@pytest.mark.slow
 def test_a_unit_between_registers_keeps_its_bits(tmp_path: Path) -> None:
     """The wrapper and the unit alone, two cycles apart, on the same random items."""
     parameters = {"format": "int8", "accumulator": "paper,reduction=4"}

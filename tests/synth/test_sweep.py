@@ -253,7 +253,7 @@ def finished(cache: Path) -> list[Path]:
     [
         (signal.SIGINT, 1, 130),
         pytest.param(signal.SIGINT, 2, 130, marks=pytest.mark.slow),
-        (signal.SIGTERM, 2, 143),
+        pytest.param(signal.SIGTERM, 2, 143, marks=pytest.mark.slow),
         (signal.SIGKILL, 2, -9),
     ],
 )

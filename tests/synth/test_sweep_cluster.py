@@ -155,6 +155,7 @@ def test_a_cluster_that_loses_its_workers_ends_the_sweep(
     assert all(store.recall(result.point) for result in measured)
 
 
+@pytest.mark.slow
 def test_workers_that_come_back_go_on(cluster: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
     count = on_dask._count_workers
@@ -176,6 +177,7 @@ def test_workers_that_come_back_go_on(cluster: Clusters, monkeypatch: pytest.Mon
     assert 0 in counts
 
 
+@pytest.mark.slow
 def test_a_library_in_this_folder_is_found_from_others(
     cluster: Clusters, without_flip_flop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

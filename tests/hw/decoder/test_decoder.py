@@ -37,7 +37,7 @@ CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG,
 
 ALIKE = (
     *("mx6", "mx4", "msfp12", "int6", "int4", "vsq4", "vsq6"),
-    *("mxfp6_e2m3", "mxfp6_e3m2", "fp8_e4m3", "fp8_e5m2"),
+    *("mxfp6_e2m3", "mxfp6_e3m2", "fp8_e4m3", "fp8_e5m2", "msfp16", "vsq8"),
 )
 """Formats that differ from another one in widths alone, or have the element of one and the scale of
 another: their decoders are slow tests."""
