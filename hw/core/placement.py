@@ -65,12 +65,8 @@ def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -
 LONG = 8
 """Ranks from which `ready` may be slower than what lies between ranks."""
 
-REACH = 2
-"""Ranks that `ready` passes in a cycle in a long pipeline.
-
-A deep dot product of AXS-6 reached 140 MHz on an ECP5 with 3, and 156 MHz with 2, for 10 to 17 %
-more registers. Logic limits others with 2: the products of MX9, the FP32 adder of MXFP4.
-"""
+REACH = 3
+"""Ranks that `ready` passes in a cycle in a long pipeline."""
 
 
 def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) -> tuple[int, ...]:

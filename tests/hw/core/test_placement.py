@@ -93,7 +93,7 @@ def test_stages_are_split_where_the_logic_is_deepest() -> None:
 
 
 def in_reach(spares: tuple[int, ...], ranks: int, registered: bool) -> bool:
-    """Whether `ready` passes at most `REACH` ranks between registers, one less from the output."""
+    """Whether `ready` passes at most three ranks between registers, and two from the output."""
     first = 0 if registered else REACH - 1
     gaps = [b - a for a, b in pairwise([*spares, ranks + 1])]
     return bool(spares) and spares[0] <= first and max(gaps) <= REACH
