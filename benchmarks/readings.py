@@ -17,11 +17,19 @@ def printed(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def pareto(runs: Sequence[Run]) -> dict[str, Any]:
-    """What the Pareto study printed, and how many formats it has and were measured."""
+    """What the Pareto study printed, and figures of it for the text of README."""
     (run,) = runs
     counts = {name: len(run.json[name]) for name in ("measurements", "missing", "unbuildable")}
     values = {"measured": counts["measurements"], "formats": sum(counts.values())}
-    return {**printed(runs), "values": values}
+    found = {each["format"]: each for each in run.json["measurements"]}
+    for name in ("axs6", "mx6", "mx9"):
+        values[f"{name}_db"] = round(found[name]["qsnr_db"], 1)
+        values[f"{name}_cost"] = round(found[name]["cost"], 2)
+    on_line = "axs6" in run.json["frontier"]
+    return {
+        **printed(runs),
+        "values": {**values, "axs6_is": "on the line" if on_line else "below it"},
+    }
 
 
 def between(*passages: tuple[str, str]) -> Reading:
