@@ -28,7 +28,7 @@ def pareto(runs: Sequence[Run]) -> dict[str, Any]:
     on_line = "axs6" in run.json["frontier"]
     return {
         **printed(runs),
-        "values": {**values, "axs6_is": "on the line" if on_line else "below it"},
+        "values": {**values, "axs6_is": "on the line" if on_line else "below the line"},
     }
 
 
