@@ -7,6 +7,7 @@ from axs6.golden.formats import CATALOG
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC
 from axs6.hw.core.parameters import STRUCTURE, check_view
+from axs6.sim.exhaustive.conversion_spaces import conversion_spaces
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import (
     encoder_spaces,
@@ -17,6 +18,7 @@ from axs6.sim.exhaustive.encoder_spaces import (
 from axs6.sim.exhaustive.fp32_spaces import fp32_spaces
 from axs6.sim.exhaustive.fused_spaces import fused_spaces
 from axs6.sim.exhaustive.mode_spaces import mask_space, precise_space, zeros_space
+from axs6.sim.exhaustive.multiplication_spaces import multiplication_spaces
 from axs6.sim.exhaustive.scaled_spaces import scaled_spaces
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.unit_spaces import product_space
@@ -42,7 +44,8 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
         zeros_space(view=view),
         product_space(view=view),
         *(product_space(view=view, fmt=name) for name in _signed()),
-        *(fp32_spaces(seed) if alone else []),
+        *([*conversion_spaces(), *fp32_spaces(seed)] if alone else []),
+        *multiplication_spaces(view),
         *fused_spaces(view),
         *(space for rounding in DETERMINISTIC for space in encoder_spaces(rounding, view)),
         *(space for rounding in DETERMINISTIC for space in high_precision_spaces(rounding, view)),

@@ -1,8 +1,9 @@
-"""Spaces of the FP32 cores: conversion, addition, the final division, and reciprocals."""
+"""Spaces of the FP32 cores: addition, the final division, and reciprocals."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,21 +11,20 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.formats import FP32
-from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.pipeline import Pipeline, Step
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.common import SIGNIFICAND
-from axs6.hw.fp32.convert import conversion_steps
-from axs6.hw.fp32.divide import division_steps
+from axs6.hw.fp32.divide import RECIPROCALS, division_steps
 from axs6.hw.fp32.quotient import ONE, Normal, Quotient, quotient_steps
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 DIVISION_CHUNK = 1 << 22
 
-EXPONENT_SUMS = 2 * AXS6_SCALE.largest_code + 1
-CONVERSION_CHUNKS = 73
-"""A divisor of the number of exponent sums."""
+DIVIDED_FIELDS = (0, 1, 2, FP32.exponent_special - 1, FP32.exponent_special)
+"""Exponent fields at which every fraction is divided by other divisors than that of AXS-6: that of
+subnormal numbers, whose quotients may be normal; the least of normal ones; the largest, whose
+quotients may be infinite; and that of infinities and NaN. At most 1 is added to any field."""
 
 RANDOM_PAIRS = 1 << 28
 RANDOM_CHUNK = 1 << 20
@@ -45,63 +45,70 @@ CORNER_FRACTIONS = (
 def fp32_spaces(seed: int) -> list[Space]:
     """The spaces of these cores; `seed` is that of the random pairs."""
     adder = _core("FP32 adder", addition_steps)
-    division = [division_space(), reciprocal_space()]
-    return [conversion_space(), corner_space(adder), random_space(adder, seed), *division]
+    own = Shape.of("axs6").divisor
+    others = [divided_space(divisor) for divisor in RECIPROCALS if divisor != own]
+    divisions = [division_space(own), *others, reciprocal_space()]
+    return [corner_space(adder), random_space(adder, seed), *divisions]
 
 
 def _core(name: str, steps: Callable[[], Sequence[Step]]) -> Design:
     return Design(name, lambda: Pipeline(steps(), 0))
 
 
-def conversion_space() -> Space:
-    """Every block sum with every sum of exponents, to FP32."""
-    shape = Shape.of("axs6")
-    exponents = EXPONENT_SUMS // CONVERSION_CHUNKS
+def division_space(divisor: int) -> Space:
+    """Every FP32 pattern divided by divisor / 2^n: all significands at all exponents, and specials.
 
-    def inputs(chunk: int) -> Items:
-        first = chunk * exponents
-        sums = np.arange(1 << shape.width, dtype=np.uint16).view(np.int16)
-        totals = np.arange(first, first + exponents, dtype=np.uint16)
-        return {"sum": np.tile(sums, exponents), "exponent": np.repeat(totals, len(sums))}
-
-    def golden(sums: NDArray[np.int16], exponents: NDArray[np.uint16]) -> fp32.Bits:
-        return fp32.from_integer(sums, exponents.astype(np.int64) + shape.offset)
-
-    return Space(
-        name="conversion",
-        formula="2^16 sums x 511 exponent sums",
-        cases=EXPONENT_SUMS << shape.width,
-        chunks=CONVERSION_CHUNKS,
-        design=_core("FP32 conversion", partial(conversion_steps, shape.sum, shape.offset)),
-        inputs=inputs,
-        references={
-            "golden model": lambda items: {
-                "value": sliced(golden, (items["sum"], items["exponent"]))
-            }
-        },
-    )
-
-
-def division_space() -> Space:
-    """Every FP32 pattern divided by 961/1024: all significands at all exponents, and specials."""
-    divisor = Shape.of("axs6").divisor
+    Args:
+        divisor: 961 for AXS-6.
+    """
 
     def inputs(chunk: int) -> Items:
         first = chunk * DIVISION_CHUNK
         return {"value": first + np.arange(DIVISION_CHUNK, dtype=np.uint32)}
-
-    def golden(values: fp32.Bits) -> fp32.Bits:
-        return fp32.divide_by_scale(values, divisor)
 
     return Space(
         name="division",
         formula="2^23 fractions x 2^8 exponent fields x 2 signs",
         cases=1 << FP32.width,
         chunks=(1 << FP32.width) // DIVISION_CHUNK,
-        design=_core("FP32 division", partial(division_steps, divisor)),
         inputs=inputs,
-        references={"golden model": lambda items: {"value": sliced(golden, (items["value"],))}},
+        **_division(divisor),
     )
+
+
+def divided_space(divisor: int) -> Space:
+    """Every fraction divided by another divisor, at the ends of the exponents.
+
+    Args:
+        divisor: one that there is hardware for.
+    """
+    size = FP32.smallest_normal
+
+    def inputs(chunk: int) -> Items:
+        field = np.uint32(DIVIDED_FIELDS[chunk] << FP32.fraction_bits)
+        sign = np.uint32(chunk % 2 * FP32.sign_bit)
+        return {"value": np.arange(size, dtype=np.uint32) | field | sign}
+
+    return Space(
+        name=f"division-{divisor}",
+        formula=f"2^{FP32.fraction_bits} fractions x {len(DIVIDED_FIELDS)} exponent fields",
+        cases=size * len(DIVIDED_FIELDS),
+        chunks=len(DIVIDED_FIELDS),
+        inputs=inputs,
+        **_division(divisor),
+    )
+
+
+def _division(divisor: int) -> dict[str, Any]:
+    """Hardware and reference of a space of a division."""
+
+    def golden(values: fp32.Bits) -> fp32.Bits:
+        return fp32.divide_by_scale(values, divisor)
+
+    return {
+        "design": _core(f"FP32 division by {divisor}", partial(division_steps, divisor)),
+        "references": {"golden model": lambda items: {"value": sliced(golden, (items["value"],))}},
+    }
 
 
 def reciprocal_space() -> Space:

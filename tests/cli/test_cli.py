@@ -267,7 +267,8 @@ def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert process.returncode == 130
     done = cli(*arguments, "--json", "-")
     assert done.returncode == 0, done.stderr
-    (outcome,) = json.loads(done.stdout)
+    # AXS-6's division comes first.
+    outcome = json.loads(done.stdout)[0]
     assert min(outcome["earlier"], outcome["compared"]) > 0
     assert outcome["earlier"] + outcome["compared"] == 2**32 // 32
 

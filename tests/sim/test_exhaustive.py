@@ -22,6 +22,7 @@ from axs6.golden.formats import AXS6, BF16, CATALOG, FP16, Rule, block_format
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.rtlil import add_lanes
+from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.encoder_spaces import ENCODED, encoder_spaces, maximum_classes
@@ -44,6 +45,10 @@ COUNTS = (
         "zeros": 2**17,
         "products": 64 * 64 * 32,
         "conversion": 2**16 * 511,
+        "multiplication-corners": len(addition_corners()) ** 2,
+        "multiplication-bf16": 2**32,
+        "multiplication-fractions": 2**23 * 29 * 2,
+        "multiplication-depths": 2**23 * 27,
         "addition-corners": len(addition_corners()) ** 2,
         "addition-random": 2**28,
         "division": 2**23 * 2**8 * 2,
@@ -117,6 +122,52 @@ COUNTS = (
         }.items()
     }
     | {f"encoder-{name}-bf16-nearest-scales": 2**15 * 256 for name in ("nvfp4", "vsq8")}
+    | {
+        f"conversion-{name}": (sums + 3) * 511
+        for name, sums in {
+            "mx9": 7393,
+            "mx6": 2**15,
+            "mx4": 2**11,
+            "mxfp8_e4m3": 49_407,
+            "mxfp8_e5m2": 192_319,
+            "mxfp6_e3m2": 10_803,
+            "mxfp6_e2m3": 2**18,
+            "mxfp4": 2**14,
+            "mxint8": 7393,
+            "msfp16": 2**19,
+            "msfp12": 2**11,
+        }.items()
+    }
+    | {
+        f"conversion-{name}": 2**bits
+        for name, bits in {
+            "int8": 21,
+            "int6": 17,
+            "int4": 13,
+            "vsq4": 19,
+            "vsq6": 23,
+            "vsq8": 27,
+        }.items()
+    }
+    | {
+        "conversion-nvfp4": (2**20 + 3) * 31,
+        "conversion-fp8_e4m3": 49_407 + 3,
+        "conversion-fp8_e5m2": 192_319 + 3,
+    }
+    | {
+        f"aligned-{name}": (sums + 3) * exponents
+        for name, (sums, exponents) in {
+            "paper": (23_827, 515),
+            "volta": (16_563, 515),
+            "turing": (19_999, 515),
+            "hopper": (23_827, 515),
+            "ada_fp8": (6419, 515),
+            "hopper_fp8": (7393, 515),
+            "blackwell": (25_893, 515),
+            "blackwell_fp4": (70_483, 511),
+        }.items()
+    }
+    | {f"division-{divisor}": 2**23 * 5 for divisor in RECIPROCALS if divisor != 961}
 )
 
 
@@ -128,7 +179,9 @@ IN_FORMATS = [
 ]
 """Spaces of encoders and decoders of other formats than AXS-6."""
 
-BOTH_VIEWS = ("encoder", "decoder", "zeros", "products", "fused")
+NUMBERS = "conversion-|aligned-|multiplication-|division-"
+
+BOTH_VIEWS = ("encoder", "decoder", "zeros", "products", "fused", "multiplication")
 BOTH = [name for name in COUNTS if name.startswith(BOTH_VIEWS) and name not in IN_FORMATS]
 """Spaces of hardware that has two views."""
 
@@ -141,12 +194,24 @@ FEW = (
     "encoder-mx9-bf16-nearest-patterns",
     "encoder-mxint8-rceil-fp32-nearest-scales",
 )
-"""Spaces of other formats of which every run has a share."""
+"""Spaces of encoders and decoders of other formats of which every run has a share."""
+
+FEW_NUMBERS = (
+    "conversion-mxfp8_e5m2",
+    "conversion-int4",
+    "aligned-paper",
+    "aligned-hopper_fp8",
+    "multiplication-depths",
+)
+"""Spaces of conversions, multiplications and further divisions of which every run has a share."""
 
 ELSEWHERE = (
     *(name for name in IN_FORMATS if name not in FEW),
-    *(name for name in COUNTS if name.startswith("products-") and name != "products-mx6"),
+    *(name for name in COUNTS if name.startswith("products-")),
+    *(name for name in COUNTS if re.match(NUMBERS, name) and name not in FEW_NUMBERS),
+    "decoder-bf16",
     "decoder-bf16-high_precision",
+    "encoder-bf16-nearest-patterns",
     "encoder-fp16-nearest-patterns",
     "encoder-fp16-nearest-high_precision-patterns",
     "encoder-fp16-stochastic-patterns",
@@ -156,7 +221,7 @@ ELSEWHERE = (
 """Spaces that the slow tests alone have a share of: every run has the same rounding and the same
 mode with the other dtype, and this dtype with other roundings and modes. So it has toward zero for
 the patterns of fp16 alone, and of fp32 nearest its gaps and subnormal numbers. Decoders meet every
-format in tests/hw/decoder."""
+format in tests/hw/decoder, and dot products in tests/hw/test_block_dot.py."""
 
 
 def find(name: str, view: str = STRUCTURE) -> Space:
@@ -231,6 +296,8 @@ def test_spaces_are_chosen_by_parts_of_their_names() -> None:
         "decoder-bf16",
         "decoder-bf16-high_precision",
         "division",
+        *(f"division-{divisor}" for divisor in RECIPROCALS if divisor != 961),
+        "multiplication-bf16",
         "encoder-bf16-nearest-patterns",
         "encoder-bf16-toward_zero-patterns",
         "encoder-bf16-nearest-high_precision-patterns",

@@ -5,9 +5,11 @@ import numpy as np
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
 from axs6.sim.exhaustive.catalog import choose
+from axs6.sim.exhaustive.conversion_spaces import conversion_space, rounding_sums
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import encoder_spaces, lay_out, maximum_classes
-from axs6.sim.exhaustive.fp32_spaces import conversion_space, division_space
+from axs6.sim.exhaustive.fp32_spaces import division_space
+from axs6.sim.exhaustive.multiplication_spaces import multiplication_spaces
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.unit_spaces import product_space
 
@@ -82,10 +84,81 @@ def test_conversion_meets_every_sum_at_every_exponent() -> None:
 
 
 def test_division_meets_every_pattern() -> None:
-    space = division_space()
+    space = division_space(961)
     chunks = [space.inputs(chunk)["value"] for chunk in (0, 1, space.chunks - 1)]
     assert [(int(x[0]), int(x[-1])) for x in chunks] == [
         (0, 2**22 - 1),
         (2**22, 2**23 - 1),
         (2**32 - 2**22, 2**32 - 1),
     ]
+
+
+def test_conversion_meets_what_is_no_number_at_every_exponent() -> None:
+    space = conversion_space("mx4")
+    for exponent in (0, 510):
+        items = space.inputs(exponent)
+        assert (items["exponent"] == exponent).all()
+        assert len(np.unique(items["sum"][:-3])) == 1 << 11
+        assert items["special"].tolist() == [0] * (1 << 11) + [1, 2, 3]
+
+
+def test_conversion_meets_sums_of_more_than_a_word_in_two_fields() -> None:
+    items = conversion_space("fp8_e5m2").inputs(0)
+    words = zip(items["sum"].tolist(), items["high"].tolist(), strict=True)
+    sums = [low + (high << 64) for low, high in words]
+    assert sums == [*rounding_sums(70).tolist(), 0, 0, 0]
+    assert sums[0] == 1 - (1 << 69)
+
+
+def test_sums_meet_every_case_of_a_rounding() -> None:
+    """With each highest bit, wherever it cuts: both parities, all that may be dropped, a carry."""
+    width = 12
+    sums = rounding_sums(width).tolist()
+    assert sums == [-x for x in reversed(sums)]
+    assert {0, 1, (1 << width - 1) - 1} <= {*sums}
+    for top in range(width - 1):
+        there = {x for x in sums if 1 << top <= x < 2 << top}
+        for cut in range(1, top + 1):
+            half, drop = 1 << cut - 1, (1 << cut) - 1
+            kept = {x >> cut for x in there}
+            assert (2 << top - cut) - 1 in kept
+            for odd in {x & 1 for x in kept}:
+                rest = {x & drop for x in there if x >> cut & 1 == odd}
+                assert {0, half, drop} | ({1, half - 1, half + 1} if cut > 1 else set()) <= rest
+                assert {half | 1 << sticky for sticky in range(cut - 1)} <= rest or odd
+        assert {1 << top | 1 << place for place in range(top)} <= there
+
+
+def test_factors_of_bf16_meet_each_other() -> None:
+    _, space, *_ = multiplication_spaces()
+    for chunk in (0, space.chunks - 1):
+        items = space.inputs(chunk)
+        factors = items["value"].astype(np.uint64) << np.uint64(16) | items["outer"]
+        assert len(np.unique(factors)) == space.chunk_cases
+        assert not (items["value"] & 0xFFFF | items["outer"] & 0xFFFF).any()
+    assert items["value"].max() == items["outer"].max() == 0xFFFF0000
+
+
+def test_fractions_meet_each_bit_on_both_sides() -> None:
+    *_, space, _ = multiplication_spaces()
+    met = set()
+    for chunk in range(space.chunks):
+        items = space.inputs(chunk)
+        side = "value" if items["value"][0] == items["value"][1] else "outer"
+        met.add((side, int(items[side][0]) & 0x7FFFFF))
+    assert {fraction for _, fraction in met} > {1 << bit for bit in range(23)}
+    assert len(met) == space.chunks == 2 * len({fraction for _, fraction in met})
+
+
+def test_depths_reach_from_normal_products_to_nothing() -> None:
+    *_, space = multiplication_spaces()
+    with np.errstate(under="ignore"):
+        products = [
+            items["value"][:1].view(np.float32) * items["outer"][:1].view(np.float32)
+            for items in map(space.inputs, range(space.chunks))
+        ]
+    patterns = np.concatenate(products).view(np.uint32) & 0x7FFFFFFF
+    assert (np.diff(patterns.astype(np.int64)) <= 0).all()
+    assert patterns[0] >> 23 == 1
+    assert patterns[1] >> 23 == 0
+    assert patterns[-1] == 0

@@ -11,7 +11,7 @@ import typer
 
 import axs6.hw.fp32.convert
 from axs6.commands.exhaustive import enumerate_spaces
-from axs6.sim.exhaustive.fp32_spaces import conversion_space
+from axs6.sim.exhaustive.conversion_spaces import conversion_space
 from axs6.sim.exhaustive.runner import Share, run_space
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State, default_state
@@ -182,7 +182,7 @@ def test_a_share_is_read() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the command know the first chunks of the conversion alone."""
-    monkeypatch.setattr("axs6.sim.exhaustive.fp32_spaces.conversion_space", few_chunks)
+    monkeypatch.setattr("axs6.sim.exhaustive.catalog.conversion_spaces", lambda: [few_chunks()])
 
 
 def command(folder: Path, share: str = "1/1") -> list[dict[str, Any]]:
