@@ -5,9 +5,9 @@ stages) on the same random blocks, one item a cycle: both views, and the gates t
 on sky130. Verilator's model is built from the same Verilog with -O3 and --x-assign fast, compiled
 with -O3 -march=native, and driven by a loop in C++. The batch simulator and CXXRTL read and write
 NumPy arrays, which counts; the compiled ones run twice over their items, and the second time is
-taken. Verilator's models are built beside the others', and all before the first is measured. Then
-come the encoder (FP32, B = 32) and a matrix product on the tile, in words. One thread
-unless said, a fixed seed, the median of several rounds.
+taken. Models are built beside each other, and all before the first is measured. Then come the
+encoder (FP32, B = 32) and a matrix product on the tile, in words. One thread unless said, a fixed
+seed, the median of several rounds.
 
 `--formats` measures dot products of other formats in their place.
 """
@@ -183,13 +183,14 @@ def main() -> None:
         by_format()
         return
     print(f"block_dot and encoder with B = {BLOCK}, one thread, median of {ROUNDS}; {processor()}")
-    with tempfile.TemporaryDirectory(prefix="axs6-bench-") as name, ThreadPoolExecutor(1) as pool:
+    with tempfile.TemporaryDirectory(prefix="axs6-bench-") as name, ThreadPoolExecutor(2) as pool:
+        rest = pool.submit(others)
         views = {chosen: view(Path(name), chosen, pool) for chosen in (STRUCTURE, BEHAVIOUR)}
-        rest, tile = others(), Tile()
+        tile = Tile()
         pool.shutdown()
         for chosen in (BEHAVIOUR, STRUCTURE):
             show_view(chosen, views[chosen])
-    show_others(rest)
+    show_others(rest.result())
     matmul(tile)
 
 

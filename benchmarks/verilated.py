@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find
 from axs6.hw.verilog import generate
 from axs6.sim.arrays import element_type
@@ -61,7 +62,8 @@ def random_items(unit: str, parameters: Parameters, count: int) -> dict[str, Any
     settings = find(unit).parameters(parameters)
     items = find(unit).random(settings, rng, min(count, MOST_RANDOM))
     repeats = -(-count // MOST_RANDOM)
-    types = {field.name: element_type(field) for field in generate(unit, **settings).inputs}
+    inputs, _ = port_fields(find(unit).build(**settings))
+    types = {field.name: element_type(field) for field in inputs}
     return {
         name: np.concatenate([array.astype(types[name])] * repeats)[:count]
         for name, array in items.items()

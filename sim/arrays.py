@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from axs6.hw.core.layouts import Field
 
 
+@cache
 def element_type(field: Field) -> np.dtype[Any]:
     """The smallest integer dtype that holds a field's elements, of the field's signedness."""
     size = next(size for size in (8, 16, 32, 64) if size >= field.width)

@@ -119,6 +119,26 @@ def workers(threads: int, progress: Progress | None = None) -> Iterator[Workers]
         _idle[threads].append(pool)
 
 
+def in_threads(
+    work: Callable[[T], R], items: Iterable[T], threads: int, progress: Progress | None = None
+) -> list[R]:
+    """The outcomes of all items, in order: worked on by the caller, or by several threads.
+
+    The work looks at `check_stopped` or `reached` now and then: threads stop there, and the caller
+    by itself.
+
+    Args:
+        work: on an item.
+        items: for it.
+        threads: how many; 1 is the caller's.
+        progress: called while several threads work.
+    """
+    if threads == 1:
+        return [work(item) for item in items]
+    with workers(threads, progress) as pool:
+        return pool.map(work, items)
+
+
 def _taken(threads: int) -> ThreadPoolExecutor:
     """Threads that nobody else uses."""
     try:
@@ -138,6 +158,18 @@ def call(library: ctypes.CDLL, function: str, *arguments: Any) -> Any:
     outcome = getattr(library, function)(*arguments)
     check_stopped()
     return outcome
+
+
+def reached(cycle: int) -> None:
+    """Tell the thread that waits for this one how far a compiled loop has come.
+
+    Raises:
+        StoppedError: nobody waits any more.
+    """
+    control = _control.get()
+    if control is not None:
+        control.cycle = cycle
+    check_stopped()
 
 
 def check_stopped() -> None:

@@ -15,6 +15,7 @@ class Outcome(IntEnum):
     TOO_MANY = -2
     UNWRITABLE = -3
     BEYOND = -4
+    UNFINISHED = -5
 
 
 def check_outcome(name: str, cycles: int) -> None:

@@ -16,6 +16,7 @@ from axs6.hw.registry import find
 from axs6.hw.units.dot import parts_of
 from axs6.hw.units.packed_dot import formats_of
 from axs6.sim.batch.engine import BatchModel
+from axs6.sim.control import in_threads
 from axs6.sim.words import Rows
 
 MOST_ITEMS = 1 << 22
@@ -94,11 +95,12 @@ class Tile:
         if not groups * m * n * k:
             return TileRun(np.zeros(shape, np.float32), 0, 0.0)
         rows, columns = self.parameters["rows"], self.parameters["columns"]
-        sides = [
-            _Side(blocks, fmt, self._lanes, count, groups)
-            for blocks, fmt, count in zip((a, b), self._parts.formats, (rows, columns), strict=True)
-        ]
-        left, right = sides
+
+        def side(blocks: Blocks, fmt: BlockFormat, count: int) -> _Side:
+            return _Side(blocks, fmt, self._lanes, count, groups)
+
+        sides = zip((a, b), self._parts.formats, (rows, columns), strict=True)
+        left, right = in_threads(lambda each: side(*each), sides, threads)
         outer = _outer(a, b, left, right, groups) if self._parts.scaled else None
         tiles, cycles = self._tiles(left, right, outer, groups * left.tiles * right.tiles, threads)
         grid = tiles.view(np.float32).reshape(groups, left.tiles, right.tiles, rows, columns)
@@ -116,32 +118,49 @@ class Tile:
     ) -> tuple[NDArray[np.uint32], int]:
         """Values of all tiles, shape (count, rows, columns), and the cycles."""
         turns = self.parameters["interleave"]
-        part = max(1, MOST_ITEMS // (turns * left.steps)) * turns
-        results, cycles = [], self.latency
-        for start in range(0, count, part):
-            numbers = np.arange(start, min(start + part, -(-count // turns) * turns))
-            group, within = np.divmod(numbers % count, left.tiles * right.tiles)
-            row, column = np.divmod(within, right.tiles)
-            places = {"a": group * left.tiles + row, "b": group * right.tiles + column}
-            step = np.arange(left.steps, dtype=np.int32)[:, None]
-            index = {
-                side: tile.astype(np.int32).reshape(-1, 1, turns) * np.int32(left.steps) + step
-                for side, tile in places.items()
-            }
-            last = np.broadcast_to(step == left.steps - 1, index["a"].shape).ravel()
-            items: dict[str, Any] = {
-                "last": last.astype(np.uint8),
-                **left.items("a", index["a"]),
-                **right.items("b", index["b"]),
-            }
-            if outer is not None:
-                tile = (numbers % count).astype(np.int32).reshape(-1, 1, turns)
-                items["outer"] = Rows(outer, np.broadcast_to(tile, index["a"].shape).ravel())
-            run = self._model.run(items, threads=threads)
-            values, spent = run.outputs["values"], run.cycles - run.copies * self.latency
-            results.append(values)
-            cycles += spent
-        return np.concatenate(results)[:count], cycles
+        rounds = -(-count // turns)
+        parts = max(threads, -(-rounds * turns * left.steps // MOST_ITEMS))
+        ends = np.linspace(0, rounds, min(parts, rounds) + 1).astype(int) * turns
+
+        def work(numbers: NDArray[np.intp]) -> tuple[NDArray[np.uint32], int]:
+            run = self._model.run(self._items(left, right, outer, numbers % count))
+            return run.outputs["values"], run.cycles - run.copies * self.latency
+
+        done = in_threads(work, map(np.arange, ends, ends[1:]), threads)
+        results, cycles = zip(*done, strict=True)
+        return np.concatenate(results)[:count], self.latency + sum(cycles)
+
+    def _items(
+        self,
+        left: "_Side",
+        right: "_Side",
+        outer: NDArray[np.uint32] | None,
+        tiles: NDArray[np.intp],
+    ) -> dict[str, Any]:
+        """What the unit takes for tiles by number, which take turns in the order given."""
+        turns = self.parameters["interleave"]
+        group, within = np.divmod(tiles, left.tiles * right.tiles)
+        row, column = np.divmod(within, right.tiles)
+        steps = np.arange(left.steps)
+        a = _in_turns((group * left.tiles + row).reshape(-1, turns) * left.steps, steps)
+        b = _in_turns((group * right.tiles + column).reshape(-1, turns) * left.steps, steps)
+        last = np.zeros((len(tiles) // turns, left.steps, turns), np.uint8)
+        last[:, -1] = 1
+        items = {"last": last.ravel(), **left.items("a", a), **right.items("b", b)}
+        if outer is not None:
+            items["outer"] = Rows(outer, _in_turns(tiles.reshape(-1, turns), 0 * steps))
+        return items
+
+
+def _in_turns(tiles: NDArray[np.intp], steps: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Rows of an array for tiles of shape (rounds, turns), a number for each, and their steps.
+
+    The tiles of a round take turns in every step.
+    """
+    rounds, turns = tiles.shape
+    rows = np.repeat(tiles.astype(np.int32)[:, None], len(steps), axis=1).reshape(rounds, -1)
+    rows += np.repeat(steps.astype(np.int32), turns)  # long rows: NumPy is slow along short ones
+    return rows.ravel()
 
 
 def _values_of(fmt: BlockFormat) -> BlockFormat:
@@ -195,9 +214,8 @@ class _Side:
         tiled = np.ascontiguousarray(padded.reshape(shape).swapaxes(1, 2))
         return tiled.reshape(-1, self.count, *array.shape[3:])
 
-    def items(self, side: str, index: NDArray[np.int32]) -> dict[str, Rows]:
+    def items(self, side: str, rows: NDArray[np.int32]) -> dict[str, Rows]:
         """The fields of payload `side`: tile and step of each item, as one number."""
-        rows = index.ravel()
         return {f"{side}.{name}": Rows(array, rows) for name, array in self._arrays.items()}
 
 

@@ -180,8 +180,8 @@ def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:
 
     At each of them the next item has the first turn, and all vectors before it have ended.
     """
-    rounds = last[: len(last) // turns * turns].reshape(-1, turns).astype(bool)
-    inner = (np.flatnonzero(rounds.all(axis=1)) + 1) * turns
+    ends = np.flatnonzero(last)
+    inner = (np.flatnonzero(np.bincount(ends // turns) == turns) + 1) * turns
     bounds = np.concatenate([[0], inner, [len(last)]])
     return bounds[np.diff(bounds, prepend=-1) > 0]
 

@@ -2,8 +2,9 @@
 
 import ctypes
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached, sources
 from axs6.sim.compiler import SOURCE, compiled
-from axs6.sim.control import Progress, call, control_header, workers
+from axs6.sim.control import Progress, in_threads, reached
 from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
 from axs6.sim.stall import Stall, stall_header
 from axs6.sim.trace import Recorder, Trace
@@ -34,6 +35,16 @@ from axs6.sim.words import (
     source_of,
     whole_vectors,
 )
+
+_WHERE, _COUNT, _SHARE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32
+
+BEGIN: tuple[Any, ...] = (
+    *[_WHERE] * 5,
+    *(ctypes.c_uint64, _SHARE, _SHARE),
+    *[_COUNT] * 2,
+    *(_WHERE, _COUNT, _WHERE, _WHERE),
+)
+"""Arguments of `axs6_begin`, given to ctypes once: that halves the time of a call."""
 
 OPTIONS = ("-O1", "-ftree-loop-vectorize")
 """More does nothing for a step, which has no loops; those over copies are vectorised."""
@@ -78,15 +89,22 @@ class ComponentModel:
         self, source: "Source", name: str, turns: int = 1, *, remembers: bool = False
     ) -> None:
         self.inputs, self.outputs = source.inputs, source.outputs
-        files = {SOURCE: source.text, **runtime(), **stall_header(), **control_header()}
+        files = {SOURCE: source.text, **runtime(), **stall_header()}
         path = compiled("batch", "the batch simulator", files, OPTIONS, headers_first=True)
         self._library = ctypes.CDLL(str(path))
         self._library.axs6_copies.restype = ctypes.c_int64
-        self._library.axs6_run.restype = ctypes.c_int64
+        self._library.axs6_memory.restype = ctypes.c_int64
+        self._library.axs6_begin.restype = ctypes.c_void_p
+        self._library.axs6_begin.argtypes = BEGIN
+        self._library.axs6_advance.restype = ctypes.c_int64
+        self._library.axs6_advance.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self._memory = int(self._library.axs6_memory())
         self._copies = int(self._library.axs6_copies())
         self._name = name
         self._turns = turns
         self._remembers = remembers
+        self._unrecorded = Recorder(0, self._copies, self.outputs)
+        self._untraced = self._unrecorded.trace(0)
 
     def run(
         self,
@@ -102,7 +120,7 @@ class ComponentModel:
             items: an array for each input field, its first axis the items, or rows of an array.
                 Whole vectors, up to their `last`, stay with one copy.
             stall: random stalls on both sides; none by default.
-            threads: threads that share the copies.
+            threads: threads that share the copies; one alone is the caller's own.
             trace: cycles to record of the first thread's copies.
             progress: called now and then with the furthest cycle seen of the threads.
 
@@ -121,19 +139,15 @@ class ComponentModel:
         given = shares[0].outputs
         outputs = [room(given + threads, field) for field in self.outputs]
 
-        recorders = [
-            Recorder(0 if thread else trace, self._copies, self.outputs)
-            for thread in range(threads)
-        ]
+        recorder = Recorder(trace, self._copies, self.outputs) if trace else self._unrecorded
 
         def work(thread: int) -> NDArray[np.int64]:
-            return self._run_share(
-                shares[thread], columns, outputs, chosen, thread, recorders[thread]
-            )
+            recording = self._unrecorded if thread else recorder
+            look = progress if threads == 1 else None
+            return self._run_share(shares[thread], columns, outputs, chosen, recording, look)
 
         try:
-            with workers(threads, progress) as pool:
-                busy = pool.map(work, range(threads))
+            busy = in_threads(work, range(threads), threads, progress)
         except _RangeError:
             check_items(items, self.inputs)
             raise
@@ -141,17 +155,19 @@ class ComponentModel:
             field.name: array[:given] for field, array in zip(self.outputs, outputs, strict=True)
         }
         cycles = np.concatenate(busy)
-        trace_of_first = recorders[0].trace(int(busy[0].max()))
-        return BatchRun(results, int(cycles.sum()), int((cycles > 0).sum()), trace_of_first)
+        traced = recorder.trace(int(busy[0].max())) if trace else self._untraced
+        return BatchRun(results, int(cycles.sum()), int(np.count_nonzero(cycles)), traced)
 
-    def _share_out(self, count: int, items: Items, threads: int) -> list["_Share"]:
+    def _share_out(self, count: int, items: Items, threads: int) -> Sequence["_Share"]:
         """What the copies of each thread get of so many items."""
         last = last_of(items)
         ends = None if last is None else np.flatnonzero(last.astype(bool))
         bounds = None if last is None else whole_vectors(last, self._turns)
         if self._remembers:
             ends, bounds = np.arange(count), np.array([0, count])
-        return _shares(count, ends, bounds, self._copies, threads)
+        if ends is None or bounds is None:
+            return _in_turn(count, self._copies, threads)
+        return _in_runs(ends, bounds, self._copies, threads)
 
     def _run_share(
         self,
@@ -159,28 +175,36 @@ class ComponentModel:
         columns: Sequence["Column"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
-        thread: int,
         recorder: Recorder,
+        progress: Progress | None,
     ) -> NDArray[np.int64]:
         """Cycles that each copy of a thread worked."""
         busy = np.zeros(self._copies, np.int64)
-        if not share.input_count.any():
+        if not share.active:
             return busy
-        done = call(
-            self._library,
-            "axs6_run",
-            share.packed(thread).ctypes.data_as(ctypes.c_void_p),
+        memory = np.empty(self._memory, np.uint8)
+        arguments = (
+            memory.ctypes.data,
+            share.packed.ctypes.data,
             pointers([column.array for column in columns]),
             pointers([column.index for column in columns]),
             pointers(outputs),
             *stall.arguments(),
-            ctypes.c_int64(thread * self._copies),
-            ctypes.c_int64(PATIENCE),
-            busy.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(recorder.cycles),
-            recorder.handshake.ctypes.data_as(ctypes.c_void_p),
+            share.thread * self._copies,
+            PATIENCE,
+            busy.ctypes.data,
+            recorder.cycles,
+            recorder.handshake.ctypes.data,
             pointers(recorder.payload),
         )
+        run = self._library.axs6_begin(*arguments)
+        cycle = ctypes.c_int64()
+        done: int = Outcome.UNFINISHED
+        while done == Outcome.UNFINISHED:
+            done = self._library.axs6_advance(run, ctypes.byref(cycle))
+            reached(cycle.value)
+            if progress is not None:
+                progress(cycle.value)
         check_outcome(self._name, done)
         if done == Outcome.BEYOND:
             raise _RangeError(f"{self._name} was given values beyond its input fields")
@@ -241,8 +265,12 @@ class GateModel(ComponentModel):
 
 @dataclass(frozen=True)
 class _Share:
-    """What the copies of one thread work on: first rows, counts, and the distance of rows."""
+    """What the copies of one thread work on: first rows, counts, and the distance of rows.
 
+    `outputs` counts those of all threads.
+    """
+
+    thread: int
     input_first: NDArray[np.int64]
     input_count: NDArray[np.int64]
     output_first: NDArray[np.int64]
@@ -250,12 +278,13 @@ class _Share:
     stride: int
     outputs: int
 
-    @property
+    @cached_property
     def active(self) -> int:
         """The copies before this one have all the items."""
         return int(np.flatnonzero(self.input_count).max(initial=-1)) + 1
 
-    def packed(self, thread: int) -> NDArray[np.int64]:
+    @cached_property
+    def packed(self) -> NDArray[np.int64]:
         """The C++ struct `Share`; rows that nobody wants go behind all outputs."""
         return np.concatenate(
             [
@@ -263,36 +292,45 @@ class _Share:
                 self.input_count,
                 self.output_first,
                 self.output_count,
-                [self.stride, self.outputs + thread, self.active],
+                [self.stride, self.outputs + self.thread, self.active],
             ]
         ).astype(np.int64)
 
 
-def _shares(
-    items: int,
-    ends: NDArray[np.intp] | None,
-    bounds: NDArray[np.intp] | None,
-    copies: int,
-    threads: int,
-) -> list[_Share]:
-    """Share out the items: in turn where each stands alone, else in runs between `bounds`."""
+@lru_cache(maxsize=16)
+def _in_turn(items: int, copies: int, threads: int) -> Sequence[_Share]:
+    """Share out items each of which gives an output: one after the other to the next copy.
+
+    Those of a number of items are kept: after a run they take as long as some hundred items.
+    """
     total = copies * threads
-    if ends is not None and bounds is not None:
-        used = min(total, max(1, len(bounds) - 1))
-        ends_of_copies = np.linspace(0, len(bounds) - 1, used + 1).astype(np.int64)
-        picked = np.pad(bounds[ends_of_copies], (0, total - used), "edge")
-        outputs = np.searchsorted(ends, picked)
-        first, count = picked[:-1], np.diff(picked)
-        output_first, output_count, stride = outputs[:-1], np.diff(outputs), 1
-    else:
-        first = np.arange(total)
-        count = (items - first + total - 1) // total
-        output_first, output_count, stride = first, count, total
-    given = items if ends is None else len(ends)
+    first = np.arange(total)
+    count = (items - first + total - 1) // total
     return [
-        _Share(first[t], count[t], output_first[t], output_count[t], stride, given)
-        for t in (slice(i * copies, (i + 1) * copies) for i in range(threads))
+        _Share(t, first[of], count[of], first[of], count[of], total, items)
+        for t, of in enumerate(_slices(copies, threads))
     ]
+
+
+def _in_runs(
+    ends: NDArray[np.intp], bounds: NDArray[np.intp], copies: int, threads: int
+) -> Sequence[_Share]:
+    """Share out items in runs between `bounds`; those at `ends` complete an output."""
+    total = copies * threads
+    used = min(total, max(1, len(bounds) - 1))
+    ends_of_copies = np.linspace(0, len(bounds) - 1, used + 1).astype(np.int64)
+    picked = np.pad(bounds[ends_of_copies], (0, total - used), "edge")
+    outputs = np.searchsorted(ends, picked)
+    first, count = picked[:-1], np.diff(picked)
+    given, counts = outputs[:-1], np.diff(outputs)
+    return [
+        _Share(t, first[of], count[of], given[of], counts[of], 1, len(ends))
+        for t, of in enumerate(_slices(copies, threads))
+    ]
+
+
+def _slices(copies: int, threads: int) -> Iterator[slice]:
+    return (slice(thread * copies, (thread + 1) * copies) for thread in range(threads))
 
 
 class Column:

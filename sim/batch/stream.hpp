@@ -2,11 +2,14 @@
 //
 // The generated model comes before this file: Model, reset, step, load, store.
 #pragma once
-#include <memory>
-#include "control.hpp"
+#include <chrono>
+#include <new>
 #include "stalls.hpp"
 
-enum Outcome : int64_t { STUCK = -1, TOO_MANY = -2, BEYOND = -4 };
+enum Outcome : int64_t { STUCK = -1, TOO_MANY = -2, BEYOND = -4, UNFINISHED = -5 };
+
+using Clock = std::chrono::steady_clock;
+constexpr auto SLICE = std::chrono::milliseconds(50);  // of a run, after which its caller looks up
 
 // One copy's items lie at rows first, first + stride, ...; so do its outputs.
 struct Share {
@@ -108,36 +111,63 @@ struct Place {
   }
 };
 
-// Runs every copy until it has given its last output. Returns the number of cycles, or STUCK when
-// nothing has moved for `patience` cycles, TOO_MANY when a copy has given more than it should,
-// BEYOND when an item has a value beyond its field. busy[l] counts the cycles until copy l had
-// finished.
-template <bool STALLING>
-static int64_t run_copies(const Share& share, const void* const* inputs,
-                          const int32_t* const* index, void* const* outputs,
-                          uint64_t seed, uint32_t input_stall, uint32_t output_stall,
-                          int64_t first_copy, int64_t patience, int64_t* busy,
-                          const Trace& trace) {
-  auto model = std::make_unique<Model>();
-  Model& m = *model;
-  reset(m);
-  const int active = (share.active + BYTES - 1) / BYTES * BYTES;
-  Stalls input_stalls(seed, first_copy, INPUT_SIDE, active);
-  Stalls output_stalls(seed, first_copy, OUTPUT_SIDE, active);
-  Place input(share.input_first, share.input_count, share.stride, active);
-  Place output(share.output_first, share.output_count, share.stride, active);
-  V valid = input.more(), pending = ZERO;
-  m.o__ready = ONES;
+// A run of every copy until it has given its last output.
+struct Run {
+  Model m;
+  const Share& share;
+  const void* const* inputs;
+  const int32_t* const* index;
+  void* const* outputs;
+  const uint32_t input_stall, output_stall;
+  const int64_t patience;
+  int64_t* busy;  // busy[l] counts the cycles until copy l had finished
+  const Trace trace;
+  const int active;
+  Stalls input_stalls, output_stalls;
+  Place input, output;
+  V valid, pending = ZERO;
   int64_t cycle = 0, moved = 0, unfinished = 0, buffer[COPIES];
   bool fresh = true;
-  for (int l = 0; l < COPIES; l++) {
-    busy[l] = 0;
-    unfinished += share.output_count[l] > 0;
+
+  Run(const Share& share, const void* const* inputs, const int32_t* const* index, void* const* outputs,
+      uint64_t seed, uint32_t input_stall, uint32_t output_stall, int64_t first_copy, int64_t patience,
+      int64_t* busy, const Trace& trace)
+      : share(share), inputs(inputs), index(index), outputs(outputs), input_stall(input_stall),
+        output_stall(output_stall), patience(patience), busy(busy), trace(trace),
+        active((share.active + BYTES - 1) / BYTES * BYTES),
+        input_stalls(seed, first_copy, INPUT_SIDE, active),
+        output_stalls(seed, first_copy, OUTPUT_SIDE, active),
+        input(share.input_first, share.input_count, share.stride, active),
+        output(share.output_first, share.output_count, share.stride, active) {
+    reset(m);
+    m.o__ready = ONES;
+    valid = input.more();
+    for (int l = 0; l < COPIES; l++) {
+      busy[l] = 0;
+      unfinished += share.output_count[l] > 0;
+    }
   }
-  while (unfinished) {
+
+  // Goes on for about SLICE. Returns the number of cycles, or UNFINISHED, or STUCK when nothing has
+  // moved for `patience` cycles, TOO_MANY when a copy has given more than it should, BEYOND when an
+  // item has a value beyond its field.
+  int64_t advance() {
+    const auto end = Clock::now() + SLICE;
+    while (unfinished && cycle - moved <= patience) {
+      one_cycle();
+      if (cycle % 16 == 0 && Clock::now() > end) return UNFINISHED;
+    }
+    if (any(m.beyond)) return BEYOND;
+    if (unfinished) return STUCK;
+    for (int l = 0; l < active; l++)
+      if (output.left[l] < 0) return TOO_MANY;
+    return cycle;
+  }
+
+  void one_cycle() {
     if (fresh) load(m, inputs, index, input.rows(valid, 0, buffer));
     m.i__valid = valid;
-    if (STALLING) {
+    if (input_stall | output_stall) {
       m.i__valid = valid & (pending | ~input_stalls.next(input_stall));
       m.o__ready = ~output_stalls.next(output_stall);
     }
@@ -154,32 +184,40 @@ static int64_t run_copies(const Share& share, const void* const* inputs,
     if (any(gave)) {
       moved = cycle;
       store(m, outputs, output.rows(gave, share.trash, buffer));
-      if (output.advance(gave))
-        for (int l = 0; l < active; l++)
-          if (output.left[l] <= 0 && share.output_count[l] && !busy[l]) {
-            busy[l] = cycle;
-            unfinished--;
-          }
+      if (output.advance(gave)) finish();
     }
-    if (cycle - moved > patience || stopped(cycle)) break;
   }
-  if (any(m.beyond)) return BEYOND;
-  if (unfinished) return STUCK;
-  for (int l = 0; l < active; l++)
-    if (output.left[l] < 0) return TOO_MANY;
-  return cycle;
-}
+
+  // Notes which copies have given their last output.
+  void finish() {
+    for (int l = 0; l < active; l++)
+      if (output.left[l] <= 0 && share.output_count[l] && !busy[l]) {
+        busy[l] = cycle;
+        unfinished--;
+      }
+  }
+};
 
 extern "C" {
 int64_t axs6_copies() { return COPIES; }
 
-int64_t axs6_run(const Share* share, const void* const* inputs, const int32_t* const* index,
-                 void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall,
-                 int64_t first_copy, int64_t patience, int64_t* busy, int64_t traced,
-                 uint8_t (*handshake)[4], void* const* payload) {
-  auto run = input_stall | output_stall ? run_copies<true> : run_copies<false>;
-  Trace trace{traced, handshake, payload};
-  return run(*share, inputs, index, outputs, seed, input_stall, output_stall, first_copy, patience,
-             busy, trace);
+// Bytes that a run takes, wherever they begin.
+int64_t axs6_memory() { return sizeof(Run) + alignof(Run); }
+
+// Prepares a run in `memory`. What it is given must stay until its end.
+Run* axs6_begin(uintptr_t memory, const Share* share, const void* const* inputs, const int32_t* const* index,
+                void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall,
+                int64_t first_copy, int64_t patience, int64_t* busy, int64_t traced,
+                uint8_t (*handshake)[4], void* const* payload) {
+  void* place = (void*)((memory + alignof(Run) - 1) / alignof(Run) * alignof(Run));
+  return new (place) Run(*share, inputs, index, outputs, seed, input_stall, output_stall, first_copy,
+                         patience, busy, {traced, handshake, payload});
+}
+
+// Goes on with it, as Run::advance, and says in which cycle it is.
+int64_t axs6_advance(Run* run, int64_t* cycle) {
+  int64_t outcome = run->advance();
+  *cycle = run->cycle;
+  return outcome;
 }
 }

@@ -89,6 +89,22 @@ def test_an_interrupt_ends_a_compiled_loop(threads: int) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_ends_a_compiled_loop_without_progress(threads: int) -> None:
+    model = BatchModel(UNIT, **SMALL)
+    given = items(1 << 19)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        started = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(AlarmError):
+            model.run(given, Stall(0.996, 0.996), threads=threads)
+        assert time.monotonic() - started < 5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_an_interrupt_of_work_in_work_ends_both() -> None:
     model = BatchModel(UNIT, **SMALL)
     given = items(1 << 19)
