@@ -8,8 +8,10 @@ from axs6.sim.kernels.library import FORMS, chosen, load, name_of, use
 from axs6.sim.kernels.packed import Packed, pack
 from axs6.sim.kernels.products import (
     encode,
+    encode_matmul,
     encodes,
     fake_quantise,
+    fuses,
     matmul,
     multiplies,
     takes,
@@ -20,8 +22,10 @@ __all__ = [
     "Packed",
     "chosen",
     "encode",
+    "encode_matmul",
     "encodes",
     "fake_quantise",
+    "fuses",
     "load",
     "matmul",
     "multiplies",

@@ -164,7 +164,7 @@ def multiply(a: Packed, b: Packed, how: Accumulator, y: NDArray[np.float32], thr
     )
     library().axs6_multiply_aligned(
         *(ctypes.byref(operands), ctypes.byref(found[0]), ctypes.byref(shape)),
-        *(found[1], divisor_of(a, b), y.ctypes.data),
+        *(found[1], divisor_of(a.layout, b.layout), y.ctypes.data),
     )
 
 

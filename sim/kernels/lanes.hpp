@@ -10,6 +10,11 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && \
+    defined(__AVX512VL__)
+#define AXS6_VNNI
+#endif
+
 namespace axs6 {
 
 #if defined(__AVX2__)
@@ -20,7 +25,7 @@ constexpr int DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 // The 8-bit instruction takes unsigned lanes on one side: those are stored with this added.
 constexpr int UNSIGNED_OFFSET = 128;
 
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#if defined(AXS6_VNNI)
 
 constexpr const char* FORM = "avx512_vnni";
 constexpr int W = 16, ROWS = 6, DOUBLE_ROWS = 12;
@@ -53,12 +58,25 @@ inline Ints load(const int32_t* from) { return *reinterpret_cast<const IntsAt*>(
 inline Floats load(const float* from) { return *reinterpret_cast<const FloatsAt*>(from); }
 inline void store(float* to, Floats x) { *reinterpret_cast<FloatsAt*>(to) = x; }
 
+inline Floats canonical(Floats x) {
+    const Floats nan = Floats{} + std::numeric_limits<float>::quiet_NaN();
+    return x == x ? x : nan;
+}
+
 inline Ints repeat(int32_t x) { return Ints{} + x; }
 
 template <class Lane>
 inline Ints step(Ints sum, Ints right, int32_t left);
 
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+// The sum of a block of lanes, a multiple of 4.
+template <class Lane>
+inline int32_t sum_of(const Lane* lanes, int64_t count) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += lanes[i];
+    return sum;
+}
+
+#if defined(AXS6_VNNI)
 
 template <>
 inline Ints step<int8_t>(Ints sum, Ints right, int32_t left) {
@@ -68,6 +86,24 @@ inline Ints step<int8_t>(Ints sum, Ints right, int32_t left) {
 template <>
 inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
     return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)right, _mm512_set1_epi32(left));
+}
+
+template <>
+inline int32_t sum_of<int8_t>(const int8_t* lanes, int64_t count) {
+    const __m128i ones = _mm_set1_epi8(1);
+    __m128i sums = _mm_setzero_si128();
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        const auto* from = reinterpret_cast<const __m128i*>(lanes + i);
+        sums = _mm_dpbusd_epi32(sums, ones, _mm_loadu_si128(from));
+    }
+    for (; i < count; i += 4) {
+        int32_t word;
+        std::memcpy(&word, lanes + i, 4);
+        sums = _mm_dpbusd_epi32(sums, ones, _mm_cvtsi32_si128(word));
+    }
+    sums = _mm_add_epi32(sums, _mm_shuffle_epi32(sums, 0b01'00'11'10));
+    return _mm_cvtsi128_si32(sums) + _mm_extract_epi32(sums, 1);
 }
 
 inline Doubles truncated(Doubles x) { return _mm512_roundscale_pd(x, TRUNCATE); }

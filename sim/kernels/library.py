@@ -41,8 +41,8 @@ class _State:
 
 
 ADDRESSES = (
-    *("a", "b", "a_factors", "b_factors", "a_outer", "b_outer", "bias"),
-    *("words", "scales", "limits"),
+    *("b", "b_factors", "words", "scales", "limits"),
+    *("a", "a_factors", "a_outer", "b_outer", "bias"),
 )
 """Arrays that a product reads."""
 
@@ -100,6 +100,10 @@ def _declare(library: ctypes.CDLL) -> None:
         "encode_real": (None, [*[pointer] * 4, size, size, size, c_int, pointer, pointer]),
         "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
         "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
+        "encode_multiply": (
+            size,
+            [*[pointer] * 2, size, c_int, c_int, *[pointer] * 2, c_int, c_int, c_float, pointer],
+        ),
         "pack_aligned": (None, [pointer, pointer, c_int, pointer]),
         "multiply_aligned": (None, [pointer, pointer, pointer, c_int, c_float, pointer]),
     }

@@ -70,13 +70,15 @@ void pack_integers(const void* lanes, const double* factors, const Shape& s, con
 }
 
 struct Operands {
-    const void *a, *b;
-    const double *a_factors, *b_factors;
-    const float *a_outer, *b_outer;  // (rows,) and (columns,) of every matrix, or nullptr
-    const float* bias;               // (columns,) of every matrix, or nullptr
-    int32_t *words;
+    const void* b;
+    const double* b_factors;
+    int32_t* words;
     float* scales;
     Limits* limits;
+    const void* a;
+    const double* a_factors;
+    const float *a_outer, *b_outer;  // (rows,) and (columns,) of every matrix, or nullptr
+    const float* bias;               // (columns,) of every matrix, or nullptr
 };
 
 Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
@@ -213,6 +215,24 @@ void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, 
     if constexpr (HAS_8_BIT)
         if (lane_bytes == 1) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
     multiply<int16_t>(*o, *s, bits, powers, divisor, y);
+}
+
+// Encode the left operand and multiply it: how many of its blocks are not finite. Where there are
+// some and `strict`, nothing is multiplied.
+int64_t axs6_encode_multiply(const Format* f, const uint32_t* x, int64_t length, int strict,
+                             int lane_bytes, const Operands* right, const Shape* s, int bits,
+                             int powers, float divisor, float* y) {
+    const int64_t rows = s->batches * s->rows, blocks = rows * s->blocks;
+    const std::unique_ptr<char[]> lanes(new char[blocks * s->block * lane_bytes]);
+    const std::unique_ptr<double[]> factors(new double[blocks]);
+    const std::unique_ptr<uint8_t[]> codes(new uint8_t[blocks]);
+    const int64_t bad = axs6_encode(f, x, rows, length, s->threads, lane_bytes, lanes.get(),
+                                    factors.get(), codes.get());
+    if (bad && strict) return bad;
+    Operands both = *right;
+    both.a = lanes.get(), both.a_factors = factors.get();
+    axs6_multiply(lane_bytes, &both, s, bits, powers, divisor, y);
+    return bad;
 }
 
 void axs6_pack_aligned(const Side* x, const Group<float, PANEL>* out, int zeros, const Shape* s) {

@@ -39,32 +39,19 @@ struct Matrix {
     int64_t words() const { return block * static_cast<int64_t>(sizeof(Lane)) / 4; }
 };
 
-// The neighbouring lanes of a row that a step takes, and what is known of a block of them.
-struct Words {
-    uint32_t any = 0, low = 0, high = 0;  // sums of bytes, two to a number
+// The neighbouring lanes that a step takes.
+inline uint32_t word_at(const void* lanes) {
+    uint32_t word;
+    std::memcpy(&word, lanes, 4);
+    return word;
+}
 
-    uint32_t add(const void* lanes) {
-        uint32_t word;
-        std::memcpy(&word, lanes, 4);
-        any |= word;
-        const uint32_t bytes = word ^ 0x80808080u;
-        low += bytes & 0x00FF00FFu;
-        high += bytes >> 8 & 0x00FF00FFu;
-        return word;
-    }
-
-    int32_t sum(int64_t lanes) const {
-        const uint32_t total = (low & 0xFFFF) + (low >> 16) + (high & 0xFFFF) + (high >> 16);
-        return static_cast<int32_t>(total) - 128 * static_cast<int32_t>(lanes);
-    }
-
-    // A block's factor in FP32: 1 for zeros, so that it needs no limit.
-    float scale(double factor, Limits& limits) const {
-        if (any == 0 && factor == factor) return 1.0f;
-        limits.add(factor);
-        return static_cast<float>(factor);
-    }
-};
+// A block's factor in FP32: 1 for a block of zeros, so that it needs no limit.
+inline float scale_of(bool zeros, double factor, Limits& limits) {
+    if (zeros && factor == factor) return 1.0f;
+    limits.add(factor);
+    return static_cast<float>(factor);
+}
 
 // The right operand of a product of integers, by panels of columns.
 struct Panels {
@@ -84,12 +71,14 @@ void pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels& out) {
         for (int column = 0; column < PANEL; ++column) {
             const int64_t row = panel * PANEL + column;
             const bool there = row < x.rows;
-            Words block;
+            uint32_t any = 0;
             for (int64_t w = 0; w < words; ++w) {
-                const uint32_t word = there ? block.add(x.at(row, k) + w * 4 / sizeof(Lane)) : 0;
+                const uint32_t word = there ? word_at(x.at(row, k) + w * 4 / sizeof(Lane)) : 0;
+                any |= word;
                 at[(k * words + w) * PANEL + column] = static_cast<int32_t>(word ^ offset);
             }
-            scales[k * PANEL + column] = there ? block.scale(x.factor(row, k), limits) : 1.0f;
+            const double factor = there ? x.factor(row, k) : 1.0;
+            scales[k * PANEL + column] = scale_of(any == 0, factor, limits);
         }
     out.limits[panel] = limits;
 }
@@ -98,32 +87,45 @@ void pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels& out) {
 template <class Lane>
 struct LeftRows {
     int64_t first, count, blocks, words;
-    std::vector<int32_t> lanes;   // (tiles, blocks * words, ROWS)
-    std::vector<float> scales;    // factors in FP32 (tiles, blocks, ROWS)
-    std::vector<int32_t> starts;  // what sums start at (tiles, blocks, ROWS)
-    std::vector<Limits> limits;   // (tiles,)
+    std::unique_ptr<int32_t[]> lanes;   // (tiles, blocks * words, ROWS)
+    std::unique_ptr<float[]> scales;    // factors in FP32 (tiles, blocks, ROWS)
+    std::unique_ptr<int32_t[]> starts;  // what sums start at (tiles, blocks, ROWS)
+    std::vector<Limits> limits;         // (tiles,)
 
     LeftRows(const Matrix<Lane>& x, int64_t first, int64_t count)
         : first(first), count(count), blocks(x.blocks), words(x.blocks * x.words()) {
         const int64_t tiles = groups(count, ROWS);
-        lanes.resize(tiles * words * ROWS);
-        scales.resize(tiles * blocks * ROWS);
-        starts.resize(tiles * blocks * ROWS);
+        lanes.reset(new int32_t[tiles * words * ROWS]);
+        scales.reset(new float[tiles * blocks * ROWS]);
+        starts.reset(new int32_t[tiles * blocks * ROWS]);
         limits.resize(tiles);
-        for (int64_t r = 0; r < count; ++r) add(x, r / ROWS, r % ROWS);
+        for (int64_t r = 0; r < count; ++r) switch (x.words()) {
+            case 4: add<4>(x, r / ROWS, r % ROWS); break;
+            case 8: add<8>(x, r / ROWS, r % ROWS); break;
+            case 16: add<16>(x, r / ROWS, r % ROWS); break;
+            default: add<0>(x, r / ROWS, r % ROWS);
+        }
     }
 
 private:
+    // WORDS: of a block, or 0 where it is not known when compiled.
+    template <int WORDS>
     void add(const Matrix<Lane>& x, int64_t tile, int64_t i) {
-        const int64_t row = first + tile * ROWS + i, each = x.words();
+        constexpr int LANES = 4 / sizeof(Lane);
+        const int64_t row = first + tile * ROWS + i, each = WORDS ? WORDS : x.words();
         for (int64_t k = 0; k < blocks; ++k) {
             const int64_t at = tile * blocks + k;
-            Words block;
-            for (int64_t w = 0; w < each; ++w)
-                lanes[(at * each + w) * ROWS + i] =
-                    static_cast<int32_t>(block.add(x.at(row, k) + w * 4 / sizeof(Lane)));
-            if (sizeof(Lane) == 1) starts[at * ROWS + i] = -UNSIGNED_OFFSET * block.sum(x.block);
-            scales[at * ROWS + i] = block.scale(x.factor(row, k), limits[tile]);
+            const Lane* from = x.at(row, k);
+            int32_t* to = &lanes[at * each * ROWS + i];
+            uint32_t any = 0;
+            for (int64_t w = 0; w < each; ++w) {
+                const uint32_t word = word_at(from + w * LANES);
+                any |= word;
+                to[w * ROWS] = static_cast<int32_t>(word);
+            }
+            starts[at * ROWS + i] =
+                sizeof(Lane) == 1 ? -UNSIGNED_OFFSET * sum_of(from, each * LANES) : 0;
+            scales[at * ROWS + i] = scale_of(any == 0, x.factor(row, k), limits[tile]);
         }
     }
 };

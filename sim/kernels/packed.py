@@ -67,6 +67,11 @@ class Packed:
         return {}
 
     @cached_property
+    def ways(self) -> dict[Any, Any]:
+        """How the operand is multiplied on the right, by layouts of left ones and libraries."""
+        return {}
+
+    @cached_property
     def panels(self) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.int32]]:
         """The lanes in the order of a right operand.
 
@@ -106,9 +111,19 @@ def pack(blocks: Blocks) -> Packed:
         blocks: of shape (G, R, K) or (R, K), in dense or sparse blocks along the last axis, of a
             format that `packs` accepts.
     """
+    held = layout(blocks.format)
+    lanes, factors, codes, outer = held_blocks(blocks)
+    batches, rows, count, size = lanes.shape
+    flat = lanes.reshape(batches, rows, count * size)
+    return Packed(held, np.ascontiguousarray(flat, lane_dtype(held)), factors, codes, outer)
+
+
+def held_blocks(
+    blocks: Blocks,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+    """The lanes of `pack` as int64 or float32 (G, R, n, B), its factors, codes and outer scales."""
     fmt, held = blocks.format, layout(blocks.format)
-    dtype = lane_dtype(held)
-    lanes = _integers(blocks)
+    lanes: NDArray[Any] = _integers(blocks)
     if fmt.element.has_nan:
         lanes = lanes.astype(np.float32)
         lanes[fmt.element.nan_codes[blocks.codes]] = np.nan
@@ -120,20 +135,14 @@ def pack(blocks: Blocks) -> Packed:
         if not level.blocked:
             assert isinstance(scale, Real)
             scales = np.broadcast_to(real_values(scale.dtype, found), lanes.shape[:-2])
-            outer = np.ascontiguousarray(scales).reshape(prod(lanes.shape[:-3]), -1)
+            outer = scales.copy().reshape(prod(lanes.shape[:-3]), -1)
         elif not isinstance(scale, Shift):
             factors *= _factor(scale, found).reshape(factors.shape)
         if isinstance(scale, Exponent):
             codes = found
-    rows, count, size = lanes.shape[-3:]
-    shape = (prod(lanes.shape[:-3]), rows, count)
-    return Packed(
-        held,
-        np.ascontiguousarray(lanes.astype(dtype)).reshape(shape[0], rows, count * size),
-        factors.reshape(shape),
-        None if codes is None else codes.reshape(shape),
-        outer,
-    )
+    shape = (prod(lanes.shape[:-3]), *lanes.shape[-3:])
+    codes = None if codes is None else codes.reshape(shape[:-1])
+    return lanes.reshape(shape), factors.reshape(shape[:-1]), codes, outer
 
 
 def _integers(blocks: Blocks) -> NDArray[np.int64]:
@@ -175,7 +184,7 @@ def packs(fmt: BlockFormat) -> bool:
     return not apart and whole and fmt.block % 4 == 0
 
 
-def divisor_of(a: Packed, b: Packed) -> float:
+def divisor_of(a: Layout, b: Layout) -> float:
     """What sums are divided by at the end."""
-    divisor = a.layout.format.element.divisor * b.layout.format.element.divisor
+    divisor = a.format.element.divisor * b.format.element.divisor
     return divisor / (1 << fp32.scale_bits(divisor))

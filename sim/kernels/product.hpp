@@ -23,6 +23,14 @@ struct Finish {
         return canonical(y);
     }
 
+    // All of it for some neighbouring columns.
+    Floats of(Floats y, int64_t row, int64_t column) const {
+        if (divisor != 1.0f) y /= divisor;
+        if (left) y *= left[row] * load(right + column);
+        y = canonical(y);
+        return bias ? canonical(y + load(bias + column)) : y;
+    }
+
     // Add the bias to some values of a row, from this column on. No FMA takes in the product before,
     // which `canonical` keeps apart.
     void add_bias(float* y, int64_t column, int64_t count) const {
@@ -81,9 +89,9 @@ struct Product {
         const int64_t scales_apart = W == PANEL ? blocks * PANEL : W;
         const int32_t* column = right.words + panel * blocks * words * PANEL;
         const float* column_scale = right.scales + panel * blocks * PANEL;
-        const int32_t* row = left.lanes.data() + tile * blocks * words * ROWS;
-        const float* row_scale = left.scales.data() + tile * blocks * ROWS;
-        const int32_t* start = left.starts.data() + tile * blocks * ROWS;
+        const int32_t* row = left.lanes.get() + tile * blocks * words * ROWS;
+        const float* row_scale = left.scales.get() + tile * blocks * ROWS;
+        const int32_t* start = left.starts.get() + tile * blocks * ROWS;
         Floats total[R][V] = {};
         for (int64_t k = 0; k < blocks; ++k) {
             Ints sum[R][V];
@@ -112,14 +120,15 @@ struct Product {
     template <int V>
     void finish_row(const Floats* total, int64_t row, int64_t panel) const {
         const int64_t column = panel * PANEL, count = std::min<int64_t>(V * W, b.rows - column);
-        float values[V * W], *out = y + row * b.rows + column;
+        float* out = y + row * b.rows + column;
+        if (count == V * W) {
+            for (int v = 0; v < V; ++v)
+                store(out + v * W, finish.of(total[v], row, column + v * W));
+            return;
+        }
+        float values[V * W];
         for (int v = 0; v < V; ++v) store(values + v * W, total[v]);
-        if (finish.left)
-            for (int64_t n = 0; n < count; ++n) out[n] = finish.of(values[n], row, column + n);
-        else if (count == V * W)
-            for (int n = 0; n < V * W; ++n) out[n] = canonical(values[n] / finish.divisor);
-        else
-            for (int64_t n = 0; n < count; ++n) out[n] = canonical(values[n] / finish.divisor);
+        for (int64_t n = 0; n < count; ++n) out[n] = finish.of(values[n], row, column + n);
         finish.add_bias(out, column, count);
     }
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -237,23 +238,71 @@ def matmul(
     if accumulator != FP32_SUMS:
         aligned.multiply(a, b, accumulator, y, threads)
         return y
-    bits, powers = _bits_and_powers(a.layout, b.layout)
-    dtype = _common_lanes(a, b, bits)
-    if dtype != LANES[-1]:
-        bits = (block * a.layout.bound * b.layout.bound).bit_length()
-    a, b = a.in_lanes(dtype), b.in_lanes(dtype)
+    how = _way(a.layout, b)
+    a = a.in_lanes(how.lanes)
     outer = aligned.outer_scales(a, b)
-    arrays = (a.lanes, b.lanes, a.factors, b.factors, *outer, bias, *b.panels)
+    arrays = (a.lanes, a.factors, *outer, bias)
+    operands = Operands(*how.addresses, *(None if x is None else x.ctypes.data for x in arrays))
     library().axs6_multiply(
-        dtype.itemsize,
-        ctypes.byref(Operands(*(None if x is None else x.ctypes.data for x in arrays))),
+        how.lanes.itemsize,
+        ctypes.byref(operands),
         ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
-        bits,
-        powers,
-        divisor_of(a, b),
+        *how.sums,
         y.ctypes.data,
     )
     return y
+
+
+def fuses(fmt: BlockFormat, b: Packed) -> bool:
+    """Whether `encode_matmul` takes a left operand in a format beside this right one."""
+    return _way(layout(fmt), b).fused
+
+
+def encode_matmul(
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    b: Packed,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+    bias: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32] | None:
+    """What `matmul` gives for `x` encoded, in one go.
+
+    Args:
+        x: float32 of shape (G, M, K), contiguous.
+        fmt: a format that `fuses` accepts.
+        b: operand of shape (G, N, K).
+        nonfinite, threads: as of `encode`.
+        bias: as of `matmul`.
+
+    Returns:
+        float32 of shape (G, M, N), or None where `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: `fuses` refuses the format, or the bias has another shape.
+    """
+    if bias is not None:
+        _check_bias(bias, b, FP32_SUMS)
+    held = layout(fmt)
+    how = _way(held, b)
+    if not how.fused:
+        raise ValueError(f"no kernel encodes and multiplies {fmt} and {b.layout.format}")
+    assert held.description is not None
+    batches, rows, length = x.shape
+    _, columns, blocks = b.factors.shape
+    y = np.empty((batches, rows, columns), np.float32)
+    if not y.size:
+        return None if encode(x, fmt, nonfinite, threads) is None else y
+    operands = Operands(*how.addresses)
+    operands.bias = None if bias is None else bias.ctypes.data
+    bad = library().axs6_encode_multiply(
+        *(ctypes.byref(held.description), x.ctypes.data, length, nonfinite == "error"),
+        *(how.lanes.itemsize, ctypes.byref(operands)),
+        ctypes.byref(Shape(batches, rows, columns, blocks, held.block, threads)),
+        *how.sums,
+        y.ctypes.data,
+    )
+    return None if bad and nonfinite == "error" else y
 
 
 def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) -> None:
@@ -263,9 +312,49 @@ def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) 
         raise ValueError(f"bias must have shape {b.factors.shape[:2]}, not {bias.shape}")
 
 
-def _common_lanes(a: Packed, b: Packed, bits: int) -> np.dtype[Any]:
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How left operands of a layout are multiplied by a right operand.
+
+    Args:
+        lanes: dtype of the lanes of both.
+        sums: bits of sums, whether factors are powers of two, and the divisor.
+        addresses: of what the library reads of the right operand, which keeps it.
+        fused: whether the library encodes the left one too.
+    """
+
+    lanes: np.dtype[Any]
+    sums: tuple[int, bool, float]
+    addresses: tuple[int, ...]
+    fused: bool
+
+
+def _way(a: Layout, b: Packed) -> Way:
+    """The way; kept, since weights serve again and again, for each form of the library."""
+    key = (a, library())
+    found = b.ways.get(key)
+    if found is None:
+        found = b.ways[key] = _find_way(a, b)
+    return found
+
+
+def _find_way(a: Layout, b: Packed) -> Way:
+    bits, powers = _bits_and_powers(a, b.layout)
+    own = lane_dtype(a)
+    dtype = _common_lanes(own, b.lanes.dtype, bits)
+    if dtype != LANES[-1]:
+        bits = (a.block * a.bound * b.layout.bound).bit_length()
+    right = b.in_lanes(dtype)
+    arrays = (right.lanes, right.factors, *right.panels)
+    # Integers in float32 have a zero of either sign.
+    fused = a.description is not None and b.outer is None and dtype in (own, *LANES[:2])
+    addresses = tuple(x.ctypes.data for x in arrays)
+    return Way(dtype, (bits, powers, divisor_of(a, b.layout)), addresses, fused)
+
+
+def _common_lanes(a: np.dtype[Any], b: np.dtype[Any], bits: int) -> np.dtype[Any]:
     """The dtype of lanes in which the library multiplies two operands."""
     if bits > FP32_BITS:
         return LANES[-1]
-    widest = max(LANES.index(x.lanes.dtype) for x in (a, b))
+    widest = max(map(LANES.index, (a, b)))
     return LANES[widest if library().axs6_has_8_bit() else max(widest, 1)]

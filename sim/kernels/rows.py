@@ -3,13 +3,15 @@
 import ctypes
 from ctypes import c_void_p
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from math import prod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, TENSOR, BlockFormat, Real
+from axs6.golden.formats import FP32, TENSOR, BlockFormat, Level, Real
 from axs6.golden.levels import divisor
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
@@ -55,17 +57,7 @@ class RowScales:
                 return None
             x = np.where(np.isnan(x), np.float32(0), x)
             top = np.minimum(_largest(x, threads), np.uint32(FP32.max_finite))
-        if not fmt.outer:
-            return cls(x, np.ones(len(top), np.float32))
-        (level,) = fmt.outer
-        assert isinstance(level.scale, Real)
-        if scale is None:
-            whole = top.max(keepdims=True, initial=0) if level.group == TENSOR else top
-            quotient = rounded_quotient(as_wide(whole), divisor(fmt, level)).view(np.float32)
-            _, scales = real_scales(level.scale, quotient, whole == 0)
-        else:
-            _, scales = real_scales(level.scale, np.full(1, scale, np.float32), np.zeros(1, bool))
-        return cls(x, np.ascontiguousarray(np.broadcast_to(scales, top.shape)))
+        return cls(x, row_scales(top, fmt, scale))
 
     def arguments(self, fmt: BlockFormat, threads: int) -> tuple[Any, ...]:
         """What the kernels are told first: format, scales, values and their shape, threads."""
@@ -76,6 +68,43 @@ class RowScales:
         addresses.kept = reciprocals
         sizes = (len(self.scales), self.x.shape[-1], threads)
         return (*map(ctypes.byref, found), ctypes.byref(addresses), self.x.ctypes.data, *sizes)
+
+
+def row_scales(
+    top: NDArray[np.uint32], fmt: BlockFormat, scale: float | None
+) -> NDArray[np.float32]:
+    """The scales of rows with these largest magnitudes, patterns of finite values; 1 without any.
+
+    `scale` is that of all rows, where it is given.
+    """
+    if not fmt.outer:
+        return np.ones(len(top), np.float32)
+    (level,) = fmt.outer
+    assert isinstance(level.scale, Real)
+    if scale is None:
+        whole = top.max(keepdims=True, initial=0) if level.group == TENSOR else top
+        _, scales = real_scales(level.scale, _quotients(whole, fmt, level), whole == 0)
+    else:
+        _, scales = real_scales(level.scale, np.full(1, scale, np.float32), np.zeros(1, bool))
+    return np.broadcast_to(scales, top.shape).copy()
+
+
+def _quotients(top: NDArray[np.uint32], fmt: BlockFormat, level: Level) -> NDArray[np.float32]:
+    """Largest magnitudes over the largest value under a level, rounded once.
+
+    FP32 divides, if it holds the divisor, and what it may flush to zero is below every scale.
+    """
+    by, exact = _divisor(fmt, level)
+    if exact:
+        return top.view(np.float32) / np.float32(by)
+    return rounded_quotient(as_wide(top), by).view(np.float32)
+
+
+@cache
+def _divisor(fmt: BlockFormat, level: Level) -> tuple[Fraction, bool]:
+    """The divisor of a level, and whether it is at least 1 and FP32 holds it."""
+    by = divisor(fmt, level)
+    return by, by >= 1 and by.numerator.bit_length() <= FP32.fraction_bits + 1
 
 
 def _largest(x: NDArray[np.float32], threads: int) -> NDArray[np.uint32]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from axs6.golden import matmul
@@ -13,7 +14,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat, name_of
 from axs6.golden.nonfinite import NonFinite
 from axs6.sim import kernels
-from axs6.sim.torch import emulated
+from axs6.sim.torch import anywhere, emulated
 from axs6.sim.torch.matrices import matrices
 from axs6.sim.torch.options import FP32_SUMS, Options, Pair
 from axs6.sim.torch.quantise import (
@@ -65,6 +66,18 @@ class Backend(Protocol):
         """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], plus the bias (G * N,) in FP32."""
         ...
 
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: Any,
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """The product of what `prepare` would give for `x`."""
+        return self.product(self.prepare(x, fmt, name, scale), b, bias)
+
 
 def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
     """Products (G, M, N) plus a bias (G * N,) in FP32, in place."""
@@ -75,7 +88,7 @@ def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
     return y
 
 
-class Torch:
+class Torch(Backend):
     """The products of `axs6.sim.torch.emulated`, on any device, for the formats that it takes."""
 
     def __init__(self, options: Options) -> None:
@@ -98,7 +111,37 @@ class Torch:
         return Result(with_bias(emulated.product(a, b), bias))
 
 
-class Compiled:
+class Anywhere(Backend):
+    """The products of `axs6.sim.torch.anywhere`, on any device, for the formats that it takes."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> anywhere.Operand:
+        """Encode, on the device where torch's operations can."""
+        check_input(x, name)
+        nonfinite = self._options.nonfinite
+        if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
+            if nonfinite == "saturate" or bool(x.isfinite().all()):
+                return anywhere.prepare(x, fmt, scale)
+            if nonfinite == "error":
+                refuse(x, name)
+        return self.take(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name), x.device)
+
+    def take(self, blocks: Blocks, device: torch.device) -> anywhere.Operand:
+        """Copy to the device."""
+        return anywhere.take(blocks, device)
+
+    def product(
+        self, a: anywhere.Operand, b: anywhere.Operand, bias: Tensor | None = None
+    ) -> Result:
+        """Block after block, all matrices at once."""
+        return Result(with_bias(anywhere.product(a, b), bias))
+
+
+class Compiled(Backend):
     """The compiled kernels, on the CPU, for the formats that they multiply."""
 
     def __init__(self, options: Options) -> None:
@@ -128,12 +171,42 @@ class Compiled:
         how, threads = self._options.accumulator, torch.get_num_threads()
         if how != FP32_SUMS:
             return Result(with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias))
-        shape = b.factors.shape[:2]
-        added = None if bias is None else as_array(bias.view(shape[0], -1).expand(shape))
+        added = _of_columns(bias, b)
         return Result(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
 
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: kernels.Packed,
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """In one go, by a kernel where there is one."""
+        check_input(x, name)
+        options = self._options
+        plain = scale is None and x.dtype != torch.float64 and options.accumulator == FP32_SUMS
+        if plain and kernels.fuses(fmt, b):
+            kept: NonFinite = "saturate" if options.nonfinite == "saturate" else "error"
+            threads, added = torch.get_num_threads(), _of_columns(bias, b)
+            found = kernels.encode_matmul(as_array(x), fmt, b, kept, threads, added)
+            if found is not None:
+                return Result(torch.from_numpy(found))
+        return super().prepared_product(x, fmt, name, b, bias, scale)
 
-class Golden:
+
+def _of_columns(bias: Tensor | None, b: kernels.Packed) -> NDArray[np.float32] | None:
+    """A bias (G * N,), or one that broadcasts to it, as the kernels take it: (G, N)."""
+    if bias is None:
+        return None
+    shape = b.factors.shape[:2]
+    if bias.numel() != shape[0] * shape[1]:
+        bias = bias.view(shape[0], -1).expand(shape)
+    return as_array(bias).reshape(shape)
+
+
+class Golden(Backend):
     """The golden model, on the CPU: slow, and right by definition."""
 
     def __init__(self, options: Options) -> None:
@@ -157,7 +230,7 @@ class Golden:
         return Result(with_bias(torch.from_numpy(values), bias))
 
 
-class Emulated:
+class Emulated(Backend):
     """The fastest of the above that takes all formats of the options: the same bits."""
 
     def __init__(self, options: Options) -> None:
@@ -165,6 +238,8 @@ class Emulated:
         self._anywhere: Backend = Golden(options)
         if plain and all(map(in_torch, options.formats)):
             self._anywhere = Torch(options)
+        elif plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
+            self._anywhere = Anywhere(options)
         self._on_cpu: Backend = self._anywhere
         if all(kernels.takes(*pair, options.accumulator) for pair in options.pairs):
             self._on_cpu = Compiled(options)
@@ -190,8 +265,20 @@ class Emulated:
         """Multiply two operands of one device."""
         return a[0].product(a[1], b[1], bias)
 
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: tuple[Backend, Any],
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """Multiply on the device of both."""
+        return b[0].prepared_product(x, fmt, name, b[1], bias, scale)
 
-class Rtl:
+
+class Rtl(Backend):
     """The hardware's tiles of dot products in the compiled simulator: one for each pair of formats.
 
     A tile is built when the first product needs it.

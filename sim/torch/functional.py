@@ -123,13 +123,13 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
         rows = left.reshape(1, left.shape[:-1].numel(), depth)
         y = product(rows, right.unsqueeze(0), handle).view(*left.shape[:-1], columns)
     else:
-        leading = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        shape = (*leading, left.shape[-2], columns)
-        left, right = (
-            x.expand(*leading, *x.shape[-2:]).reshape(leading.numel(), *x.shape[-2:])
-            for x in (left, right)
-        )
-        y = product(left, right, handle).view(shape)
+        if left.shape[:-2] != right.shape[:-2]:
+            # Only then: torch's first broadcast takes seconds, in which it imports sympy.
+            shape = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+            left, right = (x.expand(*shape, *x.shape[-2:]) for x in (left, right))
+        leading = left.shape[:-2]
+        rows, others = (x.reshape(leading.numel(), *x.shape[-2:]) for x in (left, right))
+        y = product(rows, others, handle).view(*leading, left.shape[-2], columns)
     if a.ndim == 1:
         y = y.squeeze(-2)
     return y.squeeze(-1) if b.ndim == 1 else y

@@ -12,10 +12,12 @@ own, transposed before they are encoded, so that all blocks run along the axis t
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch._C import _len_torch_dispatch_stack
+from torch._C._functorch import peek_interpreter_stack
 
 from axs6.golden.rounding import RANDOM_BITS
-from axs6.sim.torch import quantise
+from axs6.sim.torch import anywhere, quantise
 from axs6.sim.torch.backends import Result, with_bias
 from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_random
@@ -37,7 +39,7 @@ def _fake_quantise(
     name: str,
 ) -> Tensor:
     options: dict[str, Any] = {"nonfinite": nonfinite, "scale": scale, "name": name}
-    values = quantise.fake_quantise(
+    values = anywhere.fake_quantise(
         x, spelled(format), rounding, random=random, random_bits=random_bits, **options
     )
     return values.contiguous()
@@ -89,21 +91,57 @@ def fake_quantise(
     return _fake_quantise(x, how, rounding, random, random_bits, nonfinite, scale, name)
 
 
-@torch.library.custom_op("axs6::product", mutates_args=())
+def _is_direct(*tensors: Tensor | None) -> bool:
+    """Whether an operator is just its function: no gradient or dispatch mode takes part."""
+    if torch.jit.is_tracing() or _len_torch_dispatch_stack() or peek_interpreter_stack():
+        return False
+    given = [x for x in tensors if x is not None]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        return False
+    return all(type(x) in (Tensor, nn.Parameter) for x in given)
+
+
 def product(a: Tensor, b: Tensor, site: int) -> Tensor:
     """Products of two batches of activations: (G, M, K) and (G, N, K) to (G, M, N)."""
+    if not torch.compiler.is_compiling():
+        # Modes that replace functions would see every step of it.
+        with torch._C.DisableTorchFunction():
+            if _is_direct(a, b):
+                return _multiply(a, b, site)
+    return _product(a, b, site)
+
+
+def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+    """Products with a weight: (G, M, K) and (G * N, ...) to (G, M, N), plus a bias (G * N,).
+
+    The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
+    groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
+    is rounded once to the dtype of `x`.
+    """
+    if not torch.compiler.is_compiling():
+        with torch._C.DisableTorchFunction():
+            if _is_direct(x, weight, bias):
+                return _multiply_weight(x, weight, bias, site)
+    return _weight_product(x, weight, bias, site)
+
+
+def _multiply(a: Tensor, b: Tensor, site: int) -> Tensor:
     place = site_of(site)
     _check_operands(place, a, b, ("left operand", "right operand"))
     if _is_empty(a, b):
         return _no_product(place, a, b).values.to(a.dtype)
-    left = place.prepare(a, "left", "left operand")
     right = place.prepare(b, "right", "right operand")
-    result = place.backend.product(left, right)
+    if not is_observed():
+        return place.product(a, "left operand", right).to(a.device, a.dtype)
+    result = place.backend.product(place.prepare(a, "left", "left operand"), right)
     place.report(a, b, result)
     return result.values.to(a.device, a.dtype)
 
 
-@product.register_fake
+_product = torch.library.custom_op("axs6::product", _multiply, mutates_args=())
+
+
+@_product.register_fake
 def _(a: Tensor, b: Tensor, site: int) -> Tensor:
     return a.new_empty(a.shape[0], a.shape[1], b.shape[1])
 
@@ -121,31 +159,27 @@ def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     return grad_a, grad_b, None
 
 
-product.register_autograd(_product_gradients, setup_context=_keep_product)
+_product.register_autograd(_product_gradients, setup_context=_keep_product)
 
 
-@torch.library.custom_op("axs6::weight_product", mutates_args=())
-def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
-    """Products with a weight: (G, M, K) and (G * N, ...) to (G, M, N), plus a bias (G * N,).
-
-    The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
-    groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
-    is rounded once to the dtype of `x`.
-    """
+def _multiply_weight(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
     place = site_of(site)
     matrices = as_matrices(place, weight, x.shape[0])
     _check_operands(place, x, matrices, ("input", "weight"))
     if _is_empty(x, matrices):
         return with_bias(_no_product(place, x, matrices).values, bias).to(x.dtype)
-    left, right = place.prepare(x, "left", "input"), place.prepare_weight(weight, matrices)
+    right = place.prepare_weight(weight, matrices)
     if not is_observed():
-        return place.backend.product(left, right, bias).values.to(x.device, x.dtype)
-    result = place.backend.product(left, right)
+        return place.product(x, "input", right, bias).to(x.device, x.dtype)
+    result = place.backend.product(place.prepare(x, "left", "input"), right)
     place.report(x, matrices, result)
     return with_bias(result.values.to(x.device), bias).to(x.dtype)
 
 
-@weight_product.register_fake
+_weight_product = torch.library.custom_op("axs6::weight_product", _multiply_weight, mutates_args=())
+
+
+@_weight_product.register_fake
 def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
     place = site_of(site)
     return x.new_empty(x.shape[0], x.shape[1], as_matrices(place, weight, x.shape[0]).shape[1])
@@ -173,7 +207,7 @@ def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     return grad_x, grad_weight, grad_bias, None
 
 
-weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
+_weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
 
 
 def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
@@ -216,7 +250,7 @@ def decoded(x: Tensor, site: int, right: bool) -> Tensor:
     loaded = place.loaded(x) if right else None
     if loaded is not None:
         return quantise.decode(loaded, device=x.device)
-    values = quantise.fake_quantise(
+    values = anywhere.fake_quantise(
         x,
         place.formats[right],
         nonfinite=place.options.nonfinite,

@@ -70,7 +70,9 @@ def _sum(first: str, second: str, *axes: int) -> Replacement:
         if beta != 0:
             added = input.float()
             y = y + (added if beta == 1 else beta * added)
-        return y.expand(torch.broadcast_shapes(y.shape, input.shape)).to(dtype)
+        elif y.shape != input.shape:
+            y = y.expand(torch.broadcast_shapes(y.shape, input.shape))
+        return y.to(dtype)
 
     return run
 

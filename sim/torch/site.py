@@ -118,6 +118,14 @@ class Site:
         self._observe(x, role)
         return prepared
 
+    def product(self, x: Tensor, called: str, right: Any, bias: Tensor | None = None) -> Tensor:
+        """The product of a left operand (G, M, K), which errors call this, and a prepared one."""
+        name = f"{self.name}: {called}"
+        scale = self.scale("left")
+        result = self.backend.prepared_product(x, self.formats[0], name, right, bias, scale)
+        self._observe(x, "left")
+        return result.values
+
     def prepare_for(self, backend: Backend, x: Tensor, role: Role) -> Any:
         """Encode an operand (G, R, K) of the forward product for another backend."""
         blocks = self.loaded(x) if role == "right" else None

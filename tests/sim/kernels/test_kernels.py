@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 import axs6
 from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import AXS6, CATALOG, BlockFormat, block_format
+from axs6.golden.formats import AXS6, CATALOG, TENSOR, BlockFormat, block_format
+from axs6.golden.levels import divisor
+from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.sim import kernels
 from axs6.sim.kernels import library
+from axs6.sim.kernels.rows import row_scales
 
 Values = NDArray[np.float32]
 
@@ -146,6 +150,52 @@ def test_biases_are_added_to_rounded_products(name: str, rng: np.random.Generato
         kernels.matmul(left, right, accumulator("paper"), bias=bias)
 
 
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [*((name, name) for name in MULTIPLIED), ("mxint8", "mxfp4"), ("mxfp8_e4m3", "axs6")],
+)
+def test_encoding_and_multiplying_in_one_go(
+    name: str, other: str, rng: np.random.Generator
+) -> None:
+    fmt = block_format(name)
+    for how in RANGES:
+        for rows, columns, length in SHAPES:
+            x = matrix(rng, 2 * rows, length, how).reshape(2, rows, length)
+            right = kernels.encode(
+                matrix(rng, 2 * columns, length, how).reshape(2, -1, length), block_format(other)
+            )
+            assert right is not None
+            assert kernels.fuses(fmt, right)
+            bias = matrix(rng, 2, columns, how)
+            for threads in (1, 3):
+                left = kernels.encode(x, fmt)
+                assert left is not None
+                for added in (None, bias):
+                    found = kernels.encode_matmul(x, fmt, right, threads=threads, bias=added)
+                    assert found is not None
+                    assert not different(found, kernels.matmul(left, right, bias=added))
+            x[1, rows // 2, :3] = np.nan, np.inf, -np.inf
+            assert kernels.encode_matmul(x, fmt, right) is None
+            left = kernels.encode(x, fmt, "saturate")
+            assert left is not None
+            found = kernels.encode_matmul(x, fmt, right, "saturate")
+            assert found is not None
+            assert not different(found, kernels.matmul(left, right))
+
+
+def test_encoding_and_multiplying_is_refused(rng: np.random.Generator) -> None:
+    x = matrix(rng, 3, 64, "near one")[None]
+    right, real = (kernels.encode(x, block_format(name)) for name in ("mxint8", "int8"))
+    assert right is not None
+    assert real is not None
+    assert not kernels.fuses(block_format("int8"), real)
+    with pytest.raises(ValueError, match="no kernel encodes and multiplies"):
+        kernels.encode_matmul(x, block_format("int8"), real)
+    with pytest.raises(ValueError, match=r"bias must have shape \(1, 3\), not \(1, 2\)"):
+        kernels.encode_matmul(x, block_format("mxint8"), right, bias=np.ones((1, 2), np.float32))
+
+
 @cache
 def golden_packed(first: str, second: str) -> list[tuple[Blocks, Blocks, Values]]:
     """Products of blocks with NaN and infinities, where the formats have them."""
@@ -194,7 +244,13 @@ def test_nothing(shape: tuple[int, int, int]) -> None:
     rows, columns, length = shape
     a, b = np.ones((rows, length), np.float32), np.ones((columns, length), np.float32)
     for name in ("axs6", "nvfp4", "int8"):
-        assert not different(ours(a, b, block_format(name)), np.zeros((rows, columns), np.float32))
+        nothing = np.zeros((rows, columns), np.float32)
+        assert not different(ours(a, b, block_format(name)), nothing)
+    right = kernels.encode(b[None], AXS6)
+    assert right is not None
+    found = kernels.encode_matmul(a[None], AXS6, right)
+    assert found is not None
+    assert not different(found[0], nothing)
 
 
 @pytest.mark.usefixtures("form")
@@ -315,3 +371,24 @@ def test_packed_blocks_are_those_encoded(name: str, rng: np.random.Generator) ->
     assert packed.lanes.dtype == encoded.lanes.dtype
     assert (packed.lanes == encoded.lanes).all()
     assert (packed.factors == encoded.factors).all()
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("name", ["int8", "int8_float32_t0", "fp8_e5m2", "nvfp4", "vsq6"])
+def test_scales_of_rows(name: str, flush: bool, rng: np.random.Generator) -> None:
+    """Whatever the calling thread makes of subnormal numbers."""
+    fmt = block_format(name)
+    (level,) = fmt.outer
+    top = np.abs(matrix(rng, 1, 4096, "everything"))[0].view(np.uint32)
+    top[:40] = np.arange(40)
+    top[40:80] = np.arange(40) + (1 << 23) - 20
+    for each in (top, *np.split(top, 64)):
+        whole = each.max(keepdims=True) if level.group == TENSOR else each
+        exact = rounded_quotient(as_wide(whole), divisor(fmt, level)).view(np.float32)
+        _, expected = real_scales(level.scale, exact, whole == 0)
+        torch.set_flush_denormal(flush)
+        try:
+            found = row_scales(each, fmt, None)
+        finally:
+            torch.set_flush_denormal(False)
+        assert not different(found, np.broadcast_to(expected, found.shape))

@@ -3,12 +3,14 @@ import gc
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch._inductor import config as inductor
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from axs6.sim.torch import ErrorFeedback, Lfsr, convert, fake_quantise, matmul, profile
 
@@ -165,6 +167,36 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
         torch.ops.axs6.fake_quantise.default, (x, "axs6", "nearest", None, 16, "error", None, "x")
     )
     torch.library.opcheck(torch.ops.axs6.decoded.default, (x, site, False))
+
+
+class _Seen(TorchDispatchMode):
+    """Names of the operators that are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_modes_and_gradients_see_the_operators(dtype: torch.dtype, same: Same) -> None:
+    """Without them the operators' functions are called, which is faster."""
+    layer = convert(nn.Linear(40, 3).to(dtype))
+    x, other = torch.randn(5, 40, dtype=dtype), torch.randn(40, 6, dtype=dtype)
+    with torch.no_grad():
+        plain = layer(x), matmul(x, other)
+        with _Seen() as seen:
+            told = layer(x), matmul(x, other)
+    operators = ["axs6.weight_product.default", "axs6.product.default"]
+    assert [name for name in seen.names if name.startswith("axs6.")] == operators
+    with_gradients = layer(x), matmul(x.requires_grad_(), other)
+    for y, expected, again in zip(with_gradients, plain, told, strict=True):
+        assert y.requires_grad
+        assert same(y.detach(), expected)
+        assert same(again, expected)
 
 
 def test_a_model_that_is_gone_is_an_error() -> None:

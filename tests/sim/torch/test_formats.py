@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import axs6
 from axs6.sim import kernels
 from axs6.sim.torch import bmm, convert, decode, encode, fake_quantise, matmul, profile
-from axs6.sim.torch.backends import Compiled, Golden, Torch, backend_of
+from axs6.sim.torch.backends import Compiled, backend_of
 from axs6.sim.torch.options import Options
 
 Same = Callable[[Tensor, Tensor], bool]
@@ -113,9 +113,6 @@ def test_the_fastest_way_that_takes_the_formats_is_chosen() -> None:
 
     if kernels.chosen() is not None:
         assert way() is way(format="mx9") is way(**FORMATS["two formats"]) is Compiled
-    with kernels.use(None):
-        assert way() is Torch
-        assert way(format="mx9") is Golden
 
 
 @pytest.mark.parametrize("nonfinite", ["saturate", "propagate"])

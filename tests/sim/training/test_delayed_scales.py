@@ -126,7 +126,7 @@ def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
     loaded.load_state_dict(scales.state_dict())
     for x in inputs[2:]:
         assert torch.equal(step(again, other, x), step(model, optimiser, x))
-    with pytest.raises(ValueError, match=r"^maxima of linear.left must have shape \(4,\), as "):
+    with pytest.raises(ValueError, match=r"^maxima of linear.right must have shape \(4,\), as "):
         DelayedScales(model, history=4).load_state_dict(scales.state_dict())
 
 
