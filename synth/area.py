@@ -1,6 +1,7 @@
 """Area reports: what a Verilog design takes in gates, in FPGA cells or in a cell library."""
 
 import json
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib import metadata
@@ -65,7 +66,8 @@ def area(
         check_place(plan.kind)
     limit = Limit(timeout)
     with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
-        jobs = [Path(folder, name) for name in ("flat", "nested")[: 1 + breakdown]]
+        names = ("flat", "nested") if breakdown and _may_have_parts(verilog) else ("flat",)
+        jobs = [Path(folder, name) for name in names]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
         flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
@@ -117,6 +119,11 @@ def modules_area(
     if result is None:
         raise SynthesisError(f"the design {top!r} must have submodules and has none")
     return _Measured(plan, result).resources(top)
+
+
+def _may_have_parts(verilog: str) -> bool:
+    """Whether there is more than one module, as far as the text shows."""
+    return "`include" in verilog or len(re.findall(r"(?<!end)module\b", verilog)) > 1
 
 
 class _Measured:

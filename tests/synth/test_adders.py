@@ -42,15 +42,19 @@ def test_each_adder_of_a_chain_is_a_cell() -> None:
     assert FULL not in area(ripple(8), "ripple", target="sky130").total.cells
 
 
-def test_the_compressor_tree_of_a_unit() -> None:
+@pytest.mark.parametrize(
+    ("block", "least", "most"),
+    [(8, 200, 6_400), pytest.param(32, 800, 25_000, marks=pytest.mark.slow)],
+)
+def test_the_compressor_tree_of_a_unit(block: int, least: int, most: int) -> None:
     """Every full adder of the tree, and those of the sign and the last carry chain, is found."""
-    made = generate("block_dot", block=32)
+    made = generate("block_dot", block=block)
     whole = {"target": "sky130", "breakdown": False}
     plain = area(made.verilog, made.module, **whole)
     cells = area(made.verilog, made.module, **whole, adder_cells=True)
-    assert cells.total.cells[FULL] > 800
+    assert cells.total.cells[FULL] > least
     assert cells.total.figures["area"] < 0.9 * plain.total.figures["area"]
-    assert cells.total.figures["area"] <= 25_000
+    assert cells.total.figures["area"] <= most
 
 
 def test_cells_are_found_by_function(timed: Path) -> None:

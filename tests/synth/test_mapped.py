@@ -42,9 +42,10 @@ FLOWS: dict[str, dict[str, Any]] = {
     "xc7": {"target": "xc7"},
 }
 COMBINATIONAL = {unit: {**parameters, "stages": 0} for unit, parameters in SMALL.items()}
-QUICK = [*((mapping, "block_dot") for mapping in FLOWS if mapping != "xc7")]
-QUICK += [("adder cells", "decoder"), ("xc7", "lfsr")]
-SLOW = [(each, unit) for each in FLOWS for unit in UNITS if (each, unit) not in QUICK]
+FEW_BITS = {"block": 8, "format": "mx4", "stages": 3}
+"""A block dot product of small multipliers."""
+QUICK = [("block_dot", FEW_BITS, mapping) for mapping in FLOWS if mapping != "xc7"]
+QUICK += [("decoder", SMALL["decoder"], "adder cells"), ("expander", SMALL["expander"], "xc7")]
 
 
 def differences(netlist: str, unit: str, given: dict[str, Any], stall: Stall | None = None) -> int:
@@ -70,13 +71,14 @@ def check(mapping: str, unit: str, given: dict[str, Any]) -> None:
         assert differences(netlist, unit, given, Stall(0.3, 0.3, seed=1)) == 0
 
 
-@pytest.mark.parametrize(("mapping", "unit"), QUICK)
-def test_mapped_units(mapping: str, unit: str) -> None:
-    check(mapping, unit, SMALL[unit])
+@pytest.mark.parametrize(("unit", "given", "mapping"), QUICK)
+def test_mapped_units(unit: str, given: dict[str, Any], mapping: str) -> None:
+    check(mapping, unit, given)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mapping", "unit"), SLOW)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("mapping", FLOWS)
 def test_every_mapped_unit(mapping: str, unit: str) -> None:
     check(mapping, unit, SMALL[unit])
 
@@ -89,18 +91,18 @@ def test_every_mapped_unit_without_registers(mapping: str, unit: str) -> None:
 
 
 def test_gates_of_a_library(tiny: Path) -> None:
-    made = generate("block_dot", **SMALL["block_dot"])
+    made = generate("block_dot", **FEW_BITS)
     netlist = mapped_netlist(made.verilog, made.module, liberty=tiny)
-    assert differences(netlist, "block_dot", SMALL["block_dot"]) == 0
+    assert differences(netlist, "block_dot", FEW_BITS) == 0
 
 
 def test_a_wrong_gate_is_caught() -> None:
-    made = generate("block_dot", **SMALL["block_dot"])
+    made = generate("block_dot", **FEW_BITS)
     netlist: dict[str, Any] = json.loads(mapped_netlist(made.verilog, made.module))
     cells = netlist["modules"]["top"]["cells"].values()
     gates = [cell for cell in cells if cell["type"] == "$_AND_"]
     gates[len(gates) // 2]["type"] = "$_OR_"
-    assert differences(json.dumps(netlist), "block_dot", SMALL["block_dot"]) > 0
+    assert differences(json.dumps(netlist), "block_dot", FEW_BITS) > 0
 
 
 @pytest.mark.parametrize(
@@ -119,9 +121,9 @@ def test_a_wrong_model_is_caught(
     model = targets.models(target)
     assert right in model
     monkeypatch.setattr(flow, "models", lambda name: model.replace(right, wrong))
-    made = generate("block_dot", block=8, stages=0)
+    made = generate("block_dot", **FEW_BITS)
     netlist = mapped_netlist(made.verilog, made.module, target=target)
-    assert differences(netlist, "block_dot", {"block": 8, "stages": 0}) > 0
+    assert differences(netlist, "block_dot", FEW_BITS) > 0
 
 
 def test_a_cell_without_a_model() -> None:

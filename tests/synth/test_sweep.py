@@ -15,7 +15,7 @@ from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.sweep import Result, Sweep, processes, store, sweep
 
-SMALL = {"block": 8}
+SMALL = {"block": 8, "format": "mx4"}
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +40,16 @@ def synthesised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def dots(expression: str, **options: object) -> Sweep:
+    """Small units, measured without their parts unless `options` say otherwise."""
+    options = {"breakdown": False, **options}
     return sweep(["block_dot"], expression, parameters=SMALL, **options)  # type: ignore[arg-type]
 
 
 def test_every_combination_in_order() -> None:
-    found = sweep(["expander", "lfsr"], "stages=0,1 block=8,16", breakdown=False)
+    found = sweep(["expander", "block_dot"], "stages=0,1 block=8,16", breakdown=False)
     assert [result.point.label(["stages", "block"]) for result in found.results] == [
         f"{unit} stages={stages} block={block}"
-        for unit in ("expander", "lfsr")
+        for unit in ("expander", "block_dot")
         for stages in (0, 1)
         for block in (8, 16)
     ]
@@ -74,9 +76,9 @@ def test_an_interrupted_sweep_goes_on_where_it_was(synthesised: list[str]) -> No
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dots("stages=0..2", progress=interrupt, breakdown=False)
+        dots("stages=0..2", progress=interrupt)
     assert len(synthesised) == 2
-    assert len(dots("stages=0..2", breakdown=False).results) == 3
+    assert len(dots("stages=0..2").results) == 3
     assert len(synthesised) == 3
 
 
@@ -135,7 +137,7 @@ def test_points_that_cannot_be_built_are_listed_and_the_rest_goes_on() -> None:
 
 
 def test_a_goal_that_one_target_lacks_is_missing_there() -> None:
-    found = dots("target=sky130,ice40 optimise=area,speed", breakdown=False)
+    found = dots("target=sky130,ice40 optimise=area,speed")
     assert [result.reason for result in found.results] == [
         *(None, None, None),
         "target ice40 has no goal 'speed': the flows of FPGAs have but one",
@@ -162,10 +164,10 @@ def test_figures_survive_json() -> None:
 
 
 def test_processes_give_the_same_results() -> None:
-    with_processes = dots("stages=0,1", jobs=2)
+    with_processes = dots("stages=0,1", jobs=2, breakdown=True)
     assert [result.cached for result in with_processes.results] == [False] * 2
     os.environ["AXS6_CACHE"] += "-other"
-    assert with_processes.to_dict() == dots("stages=0,1").to_dict()
+    assert with_processes.to_dict() == dots("stages=0,1", breakdown=True).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_what_no_point_can_be_measured_with_is_an_error(
 
 def test_what_is_swept_cannot_be_given_too(tiny: Path) -> None:
     with pytest.raises(ValueError, match="block is swept and also given as 8"):
-        dots("block=8,16")
+        sweep(["block_dot"], "block=8,16", parameters={"block": 8})
     with pytest.raises(ValueError, match="a library and target cannot go together"):
         dots("target=generic", liberty=tiny)
 
@@ -207,18 +209,18 @@ def test_area_sweep_without_any_point_is_an_error(main: Callable[..., Any], tmp_
 
 
 def test_area_sweep_says_how_each_design_was_measured(main: Callable[..., Any]) -> None:
-    swept = ("area", "lfsr", "--block", "8", "--sweep", "target=generic,sky130,ice40")
+    swept = ("area", "expander", "--block", "8", "--sweep", "target=generic,sky130,ice40")
     lines = [line.strip() for line in main(*swept).succeeded().splitlines()]
     sky130 = (
         "timing: linear model of the compact sky130 library; inputs driven by "
         "sky130_fd_sc_hd__buf_1, outputs loaded with 33.4 fF"
     )
-    assert [line for line in lines if "lfsr on" in line or line.startswith("timing")] == [
-        "lfsr on generic, flattened, for area",
+    assert [line for line in lines if "expander on" in line or line.startswith("timing")] == [
+        "expander on generic, flattened, for area",
         "timing: levels of gates",
-        "lfsr on sky130, flattened, for area",
+        "expander on sky130, flattened, for area",
         sky130,
-        "lfsr on ice40, flattened",
+        "expander on ice40, flattened",
     ]
 
 

@@ -80,7 +80,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 def dots(expression: str, **options: Any) -> Sweep:
     """Small units, measured without their parts."""
-    size = {"block": 8}
+    size = {"block": 8, "format": "mx4"}
     return sweep(["block_dot"], expression, parameters=size, breakdown=False, **options)
 
 

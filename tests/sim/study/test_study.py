@@ -19,12 +19,14 @@ from axs6.sim.study.workload import Workload
 from axs6.sim.torch import Policy, convert
 from axs6.sim.torch.backends import Result, Rtl
 
+TILE = {"rows": 2, "columns": 2}
+
 trained = cache(lambda name: MODELS[name]())
 
 
 @cache
 def studied(name: str) -> Study:
-    return study_accuracy(name, trained(name), samples=16, tile={"rows": 2, "columns": 2})
+    return study_accuracy(name, trained(name), samples=16, tile=TILE)
 
 
 def test_the_parts_of_the_digits_share_no_image() -> None:
@@ -92,8 +94,8 @@ def test_the_perceptron_takes_less_than_a_second_on_the_rtl() -> None:
 
 def test_the_bits_compared_are_those_of_products_and_outputs() -> None:
     workload = Workload(nn.Linear(40, 3), torch.randn(10, 40), torch.zeros(10, dtype=torch.int64))
-    alone = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"])
-    both = study_accuracy("linear", workload, formats=["axs6_t8"], batch=4)
+    alone = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"], tile=TILE)
+    both = study_accuracy("linear", workload, formats=["axs6_t8"], batch=4, tile=TILE)
     assert alone.runs[1].bits_compared == 32 * 30
     assert both.runs[2].bits_compared == 2 * 32 * 30
     assert both.runs[2].layers[0]["calls"] == 3
@@ -111,7 +113,7 @@ def test_one_wrong_bit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rtl, "product", wrong)
     workload = Workload(nn.Linear(8, 3, bias=False), torch.ones(4, 8), torch.zeros(4))
     workload = replace(workload, metric=lambda outputs, targets: float(outputs.mean()))
-    study = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"])
+    study = study_accuracy("linear", workload, formats=["axs6_t8"], backends=["rtl"], tile=TILE)
     assert study.bits_different == 1
 
 
