@@ -2,12 +2,19 @@
 
 import platform
 
+NUMBERS = {"family": "cpu family", "model": "model"}
+"""Numbers that tell processors apart, and Linux's names for them: clouds call all of them alike."""
+
 
 def processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """The processor's name, with family and model, as far as the system tells."""
     try:
         with open("/proc/cpuinfo") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+            first, _, _ = file.read().partition("\n\n")
     except OSError:
-        names = []
-    return names[0] if names else platform.machine()
+        first = ""
+    pairs = (line.partition(":") for line in first.splitlines())
+    told = {key.strip(): value.strip() for key, _, value in pairs}
+    name = told.get("model name", platform.machine())
+    numbers = [f"{ours} {told[theirs]}" for ours, theirs in NUMBERS.items() if theirs in told]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
