@@ -25,6 +25,8 @@ public:
     Ieee& operator=(const Ieee&) = delete;
 };
 
+constexpr int64_t SHARE = 1 << 18;  // values to encode for which a thread is worth its start
+
 // work(first, last) for all of 0 to count, in as many contiguous parts as there are threads.
 template <class Work>
 void share(int64_t count, int64_t threads, const Work& work) {

@@ -110,7 +110,7 @@ template <class Sink>
 int64_t quantise(const Format& f, const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
                  Sink sink) {
     std::vector<int64_t> bad(rows ? threads + 1 : 1);
-    const int64_t parts = std::max<int64_t>(1, std::min(threads, rows * length >> 15));
+    const int64_t parts = std::max<int64_t>(1, std::min(threads, rows * length / SHARE));
     share(parts, parts, [&](int64_t first, int64_t last) {
         Sink own = sink;
         bad[first] = quantise_any(f, x, length, rows * first / parts, rows * last / parts, own);

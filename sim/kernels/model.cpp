@@ -9,19 +9,22 @@ using namespace axs6;
 namespace {
 
 constexpr int64_t CHUNK_LANES = 192 * 1024;  // bytes that stay within a core's cache
-constexpr int64_t SHARE = 1 << 21;   // products of lanes for which a thread is worth its start
+
+// Products of lanes for which a thread is worth its start: some tenths of a millisecond of them.
+constexpr int64_t INTEGERS = 1 << 24, DOUBLES = 1 << 22, ALIGNED = 1 << 20;
 
 struct Shape {
     int64_t batches, rows, columns, blocks, block, threads;
 };
 
 // Rows and panels of every matrix, shared among threads: run(batch, row, rows, from, to). A part
-// has a multiple of `each` rows, about as many as `bytes` for a lane fill the cache with.
+// has a multiple of `each` rows, about as many as `bytes` for a lane fill the cache with. A thread
+// has at least `products` of lanes.
 template <class Run>
-void tiles(const Shape& s, int64_t each, int64_t bytes, const Run& run) {
+void tiles(const Shape& s, int64_t each, int64_t bytes, int64_t products, const Run& run) {
     const int64_t panels = groups(s.columns, PANEL);
     const int64_t work = s.batches * s.rows * s.columns * s.blocks * s.block;
-    const int64_t threads = std::max<int64_t>(1, std::min(s.threads, work / SHARE));
+    const int64_t threads = std::max<int64_t>(1, std::min(s.threads, work / products));
     const int64_t least = s.batches < threads ? groups(threads, s.batches) : 1;
     const int64_t length = std::max<int64_t>(1, s.blocks * s.block * bytes);
     const int64_t most = std::max(4 * each, CHUNK_LANES / length);
@@ -91,23 +94,24 @@ template <class Lane>
 void multiply(const Operands& o, const Shape& s, int bits, bool powers, float divisor, float* y) {
     const int64_t panels = groups(s.columns, PANEL);
     const int64_t words = s.blocks * s.block * sizeof(Lane) / 4;
-    tiles(s, ROWS, sizeof(Lane), [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
-        const Product<Lane> product{
-            matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
-            matrix<Lane>(o.b, o.b_factors, s, s.columns, g),
-            {o.words + g * panels * words * PANEL, o.scales + g * panels * s.blocks * PANEL,
-             o.limits + g * panels},
-            finish(o, s, divisor, g),
-            bits,
-            powers,
-            y + g * s.rows * s.columns};
-        product.run(row, rows, from, to);
-    });
+    tiles(s, ROWS, sizeof(Lane), INTEGERS,
+          [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
+              const Product<Lane> product{
+                  matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
+                  matrix<Lane>(o.b, o.b_factors, s, s.columns, g),
+                  {o.words + g * panels * words * PANEL, o.scales + g * panels * s.blocks * PANEL,
+                   o.limits + g * panels},
+                  finish(o, s, divisor, g),
+                  bits,
+                  powers,
+                  y + g * s.rows * s.columns};
+              product.run(row, rows, from, to);
+          });
 }
 
 void multiply_doubles(const Operands& o, const Shape& s, int bits, float divisor, float* y) {
     const int64_t panels = groups(s.columns, PANEL);
-    tiles(s, DOUBLE_ROWS, sizeof(double),
+    tiles(s, DOUBLE_ROWS, sizeof(double), DOUBLES,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
               const DoubleProduct product{matrix<float>(o.a, o.a_factors, s, s.rows, g),
                                           matrix<float>(o.b, o.b_factors, s, s.columns, g),
@@ -136,7 +140,7 @@ template <class Real>
 void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Shape& s, float divisor,
                       float* y) {
     const int64_t panels = groups(s.columns, PANEL), length = s.blocks * s.block;
-    tiles(s, TILE_ROWS, sizeof(Real),
+    tiles(s, TILE_ROWS, sizeof(Real), ALIGNED,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
               const AlignedProduct<Real> product{
                   matrix(o.a, s.rows, g),

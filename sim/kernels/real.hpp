@@ -27,7 +27,7 @@ struct RowScales {
 // Patterns of the largest magnitudes of rows (rows,), infinities and NaN among them.
 inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
                             uint32_t* out) {
-    share(rows, std::min(threads, rows * length >> 15), [&](int64_t first, int64_t last) {
+    share(rows, std::min(threads, rows * length / SHARE), [&](int64_t first, int64_t last) {
         for (int64_t row = first; row < last; ++row) {
             uint32_t top = 0;
             for (int64_t i = 0; i < length; ++i) top = std::max(top, x[row * length + i] & MAGNITUDE);
@@ -150,7 +150,7 @@ void real_row(const Format& f, const Scale& s, const RowScales& scales, const fl
 template <class Sink>
 void quantise_real(const Format& f, const Scale& s, const RowScales& scales, const float* x,
                    int64_t rows, int64_t length, int64_t threads, const Sink& sink) {
-    share(rows, std::min(threads, rows * length >> 15), [&](int64_t first, int64_t last) {
+    share(rows, std::min(threads, rows * length / SHARE), [&](int64_t first, int64_t last) {
         for (int64_t row = first; row < last; ++row)
             if (f.block == 32)
                 real_row<32>(f, s, scales, x, length, row, sink);

@@ -255,7 +255,7 @@ def test_nothing(shape: tuple[int, int, int]) -> None:
 
 @pytest.mark.usefixtures("form")
 def test_threads_change_nothing(rng: np.random.Generator) -> None:
-    for rows, columns in ((300, 200), (5, 1500), (1000, 7)):
+    for rows, columns in ((600, 400), (5, 30_000), (20_000, 7)):
         a, b = matrix(rng, rows, 256, "near one"), matrix(rng, columns, 256, "everything")
         one = ours(a, b, AXS6)
         for threads in (2, 3, 8):
