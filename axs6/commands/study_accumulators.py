@@ -112,11 +112,12 @@ def _show(
 ) -> None:
     """Print a table for each column, and the notes of all."""
     from axs6.commands.output import print_table
-    from axs6.comparison.table import numbered
+    from axs6.comparison.table import numbered, reasons_of
     from axs6.synth.tables import notes
 
-    cells = [cell for row in found.values() for column in row.values() for cell in column]
-    reasons = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+    reasons = reasons_of(
+        cell for row in found.values() for column in row.values() for cell in column
+    )
     for column in (column for group in groups for column in group.columns):
         out.print(f"\n{column.title}")
         print_table(out, _cells(found, column, fractions, reasons))
@@ -138,17 +139,13 @@ def _cells(
     """A column of figures: a row for each format and accumulator, over the fractions."""
     from rich.table import Table
 
-    from axs6.comparison.table import raised
+    from axs6.comparison.table import shown
 
     table = Table("format", "accumulator", box=None, pad_edge=False)
     for width in fractions:
         table.add_column(f"f = {width}", justify="right")
     for (name, way), row in found.items():
-        cells = [
-            f"-{raised(reasons.index(x) + 1)}" if isinstance(x, str) else format(x, column.form)
-            for x in row[column.name]
-        ]
-        table.add_row(name, way, *cells)
+        table.add_row(name, way, *(shown(cell, column, reasons) for cell in row[column.name]))
     return table
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from axs6.comparison import errors, hardware
 from axs6.comparison.columns import Column, Group, check_groups
 from axs6.comparison.compare import Progress
 from axs6.comparison.errors import Found
+from axs6.comparison.hardware import Advance
 from axs6.comparison.table import Cell
 from axs6.golden.accumulator import accumulator
 
@@ -61,19 +63,24 @@ def compare_accumulators(
     total = len(ways) * len(fractions) * len(wanted)
     cells: Cells = {way: {name: [] for name in wanted} for way in ways}
     done = 0
-    for name in dict.fromkeys(name for _, name in ways):
+
+    def advance(line: str) -> None:
+        progress(line, done, total)
+
+    names = dict.fromkeys(name for _, name in ways)
+    for name, fraction, group in product(names, fractions, groups):
         formats = [fmt for fmt, other in ways if other == name]
-        for fraction in fractions:
-            kept = str(replace(accumulator(name), fraction=fraction))
-            for group in groups:
-                for fmt, column, cell in _measured(group, formats, kept, how):
-                    cells[fmt, name][column].append(cell)
-                    done += 1
-                    progress(f"{fmt}, {name}, f = {fraction}: {column}", done, total)
+        kept = str(replace(accumulator(name), fraction=fraction))
+        for fmt, column, cell in _measured(group, formats, kept, how, advance):
+            cells[fmt, name][column].append(cell)
+            done += 1
+            progress(f"{fmt}, {name}, f = {fraction}: {column}", done, total)
     return cells
 
 
-def _measured(group: str, formats: Sequence[str], how: str, options: dict[str, Any]) -> Found:
+def _measured(
+    group: str, formats: Sequence[str], how: str, options: dict[str, Any], advance: Advance
+) -> Found:
     if group == "dot":
-        return hardware.dot(formats, how, options)
+        return hardware.dot(formats, how, options, advance)
     return errors.accuracy(formats, how)

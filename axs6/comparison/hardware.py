@@ -36,9 +36,7 @@ def cost(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
         for column, figure in _dot(result).items():
             yield name, column, result.reason or figure
     yield from encoder(names, how, advance, {"encoder_area": "area"})
-    found = _measured("decoder", names, how, advance, CONVERTED)
-    for name, result in zip(names, found, strict=True):
-        yield name, "decoder_area", _figure(result, "area")
+    yield from _figures("decoder", names, how, advance, {"decoder_area": "area"}, CONVERTED)
 
 
 def encoder(
@@ -48,7 +46,25 @@ def encoder(
     columns: Mapping[str, str],
 ) -> Found:
     """Figures of encoders, by the columns in which they are wanted."""
-    found = _measured("encoder", names, how, advance, CONVERTED)
+    return _figures("encoder", names, how, advance, columns, CONVERTED)
+
+
+def dot(names: Sequence[str], accumulator: str, how: dict[str, Any], advance: Advance) -> Found:
+    """Areas and delays of dot products with an accumulator."""
+    columns = {figure: figure for figure in ("area", "delay_ps")}
+    return _figures("dot", names, how, advance, columns, {"accumulator": accumulator})
+
+
+def _figures(
+    unit: str,
+    names: Sequence[str],
+    how: dict[str, Any],
+    advance: Advance,
+    columns: Mapping[str, str],
+    parameters: dict[str, Any],
+) -> Found:
+    """Figures of a unit, by the columns in which they are wanted."""
+    found = _measured(unit, names, how, advance, parameters)
     for name, result in zip(names, found, strict=True):
         for column, figure in columns.items():
             yield name, column, _figure(result, figure)
@@ -78,14 +94,6 @@ _NO_BOUND = (
     "the bound is of elements with a fixed point, with their signs alike, and of libraries with a "
     "full adder"
 )
-
-
-def dot(names: Sequence[str], accumulator: str, how: dict[str, Any]) -> Found:
-    """Areas and delays of dot products with an accumulator."""
-    found = _measured("dot", names, how, lambda line: None, {"accumulator": accumulator})
-    for name, result in zip(names, found, strict=True):
-        for column in ("area", "delay_ps"):
-            yield name, column, _figure(result, column)
 
 
 def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:

@@ -1,6 +1,6 @@
 """What a comparison holds, and its table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +14,25 @@ Cell = float | str
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def raised(number: int) -> str:
-    """A number as it refers to a note."""
-    return str(number).translate(_RAISED)
+def reasons_of(cells: Iterable[Cell]) -> list[str]:
+    """Why figures are missing: each reason once, in the order of the cells."""
+    return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+
+
+def shown(cell: Cell, column: Column, reasons: Sequence[str]) -> str:
+    """A cell as tables have it: the raised number of its reason where there is no figure."""
+    if isinstance(cell, str):
+        return f"-{_raised(reasons.index(cell) + 1)}"
+    return format(cell, column.form)
 
 
 def numbered(reasons: Sequence[str]) -> list[str]:
     """Notes, each with its raised number."""
-    return [f"{raised(number)} {reason}" for number, reason in enumerate(reasons, 1)]
+    return [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, 1)]
+
+
+def _raised(number: int) -> str:
+    return str(number).translate(_RAISED)
 
 
 @dataclass(frozen=True)
@@ -47,8 +58,7 @@ class Comparison:
     @property
     def reasons(self) -> list[str]:
         """Why figures are missing, each reason once, in the order of the table."""
-        cells = (row[column.name] for row in self.rows.values() for column in self.columns)
-        return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+        return reasons_of(row[column.name] for row in self.rows.values() for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison for JSON; a figure that is missing is None, its reason in `missing`."""
@@ -63,15 +73,9 @@ class Comparison:
 
     def table(self) -> Table:
         """A row for each format; raised numbers are those of `notes`."""
-        numbers = {reason: number for number, reason in enumerate(self.reasons, 1)}
-
-        def text(column: Column, cell: Cell) -> str:
-            if isinstance(cell, str):
-                return f"-{raised(numbers[cell])}"
-            return format(cell, column.form)
-
+        reasons = self.reasons
         rows = [
-            [name, *(text(column, row[column.name]) for column in self.columns)]
+            [name, *(shown(row[column.name], column, reasons) for column in self.columns)]
             for name, row in self.rows.items()
         ]
         return Table(["format", *(column.title for column in self.columns)], rows)
