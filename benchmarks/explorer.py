@@ -7,6 +7,7 @@ from typing import Any
 from digests import ROOT
 from figure import Figure
 
+from axs6.comparison.columns import GROUPS
 from axs6.explorer.page import page
 from axs6.replacing import replacing
 from axs6.synth.pareto.data import read_rows
@@ -16,26 +17,27 @@ from axs6.synth.pareto.space import BASELINE, space
 MEASURED = ROOT / "axs6" / "explorer" / "measured.json"
 POINTS = ROOT / "docs" / "data" / "pareto.jsonl"
 PAGE = ROOT / "docs" / "explorer.html"
-SOURCES = ("costs", "accumulators")  # names of the figures with the data
+COMPARED = {"comparison": ("bits", "qsnr", "recorded"), "costs": ("cost", "energy")}
+"""Figures with tables of `axs6 compare`, and the groups of their columns."""
+
+ACCUMULATORS = "accumulators"
+"""The figure with errors of accumulators."""
+
+COSTS = (
+    *("bits", "tile_bits", "lanes", "dot_area", "mac_area", "delay_ps", "mac_fj"),
+    *("encoder_area", "decoder_area"),
+)
+"""Columns that the page shows, beside the QSNR."""
 
 
 def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
     """What the page shows of costs, the Pareto study and accumulators.
 
-    costs: a list of points, an object with the columns of `readings.COSTS`, the `family` and the
-    `command` that makes the Verilog; null where nothing is measured. pareto: see `pareto`.
-    accumulators: `products` and `length`,
+    costs: see `costs`. pareto: see `pareto`. accumulators: `products` and `length`,
     `fractions`, and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for
     each fraction; null where results are exact. sources: sentences that say where these are from.
     """
-    costs, accumulators = (figures[name].stored() for name in SOURCES)
-    columns = costs["table"]["columns"]
-    points = [dict(zip(columns, map(_or_none, row), strict=True)) for row in costs["table"]["rows"]]
-    families = {each.name: each.family for each in space()}
-    for point in points:
-        name = point["format"]
-        point["family"] = families.get(name)
-        point["command"] = f"axs6 generate block_dot --format {name} -o {name}"
+    accumulators = figures[ACCUMULATORS].stored()
     series = [
         {
             "format": name,
@@ -46,7 +48,7 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
         for name, how, own, *errors in accumulators["table"]["rows"]
     ]
     return {
-        "costs": points,
+        "costs": costs(figures),
         "pareto": pareto(),
         "accumulators": {
             **accumulators["values"],
@@ -54,11 +56,37 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
             "series": series,
         },
         "sources": [
-            f"Costs: axs6 study qsnr and axs6 area --target sky130, {costs['date']}.",
+            f"Costs: axs6 compare, sky130, {figures['costs'].stored()['date']}.",
             "Pareto: axs6 study pareto, docs/data/pareto.jsonl.",
             f"Accumulators: axs6 study accumulators, {accumulators['date']}.",
         ],
     }
+
+
+def costs(figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
+    """Formats with a dot product, as points.
+
+    Each has the `format`, `COSTS`, None where there is none; `qsnr_db` on the vectors of the
+    paper, the `family`, and the `command` that makes the Verilog.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for name, groups in COMPARED.items():
+        columns = [column.name for group in groups for column in GROUPS[group].columns]
+        for each, *cells in figures[name].stored()["table"]["rows"]:
+            found = zip(columns, map(_or_none, cells), strict=True)
+            rows.setdefault(each, {}).update(found)
+    families = {each.name: each.family for each in space()}
+    return [
+        {
+            "format": name,
+            "qsnr_db": row["paper_db"],
+            **{column: row[column] for column in COSTS},
+            "family": families.get(name),
+            "command": f"axs6 generate block_dot --format {name} -o {name}",
+        }
+        for name, row in rows.items()
+        if row["dot_area"]
+    ]
 
 
 def pareto() -> dict[str, Any]:
@@ -98,7 +126,7 @@ def _or_none(cell: Any) -> Any:
 
 def write(figures: Mapping[str, Figure]) -> None:
     """Write the data and the page, where their figures are among these."""
-    if not set(SOURCES) <= figures.keys():
+    if not {ACCUMULATORS, *COMPARED} <= figures.keys():
         return
     with replacing(MEASURED) as file:
         file.write(f"{json.dumps(measured(figures), indent=1)}\n".encode())

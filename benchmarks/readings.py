@@ -6,7 +6,6 @@ from typing import Any
 from figure import Run
 
 from axs6.comparison.columns import GROUPS, Column
-from axs6.golden import block_format
 
 Reading = Callable[[Sequence[Run]], dict[str, Any]]
 
@@ -158,43 +157,6 @@ def formats(runs: Sequence[Run]) -> dict[str, Any]:
         rows.append([name, lanes, *areas, f"`axs6 area block_dot --target sky130 --format {name}`"])
     columns = ["format", "lanes", "block_dot", "with adder cells", "encoder", "decoder", "command"]
     return {"table": {"columns": columns, "rows": rows}}
-
-
-COSTS = (
-    *("format", "bits", "tile_bits", "qsnr_db", "lanes", "area_um2", "delay_ps", "energy_fj"),
-    *("encoder_um2", "decoder_um2"),
-)
-"""Columns of `costs`. bits: of a value, codes and scales; tile_bits: in a tile of 256 values in
-lines of 64 bytes; lanes: of the dot product; energy_fj: of one of its multiplications."""
-
-
-def costs(runs: Sequence[Run]) -> dict[str, Any]:
-    """QSNR of formats, and what their dot products, encoders and decoders cost."""
-    quality, dots, encoders, decoders, *energies = (run.json for run in runs)
-    qsnr = {row["format"]: row for row in quality["rows"]}
-    units = [
-        {point["parameters"].get("format", "axs6"): point for point in sweep["points"]}
-        for sweep in (dots, encoders, decoders)
-    ]
-    energy = {each["parameters"].get("format", "axs6"): each["energy"] for (each,) in energies}
-    rows: list[list[Any]] = []
-    for name, point in units[0].items():
-        figures = point["figures"]
-        areas = [round(each[name]["figures"]["area"]) if name in each else "-" for each in units]
-        rows.append(
-            [
-                name,
-                qsnr[name]["bits"],
-                float(block_format(name).bits_a_value[2]),
-                round(qsnr[name]["qsnr_db"], 2),
-                point["parameters"]["block"],
-                areas[0],
-                round(figures["delay_ps"]),
-                round(energy[name]["per_operation"], 1) if name in energy else "-",
-                *areas[1:],
-            ]
-        )
-    return {"table": {"columns": list(COSTS), "rows": rows}}
 
 
 def comparison(*shown: str) -> Reading:

@@ -2,13 +2,13 @@
 "use strict";
 
 const BLOCK_COSTS = {
-  "area a lane, µm²": (p) => p.area_um2 / p.lanes,
-  "area a lane × bits a value in memory": (p) => (p.area_um2 / p.lanes) * p.tile_bits,
+  "area a lane, µm²": (p) => p.mac_area,
+  "area a lane × bits a value in memory": (p) => p.mac_area * p.tile_bits,
   "bits a value in memory": (p) => p.tile_bits,
   "delay, ns": (p) => p.delay_ps / 1000,
-  "energy a MAC, fJ": (p) => p.energy_fj,
-  "encoder area a lane, µm²": (p) => p.encoder_um2 && p.encoder_um2 / p.lanes,
-  "decoder area a lane, µm²": (p) => p.decoder_um2 && p.decoder_um2 / p.lanes,
+  "energy a MAC, fJ": (p) => p.mac_fj,
+  "encoder area a lane, µm²": (p) => p.encoder_area && p.encoder_area / p.lanes,
+  "decoder area a lane, µm²": (p) => p.decoder_area && p.decoder_area / p.lanes,
 };
 
 const STUDY_COSTS = {
@@ -91,8 +91,8 @@ function showCosts() {
   const name = byId("axis").value;
   const facts = (p) =>
     `${p.qsnr_db.toFixed(2)} dB, ${amount(p.bits)} bits a value (${amount(p.tile_bits)} in memory). ` +
-    `A dot product of ${p.lanes} lanes: ${amount(p.area_um2)} µm², ${amount(p.delay_ps / 1000)} ns` +
-    `${p.energy_fj ? `, ${amount(p.energy_fj)} fJ a MAC` : ""}.`;
+    `A dot product of ${p.lanes} lanes: ${amount(p.dot_area)} µm², ${amount(p.delay_ps / 1000)} ns` +
+    `${p.mac_fj ? `, ${amount(p.mac_fj)} fJ a MAC` : ""}.`;
   const how = { name, of: BLOCK_COSTS[name], classOf: ours, named: () => true, facts };
   drawPoints(byId("scatter"), byId("point"), MEASURED.costs, how);
 }
@@ -102,10 +102,14 @@ function showStudy() {
   const name = byId("study-axis").value;
   const family = byId("family").value;
   const chosen = (p) => family === ALL || p.family === family;
+  const energy = ({ format }) => {
+    const found = MEASURED.costs.find((each) => each.format === format && each.mac_fj);
+    return found ? ` A MAC of its block dot product takes ${amount(found.mac_fj)} fJ.` : "";
+  };
   const facts = (p) =>
     `${p.family}. ${p.qsnr_db.toFixed(2)} dB. A dot product of ${lanes} lanes has ${amount(p.area)} of FP8's area ` +
     `and takes ${amount(p.delay_ps / 1000)} ns; a tile in memory, ${amount(p.memory)} of FP8's ` +
-    `(${amount(p.memory * 8)} bits a value).`;
+    `(${amount(p.memory * 8)} bits a value).${energy(p)}`;
   const all = points.map((p) => ({ ...p, command: command.replaceAll("FORMAT", p.format) }));
   const named = (p) => (family === ALL ? p.named : chosen(p) && p.named);
   const classOf = (p) => (chosen(p) ? ours(p) : "other");
@@ -119,11 +123,11 @@ function showPoints() {
     "in memory": (p) => p.tile_bits,
     "QSNR dB": (p) => p.qsnr_db,
     lanes: (p) => p.lanes,
-    "area µm²": (p) => p.area_um2,
+    "area µm²": (p) => p.dot_area,
     "delay ps": (p) => p.delay_ps,
-    "fJ a MAC": (p) => p.energy_fj,
-    "encoder µm²": (p) => p.encoder_um2,
-    "decoder µm²": (p) => p.decoder_um2,
+    "fJ a MAC": (p) => p.mac_fj,
+    "encoder µm²": (p) => p.encoder_area,
+    "decoder µm²": (p) => p.decoder_area,
   };
   const cell = (x) => (x === null ? "-" : typeof x === "number" ? amount(x) : x);
   const rows = MEASURED.costs.map((p) => Object.values(columns).map((of) => cell(of(p))));

@@ -1,6 +1,8 @@
 """Figures of area, delay, clock and energy."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import readings
 from figure import Figure
@@ -9,23 +11,52 @@ from readings import between, printed
 from catalogue.depends import (
     BLOCK_DOT,
     COMPARED,
+    COMPARISON,
     ENERGY,
-    ENERGY_FORMATS,
     FORMAT_DESIGNS,
-    FORMATS,
     GENERIC,
     HASTE,
+    MODELS,
     OVERVIEW,
     QSNR,
     RULED,
+    RULED_ENCODERS,
     SHOWN,
     SKY130,
     TORCH_BITS,
     in_formats,
 )
 
+ERRORS = (*QSNR, *TORCH_BITS, *MODELS, "sim/study/recorded.py", "golden/metrics.py")
+HARDWARE = (*SKY130, *ENERGY, "synth/bound.py")
+ACCURACY = (*TORCH_BITS, *MODELS)
+"""What columns of `axs6 compare` depend on, beside the designs."""
+
+COMPARES = ("pyosys", "scikit-learn", "torch")
+"""What it measures with."""
+
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
+
+
+def compared(
+    name: str,
+    options: str,
+    sources: Sequence[str],
+    designs: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    shown: Sequence[str] = (),
+) -> Figure:
+    """A table of `axs6 compare` with these options, or some of its columns."""
+    return Figure(
+        name,
+        (f"axs6 compare {options}",),
+        readings.comparison(*shown),
+        designs=designs,
+        sources=(COMPARISON, *sources),
+        packages=COMPARES,
+        as_json=True,
+    )
+
 
 AREAS = (
     area(
@@ -66,54 +97,20 @@ AREAS = (
         designs=FORMAT_DESIGNS,
         sources=SKY130,
     ),
-    area(
-        "costs",
-        (
-            f"axs6 study qsnr {' '.join(f'--format {name}' for name in FORMATS)}",
-            *in_formats(),
-            *(f"axs6 area block_dot --target sky130 --energy --format {x}" for x in ENERGY_FORMATS),
-        ),
-        readings.costs,
-        designs=FORMAT_DESIGNS,
-        sources=(*SKY130, *ENERGY, *QSNR, "golden/metrics.py"),
-    ),
-    *(
-        Figure(
-            name,
-            (" ".join(("axs6 compare", *named)),),
-            readings.comparison(*columns),
-            designs=COMPARED,
-            sources=(
-                *SKY130,
-                *ENERGY,
-                *QSNR,
-                *TORCH_BITS,
-                "synth/bound.py",
-                "golden/metrics.py",
-                "axs6/comparison/*.py",
-                *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "recorded")),
-            ),
-            packages=("pyosys", "scikit-learn", "torch"),
-            as_json=True,
-        )
-        for name, named, columns in (
-            ("comparison", ("--columns bits,qsnr,recorded",), ()),
-            ("overview", (*OVERVIEW, *HASTE), SHOWN),
-        )
-    ),
+    compared("comparison", "--columns bits,qsnr,recorded", ERRORS),
+    compared("costs", "--columns cost,energy --jobs 2", HARDWARE, COMPARED),
+    compared("comparison-accuracy", "--columns accuracy", ACCURACY),
+    compared("overview", " ".join((*OVERVIEW, *HASTE)), (*ERRORS, *HARDWARE), COMPARED, SHOWN),
     Figure(
         "scales",
         (
             f"axs6 study scales {' '.join(f'--format {name}' for name in RULED)} "
-            "--columns qsnr,accuracy",
+            "--columns qsnr,encoder,accuracy --jobs 2",
         ),
         printed,
-        sources=(
-            *QSNR,
-            *TORCH_BITS,
-            *(f"sim/study/{x}.py" for x in ("accuracy", "data", "models", "scales")),
-        ),
-        packages=("scikit-learn", "torch"),
+        designs=RULED_ENCODERS,
+        sources=(COMPARISON, *SKY130, *QSNR, *ACCURACY, "sim/study/scales.py"),
+        packages=COMPARES,
     ),
     area(
         "block-dot-blocks",

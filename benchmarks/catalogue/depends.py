@@ -1,6 +1,6 @@
 """What figures depend on, and the formats and designs that they measure."""
 
-from axs6.golden.formats import CATALOG, Exponent, Shift
+from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
 
 SKY130 = tuple(
     f"synth/{name}"
@@ -25,6 +25,12 @@ ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_
 
 QSNR = ("sim/study/distributions.py", "sim/study/qsnr.py")
 """What random vectors are, and how their QSNR is measured."""
+
+COMPARISON = "axs6/comparison/*.py"
+"""How `axs6 compare` measures, and studies that use it."""
+
+MODELS = tuple(f"sim/study/{name}.py" for name in ("accuracy", "data", "models"))
+"""What the models are, and how their accuracy is measured."""
 
 TORCH_BITS = tuple(
     f"sim/torch/{name}.py"
@@ -80,9 +86,6 @@ def in_formats(*options: str) -> tuple[str, ...]:
     )
 
 
-ENERGY_FORMATS = ("axs6", "mx9", "mx6", "mx4", "mxfp4", "nvfp4")
-"""Those of them whose energy is measured: the gates' simulation takes minutes."""
-
 COMPARED = tuple(
     (unit, {"format": name, **others}) for unit, others, _ in BY_FORMAT for name in FORMATS
 )
@@ -102,6 +105,14 @@ RULED = (
     *("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4"),
 )
 """Formats whose rules of the scale are measured."""
+
+RULED_ENCODERS = tuple(
+    ("encoder", {"format": str(CATALOG[name].with_rule(rule)), "dtype": "bf16"})
+    for name in RULED
+    for rule in Rule
+    if rule is Rule.FLOOR or not CATALOG[name].has_modes
+)
+"""Their encoders under each rule. That of blocks with modes is there under `floor` alone."""
 
 SIMULATED = ("block_dot", {"block": 32, "view": "behaviour"})
 ENCODED = ("encoder", {"block": 32, "view": "behaviour"})

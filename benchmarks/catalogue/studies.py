@@ -85,7 +85,7 @@ STUDIES = (
         "accumulator-costs",
         (
             "axs6 study accumulators --accumulator blackwell --accumulator paper --fraction 8 "
-            "--fraction 13 --fraction 25 --columns dot,accuracy",
+            "--fraction 13 --fraction 25 --columns dot,accuracy --jobs 2",
         ),
         printed,
         designs=tuple(

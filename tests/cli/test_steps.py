@@ -76,7 +76,10 @@ def test_the_library_is_silent(tmp_path: Path) -> None:
         ),
         pytest.param(
             ["study", "accuracy", "mlp", "--block", "8", "--samples", "8", "--backend", "emulated"],
-            ["preparing the model", "running fp32", "running emulated, block 8"],
+            [
+                *("preparing the model", "running fp32", "running emulated, axs6_t8"),
+                "compiling a model for the kernels of torch's emulation",
+            ],
             marks=pytest.mark.slow,
         ),
     ],

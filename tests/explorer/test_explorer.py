@@ -129,7 +129,8 @@ def test_points_say_what_they_cost_and_how_to_make_them(opened: Any) -> None:
 
 
 def test_points_of_the_study_are_reached_by_keyboard(opened: Any) -> None:
-    study = json.loads(explorer.MEASURED.read_text())["pareto"]
+    measured = json.loads(explorer.MEASURED.read_text())
+    study = measured["pareto"]
     points = sorted(study["points"], key=lambda x: (x["area"] * x["memory"], -x["qsnr_db"]))
     circles = opened.locator("#study circle")
     assert circles.count() == len(points)
@@ -145,6 +146,9 @@ def test_points_of_the_study_are_reached_by_keyboard(opened: Any) -> None:
     opened.keyboard.press("Enter")
     assert opened.input_value("#string-b") == name
     assert opened.inner_text("#message") == ""
+    opened.focus("#study circle[aria-label^='mx9:']")
+    (cost,) = (x["mac_fj"] for x in measured["costs"] if x["format"] == "mx9")
+    assert f"takes {cost:,} fJ" in opened.inner_text("#study-point")
     opened.select_option("#family", "AXS-6")
     family = [x for x in points if x["family"] == "AXS-6"]
     assert opened.locator("#study circle:not(.other)").count() == len(family) > 0
