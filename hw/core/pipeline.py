@@ -211,6 +211,8 @@ class Pipeline(wiring.Component):
         carry: layout of data that travels with each item past the steps; the payloads are then
             structures of `data` and `carry`.
         registered: whether `ready` of a long pipeline comes from a register.
+        rigid: whether ranks without a spare register move only together with the next one: `ready`
+            passes them without logic, but bubbles close up only at the others and at the last.
         like: steps of another view of the unit. Every rank has a spare where it would have one
             among those, and there may be as many ranks: the ports of both are equal in every
             cycle. The ranks that the steps have no place for stand behind the last one.
@@ -223,11 +225,12 @@ class Pipeline(wiring.Component):
         carry: data.StructLayout | None = None,
         *,
         registered: bool = False,
+        rigid: bool = False,
         like: Sequence[Step] | None = None,
     ) -> None:
         like = steps if like is None else like
         self._steps, self._like = steps, like
-        self._registered = registered
+        self._registered, self._rigid = registered, rigid
         self._carry = carry
         ranks = place(like, stages)
         self._spares = spare_ranks(ranks.depths, self._rank_bits(like, ranks.places), registered)
@@ -254,7 +257,12 @@ class Pipeline(wiring.Component):
     def carrying(self, carry: data.StructLayout) -> "Pipeline":
         """The same steps and ranks, with data that travels with each item past the steps."""
         return Pipeline(
-            self._steps, self.latency, carry, registered=self._registered, like=self._like
+            self._steps,
+            self.latency,
+            carry,
+            registered=self._registered,
+            rigid=self._rigid,
+            like=self._like,
         )
 
     @property
@@ -290,7 +298,12 @@ class Pipeline(wiring.Component):
                 item = self._through(m, self._steps[index], item)
             for _ in range(self._places.count(index)):
                 moves = Signal(name=f"ready{rank + 1}")
-                add_rank = _add_rank_with_spare if rank in self._spares else _add_rank
+                if rank in self._spares:
+                    add_rank = _add_rank_with_spare
+                elif self._rigid and rank + 1 < self.latency:
+                    add_rank = _add_rigid_rank
+                else:
+                    add_rank = _add_rank
                 valid, item = add_rank(m, rank + 1, valid, ready, item, moves)
                 ready = moves
                 rank += 1
@@ -375,6 +388,18 @@ def _add_rank(
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
     m.d.comb += ready.eq(~held | moves)
     with m.If(ready):
+        m.d.sync += [held.eq(valid), taken.eq(item)]
+    return held, taken
+
+
+def _add_rigid_rank(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank that takes what comes when the next one does, whether it holds data or not."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    m.d.comb += ready.eq(moves)
+    with m.If(moves):
         m.d.sync += [held.eq(valid), taken.eq(item)]
     return held, taken
 

@@ -1,7 +1,6 @@
 """Block dot product: two dense blocks become one exact sum and the sum of their exponents."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,40 +14,14 @@ from axs6.hw.core.pipeline import Pipeline, Step, viewed
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside
-from axs6.hw.dot.heap import SumPlan, sum_plan
+from axs6.hw.dot.heap import Heap, sum_plan
 from axs6.hw.dot.lanes import Addend, Lane, PartialLane, ProductLane, lane, shifted
+from axs6.hw.dot.products import product_steps
 from axs6.hw.dot.shape import Scaling, Shape, passed, result
 from axs6.hw.dot.words import block_dot_words
 
 LEVELS_A_STEP = 3
 """Levels of the tree between two places for registers."""
-
-
-@dataclass(frozen=True)
-class Heap:
-    """The sums of groups of one size, one plan for all of them.
-
-    Args:
-        shape: the block dot product.
-        group: lanes of a group.
-        plan: of one sum.
-        later: scales that are still to be used.
-    """
-
-    shape: Shape
-    group: int
-    plan: SumPlan
-    later: tuple[Scaling, ...]
-
-    @property
-    def groups(self) -> int:
-        """Number of sums."""
-        return self.shape.block // self.group
-
-    def layout(self, level: int) -> data.StructLayout:
-        """The nodes of each sum that are alive at a level of the plan, and what goes along."""
-        bits = ArrayLayout(len(self.plan.alive(level)), self.groups)
-        return StructLayout({"bits": bits, **self.shape.beside(self.later)})
 
 
 class PartialProducts(Step):
@@ -206,14 +179,22 @@ def heaps(shape: Shape, plan: Lane) -> list[Heap]:
     return [*found, Heap(shape, shape.block, last, ())]
 
 
-def block_dot_steps(shape: Shape, view: str = STRUCTURE) -> list[Step]:
-    """The steps of a block dot product, from a pair of blocks to `Shape.sum`."""
+def block_dot_steps(shape: Shape, view: str = STRUCTURE, *, fine: bool = False) -> list[Step]:
+    """The steps of a block dot product, from a pair of blocks to `Shape.sum`.
+
+    Args:
+        shape: the block dot product.
+        view: "structure" or "behaviour".
+        fine: whether the products have places for many registers.
+    """
     if view == BEHAVIOUR:
         return block_dot_words(shape)
     plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
     first, *others = heaps(shape, plan)
-    steps: list[Step] = [PartialProducts(shape, plan)]
-    steps.append(Products(first, plan, steps[-1].o.shape()))
+    steps: list[Step] = product_steps(first, plan) if fine else []
+    if not fine:
+        steps.append(PartialProducts(shape, plan))
+        steps.append(Products(first, plan, steps[-1].o.shape()))
     steps += _compress(first, first.plan.level)
     for before, scaling, heap in zip([first, *others], shape.scalings, others, strict=False):
         steps += [Scale(before, scaling, heap), *_compress(heap, 0)]

@@ -1,10 +1,15 @@
 """Plan of the sum of equal addends: one compressor tree, whatever they are."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
+from amaranth.lib import data
+
 from axs6.hw.core.compressor import ONE, Bit, Tree
+from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.lanes import Addend
+from axs6.hw.dot.shape import Scaling, Shape
 
 
 class SumPlan:
@@ -59,6 +64,33 @@ class SumPlan:
 def sum_plan(addends: int, addend: Addend, width: int, rows: int = 2) -> SumPlan:
     """The plan of a sum; see `SumPlan`."""
     return SumPlan(addends, addend, width, rows)
+
+
+@dataclass(frozen=True)
+class Heap:
+    """The sums of groups of one size, one plan for all of them.
+
+    Args:
+        shape: the block dot product.
+        group: lanes of a group.
+        plan: of one sum.
+        later: scales that are still to be used.
+    """
+
+    shape: Shape
+    group: int
+    plan: SumPlan
+    later: tuple[Scaling, ...]
+
+    @property
+    def groups(self) -> int:
+        """Number of sums."""
+        return self.shape.block // self.group
+
+    def layout(self, level: int) -> data.StructLayout:
+        """The nodes of each sum that are alive at a level of the plan, and what goes along."""
+        bits = ArrayLayout(len(self.plan.alive(level)), self.groups)
+        return StructLayout({"bits": bits, **self.shape.beside(self.later)})
 
 
 def _signed_digits(number: int, width: int) -> Iterator[tuple[int, bool]]:

@@ -208,25 +208,33 @@ class ProductLane(wiring.Component):
         nodes = multiplier.tree.build(m, given, multiplier.half, multiplier.level)
         bits = [value_of(bit, nodes) for _, bit in multiplier.bits]
         if plan.shift:
-            bits = self._shifted(m, bits)
+            sign = self.i.sign if plan.sign else Const(0, 1)
+            bits = shift_fine(m, plan, bits, self.i.shift, sign)
+            bits = shift_coarse(m, plan, bits, self.i.shift[FINE:], sign)
         elif plan.sign:
             bits = [bit ^ self.i.sign for bit in bits]
         m.d.comb += self.bits.eq(Cat(bits))
         return m
 
-    def _shifted(self, m: Module, bits: list[Value]) -> list[Value]:
-        plan = self._plan
-        zero = Const(0, 1)
-        sign = self.i.sign if plan.sign else zero
-        fine, coarse = self.i.shift[:FINE], self.i.shift[FINE:]
-        high = bits[-1] if plan.signed else zero
-        bits = shifted(m, bits, fine, zero, high)
-        bits = [bit ^ sign for bit in bits] if plan.sign else bits
-        high = bits[-1] if plan.signed else sign
-        most = plan.shift + plan.offset
-        bits = placed(m, bits, coarse, most >> FINE, sign, high)
-        bits = bits[plan.offset : len(plan.addend.bits) + plan.offset]
-        return [*bits[:-1], ~bits[-1]] if plan.signed else bits
+
+def shift_fine(
+    m: Module, plan: Lane, bits: Sequence[Value], shift: Value, sign: Value
+) -> list[Value]:
+    """A product shifted by the low bits of its shift, and inverted where it is negative."""
+    high = bits[-1] if plan.signed else Const(0, 1)
+    bits = shifted(m, bits, shift[:FINE], Const(0, 1), high)
+    return [bit ^ sign for bit in bits] if plan.sign else bits
+
+
+def shift_coarse(
+    m: Module, plan: Lane, bits: Sequence[Value], shift: Value, sign: Value
+) -> list[Value]:
+    """The result of `shift_fine` shifted by the high bits, as the bits of the plan's addend."""
+    high = bits[-1] if plan.signed else sign
+    most = plan.shift + plan.offset
+    bits = placed(m, bits, shift, most >> FINE, sign, high)
+    bits = bits[plan.offset : len(plan.addend.bits) + plan.offset]
+    return [*bits[:-1], ~bits[-1]] if plan.signed else bits
 
 
 def shifted(

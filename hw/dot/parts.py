@@ -7,6 +7,7 @@ from amaranth.lib import data
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import BlockFormat
 from axs6.hw.core.layouts import outer_layout
+from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import NOTHING, Step, past
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import Shape
@@ -50,6 +51,10 @@ class Parts(ABC):
     def front(self, view: str) -> list[Step]:
         """From a pair to a term of the loop."""
 
+    def fine_front(self) -> list[Step]:
+        """The steps of the structure from a pair to a term, with places for the most registers."""
+        return self.front(STRUCTURE)
+
     @abstractmethod
     def loop(self, interleave: int, view: str, carry: data.StructLayout) -> Loop:
         """The loop that holds the totals; `carry` is as of `Loop`."""
@@ -74,6 +79,11 @@ class BlockParts(Parts):
         """The block dot product and its conversion."""
         convert = conversion_steps(self._shape.sum, self._shape.offset)
         return [*block_dot_steps(self._shape, view), *convert]
+
+    def fine_front(self) -> list[Step]:
+        """The same, with products in short steps."""
+        convert = conversion_steps(self._shape.sum, self._shape.offset)
+        return [*block_dot_steps(self._shape, fine=True), *convert]
 
     def loop(self, interleave: int, view: str, carry: data.StructLayout) -> Loop:
         """The FP32 adder."""

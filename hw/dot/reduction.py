@@ -65,20 +65,24 @@ class Reduction(Series):
             outer = NOTHING
         given = StructLayout({**last_layout.members, **outer.members})
 
-        def front_of(view: str) -> list[Step]:
+        def front_of(steps: list[Step]) -> list[Step]:
             read = packed.steps() if packed else []
-            return [*read, *past(parts.front(view), passing)]
+            return [*read, *past(steps, passing)]
 
-        front, like = viewed(front_of, view)
+        front, like = viewed(lambda view: front_of(parts.front(view)), view)
         carry = StructLayout({**given.members, **passing.members})
         self._accumulator = parts.loop(interleave, view, carry)
         back = parts.back(view)
         if packed:
             scale = packed.outer_steps(self._accumulator.total, view)
             back = past([*scale, *back], error_layout)
+        fine = front_of(parts.fine_front())
+        self.most_stages = _most_stages(fine, back)
+        many = stages > _most_stages(like, back)
+        if many:
+            front, like = (fine if front is like else front), fine
         before, after = split_stages(like, back, stages) if back else (stages, 0)
-        self.most_stages = most_split_stages(like, back) if back else len(like) + 1
-        self._term = Pipeline(front, before, carry=given, like=like)
+        self._term = Pipeline(front, before, carry=given, rigid=many, like=like)
         self._result = Pipeline(back, after) if back else None
         units: list[Any] = [self._term, self._accumulator]
         units += [self._result] if back else []
@@ -102,6 +106,11 @@ class Reduction(Series):
             connect(m, accumulator.o, result.i)
         connect(m, result.o, flipped(self.o))
         return m
+
+
+def _most_stages(front: list[Step], back: list[Step]) -> int:
+    """The most ranks for the steps in front of an accumulator and behind it."""
+    return most_split_stages(front, back) if back else len(front) + 1
 
 
 class ReductionUnit(Wrapper):
