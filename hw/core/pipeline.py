@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.core.parameters import STRUCTURE, check_view
 from axs6.hw.core.placement import Ranks, place_registers, spare_ranks
+from axs6.hw.core.ranks import ADD_RANK
 from axs6.hw.core.rtlil import add_lanes, snake_case
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
@@ -211,8 +212,8 @@ class Pipeline(wiring.Component):
         carry: layout of data that travels with each item past the steps; the payloads are then
             structures of `data` and `carry`.
         registered: whether `ready` of a long pipeline comes from a register.
-        rigid: whether ranks without a spare register move only together with the next one: `ready`
-            passes them without logic, but bubbles close up only at the others and at the last.
+        rigid: whether all ranks but the last move only together with the next one. Then `ready`
+            passes no logic, but bubbles do not close up.
         like: steps of another view of the unit. Every rank has a spare where it would have one
             among those, and there may be as many ranks: the ports of both are equal in every
             cycle. The ranks that the steps have no place for stand behind the last one.
@@ -298,12 +299,9 @@ class Pipeline(wiring.Component):
                 item = self._through(m, self._steps[index], item)
             for _ in range(self._places.count(index)):
                 moves = Signal(name=f"ready{rank + 1}")
-                if rank in self._spares:
-                    add_rank = _add_rank_with_spare
-                elif self._rigid and rank + 1 < self.latency:
-                    add_rank = _add_rigid_rank
-                else:
-                    add_rank = _add_rank
+                # An output that waits for `valid` must not hold up an empty last rank.
+                rigid = self._rigid and rank + 1 < self.latency
+                add_rank = ADD_RANK[rigid, rank in self._spares]
                 valid, item = add_rank(m, rank + 1, valid, ready, item, moves)
                 ready = moves
                 rank += 1
@@ -378,44 +376,3 @@ class Series(wiring.Component):
     def flip_flops(self) -> int:
         """Registers of all parts."""
         return sum(part.flip_flops for part in self._parts)
-
-
-def _add_rank(
-    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
-) -> tuple[Value, Any]:
-    """Add a rank of registers that drives `ready`; `moves` says when its data moves on."""
-    held = Signal(name=f"valid{number}")
-    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
-    m.d.comb += ready.eq(~held | moves)
-    with m.If(ready):
-        m.d.sync += [held.eq(valid), taken.eq(item)]
-    return held, taken
-
-
-def _add_rigid_rank(
-    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
-) -> tuple[Value, Any]:
-    """Add a rank that takes what comes when the next one does, whether it holds data or not."""
-    held = Signal(name=f"valid{number}")
-    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
-    m.d.comb += ready.eq(moves)
-    with m.If(moves):
-        m.d.sync += [held.eq(valid), taken.eq(item)]
-    return held, taken
-
-
-def _add_rank_with_spare(
-    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
-) -> tuple[Value, Any]:
-    """Add a rank whose `ready` is a register: what comes while its data waits is kept aside."""
-    held = Signal(name=f"valid{number}")
-    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
-    waiting = Signal(name=f"waiting{number}")
-    spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
-    m.d.comb += ready.eq(~waiting)
-    with m.If(valid & ready):
-        m.d.sync += spare.eq(item)
-    with m.If(moves | ~held):
-        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
-    m.d.sync += waiting.eq((valid | waiting) & held & ~moves)
-    return held, taken

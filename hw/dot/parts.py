@@ -81,8 +81,8 @@ class BlockParts(Parts):
         return [*block_dot_steps(self._shape, view), *convert]
 
     def fine_front(self) -> list[Step]:
-        """The same, with products in short steps."""
-        convert = conversion_steps(self._shape.sum, self._shape.offset)
+        """The same, with products and rounding in short steps."""
+        convert = conversion_steps(self._shape.sum, self._shape.offset, fine=True)
         return [*block_dot_steps(self._shape, fine=True), *convert]
 
     def loop(self, interleave: int, view: str, carry: data.StructLayout) -> Loop:

@@ -21,8 +21,11 @@ from axs6.hw.fp32.common import (
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
+    Pack,
+    Round,
     limited,
     pass_on,
+    rounding_layout,
     shift_right_sticky,
 )
 
@@ -270,24 +273,56 @@ class RoundSum(Step):
         return Mux(special == NAN, FP32.quiet_nan, Cat(pattern[:MAGNITUDE], sign))
 
 
-def rounding_steps(number: Number) -> list[Step]:
-    """The steps from `Number.given` to `fp32_layout`."""
+class Decide(Step):
+    """Whether to round up, the exponent field before that, and what is in place of a number."""
+
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        super().__init__(i, rounding_layout, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the decision and the field."""
+        m = Module()
+        i, o = self.i, self.o
+        significand, guard = i.significand[GUARD:], i.significand[:GUARD]
+        m.d.comb += [
+            o.fraction.eq(significand[:-1]),
+            o.field.eq(i.base + significand[-1]),
+            o.round_up.eq(guard[-1] & (guard[:-1].any() | significand[0])),
+            o.infinite.eq(i.infinite),
+            o.sign.eq(i.sign),
+        ]
+        if self._number.special:
+            m.d.comb += [
+                o.infinite.eq(i.infinite | i.special[1]),
+                o.sign.eq(Mux(i.special[1], i.special[0], i.sign)),
+                o.nan.eq(i.special == NAN),
+            ]
+        return m
+
+
+def rounding_steps(number: Number, *, fine: bool = False) -> list[Step]:
+    """The steps from `Number.given` to `fp32_layout`; `fine` ones round wide numbers in three."""
     steps: list[Step] = [Count(number)]
-    for make in (Place, Limit, ShiftCoarse, ShiftFine, RoundSum):
+    for make in (Place, Limit, ShiftCoarse, ShiftFine):
         steps.append(make(number, steps[-1].o.shape()))
-    return steps
+    shifted = steps[-1].o.shape()
+    if fine and number.width >= SIGNIFICAND:
+        return [*steps, Decide(number, shifted), Round(), Pack()]
+    return [*steps, RoundSum(number, shifted)]
 
 
-def conversion_steps(i: data.StructLayout, offset: int) -> list[Step]:
+def conversion_steps(i: data.StructLayout, offset: int, *, fine: bool = False) -> list[Step]:
     """The steps from an integer to `fp32_layout`.
 
     Args:
         i: its fields: `sum`, in two's complement; `high`, its bits above those; `exponent`, a
             power of two; and `special`, NaN or an infinity in its place.
         offset: added to the exponent.
+        fine: whether there are places for many registers.
     """
     members = i.members
     width = sum(Shape.cast(members[name]).width for name in ("sum", "high") if name in members)
     exponent = Shape.cast(members["exponent"]).width if "exponent" in members else 0
     number = Number(width, exponent, offset, "special" in members)
-    return [Magnitude(number, i), *rounding_steps(number)]
+    return [Magnitude(number, i), *rounding_steps(number, fine=fine)]

@@ -43,6 +43,22 @@ def test_dot_equals_the_golden_model(fmt: str, view: str) -> None:
     check(DOT, format=fmt, view=view)
 
 
+SHORT = ["mx9", "mxfp8_e4m3", "axs6"]
+"""Formats whose lanes have scales, shifts, and neither, for pipelines with the most registers."""
+
+
+@pytest.mark.parametrize(
+    "fmt",
+    [
+        pytest.param(x, marks=() if x == "mx9" else pytest.mark.slow)
+        for x in [*SHORT, *(y for y in (*FORMATS, *OVER, *PAIRS) if y not in SHORT)]
+    ],
+)
+def test_dot_of_the_most_stages_equals_the_golden_model(fmt: str) -> None:
+    most = DOT.most_stages({"format": fmt})
+    check(DOT, format=fmt, view=STRUCTURE, stages=most, interleave=2)
+
+
 @pytest.mark.parametrize(
     "fmt", ["mx6", *(pytest.param(x, marks=pytest.mark.slow) for x in ("int4", "mxfp4", "vsq4"))]
 )

@@ -1,0 +1,77 @@
+"""Ranks of registers of a pipeline, and how they wait.
+
+Each function adds a rank that drives `ready` and returns whether it holds data, and which. Its
+arguments are a module, a number for names, what comes (`valid` and an item), and `moves`: that the
+data of the rank moves on, which is `ready` of the next one.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+
+def _add_rank(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank that takes new data when it is empty or its data moves on."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    m.d.comb += ready.eq(~held | moves)
+    with m.If(ready):
+        m.d.sync += [held.eq(valid), taken.eq(item)]
+    return held, taken
+
+
+def _add_rank_with_spare(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank whose `ready` is a register: what comes while its data waits is kept aside."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    waiting = Signal(name=f"waiting{number}")
+    spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
+    m.d.comb += ready.eq(~waiting)
+    with m.If(valid & ready):
+        m.d.sync += spare.eq(item)
+    with m.If(moves | ~held):
+        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
+    m.d.sync += waiting.eq((valid | waiting) & held & ~moves)
+    return held, taken
+
+
+def _add_rigid_rank(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add a rank that takes what comes when the next one does, whether it holds data or not."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    m.d.comb += ready.eq(moves)
+    with m.If(moves):
+        m.d.sync += [held.eq(valid), taken.eq(item)]
+    return held, taken
+
+
+def _add_rigid_rank_with_spare(
+    m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
+) -> tuple[Value, Any]:
+    """Add such a rank whose `ready` is a register: what comes before it moves is kept aside."""
+    held = Signal(name=f"valid{number}")
+    taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
+    waiting = Signal(name=f"waiting{number}")
+    spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
+    m.d.comb += ready.eq(~waiting)
+    with m.If(ready):
+        m.d.sync += spare.eq(item)
+    with m.If(moves):
+        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
+    m.d.sync += waiting.eq((valid | waiting) & ~moves)
+    return held, taken
+
+
+ADD_RANK = {
+    (False, False): _add_rank,
+    (False, True): _add_rank_with_spare,
+    (True, False): _add_rigid_rank,
+    (True, True): _add_rigid_rank_with_spare,
+}
+"""What adds a rank, by whether it is rigid and whether it has a spare register."""
