@@ -10,7 +10,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, Value
 
 
-def _add_rank(
+def add_rank(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
     """Add a rank that takes new data when it is empty or its data moves on."""
@@ -22,7 +22,7 @@ def _add_rank(
     return held, taken
 
 
-def _add_rank_with_spare(
+def add_rank_with_spare(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
     """Add a rank whose `ready` is a register: what comes while its data waits is kept aside."""
@@ -39,7 +39,7 @@ def _add_rank_with_spare(
     return held, taken
 
 
-def _add_rigid_rank(
+def add_rigid_rank(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
     """Add a rank that takes what comes when the next one does, whether it holds data or not."""
@@ -51,7 +51,7 @@ def _add_rigid_rank(
     return held, taken
 
 
-def _add_rigid_rank_with_spare(
+def add_rigid_rank_with_spare(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
     """Add such a rank whose `ready` is a register: what comes before it moves is kept aside."""
@@ -69,9 +69,9 @@ def _add_rigid_rank_with_spare(
 
 
 ADD_RANK = {
-    (False, False): _add_rank,
-    (False, True): _add_rank_with_spare,
-    (True, False): _add_rigid_rank,
-    (True, True): _add_rigid_rank_with_spare,
+    (False, False): add_rank,
+    (False, True): add_rank_with_spare,
+    (True, False): add_rigid_rank,
+    (True, True): add_rigid_rank_with_spare,
 }
 """What adds a rank, by whether it is rigid and whether it has a spare register."""

@@ -65,7 +65,7 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         ("encoder", {"stages": 10}, "stages must be an integer from 0 to 9, not 10"),
         ("decoder", {"stages": 5}, "stages must be an integer from 0 to 4, not 5"),
         ("block_dot", {"stages": 12}, "stages must be an integer from 0 to 11, not 12"),
-        ("dot", {"stages": 27}, "stages must be an integer from 0 to 26, not 27"),
+        ("dot", {"stages": 28}, "stages must be an integer from 0 to 27, not 28"),
         ("dot", {"interleave": 15}, "interleave must be an integer from 1 to 14, not 15"),
         ("dot", {"interleave": True}, "interleave must be an integer from 1 to 14, not True"),
         ("dot", {"format": "mx9,mx6,mx9"}, "has one format or two, not 3"),

@@ -14,7 +14,7 @@ import pytest
 
 from axs6.golden.formats import formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
-from axs6.hw.core import pipeline
+from axs6.hw.core import ranks
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.fp32.divide import Reciprocal
 from axs6.hw.registry import UNITS, find
@@ -407,11 +407,11 @@ def test_few_items_find_a_fault_in_a_spare_register(
 ) -> None:
     parameters = {**WORDS, "stages": 9}
     right = generate("block_dot", **parameters)
-    source = inspect.getsource(pipeline._add_rank_with_spare)
+    source = inspect.getsource(ranks.add_rank_with_spare)
     assert SPARE_FAULTS[fault][0] in source
     planted: dict[str, Any] = {}
-    exec(source.replace(*SPARE_FAULTS[fault]), vars(pipeline), planted)
-    monkeypatch.setattr(pipeline, "_add_rank_with_spare", planted["_add_rank_with_spare"])
+    exec(source.replace(*SPARE_FAULTS[fault]), vars(ranks), planted)
+    monkeypatch.setitem(ranks.ADD_RANK, (False, True), planted["add_rank_with_spare"])
     faulty = generate("block_dot", **parameters)
     assert faulty.verilog != right.verilog
     given: dict[str, Any] = {"items": 150, "simulator": QUICK, "test": "random_stalls"}
