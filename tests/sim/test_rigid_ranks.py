@@ -12,6 +12,7 @@ from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.accumulator import Hold
 from axs6.sim.batch.engine import ComponentModel, component_source
 from axs6.sim.stall import Stall
+from axs6.sim.tools import ToolError
 
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
 ITEMS = np.arange(2_000) * 31 % 65_536
@@ -30,7 +31,7 @@ def wrong_runs() -> int:
     for stall in STALLS:
         try:
             found = model.run({"value": ITEMS}, stall).outputs["value"]
-        except RuntimeError:
+        except ToolError:
             wrong += 1
         else:
             wrong += not np.array_equal(found, ITEMS)
