@@ -189,12 +189,14 @@ def integer_scales(largest: Wide, step: Values32, top: Fraction, most: int) -> N
         most: the largest code.
     """
     _, divisor, exponent = fp32.split(step.view(np.uint32))
-    power = top.denominator.bit_length() - 1
-    below = np.clip(exponent - power - largest.exponent, 0, 96)  # at 0 the ratio is 2^32 or more
-    first = np.clip(below - 33, 0, 63).astype(np.uint64)
+    twos = (top.numerator & -top.numerator).bit_length() - 1
+    odd, power = top.numerator >> twos, twos + 1 - top.denominator.bit_length()
+    room = 40 - odd.bit_length()  # by which a divisor of 24 bits times the odd part can be moved
+    below = np.clip(exponent + power - largest.exponent, 0, 96)  # at 0 the ratio is 2^16 or more
+    first = np.clip(below - room, 0, 63).astype(np.uint64)
     numerator = largest.significand >> first
     numerator += numerator << first != largest.significand
-    denominator = divisor * np.uint64(top.numerator) << np.minimum(below, 33).astype(np.uint64)
+    denominator = divisor * np.uint64(odd) << np.minimum(below, room).astype(np.uint64)
     quotient, rest = np.divmod(numerator, denominator)
     return np.clip(quotient + (rest != 0), 1, most).astype(np.uint16)
 

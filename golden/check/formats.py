@@ -28,6 +28,7 @@ COMPOSED: Final = (
     *("int6_e4m0_t64", "e3m2fn_e6m0n_t16", "e3m4_e8m0_t32", "int4_e8m0_t16s4o2s2o1"),
     *("int8_float32_t128", "int8_bfloat16_t32", "int4_float32_t0", "e4m3fn_float32_t0"),
     *("e2m1fn_e5m2_t32_float32_t0", "int6_u6_t16_float32_t0", "int6_u10_t16_float32"),
+    *("e4m3fn_u4_t8_float32_t0", "e5m2_u4_t16_float32"),
     *("uint4_float32_uint4", "uint8_float32_uint8_t0", "uint6_bfloat16_uint6_t32"),
     *("e4m3fn_e5m0_t32", "e2m1fn_e8m0_t32_float32", "e4m3fn_e5m0_t8_bfloat16_t64_float32"),
 )

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 
 import ml_dtypes
 import numpy as np
@@ -254,3 +256,19 @@ def test_codes_wider_than_the_element():
     codes[1, 3] = 16
     with pytest.raises(ValueError, match=r"^block 1: 16 is no code of mxfp4$"):
         Blocks(blocks.format, blocks.scales, codes, (64,))
+
+
+@pytest.mark.parametrize("element", ["int4", "int8", "sm8", "e2m1fn", "e3m2fn", "e4m3fn", "e5m2"])
+def test_integer_scales_are_least(element):
+    """The least integers with which no value lies above the largest element, 1 to 15."""
+    fmt = block_format(f"{element}_u4_t1_float32_t0")
+    top = fmt.element.largest
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 3.0, 1 / 3, 2.0**-126, 1.5 * 2.0**100):
+        step = Fraction(float(np.float32(scale)))
+        x = np.array([[float(step * top * Fraction(k, 7)) for k in range(112)]], np.float32)
+        x = np.concatenate([x, np.nextafter(x, np.float32(0)), np.nextafter(x, np.float32(np.inf))])
+        x *= np.where(rng.random(x.shape) < 0.5, -1, 1).astype(np.float32)
+        found = encode(x, fmt, scale=scale).scales[-1].reshape(x.shape)
+        ratios = [[Fraction(float(v)) / (step * top) for v in row] for row in abs(x)]
+        assert found.tolist() == [[min(max(ceil(r), 1), 15) for r in row] for row in ratios]
