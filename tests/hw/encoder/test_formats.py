@@ -1,11 +1,13 @@
 """Encoders of every format against the golden model, in the batch simulator."""
 
 from itertools import combinations, cycle, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Value
+from numpy.typing import NDArray
 
 from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
@@ -134,16 +136,32 @@ def difference(given: dict[str, Any], items: int = 500, unit: Unit = ENCODER) ->
     parameters = unit.simulated(given)
     if parameters.get("rounding") == Rounding.STOCHASTIC:
         parameters["random_bits"] = 6
-    model = BatchModel(unit.name, **parameters)
     corners = unit.corners(parameters)
     random = unit.random(parameters, np.random.default_rng(3), items)
     inputs = {name: np.concatenate([array, random[name]]) for name, array in corners.items()}
-    found = model.run(inputs).outputs
+    return wrong_output(unit, parameters, inputs)
+
+
+def wrong_output(
+    unit: Unit, parameters: dict[str, Any], inputs: dict[str, NDArray[Any]]
+) -> str | None:
+    """The first output of a unit that is not the golden model's."""
+    found = BatchModel(unit.name, **parameters).run(inputs).outputs
     for name, expected in unit.golden(inputs, parameters).items():
         wrong = np.argwhere(found[name] != expected)
         if len(wrong):
             return f"{name}{wrong[0].tolist()}"
     return None
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """For faults in hardware, whose builds are kept apart from those of what is right.
+
+    The cache knows units by the files that they are written in.
+    """
+    monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
+    return monkeypatch
 
 
 def case_name(given: dict[str, Any]) -> str:
@@ -171,7 +189,7 @@ def test_the_stochastic_encoder_is_right() -> None:
     "given",
     [
         {"format": "mxfp4", "dtype": "bf16", "block": 8, "stages": 2, "random_bits": 4},
-        {"format": "mx9", "dtype": "fp32", "stages": 12},
+        {"format": "mx9", "dtype": "fp32", "stages": 10},
         {"format": "mxfp8_e5m2-rceil", "dtype": "bf16"},
         {"format": "nvfp4", "dtype": "bf16", "stages": 30},
     ],
@@ -211,7 +229,7 @@ def test_errors_that_are_fed_back_are_right(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_errors_of_nan_that_are_fed_back_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_nan_that_are_fed_back_are_caught(planted: pytest.MonkeyPatch) -> None:
     """A block whose scale became NaN would keep that for ever."""
 
     def elaborate(self: PairDecoded, platform: object) -> Module:
@@ -219,7 +237,7 @@ def test_errors_of_nan_that_are_fed_back_are_caught(monkeypatch: pytest.MonkeyPa
         return right(self, platform)
 
     right = PairDecoded.elaborate
-    monkeypatch.setattr(PairDecoded, "elaborate", elaborate)
+    planted.setattr(PairDecoded, "elaborate", elaborate)
     found = difference({"format": "mxfp4", "block": 8}, unit=FEEDBACK)
     assert found is not None
     assert found.startswith("errors")
@@ -260,19 +278,19 @@ def test_the_sample_has_every_kind_of_scale() -> None:
     assert {each.get("rounding", "nearest") for each in FEW_SCALED} == set(Rounding)
 
 
-def test_rounding_half_up_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_half_up_is_caught(planted: pytest.MonkeyPatch) -> None:
     def half_up(self: RoundLane, word: Value) -> Value:
         return word[1:] + word[0]
 
     given = {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8}
-    monkeypatch.setattr(RoundLane, "_rounded", half_up)
+    planted.setattr(RoundLane, "_rounded", half_up)
     found = difference(given)
     assert found is not None
     assert found.startswith("block.codes")
 
 
 @pytest.mark.slow
-def test_products_that_are_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_that_are_cut_are_caught(planted: pytest.MonkeyPatch) -> None:
     """Values times reciprocals, not rounded to FP32 before they are rounded to codes."""
 
     def cut(self: MultiplyLane, platform: object) -> Module:
@@ -281,18 +299,21 @@ def test_products_that_are_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> No
         return m
 
     right = MultiplyLane.elaborate
-    monkeypatch.setattr(MultiplyLane, "elaborate", cut)
-    found = difference({"format": "int8", "dtype": "bf16", "block": 8})
+    planted.setattr(MultiplyLane, "elaborate", cut)
+    given = {"format": "int8", "dtype": "fp32", "block": 8, "view": "structure"}
+    rng = np.random.default_rng(4)
+    outer = rng.uniform(1, 2, (200, 1)).astype(np.float32)
+    middles = ((rng.integers(0, 126, (200, 8)) + 0.5) * outer).astype(np.float32)
+    inputs = {"outer": outer[:, 0].view(np.uint32), "values": middles.view(np.uint32)}
+    found = wrong_output(ENCODER, ENCODER.simulated(given), inputs)
     assert found is not None
     assert found.startswith("block.codes")
 
 
 @pytest.mark.slow
-def test_scales_that_are_rounded_up_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scales_that_are_rounded_up_are_caught(planted: pytest.MonkeyPatch) -> None:
     """The scale of a block rounded half up, not to even."""
-    found = difference({"format": "e2m1fn_e4m3fn_t8", "dtype": "bf16"})
-    assert found is None
-    monkeypatch.setattr(RoundScale, "half", staticmethod(lambda held, dropped: 1 << dropped - 1))
+    planted.setattr(RoundScale, "half", staticmethod(lambda held, dropped: 1 << dropped - 1))
     found = difference({"format": "e2m1fn_e4m3fn_t8", "dtype": "bf16"})
     assert found is not None
     assert found.startswith("block.scale")
@@ -365,7 +386,7 @@ def test_what_has_no_hardware_is_said_in_one_line(given: dict[str, Any], message
     "given",
     [
         {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8, "stages": 3},
-        pytest.param({"format": "mx9", "dtype": "fp32", "stages": 11}, marks=pytest.mark.slow),
+        pytest.param({"format": "mx9", "dtype": "fp32", "stages": 10}, marks=pytest.mark.slow),
         pytest.param({"format": "mxint8-even", "dtype": "fp16"}, marks=pytest.mark.slow),
         pytest.param({"format": "nvfp4", "dtype": "bf16", "stages": 40}, marks=pytest.mark.slow),
         pytest.param({"format": "vsq6", "dtype": "fp32", "stages": 9}, marks=pytest.mark.slow),
