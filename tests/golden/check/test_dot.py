@@ -56,7 +56,10 @@ def test_what_formats_do_not_have():
     lacking = {(name, how) for name in ALL for how in COMPARED
                if not fits(block_format(name), block_format(name), how)}  # fmt: skip
     assert {how for _, how in lacking} == {how for how in COMPARED if accumulator(how).term == 16}
-    eights = {"axs6_t8", "sm5_e5m0_t8", "e4m3fn_e5m0_t8_bfloat16_t64_float32"}
+    eights = {
+        *("axs6_t8", "sm5_e5m0_t8", "e4m3fn_u4_t8_float32_t0"),
+        "e4m3fn_e5m0_t8_bfloat16_t64_float32",
+    }
     assert {name for name, _ in lacking} == eights
 
 
