@@ -18,7 +18,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside
 from axs6.hw.dot.heap import Heap
-from axs6.hw.dot.lanes import FINE, Lane, shift_coarse, shift_fine
+from axs6.hw.dot.lanes import FINE, Lane, added_shifts, shift_coarse, shift_fine
 from axs6.hw.dot.shape import passed
 
 LEVELS_A_STEP = 3
@@ -39,7 +39,7 @@ class Place:
         heap: of the first sums.
         plan: of the lanes.
         level: of the heap's plan and the multipliers'.
-        moved: whether products have been shifted by the low bits of their shifts.
+        moved: whether products have been negated and shifted by the low bits of their shifts.
     """
 
     heap: Heap
@@ -72,8 +72,9 @@ class Place:
         shift = plan.shift_bits
         if self.moved:
             used = min(FINE, shift)
-            fields, shift = {"bits": len(plan.multiplier.bits) + (1 << used) - 1}, shift - used
-        widths = {**fields, "sign": int(plan.sign), "shift": shift}
+            fields, shift = {"bits": plan.product_bits + (1 << used) - 1}, shift - used
+        signed = plan.sign and not (self.moved and plan.negates)
+        widths = {**fields, "sign": int(signed), "shift": shift}
         return StructLayout({name: width for name, width in widths.items() if width})
 
     @cached_property
@@ -190,7 +191,8 @@ class First(ProductStep):
             nodes = dict(enumerate(x & y for x in a for y in b))
             entering.append(self.multiply(m, index, nodes, signs[index]))
             if plan.shift:
-                m.d.comb += self.o.products[index].shift.eq(shift_a + shift_b)
+                total = added_shifts(plan.a, plan.b, shift_a, shift_b)
+                m.d.comb += self.o.products[index].shift.eq(total)
         self.finish(m, self.sums(signs), entering)
         return m
 
@@ -216,10 +218,11 @@ class Next(ProductStep):
 
 
 class ShiftFine(ProductStep):
-    """Products shifted by the low bits of their shifts."""
+    """Products negated or inverted, and shifted by the low bits of their shifts."""
 
     def __init__(self, at: Place, to: Place) -> None:
-        super().__init__(at, to, levels=2 * FINE + 1)
+        levels = 2 * FINE + (6 if to.plan.negates else 1)
+        super().__init__(at, to, levels=levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shifts."""
@@ -230,7 +233,7 @@ class ShiftFine(ProductStep):
             nodes = dict(zip(self._at.partial, product.bits, strict=True))
             bits = [value_of(bit, nodes) for _, bit in self._at.pending]
             m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, bits, product.shift, sign)))
-            if plan.sign:
+            if "sign" in o.shape().members:
                 m.d.comb += o.sign.eq(sign)
             if plan.shift_bits > FINE:
                 m.d.comb += o.shift.eq(product.shift[FINE:])
@@ -250,9 +253,9 @@ class ShiftCoarse(ProductStep):
         plan, signs = self._to.plan, signs_of(self.i.products)
         m.d.comb += passed(self.i, self.o)
         entering: list[Nodes] = []
-        for product, sign in zip(self.i.products, signs, strict=True):
+        for product in self.i.products:
             shift = product.shift if plan.shift_bits > FINE else Cat()
-            bits = shift_coarse(m, plan, list(product.bits), shift, sign)
+            bits = shift_coarse(m, plan, list(product.bits), shift)
             entering.append(dict(enumerate(bits)))
         self.finish(m, self.sums(signs), entering)
         return m
