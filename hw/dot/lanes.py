@@ -250,6 +250,8 @@ class ProductLane(wiring.Component):
         nodes = multiplier.tree.build(m, given, multiplier.half, multiplier.level)
         bits = [value_of(bit, nodes) for _, bit in multiplier.bits]
         if plan.shift:
+            if plan.negates:
+                bits = negated(bits, self.i.sign, plan.negative)
             bits = shift_fine(m, plan, bits, self.i.shift, self.i.sign)
             bits = shift_coarse(m, plan, bits, self.i.shift[FINE:])
         elif plan.sign:
@@ -274,9 +276,7 @@ def negated(bits: Sequence[Value], sign: Value, negative: bool) -> list[Value]:
 def shift_fine(
     m: Module, plan: Lane, bits: Sequence[Value], shift: Value, sign: Value
 ) -> list[Value]:
-    """A product shifted by the low bits of its shift, and negated or inverted by its sign."""
-    if plan.negates:
-        bits = negated(bits, sign, plan.negative)
+    """A product shifted by the low bits of its shift; one that is not negated is inverted."""
     bits = shifted(m, bits, shift[:FINE], Const(0, 1), _above(plan, bits))
     return bits if plan.negates else [bit ^ sign for bit in bits]
 

@@ -18,7 +18,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside
 from axs6.hw.dot.heap import Heap
-from axs6.hw.dot.lanes import FINE, Lane, added_shifts, shift_coarse, shift_fine
+from axs6.hw.dot.lanes import FINE, Lane, added_shifts, negated, shift_coarse, shift_fine
 from axs6.hw.dot.shape import passed
 
 LEVELS_A_STEP = 3
@@ -39,12 +39,14 @@ class Place:
         heap: of the first sums.
         plan: of the lanes.
         level: of the heap's plan and the multipliers'.
-        moved: whether products have been negated and shifted by the low bits of their shifts.
+        negated: whether products are numbers, the wide ones negated by their signs.
+        moved: whether products have been shifted by the low bits of their shifts.
     """
 
     heap: Heap
     plan: Lane
     level: int
+    negated: bool = False
     moved: bool = False
 
     @cached_property
@@ -68,13 +70,14 @@ class Place:
         """What there is of a product; nothing where it is in a sum."""
         if not self.pending:
             return StructLayout({})
-        plan, fields = self.plan, {"bits": len(self.partial)}
-        shift = plan.shift_bits
+        plan, bits, shift = self.plan, len(self.partial), self.plan.shift_bits
+        if self.negated:
+            bits = plan.product_bits
         if self.moved:
             used = min(FINE, shift)
-            fields, shift = {"bits": plan.product_bits + (1 << used) - 1}, shift - used
-        signed = plan.sign and not (self.moved and plan.negates)
-        widths = {**fields, "sign": int(signed), "shift": shift}
+            bits, shift = bits + (1 << used) - 1, shift - used
+        signed = plan.sign and not (self.negated and plan.negates)
+        widths = {"bits": bits, "sign": int(signed), "shift": shift}
         return StructLayout({name: width for name, width in widths.items() if width})
 
     @cached_property
@@ -217,12 +220,34 @@ class Next(ProductStep):
         return m
 
 
-class ShiftFine(ProductStep):
-    """Products negated or inverted, and shifted by the low bits of their shifts."""
+class Negate(ProductStep):
+    """Products as numbers: wide ones are negated where their signs are set."""
 
     def __init__(self, at: Place, to: Place) -> None:
-        levels = 2 * FINE + (6 if to.plan.negates else 1)
-        super().__init__(at, to, levels=levels)
+        super().__init__(at, to, levels=8 if to.plan.negates else 0)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the negations."""
+        m = Module()
+        plan, signs = self._to.plan, signs_of(self.i.products)
+        m.d.comb += passed(self.i, self.o)
+        for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
+            nodes = dict(zip(self._at.partial, product.bits, strict=True))
+            bits = [value_of(bit, nodes) for _, bit in self._at.pending]
+            if plan.negates:
+                bits = negated(bits, sign, plan.negative)
+            else:
+                m.d.comb += o.sign.eq(sign)
+            m.d.comb += [o.bits.eq(Cat(bits)), o.shift.eq(product.shift)]
+        self.finish(m, self.sums(signs), [])
+        return m
+
+
+class ShiftFine(ProductStep):
+    """Products shifted by the low bits of their shifts, those with signs inverted by them."""
+
+    def __init__(self, at: Place, to: Place) -> None:
+        super().__init__(at, to, levels=2 * FINE + 1)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shifts."""
@@ -230,10 +255,8 @@ class ShiftFine(ProductStep):
         plan, signs = self._to.plan, signs_of(self.i.products)
         m.d.comb += passed(self.i, self.o)
         for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
-            nodes = dict(zip(self._at.partial, product.bits, strict=True))
-            bits = [value_of(bit, nodes) for _, bit in self._at.pending]
-            m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, bits, product.shift, sign)))
-            if "sign" in o.shape().members:
+            m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, product.bits, product.shift, sign)))
+            if not plan.negates:
                 m.d.comb += o.sign.eq(sign)
             if plan.shift_bits > FINE:
                 m.d.comb += o.shift.eq(product.shift[FINE:])
@@ -275,6 +298,8 @@ def product_steps(heap: Heap, plan: Lane) -> list[Step]:
     places.append(Place(heap, plan, last))
     steps: list[Step] = [First(places[0]), *(Next(at, to) for at, to in pairwise(places))]
     if plan.shift:
-        moved = Place(heap, plan, last, moved=True)
-        steps += [ShiftFine(places[-1], moved), ShiftCoarse(moved, Place(heap, plan, end))]
+        before = Place(heap, plan, last, negated=True)
+        moved = Place(heap, plan, last, negated=True, moved=True)
+        steps += [Negate(places[-1], before), ShiftFine(before, moved)]
+        steps.append(ShiftCoarse(moved, Place(heap, plan, end)))
     return steps
