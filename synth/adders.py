@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 from typing import Final
 
+from axs6.synth.adder_groups import ADDER, INVERTED
 from axs6.synth.cells import Cell, CellLibrary
 from axs6.synth.errors import SynthesisError
-from axs6.synth.polarity import ADDER, INVERTED
 
 FIND: Final = "extract_fa -fa * t:$_NOT_ %d"
 """The Yosys command that finds full adders among simple gates. It is given no inverters, across
 which it would find an adder twice: with a bit and with the complement."""
 
+AS_GATES: Final = "gates_of_adder"
+"""The type of a full adder that is to become gates."""
+
+GATES_MAP: Final = "gates_of_adder.v"
 INVERTED_MAP: Final = "inverted_adder.v"
 FULL_MAP: Final = "full_adder.v"
 
@@ -20,6 +24,15 @@ _INVERTED = f"""module {INVERTED}(input A, B, C, output X, Y);
   \\$_NOT_ not_a (.A(A), .Y(a)), not_b (.A(B), .Y(b)), not_c (.A(C), .Y(c));
   \\{ADDER} #(.WIDTH(1)) adder (.A(a), .B(b), .C(c), .X(x), .Y(y));
   \\$_NOT_ not_x (.A(x), .Y(X)), not_y (.A(y), .Y(Y));
+endmodule
+"""
+
+_AS_GATES = f"""module {AS_GATES}(input A, B, C, output X, Y);
+  parameter WIDTH = 1;
+  wire half, both, other;
+  \\$_XOR_ sum_ab (.A(A), .B(B), .Y(half)), sum (.A(half), .B(C), .Y(Y));
+  \\$_AND_ and_ab (.A(A), .B(B), .Y(both)), and_c (.A(half), .B(C), .Y(other));
+  \\$_OR_ carry (.A(both), .B(other), .Y(X));
 endmodule
 """
 
@@ -49,14 +62,15 @@ class AdderCell:
             f".{outputs['carry']}(X), .{outputs['sum']}(Y));\n"
             "endmodule\n"
         )
-        return {INVERTED_MAP: _INVERTED, FULL_MAP: full}
+        return {GATES_MAP: _AS_GATES, INVERTED_MAP: _INVERTED, FULL_MAP: full}
 
     def commands(self) -> list[str]:
         """Return the Yosys commands that map the full adders which `FIND` found.
 
         Inverters between inverted adders cancel.
         """
-        return [f"techmap -map {INVERTED_MAP}", "opt_expr", f"techmap -map {FULL_MAP}"]
+        maps = [f"techmap -map {name}" for name in (GATES_MAP, INVERTED_MAP)]
+        return [*maps, "opt_expr", f"techmap -map {FULL_MAP}"]
 
 
 def adder_cell(library: CellLibrary, source: str) -> AdderCell:

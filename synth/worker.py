@@ -17,17 +17,17 @@ Otherwise `result.json` is null where the hierarchy was asked for and the design
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pyosys import libyosys
 
-from axs6.synth.adders import FIND
+from axs6.synth.adder_groups import INVERTED, adders_in_small_groups, inverted_adders
+from axs6.synth.adders import AS_GATES, FIND
 from axs6.synth.canonical import Child
 from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
-from axs6.synth.polarity import INVERTED, inverted_adders
 from axs6.synth.targets import NETLIST
 
 
@@ -64,14 +64,17 @@ class Yosys:
                     cell.setPort(libyosys.IdString(f"\\{port}"), signal)
                 cell.type = libyosys.IdString(f"\\{equal.module}")
 
-    def invert_adders(self) -> None:
-        """Give the full adders that are to be inverted a type of their own."""
+    def retype(self, chosen: Callable[[Mapping[str, Any]], set[str]], kind: str) -> bool:
+        """Give the cells that `chosen` names in each module a type; say whether there are any."""
         netlist = self.netlist()
+        any_chosen = False
         for module in dict(self._design.modules_).values():
-            found = inverted_adders(netlist[module.name.str().removeprefix("\\")])
+            found = chosen(netlist[module.name.str().removeprefix("\\")])
+            any_chosen |= bool(found)
             for cell in dict(module.cells_).values():
                 if cell.name.str().removeprefix("\\") in found:
-                    cell.type = libyosys.IdString(f"\\{INVERTED}")
+                    cell.type = libyosys.IdString(f"\\{kind}")
+        return any_chosen
 
     def netlist(self) -> dict[str, Any]:
         """Return the modules of the JSON netlist."""
@@ -88,6 +91,10 @@ class Yosys:
         statistics: dict[str, Any] = json.loads(path.read_text())
         return statistics
 
+    def area(self, liberty: str) -> float:
+        """Return the area of the whole design in units of the library."""
+        return float(self.statistics(liberty)["design"]["num_cells"]["area"])
+
 
 def _merge_identical(yosys: Yosys, top: str) -> bool:
     """Let equal modules be one; say whether the design has submodules."""
@@ -99,12 +106,31 @@ def _merge_identical(yosys: Yosys, top: str) -> bool:
     return len(modules) > 1
 
 
+def _map_gates(yosys: Yosys, job: dict[str, Any]) -> None:
+    """Map the gates and, where that is asked for, the full adders.
+
+    Small groups of full adders become cells or gates, whichever makes the design smaller.
+    """
+    map_rest = [*job["rest"], "delete t:$scopeinfo"]
+    if not job["adders"]:
+        yosys.run(*map_rest)
+        return
+    yosys.run(FIND, "design -save found")
+    yosys.retype(inverted_adders, INVERTED)
+    yosys.run(*map_rest, "design -save cells")
+    area = yosys.area(job["liberty"])
+    yosys.run("design -load found")
+    if yosys.retype(adders_in_small_groups, AS_GATES):
+        yosys.retype(inverted_adders, INVERTED)
+        yosys.run(*map_rest)
+        if yosys.area(job["liberty"]) < area:
+            return
+    yosys.run("design -load cells")
+
+
 def _map(yosys: Yosys, job: dict[str, Any]) -> None:
-    """Map the gates and put buffers before the registers."""
-    if job["adders"]:
-        yosys.run(FIND)
-        yosys.invert_adders()
-    yosys.run(*job["rest"], "delete t:$scopeinfo")
+    """Map the design and put buffers before the registers."""
+    _map_gates(yosys, job)
     if job["buffering"] is None:
         return
     plan = Buffering(**job["buffering"])

@@ -8,7 +8,7 @@ SKY130 = tuple(
         "adders.py",
         "fanout.py",
         "flow.py",
-        "polarity.py",
+        "adder_groups.py",
         "scripts.py",
         "sky130.csv",
         "sky130.py",

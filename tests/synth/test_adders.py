@@ -7,11 +7,11 @@ import pytest
 
 from axs6.hw.verilog import generate
 from axs6.synth import sky130
+from axs6.synth.adder_groups import SMALL, adders_in_small_groups, inverted_adders
 from axs6.synth.adders import adder_cell
 from axs6.synth.area import area
 from axs6.synth.cells import cell_library
 from axs6.synth.errors import SynthesisError
-from axs6.synth.polarity import inverted_adders
 
 FULL = f"{sky130.PREFIX}fa_1"
 
@@ -103,6 +103,30 @@ def test_adders_that_feed_one_another_are_alike(kind: str, *, inverted: bool) ->
     cells["second"] = cell("$fa", 21, 12, 6, 22, 23)
     cells["apart"] = cell("$fa", 2, 3, 10, 24, 25)
     assert inverted_adders({"cells": cells}) == ({"first", "second"} if inverted else set())
+
+
+def test_small_groups_of_adders() -> None:
+    """Adders in chains of `SMALL` are not among them, those in shorter chains are."""
+    cells = {
+        f"long{k}": cell("$fa", k, k + 100, 2, k + 1, k + 200) for k in range(300, 300 + SMALL)
+    }
+    assert adders_in_small_groups({"cells": cells}) == set()
+    del cells["long300"]
+    assert adders_in_small_groups({"cells": cells}) == set(cells)
+
+
+@pytest.mark.parametrize(
+    ("design", "least", "most", "area_most"),
+    [("mxfp8_e4m3", 230, 250, 14_900), ("mxfp6_e2m3", 140, 160, 7_500)],
+)
+def test_small_groups_become_what_is_smaller(
+    design: str, least: int, most: int, area_most: float
+) -> None:
+    """The lanes' multipliers, 64 full adders, become gates in one design and cells in the other."""
+    made = generate("block_dot", format=design, block=8)
+    report = area(made.verilog, made.module, target="sky130", adder_cells=True, breakdown=False)
+    assert least <= report.total.cells[FULL] <= most
+    assert report.total.figures["area"] <= area_most
 
 
 @pytest.mark.parametrize("target", ["generic", "ice40"])

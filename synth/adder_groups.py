@@ -1,7 +1,13 @@
-"""Which full adders take and give complements: a full adder is self-dual, so either will do.
+"""Full adders that feed one another: which of them are inverted, and which may become gates.
 
-The complements of three bits have the complements of their sum and carry. Mapping cannot move
-inverters through cells, and what feeds an adder may be smaller inverted, as a NAND is.
+The complements of three bits have the complements of their sum and carry, so a full adder may take
+and give complements. Mapping cannot move inverters through cells, and what feeds an adder may be
+smaller inverted, as a NAND is.
+
+Mapping minimises nothing across cells either, so a few adders between gates may be smaller as
+gates. In a dot product of MXFP8 E4M3 they are (the lanes' multipliers, of 8 full adders each, and
+the sums of exponents), in one of MXFP6 E2M3 they are not (multipliers of 8 again). Only mapping
+both tells which.
 """
 
 from collections import defaultdict
@@ -13,6 +19,9 @@ ADDER: Final = "$fa"
 
 INVERTED: Final = "inverted_adder"
 """The type of a full adder that is to take and give complements."""
+
+SMALL: Final = 20
+"""Groups of fewer full adders than this may become gates."""
 
 _OPERANDS = ("A", "B", "C")
 _RESULTS = ("X", "Y")
@@ -29,9 +38,9 @@ def inverted_adders(module: Mapping[str, Any]) -> set[str]:
     Args:
         module: of a Yosys JSON netlist of simple gates and full adders of one bit.
     """
-    cells = module["cells"].items()
-    adders = {name: cell["connections"] for name, cell in cells if cell["type"] == ADDER}
-    gates = {c["connections"]["Y"][0] for _, c in cells if c["type"] in _SMALLER_INVERTED}
+    adders = _adders(module)
+    cells = module["cells"].values()
+    gates = {c["connections"]["Y"][0] for c in cells if c["type"] in _SMALLER_INVERTED}
     inverted: set[str] = set()
     for group in _groups(adders):
         results = {adders[name][pin][0] for name in group for pin in _RESULTS}
@@ -39,6 +48,21 @@ def inverted_adders(module: Mapping[str, Any]) -> set[str]:
         if 2 * len(operands & gates) > len(operands):
             inverted |= group
     return inverted
+
+
+def adders_in_small_groups(module: Mapping[str, Any]) -> set[str]:
+    """Return the names of the full adders in groups of fewer than `SMALL`.
+
+    Args:
+        module: as for `inverted_adders`.
+    """
+    return {name for group in _groups(_adders(module)) if len(group) < SMALL for name in group}
+
+
+def _adders(module: Mapping[str, Any]) -> dict[str, Mapping[str, list[Any]]]:
+    """The pins of the full adders, by name."""
+    cells = module["cells"].items()
+    return {name: cell["connections"] for name, cell in cells if cell["type"] == ADDER}
 
 
 def _groups(adders: Mapping[str, Mapping[str, list[Any]]]) -> list[set[str]]:
