@@ -9,6 +9,7 @@ from figure import Figure
 from readings import between, printed
 
 from catalogue.depends import (
+    ADDERS,
     BLOCK_DOT,
     COMPARED,
     COMPARISON,
@@ -69,14 +70,14 @@ AREAS = (
         ),
         readings.block_dot,
         designs=(BLOCK_DOT,),
-        sources=tuple(dict.fromkeys((*GENERIC, *SKY130))),
+        sources=tuple(dict.fromkeys((*GENERIC, *SKY130, *ADDERS))),
     ),
     Figure(
         "bound",
         ("axs6 area block_dot --target sky130 --adder-cells",),
         between(("axs6_block_dot on", "Yosys"), ("bound: ", "")),
         designs=(BLOCK_DOT,),
-        sources=(*SKY130, "synth/bound.py"),
+        sources=(*SKY130, *ADDERS, "synth/bound.py"),
         packages=("pyosys",),
     ),
     area(
@@ -95,7 +96,7 @@ AREAS = (
         (*in_formats(), *in_formats("--adder-cells")),
         readings.formats,
         designs=FORMAT_DESIGNS,
-        sources=SKY130,
+        sources=(*SKY130, *ADDERS),
     ),
     compared("comparison", "--columns bits,qsnr,recorded", ERRORS),
     compared("costs", "--columns cost,energy --jobs 2", HARDWARE, COMPARED),

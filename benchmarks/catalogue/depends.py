@@ -5,10 +5,8 @@ from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
 SKY130 = tuple(
     f"synth/{name}"
     for name in (
-        "adders.py",
         "fanout.py",
         "flow.py",
-        "adder_groups.py",
         "scripts.py",
         "sky130.csv",
         "sky130.py",
@@ -16,6 +14,9 @@ SKY130 = tuple(
     )
 )
 """What decides areas and delays on sky130, beside the design and Yosys."""
+
+ADDERS = tuple(f"synth/{name}.py" for name in ("adder_groups", "adders", "worker"))
+"""What decides which full adders become cells, where that is asked for."""
 
 GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scripts"))
 """The same for the generic gates."""

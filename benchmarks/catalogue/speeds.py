@@ -6,6 +6,7 @@ from figure import Figure
 from readings import printed
 
 from catalogue.depends import (
+    ADDERS,
     BESIDE_VERILATOR,
     BLOCK_DOT,
     CXXRTL,
@@ -85,10 +86,8 @@ BENCHMARKS = (
         ),
         sources=(
             "benchmarks/delays.py",
-            *(
-                f"synth/{n}.py"
-                for n in ("adders", "fanout", "flow", "netlist", "scripts", "timing")
-            ),
+            *ADDERS,
+            *(f"synth/{n}.py" for n in ("fanout", "flow", "netlist", "scripts", "timing")),
         ),
         packages=("pyosys",),
     ),
