@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.core.parameters import STRUCTURE, check_view
-from axs6.hw.core.placement import Ranks, place_registers, spare_ranks
+from axs6.hw.core.placement import Ranks, handshake_bits, place_registers, spare_ranks
 from axs6.hw.core.ranks import ADD_RANK
 from axs6.hw.core.rtlil import add_lanes, snake_case
 from axs6.hw.core.structures import ArrayLayout, StructLayout
@@ -237,6 +237,11 @@ class Pipeline(wiring.Component):
         self._spares = spare_ranks(ranks.depths, self._rank_bits(like, ranks.places), registered)
         self._places = ranks.places if like is steps else places_in(steps, stages)
         self._bits = self._rank_bits(steps, self._places)
+        # Of `ready` of each rank, and of the output.
+        self._copies = [1] * (len(self._bits) + 1)
+        if rigid:
+            held = self._rank_bits(like, ranks.places)
+            self._copies = [*handshake_bits(held, self._spares), 1]
         super().__init__(
             {
                 "i": In(stream.Signature(self._payload(self._steps[0].i.shape()))),
@@ -284,7 +289,8 @@ class Pipeline(wiring.Component):
     @property
     def flip_flops(self) -> int:
         """Registers in all ranks, one of each rank and of each spare says whether it is in use."""
-        return sum(self._bits) + sum(self._bits[rank] for rank in self._spares)
+        spares = sum(self._bits[rank] + self._copies[rank] - 1 for rank in self._spares)
+        return sum(self._bits) + spares
 
     def elaborate(self, platform: Any) -> Module:
         """Build the steps and the ranks between them."""
@@ -292,13 +298,16 @@ class Pipeline(wiring.Component):
         add_steps(m, self._steps)
         valid: Value = self.i.valid
         ready: Value = self.i.ready
+        if self._rigid:
+            ready = Signal(self._copies[0], name="ready0")
+            m.d.comb += self.i.ready.eq(ready[0])
         item = self.i.payload
         rank = 0
         for index in range(-1, len(self._steps)):
             if index >= 0:
                 item = self._through(m, self._steps[index], item)
             for _ in range(self._places.count(index)):
-                moves = Signal(name=f"ready{rank + 1}")
+                moves = Signal(self._copies[rank + 1], name=f"ready{rank + 1}")
                 # An output that waits for `valid` must not hold up an empty last rank.
                 rigid = self._rigid and rank + 1 < self.latency
                 add_rank = ADD_RANK[rigid, rank in self._spares]

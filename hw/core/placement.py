@@ -93,6 +93,29 @@ def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) ->
     return next(option for option in options if option is not None)
 
 
+PART = 128
+"""Bits of a rank that one bit of a handshake reaches, at most."""
+
+
+def handshake_bits(bits: Sequence[int], spares: Sequence[int]) -> list[int]:
+    """Equal bits that the `ready` of each rank has in a pipeline of rigid ranks: a power of two.
+
+    The `ready` of a rank with a spare reaches it, those before it, and the next one before them
+    that has a spare. That of the last rank is one bit, and so it is for those that it reaches.
+
+    Args:
+        bits: that each rank holds.
+        spares: ranks with a spare register.
+    """
+    copies = [1] * len(bits)
+    for before, rank in pairwise([-1, *spares]):
+        reached = slice(before + 1, rank + 1)
+        widest = max(bits[max(before, 0) : rank + 1])
+        if rank < len(bits) - 1:
+            copies[reached] = [1 << (-(-widest // PART) - 1).bit_length()] * (rank - before)
+    return copies
+
+
 def _fewest_spares(bits: Sequence[int | None], start: int) -> tuple[int, ...] | None:
     """The ranks of fewest bits that are in reach of each other; or None.
 

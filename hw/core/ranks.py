@@ -3,8 +3,13 @@
 Each function adds a rank that drives `ready` and returns whether it holds data, and which. Its
 arguments are a module, a number for names, what comes (`valid` and an item), and `moves`: that the
 data of the rank moves on, which is `ready` of the next one.
+
+`ready` and `moves` of rigid ranks may be several equal bits, a power of two of them. Each is for a
+part of the item, so that none of them has to reach all registers of a wide rank.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -46,8 +51,11 @@ def add_rigid_rank(
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
     m.d.comb += ready.eq(moves)
-    with m.If(moves):
-        m.d.sync += [held.eq(valid), taken.eq(item)]
+    with m.If(moves[0]):
+        m.d.sync += held.eq(valid)
+    for part in _parts(item, len(moves)):
+        with m.If(moves[part.number]):
+            m.d.sync += part.of(taken).eq(part.of(item))
     return held, taken
 
 
@@ -57,15 +65,40 @@ def add_rigid_rank_with_spare(
     """Add such a rank whose `ready` is a register: what comes before it moves is kept aside."""
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
-    waiting = Signal(name=f"waiting{number}")
+    waiting = Signal(len(ready), name=f"waiting{number}")
     spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
     m.d.comb += ready.eq(~waiting)
-    with m.If(ready):
-        m.d.sync += spare.eq(item)
-    with m.If(moves):
-        m.d.sync += [held.eq(valid | waiting), taken.eq(Mux(waiting, spare, item))]
-    m.d.sync += waiting.eq((valid | waiting) & ~moves)
+    for copy, wait in enumerate(waiting):
+        moved = moves[copy * len(moves) // len(waiting)]
+        m.d.sync += wait.eq((valid | wait) & ~moved)
+    with m.If(moves[0]):
+        m.d.sync += held.eq(valid | waiting[0])
+    parts = max(len(waiting), len(moves))
+    for part in _parts(item, parts):
+        wait = waiting[part.number * len(waiting) // parts]
+        with m.If(~wait):
+            m.d.sync += part.of(spare).eq(part.of(item))
+        with m.If(moves[part.number * len(moves) // parts]):
+            m.d.sync += part.of(taken).eq(Mux(wait, part.of(spare), part.of(item)))
     return held, taken
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some bits of an item, which are the part of that number."""
+
+    number: int
+    bits: slice
+
+    def of(self, item: Any) -> Value:
+        """Those bits."""
+        return Value.cast(item)[self.bits]
+
+
+def _parts(item: Any, number: int) -> Iterator[_Part]:
+    """An item in a number of parts of equal size, the last of which may be smaller."""
+    size = -(-len(Value.cast(item)) // number)
+    return (_Part(part, slice(part * size, (part + 1) * size)) for part in range(number))
 
 
 ADD_RANK = {

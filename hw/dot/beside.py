@@ -1,6 +1,6 @@
 """What goes along with the products of a block: exponents, scales, and NaN or an infinity."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
@@ -9,19 +9,29 @@ from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
 from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, significand_and_field
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
-from axs6.hw.dot.shape import Scaling, Shape
+from axs6.hw.dot.shape import SPECIAL_GROUP, Scaling, Shape
 
 
 def add_beside(m: Module, shape: Shape, i: data.View, o: data.View) -> None:
-    """Drive the fields of `Shape.beside` from the operands."""
+    """Drive the fields of `Shape.beside` or `Shape.with_specials` from the operands."""
     sides = [(shape.a, i.a), (shape.b, i.b)]
     if shape.exponent_bits:
         m.d.comb += o.exponent.eq(balanced(list(_exponents(sides)), lambda a, b: a + b))
     for scaling in shape.scalings:
         for name, value in _scales(shape, scaling, sides):
             m.d.comb += Value.cast(o[name]).eq(value)
-    if shape.special:
-        m.d.comb += o.special.eq(_special(m, sides))
+    if "special" in o.shape().members:
+        m.d.comb += o.special.eq(_special(m, _no_numbers(sides, 0, shape.block)))
+    if "specials" in o.shape().members:
+        for group, special in enumerate(o.specials):
+            found = _no_numbers(sides, group * SPECIAL_GROUP, (group + 1) * SPECIAL_GROUP)
+            m.d.comb += special.eq(Cat(found))
+
+
+def join_specials(m: Module, i: data.View, o: data.View) -> None:
+    """Drive the field `special` from `specials`, which are of groups of lanes."""
+    found = [any_of(each) for each in zip(*i.specials, strict=True)]
+    m.d.comb += o.special.eq(_special(m, found))
 
 
 Sides = list[tuple[BlockFormat, data.View]]
@@ -73,29 +83,42 @@ def _joined(values: list[Value], bits: int) -> Value:
     return Cat(Cat(value, Const(0, max(0, bits - len(value))))[:bits] for value in values)
 
 
-def _special(m: Module, sides: Sides) -> Value:
-    """What the products add up to where one of them is NaN or infinite; see `Shape.sum`."""
+def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
+    """Whether products of some lanes are NaN, or, with scales, of the first lanes; +Inf; and -Inf.
+
+    Only the first where elements have no infinity.
+    """
     nan = [
         code == level.scale.nan_code
         for fmt, block in sides
         for level, codes in _codes(fmt, block)
-        if level.scale.nan_code is not None
+        if level.scale.nan_code is not None and not first
         for code in codes
     ]
-    for fmt, block in sides:
+    lanes = [list(block.codes)[first:end] for _, block in sides]
+    for (fmt, _), codes in zip(sides, lanes, strict=True):
         if fmt.element.has_nan:
-            nan += [is_nan(fmt.element, code) for code in block.codes]
+            nan += [is_nan(fmt.element, code) for code in codes]
     if not any(fmt.element.has_infinity for fmt, _ in sides):
-        return Cat(any_of(nan), Const(0, 1))
-    infinite = [[is_infinite(fmt.element, code) for code in block.codes] for fmt, block in sides]
-    zero = [_zero(fmt, block) for fmt, block in sides]
-    (_, a), (_, b) = sides
-    negative = [x[-1] ^ y[-1] for x, y in zip(a.codes, b.codes, strict=True)]
+        return [any_of(nan)]
+    infinite = [
+        [is_infinite(fmt.element, code) for code in codes]
+        for (fmt, _), codes in zip(sides, lanes, strict=True)
+    ]
+    zero = [_zero(fmt, block)[first:end] for fmt, block in sides]
+    negative = [x[-1] ^ y[-1] for x, y in zip(*lanes, strict=True)]
     times_zero, *signs = infinite_products(
         list(zip(*infinite, strict=True)), list(zip(*zero, strict=True)), negative
     )
+    return [any_of([*nan, times_zero]), *signs]
+
+
+def _special(m: Module, found: Sequence[Value]) -> Value:
+    """What the products add up to where one of them is no number; see `Shape.sum`."""
+    if len(found) == 1:
+        return Cat(found[0], Const(0, 1))
     some = [Signal(name=name) for name in ("nan", "plus", "minus")]
-    m.d.comb += [x.eq(y) for x, y in zip(some, (any_of([*nan, times_zero]), *signs), strict=True)]
+    m.d.comb += [x.eq(y) for x, y in zip(some, found, strict=True)]
     bad = some[0] | (some[1] & some[2])
     return Cat(bad | some[2], ~bad & (some[1] | some[2]))
 

@@ -5,7 +5,7 @@ have more ranks than those have room for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from amaranth.lib import data
 from axs6.hw.core.compressor import Bit, value_of
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.dot.beside import add_beside
+from axs6.hw.dot.beside import add_beside, join_specials
 from axs6.hw.dot.heap import Heap
 from axs6.hw.dot.lanes import FINE, Lane, added_shifts, negated, shift_coarse, shift_fine
 from axs6.hw.dot.shape import passed
@@ -41,6 +41,7 @@ class Place:
         level: of the heap's plan and the multipliers'.
         negated: whether products are numbers, the wide ones negated by their signs.
         moved: whether products have been shifted by the low bits of their shifts.
+        specials: whether each few lanes have a field of their own for what is no number.
     """
 
     heap: Heap
@@ -48,6 +49,7 @@ class Place:
     level: int
     negated: bool = False
     moved: bool = False
+    specials: bool = False
 
     @cached_property
     def pending(self) -> list[tuple[int, Bit]]:
@@ -101,7 +103,9 @@ class Place:
     @property
     def layout(self) -> data.StructLayout:
         """Products, sums, and what goes along."""
-        sums = self.heap.layout(self.level).members
+        sums = dict(self.heap.layout(self.level).members)
+        if self.specials:
+            sums = self.heap.shape.with_specials(sums)
         products = {}
         if self.product.size:
             products["products"] = ArrayLayout(self.product, self.heap.shape.block)
@@ -122,6 +126,12 @@ class ProductStep(Step):
     ) -> None:
         self._at, self._to = at, to
         super().__init__(i or at.layout, to.layout, levels=levels)
+
+    def pass_on(self, m: Module) -> None:
+        """Connect what goes along."""
+        m.d.comb += passed(self.i, self.o)
+        if self._at.specials:
+            join_specials(m, self.i, self.o)
 
     def sums(self, signs: Iterable[Value]) -> list[dict[int, Value]]:
         """The nodes of each sum that there are at the first place, with the signs of products."""
@@ -209,7 +219,7 @@ class Next(ProductStep):
     def elaborate(self, platform: Any) -> Module:
         """Build the lanes."""
         m = Module()
-        m.d.comb += passed(self.i, self.o)
+        self.pass_on(m)
         signs, entering = signs_of(self.i.products), []
         for index, product in enumerate(self.i.products):
             nodes = dict(zip(self._at.partial, product.bits, strict=True))
@@ -230,7 +240,7 @@ class Negate(ProductStep):
         """Build the negations."""
         m = Module()
         plan, signs = self._to.plan, signs_of(self.i.products)
-        m.d.comb += passed(self.i, self.o)
+        self.pass_on(m)
         for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
             nodes = dict(zip(self._at.partial, product.bits, strict=True))
             bits = [value_of(bit, nodes) for _, bit in self._at.pending]
@@ -253,7 +263,7 @@ class ShiftFine(ProductStep):
         """Build the shifts."""
         m = Module()
         plan, signs = self._to.plan, signs_of(self.i.products)
-        m.d.comb += passed(self.i, self.o)
+        self.pass_on(m)
         for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
             m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, product.bits, product.shift, sign)))
             if not plan.negates:
@@ -274,7 +284,7 @@ class ShiftCoarse(ProductStep):
         """Build the shifts."""
         m = Module()
         plan, signs = self._to.plan, signs_of(self.i.products)
-        m.d.comb += passed(self.i, self.o)
+        self.pass_on(m)
         entering: list[Nodes] = []
         for product in self.i.products:
             shift = product.shift if plan.shift_bits > FINE else Cat()
@@ -296,6 +306,8 @@ def product_steps(heap: Heap, plan: Lane) -> list[Step]:
     last = plan.multiplier.level if plan.shift else end
     places = [Place(heap, plan, level) for level in range(LEVELS_A_STEP, last, LEVELS_A_STEP)]
     places.append(Place(heap, plan, last))
+    if heap.shape.many_special and (plan.shift or len(places) > 1):
+        places[0] = replace(places[0], specials=True)
     steps: list[Step] = [First(places[0]), *(Next(at, to) for at, to in pairwise(places))]
     if plan.shift:
         before = Place(heap, plan, last, negated=True)

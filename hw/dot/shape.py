@@ -1,6 +1,6 @@
 """What the block dot product of two formats is in hardware: its lanes, scales and widths."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -30,6 +30,9 @@ BLOCK_MAX = 128
 
 WORD = 64
 """Bits of the largest integer of a field; wider sums have their high bits in one of their own."""
+
+SPECIAL_GROUP = 4
+"""Lanes of which one field says whether any product is no number, where there is a step for it."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,11 @@ class Shape:
             for x in self.formats
         )
 
+    @property
+    def many_special(self) -> bool:
+        """Whether any element may be NaN or an infinity, not just a scale."""
+        return any(x.element.has_nan for x in self.formats)
+
     @cached_property
     def scalings(self) -> tuple[Scaling, ...]:
         """Levels whose scales multiply sums, fine to coarse."""
@@ -190,6 +198,17 @@ class Shape:
                 fields[f"factor{each.group}"] = ArrayLayout(unsigned(bits), groups)
         return fields
 
+    def with_specials(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields with `specials` in the place of `special`, one for each few lanes.
+
+        Their bits say whether a product is NaN, and where elements have infinities, +Inf and -Inf.
+        """
+        infinite = any(x.element.has_infinity for x in self.formats)
+        groups = -(-self.block // SPECIAL_GROUP)
+        specials = ArrayLayout(unsigned(3 if infinite else 1), groups)
+        rest = {name: field for name, field in fields.items() if name != "special"}
+        return {**rest, "specials": specials}
+
 
 def largest_factor(level: Level) -> int:
     """The largest integer that a scale multiplies by."""
@@ -200,7 +219,8 @@ def largest_factor(level: Level) -> int:
 
 def passed(i: data.View, o: data.View) -> list[Any]:
     """Assignments of the fields that a step leaves as they are."""
-    names = [name for name in o.shape().members if name not in ("bits", "terms", "products")]
+    made = ("bits", "terms", "products", *["special"] * ("specials" in i.shape().members))
+    names = [name for name in o.shape().members if name not in made]
     return [o[name].eq(i[name]) for name in names]
 
 

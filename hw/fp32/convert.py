@@ -6,6 +6,7 @@ significand can be rounded only there. Lower bits of a wider one become one, the
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
@@ -15,8 +16,8 @@ from axs6.golden.formats import FP32
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
-from axs6.hw.core.structures import StructLayout
-from axs6.hw.core.trees import leading_zeros
+from axs6.hw.core.structures import ArrayLayout, StructLayout
+from axs6.hw.core.trees import leading_zeros, leading_zeros_of, zero_groups
 from axs6.hw.fp32.common import (
     FRACTION,
     MAGNITUDE,
@@ -43,6 +44,9 @@ DOWN = WIDE.bit_length()
 COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the shift go."""
+BYTE = 8
+REST = BYTE.bit_length() - 1
+"""Low bits of the leading zeros by which a wide magnitude moves up in a step of their own."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,34 @@ class Number:
         exponent = {"exponent": self.exponent_bits} if self.exponent_bits else {}
         return self.layout(magnitude=self.width, **exponent)
 
+    @property
+    def named(self) -> data.StructLayout:
+        """Sign and magnitude, and the exponent of its top bit's place."""
+        return self.layout(magnitude=self.width, top=signed(self.field))
+
+    @property
+    def counted(self) -> data.StructLayout:
+        """The same with the leading zeros of the magnitude."""
+        return StructLayout({"zeros": self.zeros, **self.named.members})
+
+    @property
+    def grouped(self) -> data.StructLayout:
+        """The same with the leading zeros of each byte, and whether a bit of it is set."""
+        above, last = divmod(self.width - 1, BYTE)
+        groups = {"zeros": ArrayLayout(REST, above), "some": above, "last": last.bit_length()}
+        return StructLayout({**groups, **self.named.members})
+
+    @property
+    def placed(self) -> data.StructLayout:
+        """A magnitude, its exponent field less one, and how far that is below 0."""
+        bits = self.field
+        return self.layout(magnitude=self.width, base=signed(bits), below=bits - 1)
+
+    def top_of(self, i: data.View) -> Value:
+        """The exponent of the top bit's place of what is given."""
+        exponent = i.exponent if self.exponent_bits else Const(0, 1)
+        return exponent - -self.top if self.top < 0 else exponent + self.top
+
     def pass_on(self, m: Module, step: Step, *names: str) -> None:
         """Connect members that a step leaves as they are, what stands in the place among them."""
         pass_on(m, step, "sign", *names, *["special"] * self.special)
@@ -120,45 +152,105 @@ class Count(Step):
 
     def __init__(self, number: Number) -> None:
         self._number = number
-        named = number.layout(magnitude=number.width, top=signed(number.field))
-        counted = StructLayout({"zeros": number.zeros, **named.members})
-        super().__init__(number.given, counted, levels=2 + 2 * number.zeros)
+        super().__init__(number.given, number.counted, levels=2 + 2 * number.zeros)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the tree and the subtraction."""
         m = Module()
-        number = self._number
-        exponent = self.i.exponent if number.exponent_bits else Const(0, 1)
         m.d.comb += [
             self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
-            self.o.top.eq(exponent - -number.top if number.top < 0 else exponent + number.top),
+            self.o.top.eq(self._number.top_of(self.i)),
         ]
-        number.pass_on(m, self, "magnitude")
+        self._number.pass_on(m, self, "magnitude")
+        return m
+
+
+class CountGroups(Step):
+    """Leading zeros of each byte of the magnitude, and the exponent of its top bit's place.
+
+    In the last byte a bit is set if none is above it: it has only the numbers that can then be.
+    """
+
+    def __init__(self, number: Number) -> None:
+        self._number = number
+        super().__init__(number.given, number.grouped, levels=8)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the trees and the subtraction."""
+        m = Module()
+        o = self.o
+        groups = zero_groups(m, self.i.magnitude, BYTE)
+        zeros, some = zip(*groups[: len(o.zeros)], strict=True)
+        m.d.comb += [
+            Value.cast(o.zeros).eq(Cat(zeros)),
+            o.some.eq(Cat(some)),
+            o.last.eq(groups[len(o.zeros)][0]),
+            o.top.eq(self._number.top_of(self.i)),
+        ]
+        self._number.pass_on(m, self, "magnitude")
+        return m
+
+
+class JoinGroups(Step):
+    """Leading zeros of the magnitude."""
+
+    def __init__(self, number: Number) -> None:
+        self._number = number
+        super().__init__(number.grouped, number.counted, levels=2 + 2 * (number.zeros - REST))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the rest of the tree."""
+        m = Module()
+        i = self.i
+        last = Cat(i.last, Const(0, REST - len(i.last)))
+        groups = [*zip(i.zeros, i.some, strict=True), (last, Const(1, 1))]
+        below = (1 << self._number.zeros - REST) - len(groups)
+        groups += [(Const(0, REST), Const(0, 1))] * below
+        m.d.comb += self.o.zeros.eq(leading_zeros_of(m, groups))
+        self._number.pass_on(m, self, "magnitude", "top")
         return m
 
 
 class Place(Step):
     """The magnitude at the top, its exponent field less one, and how far that is below 0.
 
-    The latter comes without its lowest bit, which is that of the field.
+    The latter comes without its lowest bit, which is that of the field. `rest` are the low bits of
+    the leading zeros by which the magnitude has still to move.
     """
 
-    def __init__(self, number: Number, i: data.Layout) -> None:
-        self._number = number
-        bits = number.field
-        o = number.layout(magnitude=number.width, base=signed(bits), below=bits - 1)
-        super().__init__(i, o, levels=4 + 2 * number.zeros)
+    def __init__(self, number: Number, i: data.Layout, rest: int = 0) -> None:
+        self._number, self._rest = number, rest
+        o = StructLayout({**({"zeros": rest} if rest else {}), **number.placed.members})
+        super().__init__(i, o, levels=4 + 2 * (number.zeros - rest))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shift and the subtractions."""
         m = Module()
-        i, o = self.i, self.o
+        i, o, rest = self.i, self.o, self._rest
+        zeros = Cat(Const(0, rest), i.zeros[rest:]) if rest else i.zeros
         m.d.comb += [
-            o.magnitude.eq(i.magnitude << i.zeros),
+            o.magnitude.eq(i.magnitude << zeros),
             o.base.eq(i.top - i.zeros),
             o.below.eq((i.zeros - i.top)[1 : self._number.field]),
         ]
+        if rest:
+            m.d.comb += o.zeros.eq(i.zeros[:rest])
         self._number.pass_on(m, self)
+        return m
+
+
+class PlaceRest(Step):
+    """The magnitude moved up by the rest of its leading zeros."""
+
+    def __init__(self, number: Number, i: data.Layout) -> None:
+        self._number = number
+        super().__init__(i, number.placed, levels=7)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift."""
+        m = Module()
+        m.d.comb += self.o.magnitude.eq(self.i.magnitude << self.i.zeros)
+        self._number.pass_on(m, self, "base", "below")
         return m
 
 
@@ -302,12 +394,17 @@ class Decide(Step):
 
 
 def rounding_steps(number: Number, *, fine: bool = False) -> list[Step]:
-    """The steps from `Number.given` to `fp32_layout`; `fine` ones round wide numbers in three."""
-    steps: list[Step] = [Count(number)]
-    for make in (Place, Limit, ShiftCoarse, ShiftFine):
+    """The steps from `Number.given` to `fp32_layout`.
+
+    `fine` ones move wide numbers to the top in four steps in place of two, and round them in three.
+    """
+    fine = fine and number.width >= SIGNIFICAND
+    steps: list[Step] = [CountGroups(number), JoinGroups(number)] if fine else [Count(number)]
+    place = (partial(Place, rest=REST), PlaceRest) if fine else (Place,)
+    for make in (*place, Limit, ShiftCoarse, ShiftFine):
         steps.append(make(number, steps[-1].o.shape()))
     shifted = steps[-1].o.shape()
-    if fine and number.width >= SIGNIFICAND:
+    if fine:
         return [*steps, Decide(number, shifted), Round(), Pack()]
     return [*steps, RoundSum(number, shifted)]
 

@@ -1,27 +1,43 @@
 """Pipelines with rigid ranks pass every item once and in order, whatever waits."""
 
 import inspect
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from amaranth.hdl import Cat, Module
 
 from axs6.hw.core import ranks
-from axs6.hw.core.pipeline import Pipeline
-from axs6.hw.core.structures import StructLayout
-from axs6.hw.fp32.accumulator import Hold
+from axs6.hw.core.pipeline import Pipeline, Step
+from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.sim.batch.engine import ComponentModel, component_source
 from axs6.sim.stall import Stall
 from axs6.sim.tools import ToolError
 
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
 ITEMS = np.arange(2_000) * 31 % 65_536
-STAGES = 12
+COPIES = (1, 9, 9, 20, 40, 40, 40, 40, 12, 12, 1, 1, 1)
+"""Copies of an item in front of each step, and after the last: ranks narrow and wide."""
 
 
-def unit() -> Any:
-    layout = StructLayout({"value": 16})
-    return Pipeline([Hold(layout) for _ in range(STAGES)], STAGES, rigid=True)
+class Copy(Step):
+    """Copies of an item become others, which are wrong if those differ."""
+
+    def __init__(self, given: int, made: int) -> None:
+        i, o = (StructLayout({"items": ArrayLayout(16, copies)}) for copies in (given, made))
+        super().__init__(i, o, levels=1)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        first, *others = self.i["items"]
+        differ = Cat(other != first for other in others).any()
+        m.d.comb += [copy.eq(first ^ differ) for copy in self.o["items"]]
+        return m
+
+
+def unit() -> Pipeline:
+    return Pipeline([Copy(*copies) for copies in pairwise(COPIES)], len(COPIES) - 1, rigid=True)
 
 
 def wrong_runs() -> int:
@@ -30,7 +46,7 @@ def wrong_runs() -> int:
     wrong = 0
     for stall in STALLS:
         try:
-            found = model.run({"value": ITEMS}, stall).outputs["value"]
+            found = model.run({"items": ITEMS[:, None]}, stall).outputs["items"][:, 0]
         except ToolError:
             wrong += 1
         else:
@@ -43,11 +59,13 @@ def test_all_items_pass_in_order() -> None:
 
 
 FAULTS = {
-    "forgotten": ("(valid | waiting) & ~moves", "valid & ~moves"),
-    "kept_twice": ("(valid | waiting) & ~moves", "valid | (waiting & ~moves)"),
-    "overwritten": ("with m.If(ready):", "with m.If(valid):"),
-    "passed_over": ("Mux(waiting, spare, item)", "Mux(waiting & valid, spare, item)"),
-    "dropped": ("held.eq(valid | waiting)", "held.eq(valid)"),
+    "forgotten": ("(valid | wait) & ~moved", "valid & ~moved"),
+    "kept_twice": ("(valid | wait) & ~moved", "valid | (wait & ~moved)"),
+    "overwritten": ("with m.If(~wait):", "with m.If(valid):"),
+    "passed_over": ("Mux(wait, part", "Mux(wait & valid, part"),
+    "dropped": ("held.eq(valid | waiting[0])", "held.eq(valid)"),
+    "shared": ("moves[copy * len(moves) // len(waiting)]", "moves[0] & (copy % 2 == 0)"),
+    "misplaced": ("waiting[part.number * len(waiting) // parts]", "waiting[0] & (part.number > 0)"),
 }
 """Expressions of a rigid rank with a spare register, and faults in place of them."""
 

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from axs6.hw.core.pipeline import place, split_stages
-from axs6.hw.core.placement import LONG, REACH, place_registers, spare_ranks
+from axs6.hw.core.placement import (
+    LONG,
+    PART,
+    REACH,
+    handshake_bits,
+    place_registers,
+    spare_ranks,
+)
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import Shape
 from axs6.hw.fp32.divide import division_steps
@@ -114,3 +121,21 @@ def test_spares_are_the_shallowest_ranks_of_fewest_bits(registered: bool) -> Non
             if in_reach(spares, ranks, registered)
         }
         assert costs[spare_ranks(depths, bits, registered)] == min(costs.values())
+
+
+def test_no_bit_of_a_handshake_reaches_more_than_a_part_of_a_rank() -> None:
+    rng = np.random.default_rng(5)
+    for ranks in range(LONG, 20):
+        bits = rng.integers(1, 1500, ranks).tolist()
+        spares = spare_ranks([1] * ranks, bits, False)
+        copies = handshake_bits(bits, spares)
+        ends = [next((s for s in spares if s >= rank), ranks - 1) for rank in range(ranks)]
+        for rank, (end, number) in enumerate(zip(ends, copies, strict=True)):
+            assert number == (1 if end == ranks - 1 else copies[end])
+            assert number & number - 1 == 0
+            if end < ranks - 1:
+                assert number * PART >= bits[rank]
+        for before, rank in pairwise(spares):
+            if rank < ranks - 1:
+                assert copies[rank] * PART >= bits[before]
+        assert handshake_bits([PART] * ranks, spares) == [1] * ranks
