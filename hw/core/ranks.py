@@ -62,24 +62,27 @@ def add_rigid_rank(
 def add_rigid_rank_with_spare(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
-    """Add such a rank whose `ready` is a register: what comes before it moves is kept aside."""
+    """Add such a rank whose `ready` is a register: what comes before it moves is kept aside.
+
+    The register says that there is room in the spare one, so that it enables registers as it is.
+    """
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
-    waiting = Signal(len(ready), name=f"waiting{number}")
+    room = Signal(len(ready), init=(1 << len(ready)) - 1, name=f"room{number}")
     spare = Signal(item.shape(), name=f"spare{number}", reset_less=True)
-    m.d.comb += ready.eq(~waiting)
-    for copy, wait in enumerate(waiting):
-        moved = moves[copy * len(moves) // len(waiting)]
-        m.d.sync += wait.eq((valid | wait) & ~moved)
+    m.d.comb += ready.eq(room)
+    for copy, free in enumerate(room):
+        moved = moves[copy * len(moves) // len(room)]
+        m.d.sync += free.eq((free & ~valid) | moved)
     with m.If(moves[0]):
-        m.d.sync += held.eq(valid | waiting[0])
-    parts = max(len(waiting), len(moves))
+        m.d.sync += held.eq(valid | ~room[0])
+    parts = max(len(room), len(moves))
     for part in _parts(item, parts):
-        wait = waiting[part.number * len(waiting) // parts]
-        with m.If(~wait):
+        free = room[part.number * len(room) // parts]
+        with m.If(free):
             m.d.sync += part.of(spare).eq(part.of(item))
         with m.If(moves[part.number * len(moves) // parts]):
-            m.d.sync += part.of(taken).eq(Mux(wait, part.of(spare), part.of(item)))
+            m.d.sync += part.of(taken).eq(Mux(free, part.of(item), part.of(spare)))
     return held, taken
 
 

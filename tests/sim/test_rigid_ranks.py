@@ -59,13 +59,14 @@ def test_all_items_pass_in_order() -> None:
 
 
 FAULTS = {
-    "forgotten": ("(valid | wait) & ~moved", "valid & ~moved"),
-    "kept_twice": ("(valid | wait) & ~moved", "valid | (wait & ~moved)"),
-    "overwritten": ("with m.If(~wait):", "with m.If(valid):"),
-    "passed_over": ("Mux(wait, part", "Mux(wait & valid, part"),
-    "dropped": ("held.eq(valid | waiting[0])", "held.eq(valid)"),
-    "shared": ("moves[copy * len(moves) // len(waiting)]", "moves[0] & (copy % 2 == 0)"),
-    "misplaced": ("waiting[part.number * len(waiting) // parts]", "waiting[0] & (part.number > 0)"),
+    "forgotten": ("(free & ~valid) | moved", "~valid | moved"),
+    "kept_twice": ("(free & ~valid) | moved", "~valid & (free | moved)"),
+    "overwritten": ("with m.If(free):", "with m.If(valid):"),
+    "passed_over": ("Mux(free, part", "Mux(free | ~valid, part"),
+    "dropped": ("held.eq(valid | ~room[0])", "held.eq(valid)"),
+    "shared": ("moves[copy * len(moves) // len(room)]", "moves[0] & (copy % 2 == 0)"),
+    "misplaced": ("room[part.number * len(room) // parts]", "room[0] | (part.number == 0)"),
+    "full": ("init=(1 << len(ready)) - 1", "init=0"),
 }
 """Expressions of a rigid rank with a spare register, and faults in place of them."""
 
