@@ -100,8 +100,8 @@ PART = 128
 def handshake_bits(bits: Sequence[int], spares: Sequence[int]) -> list[int]:
     """Equal bits that the `ready` of each rank has in a pipeline of rigid ranks: a power of two.
 
-    The `ready` of a rank with a spare reaches it, those before it, and the next one before them
-    that has a spare. That of the last rank is one bit, and so it is for those that it reaches.
+    The `ready` of a rank with a spare register enables that rank and all before it, back to the
+    one before with a spare register. The ranks that end at the last one have one bit.
 
     Args:
         bits: that each rank holds.

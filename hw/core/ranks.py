@@ -62,9 +62,10 @@ def add_rigid_rank(
 def add_rigid_rank_with_spare(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
-    """Add such a rank whose `ready` is a register: what comes before it moves is kept aside.
+    """Add such a rank with a spare register, which takes an item that comes while the rank waits.
 
-    The register says that there is room in the spare one, so that it enables registers as it is.
+    `ready` is a register too. It says that the spare one is free, and needs no inverter in front of
+    the registers that it enables.
     """
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)

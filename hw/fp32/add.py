@@ -10,6 +10,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import leading_zeros_of, zero_groups
 from axs6.hw.fp32.common import (
+    BYTE,
     FIELD,
     FRACTION,
     MAGNITUDE,
@@ -32,7 +33,6 @@ DISTANCE = WIDE.bit_length()
 COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the alignment shift."""
-BYTE = 8
 
 _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
 """What the result needs beside the sum: the larger exponent field, at least 1; the sign of the

@@ -19,6 +19,8 @@ FIELD = FP32.exponent_bits
 FRACTION = FP32.fraction_bits
 SIGNIFICAND = FRACTION + 1
 MAGNITUDE = FP32.width - 1
+BYTE = 8
+"""Bits whose leading zeros are counted in a step, where numbers are wide."""
 
 layout = float_layout(FP32)
 

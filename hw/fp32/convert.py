@@ -19,6 +19,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import leading_zeros, leading_zeros_of, zero_groups
 from axs6.hw.fp32.common import (
+    BYTE,
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
@@ -44,7 +45,6 @@ DOWN = WIDE.bit_length()
 COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the shift go."""
-BYTE = 8
 REST = BYTE.bit_length() - 1
 """Low bits of the leading zeros by which a wide magnitude moves up in a step of their own."""
 
@@ -168,7 +168,8 @@ class Count(Step):
 class CountGroups(Step):
     """Leading zeros of each byte of the magnitude, and the exponent of its top bit's place.
 
-    In the last byte a bit is set if none is above it: it has only the numbers that can then be.
+    The zeros of the last byte count only where all others are 0. A bit of it is set then, and the
+    number of its zeros is less than that of its bits.
     """
 
     def __init__(self, number: Number) -> None:
@@ -214,8 +215,8 @@ class JoinGroups(Step):
 class Place(Step):
     """The magnitude at the top, its exponent field less one, and how far that is below 0.
 
-    The latter comes without its lowest bit, which is that of the field. `rest` are the low bits of
-    the leading zeros by which the magnitude has still to move.
+    The latter comes without its lowest bit, which is that of the field. With `rest` above 0 the
+    magnitude does not move by that many low bits of the leading zeros: `PlaceRest` does that.
     """
 
     def __init__(self, number: Number, i: data.Layout, rest: int = 0) -> None:
