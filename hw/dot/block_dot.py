@@ -130,7 +130,7 @@ class Scale(Step):
             bits = [value_of(c[0], nodes) if c else Const(0, 1) for c in plan.rows]
             if scaling.shift:
                 amount = self.i[f"shift{scaling.group}"][index]
-                bits = shifted(m, bits, amount, Const(0, 1), bits[-1])
+                bits = shifted(m, bits, amount)
             bits = bits[: plan.width + scaling.shift]
             factor = Const(1, 1)
             if scaling.factor > 1:

@@ -4,7 +4,7 @@ A code is a sign, an integer and, for a floating-point element, how far that is 
 its exponent field less one, or 0 for a subnormal number. The integers are multiplied, and the
 product is shifted by both.
 
-A negative product is inverted, and the tree counts the signs. A wide one that is shifted is negated
+A negative product is inverted, and the tree counts the signs. One that is shifted is negated
 instead, before its shift, where it has fewest bits: only zeros come in below it.
 """
 
@@ -135,14 +135,12 @@ class Addend:
     sign: int = 0
 
 
-FINE = 3
-"""Bits of a shift that are used one after the other; the others go at once."""
-
 NARROW = 8
-"""Bits of a shifted product up to which it is inverted where it is negative, not negated before. On
-sky130 with adder cells a block dot product of MXFP4, with 8 bits, takes 14,008 um2 where negation
-takes 14,798; one of MXFP6 E2M3, with 12, takes 29,427 or 28,875, one of MXFP8 E4M3 62,566 or
-60,287 and less than two thirds of the delay."""
+"""Bits of a product and its shift up to which only the lowest bit of the shift is used by itself,
+before the others, which go at once. In a wider one, three are used one after the other. On sky130
+with adder cells, a block dot product of MXFP4, with 8 bits, takes 13,477 um2 where three take
+14,305. One of MXFP6 E3M2, with 18, takes 32,262 um2 where one takes 33,890, and one of MXFP8 E4M3
+58,850 or 71,597."""
 
 
 class Lane:
@@ -175,12 +173,13 @@ class Lane:
         return Addend(tuple(bits), plan.constant, sign)
 
     def _shifted(self) -> Addend:
-        """Bits of the shifted product; the highest is the complement of its sign, if it has one."""
-        plan = self.multiplier
+        """Bits of the shifted product; the highest is the complement of its sign.
+
+        It has one, as floating-point elements do, which alone are shifted.
+        """
+        level = self.multiplier.level + 1
         bits = self.product_bits + self.shift
-        constant = -1 << bits - 1 if self.negates else 0
-        sign = 0 if self.negates else (1 << bits) - 1
-        return Addend(tuple((weight, plan.level + 1) for weight in range(bits)), constant, sign)
+        return Addend(tuple((weight, level) for weight in range(bits)), -1 << bits - 1)
 
     @property
     def negative(self) -> bool:
@@ -188,14 +187,14 @@ class Lane:
         return self.a.negative or self.b.negative
 
     @property
-    def negates(self) -> bool:
-        """Whether a product is negated before its shift: its highest bit has a negative weight."""
-        return self.negative or len(self.multiplier.bits) + self.shift > NARROW
+    def product_bits(self) -> int:
+        """Bits of a product that is shifted, before it is and with its sign among them."""
+        return len(self.multiplier.bits) + (not self.negative)
 
     @property
-    def product_bits(self) -> int:
-        """Bits of a product that is shifted, before it is."""
-        return len(self.multiplier.bits) + (self.negates and not self.negative)
+    def fine(self) -> int:
+        """Bits of a shift that are used one after the other; the others go at once."""
+        return 1 if len(self.multiplier.bits) + self.shift <= NARROW else 3
 
 
 @cache
@@ -234,7 +233,7 @@ class PartialLane(Step):
 class ProductLane(wiring.Component):
     """The second half of a product, as the bits of the plan's addend.
 
-    A negative product that is not negated comes inverted: the bits are worth the product less the
+    A negative product that is not shifted comes inverted: the bits are worth the product less the
     sum of all weights.
     """
 
@@ -250,10 +249,9 @@ class ProductLane(wiring.Component):
         nodes = multiplier.tree.build(m, given, multiplier.half, multiplier.level)
         bits = [value_of(bit, nodes) for _, bit in multiplier.bits]
         if plan.shift:
-            if plan.negates:
-                bits = negated(bits, self.i.sign, plan.negative)
-            bits = shift_fine(m, plan, bits, self.i.shift, self.i.sign)
-            bits = shift_coarse(m, plan, bits, self.i.shift[FINE:])
+            bits = negated(bits, self.i.sign, plan.negative)
+            bits = shift_fine(m, plan, bits, self.i.shift)
+            bits = shift_coarse(m, plan, bits, self.i.shift[plan.fine :])
         elif plan.sign:
             bits = [bit ^ self.i.sign for bit in bits]
         m.d.comb += self.bits.eq(Cat(bits))
@@ -273,66 +271,54 @@ def negated(bits: Sequence[Value], sign: Value, negative: bool) -> list[Value]:
     return [bits[0], *found] if negative else [bits[0], *found, flips[-1]]
 
 
-def shift_fine(
-    m: Module, plan: Lane, bits: Sequence[Value], shift: Value, sign: Value
-) -> list[Value]:
-    """A product shifted by the low bits of its shift; one that is not negated is inverted."""
-    bits = shifted(m, bits, shift[:FINE], Const(0, 1), _above(plan, bits))
-    return bits if plan.negates else [bit ^ sign for bit in bits]
+def shift_fine(m: Module, plan: Lane, bits: Sequence[Value], shift: Value) -> list[Value]:
+    """A number shifted by the low bits of its shift."""
+    return shifted(m, bits, shift[: plan.fine])
 
 
 def shift_coarse(m: Module, plan: Lane, bits: Sequence[Value], shift: Value) -> list[Value]:
     """The result of `shift_fine` shifted by the high bits, as the bits of the plan's addend."""
-    bits = placed(m, bits, shift, plan.shift + plan.offset >> FINE, _above(plan, bits))
+    bits = placed(m, bits, shift, plan.shift + plan.offset >> plan.fine, 1 << plan.fine)
     bits = bits[plan.offset : len(plan.addend.bits) + plan.offset]
-    return [*bits[:-1], ~bits[-1]] if plan.negates else bits
+    return [*bits[:-1], ~bits[-1]]
 
 
-def _above(plan: Lane, bits: Sequence[Value]) -> Value:
-    """What stands above a product."""
-    return bits[-1] if plan.negates else Const(0, 1)
-
-
-def shifted(
-    m: Module, bits: Sequence[Value], amount: Value, low: Value, high: Value
-) -> list[Value]:
-    """A number shifted to the left by each bit of an amount in turn.
+def shifted(m: Module, bits: Sequence[Value], amount: Value) -> list[Value]:
+    """A number in two's complement shifted to the left by each bit of an amount in turn.
 
     Args:
         m: module that it goes into.
-        bits: of the number.
+        bits: of the number. Zeros come in below it, and its highest bit above it.
         amount: unsigned.
-        low, high: what stands below the number and above it.
     """
+    sign = bits[-1]
     for place, by in enumerate(amount):
         wide = Signal(len(bits) + (1 << place), name=f"shifted{place}")
-        here = Cat(bits, high.replicate(1 << place))
-        there = Cat(low.replicate(1 << place), bits)
+        here = Cat(bits, sign.replicate(1 << place))
+        there = Cat(Const(0, 1 << place), bits)
         m.d.comb += wide.eq(Mux(by, there, here))
         bits = list(wide)
     return list(bits)
 
 
-def placed(
-    m: Module, bits: Sequence[Value], amount: Value, largest: int, high: Value
-) -> list[Value]:
-    """A number shifted to the left by an amount of `1 << FINE` places, all at once.
+def placed(m: Module, bits: Sequence[Value], amount: Value, largest: int, unit: int) -> list[Value]:
+    """A number in two's complement shifted to the left by an amount of units, all at once.
 
     Args:
         m: module that it goes into.
-        bits: of the number.
+        bits: of the number. Zeros come in below it, and its highest bit above it.
         amount: unsigned, at most `largest`.
         largest: the largest amount.
-        high: what stands above the number; zeros stand below it.
+        unit: places of a unit.
     """
     if not largest:
         return list(bits)
     chosen = Signal(largest + 1, name="chosen")
     m.d.comb += [chosen[by].eq(amount == by) for by in range(largest + 1)]
-    fills = [high & any_of(chosen[: by + 1]) for by in range(largest)]
+    fills = [bits[-1] & any_of(chosen[: by + 1]) for by in range(largest)]
     found = []
-    for place in range(len(bits) + (largest << FINE)):
-        sources = [place - (by << FINE) for by in range(largest + 1)]
+    for place in range(len(bits) + largest * unit):
+        sources = [place - by * unit for by in range(largest + 1)]
         within = [(by, x) for by, x in enumerate(sources) if 0 <= x < len(bits)]
         above = sum(x >= len(bits) for x in sources)
         fill = [fills[above - 1]] if above else []

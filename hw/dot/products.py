@@ -18,7 +18,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside, join_specials
 from axs6.hw.dot.heap import Heap
-from axs6.hw.dot.lanes import FINE, Lane, added_shifts, negated, shift_coarse, shift_fine
+from axs6.hw.dot.lanes import Lane, added_shifts, negated, shift_coarse, shift_fine
 from axs6.hw.dot.shape import passed
 
 LEVELS_A_STEP = 3
@@ -76,9 +76,9 @@ class Place:
         if self.negated:
             bits = plan.product_bits
         if self.moved:
-            used = min(FINE, shift)
+            used = min(plan.fine, shift)
             bits, shift = bits + (1 << used) - 1, shift - used
-        signed = plan.sign and not (self.negated and plan.negates)
+        signed = plan.sign and not self.negated
         widths = {"bits": bits, "sign": int(signed), "shift": shift}
         return StructLayout({name: width for name, width in widths.items() if width})
 
@@ -231,10 +231,10 @@ class Next(ProductStep):
 
 
 class Negate(ProductStep):
-    """Products as numbers: wide ones are negated where their signs are set."""
+    """Products as numbers, negated where their signs are set."""
 
     def __init__(self, at: Place, to: Place) -> None:
-        super().__init__(at, to, levels=8 if to.plan.negates else 0)
+        super().__init__(at, to, levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the negations."""
@@ -244,33 +244,28 @@ class Negate(ProductStep):
         for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
             nodes = dict(zip(self._at.partial, product.bits, strict=True))
             bits = [value_of(bit, nodes) for _, bit in self._at.pending]
-            if plan.negates:
-                bits = negated(bits, sign, plan.negative)
-            else:
-                m.d.comb += o.sign.eq(sign)
+            bits = negated(bits, sign, plan.negative)
             m.d.comb += [o.bits.eq(Cat(bits)), o.shift.eq(product.shift)]
         self.finish(m, self.sums(signs), [])
         return m
 
 
 class ShiftFine(ProductStep):
-    """Products shifted by the low bits of their shifts, those with signs inverted by them."""
+    """Products shifted by the low bits of their shifts."""
 
     def __init__(self, at: Place, to: Place) -> None:
-        super().__init__(at, to, levels=2 * FINE + 1)
+        super().__init__(at, to, levels=2 * to.plan.fine + 1)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shifts."""
         m = Module()
-        plan, signs = self._to.plan, signs_of(self.i.products)
+        plan = self._to.plan
         self.pass_on(m)
-        for product, sign, o in zip(self.i.products, signs, self.o.products, strict=True):
-            m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, product.bits, product.shift, sign)))
-            if not plan.negates:
-                m.d.comb += o.sign.eq(sign)
-            if plan.shift_bits > FINE:
-                m.d.comb += o.shift.eq(product.shift[FINE:])
-        self.finish(m, self.sums(signs), [])
+        for product, o in zip(self.i.products, self.o.products, strict=True):
+            m.d.comb += o.bits.eq(Cat(shift_fine(m, plan, product.bits, product.shift)))
+            if plan.shift_bits > plan.fine:
+                m.d.comb += o.shift.eq(product.shift[plan.fine :])
+        self.finish(m, self.sums(signs_of(self.i.products)), [])
         return m
 
 
@@ -278,7 +273,7 @@ class ShiftCoarse(ProductStep):
     """Products shifted by the high bits of their shifts, in the sums."""
 
     def __init__(self, at: Place, to: Place) -> None:
-        super().__init__(at, to, levels=2 + 2 * max(0, to.plan.shift_bits - FINE))
+        super().__init__(at, to, levels=2 + 2 * max(0, to.plan.shift_bits - to.plan.fine))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the shifts."""
@@ -287,7 +282,7 @@ class ShiftCoarse(ProductStep):
         self.pass_on(m)
         entering: list[Nodes] = []
         for product in self.i.products:
-            shift = product.shift if plan.shift_bits > FINE else Cat()
+            shift = product.shift if plan.shift_bits > plan.fine else Cat()
             bits = shift_coarse(m, plan, list(product.bits), shift)
             entering.append(dict(enumerate(bits)))
         self.finish(m, self.sums(signs), entering)
