@@ -13,7 +13,7 @@ from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
 from axs6.synth.fanout import buffering
 from axs6.synth.needs import check_library
-from axs6.synth.scripts import abc_script, constraints
+from axs6.synth.scripts import abc_scripts, constraints
 from axs6.synth.surroundings import Surroundings, surroundings
 from axs6.synth.targets import (
     CONSTRAINTS,
@@ -88,7 +88,7 @@ class Flow:
             "flatten": flatten,
             "registers": registers,
             "rest": rest,
-            "adders": bool(adders),
+            "adders": list(self._scripts()) if adders else False,
             "liberty": LIBRARY if self.cells else None,
             "expand": None if expand is None else list(expand),
             "buffering": plan.to_dict() if plan else None,
@@ -109,14 +109,16 @@ class Flow:
             ]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
+    def _scripts(self) -> dict[str, str]:
+        """The ABC scripts by file name."""
+        scripts = abc_scripts(self.goal, timed=self.timed, adders=self.adders is not None)
+        names = [MAP_SCRIPT, *(f"{number}-{MAP_SCRIPT}" for number in range(1, len(scripts)))]
+        return dict(zip(names, scripts, strict=True))
+
     def _files(self) -> dict[str, str]:
         if self.kind in FPGAS:
             return {GATES: models(self.kind)}
-        files = {
-            MAP_SCRIPT: abc_script(self.goal, timed=self.timed),
-            GENLIB: gates.genlib(),
-            GATES: gates.verilog(),
-        }
+        files = {**self._scripts(), GENLIB: gates.genlib(), GATES: gates.verilog()}
         if self.around and self.timed:
             files[CONSTRAINTS] = constraints(self.around.driver.name, self.around.load)
         if self.kind == "sky130":
@@ -138,7 +140,7 @@ def flow(
             fault, lacks gates, or has no full adder where `adders` are asked for, or things that
             do not go together.
     """
-    abc_script(optimise, timed=False)
+    abc_scripts(optimise, timed=False, adders=adders)
     kind, source = target, f"target {target}"
     if liberty is not None:
         if target != "generic":

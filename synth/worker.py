@@ -1,9 +1,14 @@
 """The child process that runs Yosys: `python -m axs6.synth.worker`, started in a job's folder.
 
-It reads `design.v` and `job.json` (`top`, `flatten`, the commands `registers` and `rest`, `adders`,
-whether full adders become cells, `liberty`, the library's file name or null, `buffering`, an
-`axs6.synth.fanout.Buffering` or null, and `expand`, the commands that turn the mapped cells into
-their logic, or null). With `expand` it writes as `result.json`
+It reads `design.v` and `job.json`:
+
+- `top`, `flatten`, and the commands `registers` and `rest`,
+- `adders`: the files of the ABC scripts to try where full adders become cells, or false,
+- `liberty`: the library's file name or null,
+- `buffering`: an `axs6.synth.fanout.Buffering` or null,
+- `expand`: the commands that turn the mapped cells into their logic, or null.
+
+With `expand` it writes as `result.json`
 
 - `modules`: the netlist that they leave,
 - `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`. It is
@@ -17,6 +22,7 @@ Otherwise `result.json` is null where the hierarchy was asked for and the design
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +34,7 @@ from axs6.synth.adders import AS_GATES, FIND
 from axs6.synth.canonical import Child
 from axs6.synth.fanout import Buffering, add_buffers
 from axs6.synth.identical import representatives
-from axs6.synth.targets import NETLIST
+from axs6.synth.targets import MAP_SCRIPT, NETLIST
 
 
 class Yosys:
@@ -109,23 +115,30 @@ def _merge_identical(yosys: Yosys, top: str) -> bool:
 def _map_gates(yosys: Yosys, job: dict[str, Any]) -> None:
     """Map the gates and, where that is asked for, the full adders.
 
-    Small groups of full adders become cells or gates, whichever makes the design smaller.
+    Small groups of full adders become cells or gates, and one of several scripts maps the gates:
+    whichever of these make the design smallest.
     """
     map_rest = [*job["rest"], "delete t:$scopeinfo"]
     if not job["adders"]:
         yosys.run(*map_rest)
         return
+    abc = next(k for k, command in enumerate(map_rest) if MAP_SCRIPT in command)
     yosys.run(FIND, "design -save found")
-    yosys.retype(inverted_adders, INVERTED)
-    yosys.run(*map_rest, "design -save cells")
-    area = yosys.area(job["liberty"])
-    yosys.run("design -load found")
-    if yosys.retype(adders_in_small_groups, AS_GATES):
+    least = math.inf
+    for small_as_gates in (False, True):
+        yosys.run("design -load found")
+        if small_as_gates and not yosys.retype(adders_in_small_groups, AS_GATES):
+            break
         yosys.retype(inverted_adders, INVERTED)
-        yosys.run(*map_rest)
-        if yosys.area(job["liberty"]) < area:
-            return
-    yosys.run("design -load cells")
+        yosys.run(*map_rest[:abc], "design -save chosen")
+        for script in job["adders"]:
+            mapping = (command.replace(MAP_SCRIPT, script) for command in map_rest[abc:])
+            yosys.run("design -load chosen", *mapping)
+            area = yosys.area(job["liberty"])
+            if area < least:
+                least = area
+                yosys.run("design -save smallest")
+    yosys.run("design -load smallest")
 
 
 def _map(yosys: Yosys, job: dict[str, Any]) -> None:
