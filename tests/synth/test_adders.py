@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from axs6.hw.verilog import generate
-from axs6.synth import sky130
+from axs6.synth import flow, sky130
 from axs6.synth.adder_groups import SMALL, adders_in_small_groups, inverted_adders
 from axs6.synth.adders import adder_cell
 from axs6.synth.area import area
 from axs6.synth.cells import cell_library
 from axs6.synth.errors import SynthesisError
+from axs6.synth.scripts import abc_scripts
 
 FULL = f"{sky130.PREFIX}fa_1"
 
@@ -116,17 +117,35 @@ def test_small_groups_of_adders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("design", "least", "most", "area_most"),
-    [("mxfp8_e4m3", 230, 250, 14_900), ("mxfp6_e2m3", 140, 160, 7_500)],
+    ("design", "block", "least", "most", "area_most"),
+    [("mxfp8_e4m3", 16, 520, 540, 29_500), ("mxfp6_e2m3", 8, 140, 160, 7_500)],
 )
 def test_small_groups_become_what_is_smaller(
-    design: str, least: int, most: int, area_most: float
+    design: str, block: int, least: int, most: int, area_most: float
 ) -> None:
-    """The lanes' multipliers, 64 full adders, become gates in one design and cells in the other."""
-    made = generate("block_dot", format=design, block=8)
+    """The lanes' multipliers, of 8 full adders, become gates in one design, cells in the other."""
+    made = generate("block_dot", format=design, block=block)
     report = area(made.verilog, made.module, target="sky130", adder_cells=True, breakdown=False)
     assert least <= report.total.cells[FULL] <= most
     assert report.total.figures["area"] <= area_most
+
+
+def test_the_script_that_gives_the_smallest_design_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a design with adder cells; not the first, and not the last."""
+    made = generate("block_dot", format="mx4", block=16)
+
+    def size() -> float:
+        report = area(made.verilog, made.module, target="sky130", adder_cells=True, breakdown=False)
+        return report.total.figures["area"]
+
+    scripts = abc_scripts("area", timed=True, adders=True)
+    together = size()
+    alone = []
+    for script in scripts:
+        monkeypatch.setattr(flow, "abc_scripts", lambda *_, only=script, **__: [only])
+        alone.append(size())
+    assert together == min(alone)
+    assert together < min(alone[0], alone[-1])
 
 
 @pytest.mark.parametrize("target", ["generic", "ice40"])
