@@ -215,8 +215,9 @@ class JoinGroups(Step):
 class Place(Step):
     """The magnitude at the top, its exponent field less one, and how far that is below 0.
 
-    The latter comes without its lowest bit, which is that of the field. With `rest` above 0 the
-    magnitude does not move by that many low bits of the leading zeros: `PlaceRest` does that.
+    The distance below 0 has no lowest bit: that of the exponent field serves. With `rest` above 0,
+    `PlaceRest` moves the magnitude by that many low bits of the leading zeros, and this step by the
+    others.
     """
 
     def __init__(self, number: Number, i: data.Layout, rest: int = 0) -> None:
