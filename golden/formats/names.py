@@ -184,7 +184,7 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
         return _float(match)
     kind, width, full, fraction, one_zero = match.groups()
     bits = int(width)
-    if (kind == "int") is not sign_magnitude(levels) and kind != "sm":
+    if kind == "tc" or (kind == "int" and not sign_magnitude(levels)):
         if full or one_zero:
             raise ValueError(f"d and z are for sign and magnitude, which {match[0]!r} is not")
         return TwosComplement(bits, unit_exponent(bits - 1, levels, fraction))

@@ -44,9 +44,9 @@ def unit_exponent(
 
 def specials_of(width: int, suffix: str | None) -> Specials:
     """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others."""
-    if suffix is None:
-        return Specials.IEEE
-    return Specials.NAN if suffix == ("fn" if width >= 8 else "n") else Specials.NONE
+    if suffix == "fn":
+        suffix = "n" if width >= 8 else "f"
+    return {None: Specials.IEEE, "n": Specials.NAN, "f": Specials.NONE}[suffix]
 
 
 def spell(fmt: "BlockFormat") -> str:
