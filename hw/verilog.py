@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from amaranth._toolchain import ToolNotFound
-from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -16,6 +14,7 @@ from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
 from axs6.hw.core.layouts import Field, fields
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR, STRUCTURE
+from axs6.hw.core.yosys import ToolNotFound, YosysError, find_yosys
 from axs6.hw.field_ports import FieldPorts, port_of
 from axs6.hw.registry import BUS_UNITS, find
 
@@ -28,6 +27,18 @@ UNNAMED = {"format": name_of(AXS6), "accumulator": DEFAULT_ACCUMULATOR}
 
 PORTS = PACKED, FIELDS = "packed", "fields"
 """Ports of a stream's payload: one for all of it, or one for each field."""
+
+_REMOVED = " ".join(
+    f"-remove {name}"
+    for name in ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
+)
+_WRITE = f"""proc -nomux -norom
+memory_collect
+attrmap {_REMOVED}
+attrmap -modattr {_REMOVED}
+write_verilog -norename
+"""
+"""The commands of Amaranth's own back end, without its attributes."""
 
 ROLES = ("valid", "ready", "payload", "last", "user")
 """What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
@@ -152,12 +163,12 @@ def convert(component: wiring.Component, module: str) -> str:
     Raises:
         RuntimeError: the Yosys that Amaranth uses is missing or fails.
     """
+    text = rtlil.without_fields(rtlil.convert(component, module))
+    script = f"read_rtlil <<rtlil\n{text}\nrtlil\n{_WRITE}"
     try:
-        text = verilog._convert_rtlil_text(
-            rtlil.without_fields(rtlil.convert(component, module)), strip_internal_attrs=True
-        )
-        return str(text)
-    except (verilog.YosysError, ToolNotFound) as error:
+        # It warns that not all processes can be Verilog; Amaranth writes only those that can.
+        return str(find_yosys().run(["-q", "-"], script, ignore_warnings=True))
+    except (YosysError, ToolNotFound) as error:
         raise RuntimeError(f"Amaranth could not write the Verilog of {module}: {error}") from error
 
 

@@ -9,13 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from amaranth._toolchain import ToolNotFound
-from amaranth._toolchain.yosys import YosysError, find_yosys
-
+from axs6.hw.core.yosys import ToolNotFound, YosysError, find_yosys
 from axs6.install import install_command
-
-MIN_YOSYS = (0, 40)
-"""Amaranth's own bound for its back ends; the headers of CXXRTL lie where they do since then."""
 
 
 class ToolError(RuntimeError):
@@ -53,7 +48,7 @@ def yosys() -> Any:
         ToolError: it is missing.
     """
     try:
-        return find_yosys(lambda version: version >= MIN_YOSYS)
+        return find_yosys()
     except (YosysError, ToolNotFound) as error:
         raise ToolError(f"the simulator needs Yosys: {error}") from error
 

@@ -16,6 +16,7 @@ import numpy as np
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
 from axs6.synth.liberty import FEMTOFARADS, Group, finite, parse, read_library, scale
+from axs6.synth.names import IN_LIBRARY, check_name
 
 EDGES = ("rise", "fall")
 _SENSES = ("positive_unate", "negative_unate", "non_unate")
@@ -167,11 +168,14 @@ def cell_library(text: str, source: str) -> CellLibrary:
     """Read the cells from the text of a Liberty file; `source` is for messages.
 
     Raises:
-        SynthesisError: the text is no Liberty file or has a fault in a cell.
+        SynthesisError: the text is no Liberty file, has a fault in a cell, or a name that could be
+            more than a name where it is used (`axs6.synth.names`).
     """
     library = parse(text, source)
     reader = _Reader(library, source)
     name = library.arguments[0] if library.arguments else source
+    if not name.isprintable():
+        raise SynthesisError(f"{source}: the library's name must be printable, not {name!r}")
     cells = {cell.name: reader.cell(cell) for cell in library.all("cell")}
     wire_load = library.text("default_wire_load") or None
     return CellLibrary(name, cells, reader.time_unit, reader.load_unit, wire_load)
@@ -188,7 +192,10 @@ class _Reader:
         }
 
     def cell(self, group: Group) -> Cell:
+        check_name(group.name, f"{group.within}, cell", IN_LIBRARY)
         pins = {pin.name: pin for pin in group.all("pin")}
+        for name in pins:
+            check_name(name, f"{group.place}, pin", IN_LIBRARY)
         directions = {n: pin.one_of("direction", _DIRECTIONS) for n, pin in pins.items()}
         inputs = {n: pin for n, pin in pins.items() if directions[n] == "input"}
         outputs = {n: pin for n, pin in pins.items() if directions[n] == "output"}

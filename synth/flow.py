@@ -12,6 +12,7 @@ from axs6.synth.adders import AdderCell, adder_cell
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
 from axs6.synth.fanout import buffering
+from axs6.synth.names import check_name
 from axs6.synth.needs import check_library
 from axs6.synth.scripts import abc_scripts, constraints
 from axs6.synth.surroundings import Surroundings, surroundings
@@ -179,5 +180,4 @@ def check_run(top: str, timeout: float) -> None:
     """
     if not timeout > 0:
         raise SynthesisError(f"timeout must be more than 0 seconds, not {timeout:g}")
-    if not top or any(c.isspace() or c == ";" for c in top):
-        raise SynthesisError(f"the top module must be a Verilog name, not {top!r}")
+    check_name(top, "the top module")

@@ -13,6 +13,7 @@ from axs6.synth.cells import CellLibrary
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Flow, check_run, flow
 from axs6.synth.graph import Netlist
+from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
 from axs6.synth.structural import structural
 from axs6.synth.timing import library_timing
@@ -121,7 +122,8 @@ def mapped_design(
         timeout: limit in seconds.
 
     Raises:
-        SynthesisError: as `axs6.synth.area.area`, or there is no library with delays.
+        SynthesisError: as `axs6.synth.area.area`, there is no library with delays, or a port has
+            a name with other characters than letters, digits and _.
     """
     check_run(top, timeout)
     plan = timed_flow(target, liberty, optimise, adder_cells)
@@ -133,6 +135,8 @@ def mapped_design(
         (result,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
         log = (job / "log.txt").read_text(errors="replace")
     module = result["modules"][top]
+    for port in module["ports"]:
+        check_name(port, f"a port of {top}")
     library, around = plan.cells, plan.around
     delay = library_timing(module, library, around, "").delay_ps or 0.0
     period = library.time_unit * max(1, math.ceil(delay / library.time_unit * 1000)) / 1000

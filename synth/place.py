@@ -22,6 +22,7 @@ from axs6.install import install_command
 from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import flow
+from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
 from axs6.synth.report import Placement, Timing
 from axs6.synth.targets import FPGAS, NETLIST
@@ -158,7 +159,8 @@ def wrapper(top: str, ports: Mapping[str, Any]) -> str:
     """Return the module `registered`: an instance of `top` between chains of registers.
 
     Raises:
-        SynthesisError: `top` has no clock or a port that goes both ways.
+        SynthesisError: `top` has no clock, a port that goes both ways, or one with other
+            characters than letters, digits and _ in its name.
     """
     if _CLOCK not in ports:
         raise SynthesisError(f"Fmax needs a port {_CLOCK!r}; {top} has {', '.join(ports)}")
@@ -166,6 +168,7 @@ def wrapper(top: str, ports: Mapping[str, Any]) -> str:
     connections = [f".{name}({net})" for name, net in special.items() if name in ports]
     at = {"input": 0, "output": 0}
     for name, port in ports.items():
+        check_name(name, f"a port of {top}")
         if name in special:
             continue
         direction, width = port["direction"], len(port["bits"])
@@ -198,7 +201,7 @@ endmodule
 def _nextpnr(device: _Device, job: Path, target: str, limit: Limit) -> dict[str, Any]:
     log, report = job / "place.log", job / "report.json"
     command = [
-        sys.executable, "-c", _START.format(device.tool), *device.options,
+        sys.executable, "-P", "-c", _START.format(device.tool), *device.options,
         "--json", NETLIST, "--report", report.name, "--seed", str(SEED), "--threads", "1", *_TIMING,
         "--freq", _FREQUENCY, "--timing-allow-fail",
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 from axs6.install import install_command
 from axs6.sim.process import child_process, wait
 from axs6.synth.errors import SynthesisError, from_log
+from axs6.synth.names import check_folder
 
 _LOG = "log.txt"
 
@@ -49,9 +50,12 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
         source: target or library, for messages.
 
     Raises:
-        SynthesisError: pyosys is missing, a job failed or the time ran out.
+        SynthesisError: pyosys is missing, a job failed, the time ran out, or the path of a folder
+            has blanks or marks that ABC would take for more than a name.
     """
     check_pyosys()
+    for folder in folders:
+        check_folder(folder)
     with contextlib.ExitStack() as stack:
         children = [_start(folder, stack) for folder in folders]
         for folder, child in zip(folders, children, strict=True):
@@ -71,6 +75,6 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
 
 def _start(folder: Path, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     """Start a worker; it and the yosys-abc that it starts are killed when the stack closes."""
-    command = [sys.executable, "-m", "axs6.synth.worker"]
+    command = [sys.executable, "-P", "-m", "axs6.synth.worker"]
     environment = os.environ | {"TMPDIR": str(folder)}
     return stack.enter_context(child_process(command, folder / _LOG, environment, folder))

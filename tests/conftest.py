@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 import wasmtime
-from amaranth._toolchain import yosys
+from amaranth._toolchain.yosys import YosysBinary
 
 from axs6.cli import COLLECTIONS
+from axs6.hw.core.yosys import PackagedYosys
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,7 +54,7 @@ def yosys_in_this_process() -> Iterator[None]:
     """
 
     def run(
-        cls: type[yosys.YosysBinary],
+        cls: type[YosysBinary],
         args: Sequence[str],
         stdin: str = "",
         *,
@@ -78,7 +79,7 @@ def yosys_in_this_process() -> Iterator[None]:
         return str(cls._process_result(status, *texts, ignore_warnings, src_loc_at))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yosys._BuiltinYosys, "run", classmethod(run))
+        patch.setattr(PackagedYosys, "run", classmethod(run))
         yield
     yosys_program.cache_clear()
 
@@ -135,6 +136,7 @@ def main(
     def run(*arguments: str, columns: int = 120) -> Done:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("PYTHONSAFEPATH", "1")
         monkeypatch.setattr(sys, "argv", ["axs6", *arguments])
         with pytest.raises(SystemExit) as end:
             cli.main()

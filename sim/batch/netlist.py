@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from amaranth._toolchain.yosys import YosysError
 from amaranth.lib import wiring
 
 from axs6.hw.core.rtlil import convert, without_fields
+from axs6.hw.core.yosys import YosysError
 from axs6.sim.batch.logic import Literal, Logic
 from axs6.sim.batch.modules import with_functions
 from axs6.sim.tools import ToolError, yosys

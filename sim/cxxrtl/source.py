@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from amaranth._toolchain.yosys import YosysError
-
 from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.core.rtlil import convert, without_fields
+from axs6.hw.core.yosys import YosysError
 from axs6.sim.arrays import element_type
 from axs6.sim.control import control_header
 from axs6.sim.cxxrtl.concatenations import balanced

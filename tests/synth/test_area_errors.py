@@ -56,7 +56,9 @@ def test_top_not_found() -> None:
 
 @pytest.mark.parametrize("top", ["", "a b", "a;b"])
 def test_top_is_no_name(top: str) -> None:
-    assert fails(NAND, top) == f"the top module must be a Verilog name, not {top!r}"
+    assert fails(NAND, top) == (
+        f"the top module must be a name of letters, digits and _, not {top!r}"
+    )
 
 
 def test_verilog_with_an_error_quotes_yosys() -> None:
