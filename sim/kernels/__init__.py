@@ -4,6 +4,7 @@ A kernel is C++ that g++ compiles for the processor at hand at its first use, an
 Without g++ there are none: `chosen` gives None then.
 """
 
+from axs6.sim.kernels.digest import digest
 from axs6.sim.kernels.library import FORMS, chosen, load, name_of, use
 from axs6.sim.kernels.packed import Packed, pack
 from axs6.sim.kernels.products import (
@@ -21,6 +22,7 @@ __all__ = [
     "FORMS",
     "Packed",
     "chosen",
+    "digest",
     "encode",
     "encode_matmul",
     "encodes",

@@ -90,6 +90,7 @@ def _declare(library: ctypes.CDLL) -> None:
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "form": (ctypes.c_char_p, []),
         "has_8_bit": (c_int, []),
+        "digest": (None, [pointer, size, size, pointer]),
         "fake_quantise": (size, [pointer, pointer, size, size, size, pointer]),
         "encode": (
             size,

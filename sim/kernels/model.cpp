@@ -1,5 +1,6 @@
 // Functions that Python calls, by ctypes. Arrays are contiguous.
 #include "aligned.hpp"
+#include "digest.hpp"
 #include "doubles.hpp"
 #include "encode.hpp"
 #include "real.hpp"
@@ -161,6 +162,17 @@ extern "C" {
 const char* axs6_form() { return FORM; }
 
 int axs6_has_8_bit() { return HAS_8_BIT; }
+
+// DIGEST_WORDS for each part of the bytes.
+void axs6_digest(const char* from, int64_t bytes, int64_t threads, uint64_t* out) {
+    const int64_t parts = groups(bytes, DIGEST_PART);
+    share(parts, std::min(threads, parts / DIGEST_PARTS), [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) {
+            const int64_t at = i * DIGEST_PART;
+            Digest(from + at, std::min(DIGEST_PART, bytes - at)).store(out + i * DIGEST_WORDS);
+        }
+    });
+}
 
 int64_t axs6_fake_quantise(const Format* f, const uint32_t* x, int64_t rows, int64_t length,
                            int64_t threads, float* out) {

@@ -2,6 +2,7 @@
 
 from axs6.sim.torch.convert import convert
 from axs6.sim.torch.feedback import ErrorFeedback
+from axs6.sim.torch.freeze import freeze, unfreeze
 from axs6.sim.torch.functional import MatMul, bmm, matmul
 from axs6.sim.torch.lfsr import Lfsr
 from axs6.sim.torch.ops import fake_quantise
@@ -26,9 +27,11 @@ __all__ = [
     "decode",
     "encode",
     "fake_quantise",
+    "freeze",
     "load_packed",
     "matmul",
     "packed_policy",
     "profile",
     "save_packed",
+    "unfreeze",
 ]

@@ -80,9 +80,8 @@ def convert(
 
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own
-            and the same `state_dict` keys; weights are encoded again when they change, as in
-            training or by `load_state_dict` (but not when written through `.data` or a NumPy view,
-            which torch does not count as a change).
+            and the same `state_dict` keys; weights are encoded again when a bit of them changes,
+            whatever changes it. `freeze` spares products the look at them.
         backend: "emulated", the hardware's bits from compiled kernels or torch's own products
             where they take the formats, else from the NumPy model; "rtl", the hardware simulated,
             on the CPU; or "golden", the NumPy model.

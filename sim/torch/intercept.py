@@ -4,7 +4,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 from weakref import WeakValueDictionary
 
 import torch
@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from axs6.sim.torch.constant import traced_as_constant
+from axs6.sim.torch.freeze import set_frozen
 from axs6.sim.torch.options import Options
 from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement
 from axs6.sim.torch.site import Scaling, Site
@@ -37,6 +38,7 @@ class Scope:
         self.unconverted = unconverted
         self.handle = next(_handles)
         self.scaling: Scaling | None = None
+        self._frozen = False
         self._told: set[str] = set()
         self._sites: dict[str, Site] = {}
         _scopes[self.handle] = self
@@ -50,6 +52,7 @@ class Scope:
         if name not in self._sites:
             self._sites[name] = Site(name, self.options, weighted=kind in WEIGHTED)
             self._sites[name].scaling = self.scaling
+            self._sites[name].freeze(self._frozen)
         return self._sites[name]
 
     def scale_by(self, scaling: Scaling | None) -> None:
@@ -57,6 +60,16 @@ class Scope:
         self.scaling = scaling
         for site in self._sites.values():
             site.scaling = scaling
+
+    def freeze(self, frozen: bool) -> None:
+        """Say whether the weights of places here change no more."""
+        self._frozen = frozen
+        for site in self._sites.values():
+            site.freeze(frozen)
+
+    def look_again(self) -> None:
+        """Let the next products read all of their weights, also where they are frozen."""
+        self.freeze(self._frozen)
 
     def tell(self, function: str) -> None:
         """Say once that this function is not replaced."""
@@ -156,6 +169,12 @@ class Intercepted(nn.Module):
     """Mixin before a module's class: its `forward` runs with its products replaced."""
 
     axs6_scope: Scope
+
+    def train(self, mode: bool = True) -> Self:
+        """As the module's own; in training mode no weight is frozen."""
+        if mode:
+            set_frozen(self, False)
+        return super().train(mode)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the module's own."""

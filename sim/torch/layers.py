@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from itertools import product
 from math import prod
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from axs6.sim.torch.freeze import set_frozen
 from axs6.sim.torch.functional import MatMul as PlainMatMul
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.ops import weight_product
@@ -18,6 +20,12 @@ class Converted(nn.Module):
     """Mixin before torch's layer: the text of its replacement shows how they are computed."""
 
     axs6_site: Site
+
+    def train(self, mode: bool = True) -> Self:
+        """As torch's layer; in training mode no weight is frozen."""
+        if mode:
+            set_frozen(self, False)
+        return super().train(mode)
 
     def extra_repr(self) -> str:
         """That of torch's layer, with the options of the products."""

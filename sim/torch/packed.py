@@ -25,6 +25,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.formats import TENSOR, Mode
 from axs6.sim.torch.convert import policy_of
+from axs6.sim.torch.freeze import look_again
 from axs6.sim.torch.matrices import joined
 from axs6.sim.torch.matrices import matrices as matrices_of
 from axs6.sim.torch.ops import as_matrices
@@ -57,6 +58,7 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
     if path.suffix != ".safetensors":
         raise ValueError(f"{path} must end in .safetensors")
     weights = _weights(model)
+    look_again(model)
     entries, contents = [], []
     for name, tensor in model.state_dict().items():
         dtype, array = _array(name, tensor)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
 from axs6.sim.torch.backends import Backend, Result, backend_of
+from axs6.sim.torch.bits import Bits, are_same, bits_of, kept
 from axs6.sim.torch.matrices import reshaped, rows
 from axs6.sim.torch.options import Options, Pair
 from axs6.sim.torch.quantise import decode
@@ -42,6 +43,35 @@ class Scaling(Protocol):
     def observe(self, place: str, role: Role, x: Tensor) -> None:
         """See the values of an operand."""
         ...
+
+
+class _Held(NamedTuple):
+    """The encoding of a weight.
+
+    Args:
+        key: what it depends on beside the bits of the weight.
+        bits: those of the rows of the weight.
+        encoding: what the backend made of them.
+        weight: of a frozen place, held on to, so that no other tensor takes its memory.
+        version: torch's count of the changes of that weight.
+    """
+
+    key: tuple[Any, ...]
+    bits: Bits
+    encoding: Any
+    weight: Tensor | None = None
+    version: int = 0
+
+    def is_of(self, weight: Tensor) -> bool:
+        """Whether this is of that very weight, of which torch knows no change."""
+        if self.weight is None or self.weight.data_ptr() != weight.data_ptr():
+            return False
+        return self.version == _version(weight)
+
+
+def _version(x: Tensor) -> int:
+    """How often torch has changed a tensor in place; it does not count in inference mode."""
+    return 0 if x.is_inference() else x._version
 
 
 class Site:
@@ -78,7 +108,8 @@ class Site:
         self.transposed = transposed
         self.handle = next(_handles)
         self.scaling: Scaling | None = None
-        self._held: tuple[Tensor, tuple[Any, ...], Any] | None = None
+        self._held: _Held | None = None
+        self._frozen = False
         _sites[self.handle] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -145,30 +176,45 @@ class Site:
         """The rows of a weight that this place uses."""
         return x if self.rows is None else x[self.rows[0] : self.rows[1]]
 
-    def prepare_weight(self, weight: Tensor, matrices: Tensor) -> Any:
-        """Encode `matrices`, a view of `weight`, unless that is the last one and unchanged.
+    def freeze(self, frozen: bool) -> None:
+        """Say whether the weight changes no more, but where torch counts it.
 
-        What tells is the version that torch counts up at every change in place, and the memory:
-        the weight is held on to, so that no other can take its place. A tensor made in inference
-        mode has no version and is encoded every time.
+        In any case the next product reads all of it.
         """
-        if weight.is_inference():
-            return self._prepared(matrices)
+        self._frozen = frozen
+        if self._held is not None:
+            self._held = self._held._replace(weight=None)
+
+    def look_again(self) -> None:
+        """Let the next product read all of the weight, also where it is frozen."""
+        self.freeze(self._frozen)
+
+    def prepare_weight(self, weight: Tensor, matrices: Tensor) -> Any:
+        """Encode `matrices`, a view of `weight`, unless they have the bits of the last ones.
+
+        Its bits are read before it is encoded: a change in between is then seen the next time.
+        """
         key = (
-            *(weight.data_ptr(), weight._version, weight.dtype, weight.device),
-            *(weight.shape, weight.stride(), self.scale("right")),
+            *(weight.dtype, weight.device, weight.shape, weight.stride()),
+            *(matrices.shape, self.scale("right")),
         )
-        if self._held is None or self._held[1] != key:
-            self._held = (weight.detach(), key, self._prepared(matrices))
-        else:
-            self._observe(matrices, "right")
-        return self._held[2]
+        held = self._held if self._held is not None and self._held.key == key else None
+        if held is None or not held.is_of(weight):
+            bits = bits_of(self.chosen(weight))
+            if held is None or not are_same(held.bits, bits):
+                held = _Held(key, kept(bits), self._prepared(matrices))
+            if self._frozen:
+                held = held._replace(weight=weight.detach(), version=_version(weight))
+            self._held = held
+        self._observe(matrices, "right")
+        return held.encoding
 
     def _prepared(self, matrices: Tensor) -> Any:
         blocks = self.loaded(matrices)
-        if blocks is None:
-            return self.prepare(matrices, "right", "weight")
-        return self.backend.take(blocks, matrices.device)
+        if blocks is not None:
+            return self.backend.take(blocks, matrices.device)
+        name = f"{self.name}: weight"
+        return self.backend.prepare(matrices, self.format("right"), name, self.scale("right"))
 
     def load(self, blocks: Blocks | None) -> None:
         """Keep the blocks (all rows of the weight, K) from which the weight is loaded, or none."""

@@ -1,16 +1,72 @@
 """Weights of converted layers: encoded once, never stale, and shared where they were."""
 
-from collections.abc import Callable
+import copy
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn import functional
 
-from axs6.sim.torch import convert, profile
+from axs6.sim import kernels
+from axs6.sim.torch import convert, freeze, load_packed, profile, save_packed, unfreeze
 from axs6.sim.torch.site import Site
 
 Same = Callable[[Tensor, Tensor], bool]
+
+
+class Users(nn.Module):
+    """Products of torch's layers, and of a `forward`'s own with a weight, its data and its view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.conv = nn.Conv1d(8, 8, 3, padding=1)
+        self.up = nn.ConvTranspose1d(8, 8, 1)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.hidden = nn.GRU(8, 8, batch_first=True)
+        self.w = nn.Parameter(torch.randn(8, 8) / 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.up(self.conv(self.linear(x).mT)).mT
+        y = functional.linear(y, self.w) + functional.linear(y, self.w.data.mT)
+        y = y + self.attention(y, y, y)[0]
+        return self.hidden(y)[0] @ self.w
+
+
+class Weighted(nn.Module):
+    """Products with weights alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.conv = nn.Conv1d(8, 8, 3, padding=1)
+        self.w = nn.Parameter(torch.randn(8, 8) / 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.linear(self.conv(self.linear(x).mT).mT, self.w)
+
+
+@pytest.fixture(params=["kernels", "torch"])
+def compared(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Weights compared by digests, and with copies."""
+    with kernels.use(None) if request.param == "torch" else nullcontext():
+        yield
+
+
+def is_fresh(model: nn.Module, x: Tensor, same: Same) -> bool:
+    """Whether a model gives what one does that has encoded nothing yet."""
+    fresh = copy.deepcopy(model)
+    found = [same(model(x), fresh(x))]
+    with torch.no_grad():
+        found.append(same(model(x), fresh(x)))
+    return all(found)
 
 
 def count_encodings(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -57,6 +113,221 @@ def test_weights_are_encoded_once_and_again_when_they_change(
         assert same(y, convert(fresh)(x))
     layer.half()
     assert layer(x.half()).dtype == torch.float16
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_optimisers(name: str, same: Same) -> None:
+    model, x = convert(Users()), torch.randn(2, 5, 8)
+    optimiser = getattr(torch.optim, name)(model.parameters(), 0.1, fused=True)
+    for _ in range(2):
+        model(x).square().sum().backward()
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        optimiser.step()
+        assert not any(same(p, before[name]) for name, p in model.named_parameters() if p.ndim > 1)
+        assert is_fresh(model, x, same)
+
+
+def _numpy(x: Tensor) -> None:
+    x.detach().numpy()[0] *= -3
+
+
+def _dlpack(x: Tensor) -> None:
+    torch.from_dlpack(x.detach()).mul_(-3)
+
+
+def _storage(x: Tensor) -> None:
+    x.untyped_storage().copy_((x.detach() * -3).clone().untyped_storage())
+
+
+def _one_value(x: Tensor) -> None:
+    x.data[-1, -1] += 5
+
+
+def _exchanged(x: Tensor) -> None:
+    x.data.copy_(x.data.flip(0))
+
+
+def _sign(x: Tensor) -> None:
+    x.data.neg_()
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize("write", [_numpy, _dlpack, _storage, _one_value, _exchanged, _sign])
+@pytest.mark.parametrize("training", [True, False])
+def test_writes_that_torch_does_not_count(
+    write: Callable[[Tensor], None], training: bool, same: Same
+) -> None:
+    model, x = convert(Users(), format="mx9").train(training), torch.randn(2, 5, 8)
+    assert is_fresh(model, x, same)
+    versions = {name: p._version for name, p in model.named_parameters()}
+    write(model.linear.weight)
+    write(model.w)
+    write(model.conv.weight)
+    write(model.up.weight)
+    write(model.attention.in_proj_weight)
+    write(model.hidden.weight_hh_l0)
+    uncounted = {name: p._version for name, p in model.named_parameters()} == versions
+    assert uncounted or write is _dlpack
+    assert is_fresh(model, x, same)
+
+
+def test_flat_buffers_behind_parameters(same: Same) -> None:
+    model, x = convert(Users()), torch.randn(2, 5, 8)
+    flat = torch.cat([p.detach().flatten() for p in model.parameters()])
+    for p, part in zip(
+        model.parameters(), flat.split([p.numel() for p in model.parameters()]), strict=True
+    ):
+        p.data = part.view(p.shape)
+    assert is_fresh(model, x, same)
+    flat.mul_(-2)
+    assert is_fresh(model, x, same)
+
+
+def test_memory_that_another_process_writes(tmp_path: Path, same: Same) -> None:
+    path = str(tmp_path / "weight")
+    ours, theirs = (torch.from_file(path, shared=True, size=64) for _ in range(2))
+    theirs.normal_()
+    model, x = convert(nn.Linear(8, 8)), torch.randn(5, 8)
+    model.weight.data = ours.view(8, 8)
+    assert is_fresh(model, x, same)
+    theirs.mul_(-2)
+    assert is_fresh(model, x, same)
+
+
+OTHER_PROCESS = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("gloo", init_method=sys.argv[1], rank=1, world_size=2)
+dist.broadcast(torch.full((8, 8), 0.5), 1)
+dist.all_reduce(torch.full((8, 8), 0.25))
+dist.send(torch.full((8, 8), 3.0), 0)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(not dist.is_available(), reason="torch has no distributed part")
+def test_collectives(tmp_path: Path, same: Same) -> None:
+    where = f"file://{tmp_path / 'group'}"
+    model, x = convert(nn.Linear(8, 8)), torch.randn(5, 8)
+    with subprocess.Popen([sys.executable, "-c", OTHER_PROCESS, where]) as other:
+        dist.init_process_group("gloo", init_method=where, rank=0, world_size=2)
+        try:
+            steps: list[Callable[[Tensor], object]] = [
+                lambda w: dist.broadcast(w, 1),
+                dist.all_reduce,
+                lambda w: dist.recv(w, 1),
+            ]
+            for step, value in zip(steps, (0.5, 0.75, 3.0), strict=True):
+                model(x)
+                step(model.weight.detach())
+                assert (model.weight == value).all()
+                assert is_fresh(model, x, same)
+        finally:
+            dist.destroy_process_group()
+    assert other.returncode == 0
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_models(backend: str, same: Same) -> None:
+    model, x = (
+        convert(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))),
+        torch.randn(5, 8),
+    )
+    compiled: Any = torch.compile(model, backend=backend, fullgraph=True)
+    optimiser = torch.optim.AdamW(model.parameters(), 0.1, fused=True)
+    for _ in range(2):
+        compiled(x).sum().backward()
+        optimiser.step()
+        model[0].weight.data.mul_(-1)
+        assert same(compiled(x), copy.deepcopy(model)(x))
+        with torch.no_grad():
+            assert same(compiled(x), copy.deepcopy(model)(x))
+
+
+def test_a_saved_model_has_the_weights_of_the_products(tmp_path: Path, same: Same) -> None:
+    x, path = torch.randn(3, 5, 8), tmp_path / "x.safetensors"
+    model = convert(Users()).eval()
+    for change in (lambda: None, lambda: freeze(model)):
+        model(x)
+        change()
+        model(x)
+        for p in model.parameters():
+            p.data.mul_(-1)
+        save_packed(model, path)
+        again = convert(Users())
+        load_packed(again, path)
+        assert same(again(x), model(x))
+
+
+def test_equal_weights_elsewhere_are_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, x = convert(nn.Linear(40, 3)), torch.randn(2, 40)
+    found = count_encodings(layer.axs6_site, monkeypatch)
+    with torch.no_grad():
+        for _ in range(3):
+            layer(x)
+            layer.weight.mul_(1)
+            layer.weight = nn.Parameter(layer.weight.clone())
+    assert len(found) == 1
+    # The same bits, but of other values.
+    layer.weight = nn.Parameter(layer.weight.detach().view(torch.bfloat16)[:, :40].contiguous())
+    layer(x.bfloat16()[:, :40])
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("undo", [unfreeze, lambda model: model.train().eval(), copy.deepcopy])
+def test_frozen_models_take_the_users_word(undo: Callable[..., Any], same: Same) -> None:
+    model, x = convert(Weighted()).eval(), torch.randn(2, 5, 8)
+    with torch.no_grad():
+        freeze(model)
+        before = model(x)
+        for p in model.parameters():
+            if p.ndim > 1:
+                p.data.mul_(-1)
+        assert same(model(x), before)
+        after = undo(model) or model
+        assert not same(after(x), before)
+        assert is_fresh(after, x, same)
+
+
+def test_frozen_models_see_the_changes_that_torch_counts(same: Same) -> None:
+    model, x = convert(Weighted()).eval(), torch.randn(2, 5, 8)
+    freeze(model)
+    changes: list[Callable[[], object]] = [
+        lambda: model.load_state_dict(Weighted().state_dict()),
+        lambda: model.linear.weight.mul_(2),
+        lambda: setattr(model.linear.weight, "data", torch.randn(8, 8)),
+        lambda: setattr(model, "w", nn.Parameter(torch.randn(8, 8))),
+        lambda: model.load_state_dict(Weighted().state_dict(), assign=True),
+    ]
+    with torch.no_grad():
+        for change in changes:
+            assert is_fresh(model, x, same)
+            change()
+            assert is_fresh(model, x, same)
+
+
+def test_a_frozen_weight_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from axs6.sim.torch import site
+
+    found = []
+    original = site.bits_of
+    monkeypatch.setattr(site, "bits_of", lambda x: found.append(x) or original(x))
+    layer, x = convert(nn.Linear(40, 3)).eval(), torch.randn(2, 40)
+    layer(x)
+    freeze(layer)
+    for grad in (True, False, True):
+        with torch.set_grad_enabled(grad):
+            layer(x)
+    assert len(found) == 2
+
+
+def test_what_cannot_be_frozen() -> None:
+    with pytest.raises(ValueError, match="must be converted"):
+        freeze(nn.Linear(3, 3).eval())
+    model = convert(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))).eval()
+    model[1].train()
+    with pytest.raises(ValueError, match="1 must be in evaluation mode: call eval"):
+        freeze(model)
 
 
 def test_weights_made_in_inference_mode_are_never_stale(same: Same) -> None:
