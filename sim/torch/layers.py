@@ -173,7 +173,8 @@ def convolve(
         columns = functional.unfold(images, taps, dilation, 0, stride)
     rows = columns.view(count, groups, depth, places).permute(1, 0, 3, 2)
     rows = rows.reshape(groups, count * places, depth)
-    y = weight_product(rows, weight, bias, handle)
+    reads_all = {*stride, *dilation} == {1} and min(padding, default=0) >= 0
+    y = weight_product(rows, weight, bias, handle, None if reads_all else x)
     y = y.view(groups, count, places, y.shape[-1]).permute(1, 0, 3, 2)
     y = y.reshape(count, weight.shape[0], *sizes)
     y = y.squeeze(-2) if axes == 1 else y

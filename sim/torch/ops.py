@@ -19,9 +19,10 @@ from torch._C._functorch import peek_interpreter_stack
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import anywhere, quantise
 from axs6.sim.torch.backends import Result, with_bias
+from axs6.sim.torch.extent import scales_tensor
 from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_random
-from axs6.sim.torch.site import Role, Site, is_observed, site_of
+from axs6.sim.torch.site import Role, Site, Wholes, is_observed, site_of
 
 Gradients = tuple[Tensor | None, ...]
 SIDES: tuple[Role, Role] = ("left", "right")
@@ -111,18 +112,20 @@ def product(a: Tensor, b: Tensor, site: int) -> Tensor:
     return _product(a, b, site)
 
 
-def weight_product(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+def weight_product(
+    x: Tensor, weight: Tensor, bias: Tensor | None, site: int, whole: Tensor | None = None
+) -> Tensor:
     """Products with a weight: (G, M, K) and (G * N, ...) to (G, M, N), plus a bias (G * N,).
 
     The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
     groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
-    is rounded once to the dtype of `x`.
+    is rounded once to the dtype of `x`, whose scale of the tensor is that of `whole`, if given.
     """
     if not torch.compiler.is_compiling():
         with torch._C.DisableTorchFunction():
             if _is_direct(x, weight, bias):
-                return _multiply_weight(x, weight, bias, site)
-    return _weight_product(x, weight, bias, site)
+                return _multiply_weight(x, weight, bias, site, whole)
+    return _weight_product(x, weight, bias, site, whole)
 
 
 def _multiply(a: Tensor, b: Tensor, site: int) -> Tensor:
@@ -162,7 +165,9 @@ def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
 _product.register_autograd(_product_gradients, setup_context=_keep_product)
 
 
-def _multiply_weight(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+def _multiply_weight(
+    x: Tensor, weight: Tensor, bias: Tensor | None, site: int, whole: Tensor | None
+) -> Tensor:
     place = site_of(site)
     matrices = as_matrices(place, weight, x.shape[0])
     _check_operands(place, x, matrices, ("input", "weight"))
@@ -170,9 +175,9 @@ def _multiply_weight(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) 
         return with_bias(_no_product(place, x, matrices).values, bias).to(x.dtype)
     right = place.prepare_weight(weight, matrices)
     if not is_observed():
-        return place.product(x, "input", right, bias).to(x.device, x.dtype)
-    result = place.backend.product(place.prepare(x, "left", "input"), right)
-    place.report(x, matrices, result)
+        return place.product(x, "input", right, bias, whole).to(x.device, x.dtype)
+    result = place.backend.product(place.prepare(x, "left", "input", whole), right)
+    place.report(x, matrices, result, (whole, place.whole(weight)))
     return with_bias(result.values.to(x.device), bias).to(x.dtype)
 
 
@@ -180,23 +185,24 @@ _weight_product = torch.library.custom_op("axs6::weight_product", _multiply_weig
 
 
 @_weight_product.register_fake
-def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int) -> Tensor:
+def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int, whole: Tensor | None) -> Tensor:
     place = site_of(site)
     return x.new_empty(x.shape[0], x.shape[1], as_matrices(place, weight, x.shape[0]).shape[1])
 
 
 def _keep_weight_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weight, bias, site = inputs
+    x, weight, bias, site, whole = inputs
     ctx.place = site_of(site)
     ctx.bias_dtype = None if bias is None else bias.dtype
-    ctx.save_for_backward(x, weight)
+    ctx.save_for_backward(x, weight, whole if scales_tensor(ctx.place.formats[0]) else None)
 
 
 def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
-    x, weight = ctx.saved_tensors
+    x, weight, whole = ctx.saved_tensors
     place = ctx.place
     matrices = as_matrices(place, weight, x.shape[0])
-    grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad)
+    wholes = (whole, place.whole(weight))
+    grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad, wholes)
     grad_weight = grad_bias = None
     if part is not None:
         grad_weight = torch.zeros_like(weight)
@@ -204,7 +210,7 @@ def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
         rows.copy_(part.reshape(rows.shape))
     if ctx.needs_input_grad[2]:
         grad_bias = grad.float().sum(1).flatten().to(ctx.bias_dtype)
-    return grad_x, grad_weight, grad_bias, None
+    return grad_x, grad_weight, grad_bias, None, None
 
 
 _weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
@@ -217,7 +223,9 @@ def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
 
 
 @torch.library.custom_op("axs6::gradient_product", mutates_args=())
-def gradient_product(grad: Tensor, other: Tensor, site: int, right: bool) -> Tensor:
+def gradient_product(
+    grad: Tensor, other: Tensor, site: int, right: bool, whole: Tensor | None
+) -> Tensor:
     """A product of the backward pass: (G, M, K) and (G, N, K) to (G, M, N), in FP32.
 
     Args:
@@ -225,31 +233,36 @@ def gradient_product(grad: Tensor, other: Tensor, site: int, right: bool) -> Ten
         other: the values of an operand, encoded anew along the axis that is summed here.
         site: handle of the place of the forward product.
         right: whether the operand was the right one there.
+        whole: the tensor that the operand is part of, if it is not all.
     """
     place = site_of(site)
     if _is_empty(grad, other):
         return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
     side = SIDES[right]
     left = place.prepare(grad, "gradient", "gradient")
-    right_hand = place.prepare(other, side, f"{side} operand")
+    right_hand = place.prepare(other, side, f"{side} operand", whole)
     return place.backend.product(left, right_hand).values.to(grad.device)
 
 
 @gradient_product.register_fake
-def _(grad: Tensor, other: Tensor, site: int, right: bool) -> Tensor:
+def _(grad: Tensor, other: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
     return grad.new_empty(*grad.shape[:2], other.shape[1], dtype=torch.float32)
 
 
 @torch.library.custom_op("axs6::decoded", mutates_args=())
-def decoded(x: Tensor, site: int, right: bool) -> Tensor:
+def decoded(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
     """The float32 values that stand for an operand of the forward product, the right or left one.
+
+    It is part of a whole, or all.
 
     The gradient passes through as it is.
     """
     place = site_of(site)
-    loaded = place.loaded(x) if right else None
-    if loaded is not None:
-        return quantise.decode(loaded, device=x.device)
+    blocks = place.loaded(x) if right else None
+    if blocks is None:
+        blocks = place.part(x, SIDES[right], place.name, whole)
+    if blocks is not None:
+        return quantise.decode(blocks, device=x.device)
     values = anywhere.fake_quantise(
         x,
         place.formats[right],
@@ -261,34 +274,39 @@ def decoded(x: Tensor, site: int, right: bool) -> Tensor:
 
 
 @decoded.register_fake
-def _(x: Tensor, site: int, right: bool) -> Tensor:
+def _(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
     return x.new_empty(x.shape, dtype=torch.float32)
 
 
 def _pass_decoded(ctx: Any, grad: Tensor) -> Gradients:
-    return grad.to(ctx.dtype), None, None
+    return grad.to(ctx.dtype), None, None, None
 
 
 decoded.register_autograd(_pass_decoded, setup_context=_keep_dtype)
 
 
 def _operand_gradients(
-    site: Site, a: Tensor, b: Tensor, grad: Tensor, needed: tuple[bool, ...]
+    site: Site,
+    a: Tensor,
+    b: Tensor,
+    grad: Tensor,
+    needed: tuple[bool, ...],
+    wholes: Wholes = (None, None),
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of the two operands of a product."""
     encoded = site.options.gradients is not None
     grad_a = grad_b = None
     if needed[0]:
         if encoded:
-            product = gradient_product(grad, b.mT, site.handle, True)
+            product = gradient_product(grad, b.mT, site.handle, True, wholes[1])
         else:
-            product = grad.float() @ decoded(b, site.handle, True)
+            product = grad.float() @ decoded(b, site.handle, True, wholes[1])
         grad_a = product.to(a.dtype)
     if needed[1]:
         if encoded:
-            product = gradient_product(grad.mT, a.mT, site.handle, False)
+            product = gradient_product(grad.mT, a.mT, site.handle, False, wholes[0])
         else:
-            product = grad.float().mT @ decoded(a, site.handle, False)
+            product = grad.float().mT @ decoded(a, site.handle, False, wholes[0])
         grad_b = product.to(b.dtype)
     return grad_a, grad_b
 

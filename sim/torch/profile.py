@@ -12,7 +12,7 @@ from axs6.sim.torch.backends import Result, backend_of
 from axs6.sim.torch.counted import Counter
 from axs6.sim.torch.options import check_backend
 from axs6.sim.torch.report import Report, Row
-from axs6.sim.torch.site import Site, observed
+from axs6.sim.torch.site import Site, Wholes, observed
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
     report = Report(compare)
     rows: dict[int, Row] = {}
 
-    def observe(site: Site, a: Tensor, b: Tensor, result: Result) -> None:
+    def observe(site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
         if site.handle not in rows:
             rows[site.handle] = Row(site.name, site.options.backend)
             report.rows.append(rows[site.handle])
@@ -44,7 +44,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
         if compare is not None:
             row = rows[site.handle]
             row.bits_different = (row.bits_different or 0) + _difference(
-                compare, site, a, b, result
+                compare, site, a, b, result, wholes
             )
 
     with observed(observe), Counter(report.unconverted):
@@ -68,7 +68,9 @@ def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None
     row.noise += float((result.values.to(a.device).double() - reference).square().sum())
 
 
-def _difference(compare: str, site: Site, a: Tensor, b: Tensor, result: Result) -> int:
+def _difference(
+    compare: str, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes
+) -> int:
     """Bits in which another backend's product differs."""
     if not (a.numel() and b.numel()):
         return 0
@@ -77,8 +79,8 @@ def _difference(compare: str, site: Site, a: Tensor, b: Tensor, result: Result) 
         options = replace(options, backend=compare, tile=())
     backend = backend_of(options)
     left, right = (
-        site.prepare_for(backend, a, "left"),
-        site.prepare_for(backend, b, "right"),
+        site.prepare_for(backend, a, "left", wholes[0]),
+        site.prepare_for(backend, b, "right", wholes[1]),
     )
     other = backend.product(left, right).values
     ours, theirs = (

@@ -17,6 +17,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
 from axs6.sim.torch.backends import Backend, Result, backend_of
 from axs6.sim.torch.bits import Bits, are_same, bits_of, kept
+from axs6.sim.torch.extent import encode_part, scales_tensor
 from axs6.sim.torch.matrices import reshaped, rows
 from axs6.sim.torch.options import Options, Pair
 from axs6.sim.torch.quantise import decode
@@ -24,8 +25,11 @@ from axs6.sim.torch.quantise import decode
 _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
 _handles = itertools.count(1)
 
-Observer = Callable[["Site", Tensor, Tensor, Result], None]
-"""Called with the place, the operands (G, M, K) and (G, N, K), and the product of them."""
+Wholes = tuple[Tensor | None, Tensor | None]
+"""The tensors that two operands are part of, whose scales they have; None where they are all."""
+
+Observer = Callable[["Site", Tensor, Tensor, Result, Wholes], None]
+"""Called with the place, the operands (G, M, K) and (G, N, K), the product of them, and wholes."""
 
 _observers: list[Observer] = []
 
@@ -142,27 +146,52 @@ class Site:
             return None
         return self.scaling.scale(self.name, role, self.format(role))
 
-    def prepare(self, x: Tensor, role: Role, called: str) -> Any:
-        """Encode an operand (G, R, K), which errors call this."""
-        name = f"{self.name}: {called}"
-        prepared = self.backend.prepare(x, self.format(role), name, self.scale(role))
-        self._observe(x, role)
+    def prepare(self, x: Tensor, role: Role, called: str, whole: Tensor | None = None) -> Any:
+        """Encode an operand (G, R, K), part of a whole, which errors call this."""
+        prepared = self._prepare_by(self.backend, x, role, f"{self.name}: {called}", whole)
+        self._observe(x if whole is None else whole, role)
         return prepared
 
-    def product(self, x: Tensor, called: str, right: Any, bias: Tensor | None = None) -> Tensor:
-        """The product of a left operand (G, M, K), which errors call this, and a prepared one."""
-        name = f"{self.name}: {called}"
-        scale = self.scale("left")
-        result = self.backend.prepared_product(x, self.formats[0], name, right, bias, scale)
-        self._observe(x, "left")
+    def product(
+        self,
+        x: Tensor,
+        called: str,
+        right: Any,
+        bias: Tensor | None = None,
+        whole: Tensor | None = None,
+    ) -> Tensor:
+        """The product of a left operand (G, M, K), as `prepare` takes it, and a prepared one."""
+        name, backend = f"{self.name}: {called}", self.backend
+        blocks = self.part(x, "left", name, whole)
+        if blocks is None:
+            scale = self.scale("left")
+            result = backend.prepared_product(x, self.formats[0], name, right, bias, scale)
+        else:
+            result = backend.product(backend.take(blocks, x.device), right, bias)
+        self._observe(x if whole is None else whole, "left")
         return result.values
 
-    def prepare_for(self, backend: Backend, x: Tensor, role: Role) -> Any:
+    def prepare_for(
+        self, backend: Backend, x: Tensor, role: Role, whole: Tensor | None = None
+    ) -> Any:
         """Encode an operand (G, R, K) of the forward product for another backend."""
         blocks = self.loaded(x) if role == "right" else None
         if blocks is not None:
             return backend.take(blocks, x.device)
-        return backend.prepare(x, self.format(role), self.name, self.scale(role))
+        return self._prepare_by(backend, x, role, self.name, whole)
+
+    def part(self, x: Tensor, role: Role, name: str, whole: Tensor | None) -> Blocks | None:
+        """Blocks of an operand whose scale is that of a whole; None where it is its own."""
+        how = (self.options.nonfinite, self.scale(role), name)
+        return encode_part(x, whole, self.format(role), *how)
+
+    def _prepare_by(
+        self, backend: Backend, x: Tensor, role: Role, name: str, whole: Tensor | None
+    ) -> Any:
+        blocks = self.part(x, role, name, whole)
+        if blocks is not None:
+            return backend.take(blocks, x.device)
+        return backend.prepare(x, self.format(role), name, self.scale(role))
 
     def _observe(self, x: Tensor, role: Role) -> None:
         if self.scaling is not None:
@@ -175,6 +204,10 @@ class Site:
     def chosen(self, x: Tensor) -> Tensor:
         """The rows of a weight that this place uses."""
         return x if self.rows is None else x[self.rows[0] : self.rows[1]]
+
+    def whole(self, weight: Tensor) -> Tensor | None:
+        """The weight, where this place uses only some of its rows."""
+        return None if self.rows is None else weight
 
     def freeze(self, frozen: bool) -> None:
         """Say whether the weight changes no more, but where torch counts it.
@@ -200,21 +233,21 @@ class Site:
         )
         held = self._held if self._held is not None and self._held.key == key else None
         if held is None or not held.is_of(weight):
-            bits = bits_of(self.chosen(weight))
+            bits = bits_of(weight if scales_tensor(self.formats[1]) else self.chosen(weight))
             if held is None or not are_same(held.bits, bits):
-                held = _Held(key, kept(bits), self._prepared(matrices))
+                held = _Held(key, kept(bits), self._prepared(weight, matrices))
             if self._frozen:
                 held = held._replace(weight=weight.detach(), version=_version(weight))
             self._held = held
-        self._observe(matrices, "right")
+        self._observe(matrices if self.rows is None else weight, "right")
         return held.encoding
 
-    def _prepared(self, matrices: Tensor) -> Any:
+    def _prepared(self, weight: Tensor, matrices: Tensor) -> Any:
         blocks = self.loaded(matrices)
         if blocks is not None:
             return self.backend.take(blocks, matrices.device)
         name = f"{self.name}: weight"
-        return self.backend.prepare(matrices, self.format("right"), name, self.scale("right"))
+        return self._prepare_by(self.backend, matrices, "right", name, self.whole(weight))
 
     def load(self, blocks: Blocks | None) -> None:
         """Keep the blocks (all rows of the weight, K) from which the weight is loaded, or none."""
@@ -235,10 +268,10 @@ class Site:
             return None
         return reshaped(self.packed, matrices.shape[:2])
 
-    def report(self, a: Tensor, b: Tensor, result: Result) -> None:
+    def report(self, a: Tensor, b: Tensor, result: Result, wholes: Wholes = (None, None)) -> None:
         """Tell the observers of a product."""
         for observer in _observers:
-            observer(self, a, b, result)
+            observer(self, a, b, result, wholes)
 
 
 def site_of(handle: int) -> Site:

@@ -11,7 +11,7 @@ from axs6.golden import qsnr
 from axs6.golden.formats import BlockFormat
 from axs6.sim.torch.backends import Result
 from axs6.sim.torch.options import Options
-from axs6.sim.torch.site import Site, observed
+from axs6.sim.torch.site import Site, Wholes, observed
 from axs6.sim.training.options import set_options
 
 SIZES = (64, 32, 16, 8)
@@ -47,7 +47,7 @@ def choose_blocks(
         raise ValueError("sizes must not be empty")
     found: dict[str, int] = {}
 
-    def measure(site: Site, a: Tensor, b: Tensor, result: Result) -> None:
+    def measure(site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
         size = _largest(site, (a, b), least, allowed)
         found[site.name] = min(size, found.get(site.name, size))
 
