@@ -9,11 +9,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from axs6.files import coding
 from axs6.files.coding import Encoded, Piece
+from axs6.files.scratch import naming_folder
+from axs6.files.stored import Stored
 from axs6.files.tensors import Tensor
 from axs6.files.writer import Entry
 from axs6.golden.blocks import Blocks
@@ -32,55 +31,56 @@ DTYPE = "BF16"
 
 @dataclass(frozen=True)
 class Pair(Tensor):
-    """A tensor that two of a file hold: `array` has the codes, as they are in it.
+    """A tensor that two of a file hold: `stored` has the codes, as they are in it.
 
     Args:
         scales: the exponents of the blocks.
     """
 
-    scales: NDArray[np.uint8]
+    scales: Stored
 
     @property
     def nbytes(self) -> int:
         """Bytes of the file that it takes."""
-        return self.array.nbytes + self.scales.nbytes
+        return self.stored.nbytes + self.scales.nbytes
 
     def blocks(self, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         """The blocks, piece by piece."""
-        codes, scales = (
-            x.reshape(how.rows, how.length // how.size, *x.shape[self.array.ndim - 1 :])
-            for x in (self.array, self.scales)
-        )
         for piece in how.pieces():
-            rows = slice(piece.first_row, piece.first_row + piece.rows)
-            of_row = slice(piece.start // how.size, (piece.start + piece.values) // how.size)
-            yield piece, from_checkpoint(codes[rows, of_row], scales[rows, of_row])
+            first, count = piece.first(how) // how.size, piece.blocks(how.size)
+            codes = self.stored.items(first * PAIR_BYTES, count * PAIR_BYTES)
+            scales = self.scales.items(first, count).reshape(piece.rows, -1)
+            yield piece, from_checkpoint(codes.reshape(*scales.shape, PAIR_BYTES), scales)
 
 
 def joined(tensors: Iterable[Tensor]) -> tuple[list[Tensor], dict[str, Encoded]]:
     """The tensors of a checkpoint, each pair as one, and how these were encoded.
 
-    Tensors that are no pair are as they are.
+    Tensors that are no pair are as they are; so is a pair whose name another tensor has, unless
+    that one is itself a part of a pair.
     """
     held = {tensor.name: tensor for tensor in tensors}
     found: dict[str, Tensor] = {}
     encoded: dict[str, Encoded] = {}
-    parts = set()
-    for tensor in held.values():
+    parts: set[str] = set()
+    # Whether a tensor is a part of a pair is known by then: the pair's name is shorter.
+    for tensor in sorted(held.values(), key=lambda tensor: len(tensor.name)):
         name = tensor.name.removesuffix(CODES)
         scales = held.get(name + SCALES)
-        if tensor.name == name or name in held or not scales or not _is_pair(tensor, scales):
+        taken = name in held and name not in parts
+        if tensor.name == name or taken or not scales or not _is_pair(tensor, scales):
             continue
-        shape = (*scales.array.shape[:-1], scales.array.shape[-1] * MXFP4.block)
-        found[tensor.name] = Pair(name, tensor.dtype, tensor.array, scales.array)
+        shape = (*scales.shape[:-1], scales.shape[-1] * MXFP4.block)
+        found[tensor.name] = Pair(name, tensor.dtype, shape, tensor.stored, scales.stored)
         encoded[name] = Encoded(shape=shape, dtype=DTYPE, format=MXFP4, axis=-1)
-        parts.add(scales.name)
-    return [found.get(name, held[name]) for name in held if name not in parts], encoded
+        parts |= {tensor.name, scales.name}
+    apart = [name for name in held if name in found or name not in parts]
+    return [found.get(name, held[name]) for name in apart], encoded
 
 
 def _is_pair(codes: Tensor, scales: Tensor) -> bool:
-    bytes_alone = codes.dtype == scales.dtype == "U8" and scales.array.ndim > 0
-    return bytes_alone and codes.array.shape == (*scales.array.shape, PAIR_BYTES)
+    bytes_alone = codes.dtype == scales.dtype == "U8" and len(scales.shape) > 0
+    return bytes_alone and codes.shape == (*scales.shape, PAIR_BYTES)
 
 
 def pair_entries(name: str, how: Encoded) -> list[Entry]:
@@ -102,7 +102,8 @@ def pair_contents(blocks: Iterable[Blocks]) -> Iterator[Iterator[bytes]]:
         def codes() -> Iterator[bytes]:
             for each in blocks:
                 pairs, scales = checkpoint_pair(each)
-                file.write(scales.tobytes())
+                with naming_folder():
+                    file.write(scales.tobytes())
                 yield pairs.tobytes()
 
         yield codes()

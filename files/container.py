@@ -2,36 +2,50 @@
 
 An encoded tensor is one of bytes, those of `axs6.pack`: scales of the tensor and of channels, then
 the blocks in index order. The metadata `axs6` is JSON: the version, and for each encoded tensor its
-shape, dtype, and how it was encoded. Other tensors are as they were.
+shape, dtype, and how it was encoded. Other tensors are as they were. SHA-256 digests tell whether
+the file is as it was written: of each tensor, and of the header.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.checkpoint import Pair, joined
-from axs6.files.coding import Encoded, Piece
+from axs6.files.coding import CHUNK, Encoded, Piece
+from axs6.files.stored import Stored
 from axs6.files.tensors import Tensor, open_tensors
-from axs6.files.writer import Entry
+from axs6.files.writer import Describe, Entry
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import AXS6
 from axs6.golden.unpack import unpack, unpack_some
 
-VERSION = 2
+VERSION = 3
+WITHOUT_DIGESTS = 2
+"""The version before: there are no digests."""
 BLOCKS_OF_AXS6 = 1
-"""The version before: every tensor is AXS-6, with a block of its own."""
+"""The version before that: every tensor is AXS-6, with a block of its own."""
 FORMER_NAMES = {"block_size": "block"}
 """Entries of the metadata that files written earlier call otherwise."""
 KEY = "axs6"
+HEADER_DIGEST = "axs6.sha256"
 
 
-def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
-    """What the metadata of a container say of each encoded tensor.
+class Container(NamedTuple):
+    """The tensors of a file, how those that are encoded were, and the metadata of the source."""
+
+    tensors: list[Tensor]
+    encoded: dict[str, Encoded]
+    metadata: dict[str, str]
+
+
+def _described(metadata: Mapping[str, str]) -> tuple[dict[str, Encoded], dict[str, str] | None]:
+    """What the metadata of a container say of each encoded tensor, and the digest of every tensor.
 
     Raises:
         ValueError: they are not a container's, of another version, or wrong.
@@ -42,10 +56,11 @@ def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
         described = json.loads(metadata[KEY])
         version, tensors = described["version"], described["tensors"]
         items = list(tensors.items())
+        digests = dict(described["sha256"]) if version == VERSION else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"its metadata `axs6` cannot be read: {error!r}") from error
-    if version not in (BLOCKS_OF_AXS6, VERSION):
-        raise ValueError(f"its version must be {BLOCKS_OF_AXS6} or {VERSION}, not {version!r}")
+    if version not in (BLOCKS_OF_AXS6, WITHOUT_DIGESTS, VERSION):
+        raise ValueError(f"its version must be {BLOCKS_OF_AXS6} to {VERSION}, not {version!r}")
     found = {}
     for name, entry in items:
         try:
@@ -53,7 +68,7 @@ def encoded_tensors(metadata: Mapping[str, str]) -> dict[str, Encoded]:
             found[name] = Encoded(**(_of_axs6(how) if version == BLOCKS_OF_AXS6 else _of_any(how)))
         except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise ValueError(f"tensor {name!r}: its metadata are wrong: {error}") from error
-    return found
+    return found, digests
 
 
 def _of_axs6(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,12 +85,8 @@ def _of_any(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def open_container(
-    path: Path, checkpoints: bool = False
-) -> Iterator[tuple[list[Tensor], dict[str, Encoded]]]:
-    """The tensors of a container, and how those that were encoded were.
-
-    With `checkpoints` those of an MXFP4 checkpoint too, with a tensor for each of its pairs.
+def open_container(path: Path, checkpoints: bool = False) -> Iterator[Container]:
+    """A container; with `checkpoints` an MXFP4 checkpoint too, with a tensor for each of its pairs.
 
     Raises:
         OSError: the file cannot be read.
@@ -89,27 +100,78 @@ def open_container(
             if checkpoints and KEY not in metadata:
                 found = joined(tensors)
                 if found[1]:
-                    yield found
+                    yield Container(*found, metadata)
                     return
-            encoded = encoded_tensors(metadata)
-            held = {tensor.name: tensor for tensor in tensors}
-            for name, how in encoded.items():
-                _check_held(name, held.get(name), how)
-            yield tensors, encoded
+            yield Container(tensors, _checked(tensors, metadata), metadata)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+
+
+def encoded_before(
+    path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]
+) -> dict[str, Encoded]:
+    """How the tensors of a file were encoded: none of them where it is no container.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is a damaged container.
+    """
+    try:
+        return _checked(tensors, metadata) if KEY in metadata else {}
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _checked(tensors: Sequence[Tensor], metadata: Mapping[str, str]) -> dict[str, Encoded]:
+    """How the tensors of a container were encoded. Raises ValueError where it is damaged."""
+    encoded, digests = _described(metadata)
+    held = {tensor.name: tensor for tensor in tensors}
+    if digests is not None:
+        _check_digests(held, digests, metadata)
+    for name, how in encoded.items():
+        _check_held(name, held.get(name), how)
+    return encoded
+
+
+def _check_digests(
+    held: Mapping[str, Tensor], digests: Mapping[str, str], metadata: Mapping[str, str]
+) -> None:
+    kinds = {name: (tensor.dtype, tensor.shape) for name, tensor in held.items()}
+    if metadata.get(HEADER_DIGEST) != _digest_of_header(kinds, metadata):
+        raise ValueError("its header is not as it was written: the SHA-256 is another")
+    for name, tensor in held.items():
+        digest = hashlib.sha256()
+        for piece in tensor.stored.chunks(CHUNK):
+            digest.update(piece.data)
+        if digest.hexdigest() != digests.get(name):
+            raise ValueError(f"tensor {name!r} is not as it was written: the SHA-256 is another")
+
+
+def _digest_of_header(
+    kinds: Mapping[str, tuple[str, Sequence[int]]], metadata: Mapping[str, str]
+) -> str:
+    """SHA-256 of the dtypes and shapes of the tensors, and of the metadata of AXS-6.
+
+    It is not of the metadata of other programs, which may change them.
+    """
+    own = {
+        name: text
+        for name, text in metadata.items()
+        if name.partition(".")[0] == KEY and name != HEADER_DIGEST
+    }
+    return hashlib.sha256(json.dumps([kinds, own], sort_keys=True).encode()).hexdigest()
 
 
 def _check_held(name: str, tensor: Tensor | None, how: Encoded) -> None:
     if tensor is None:
         raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
-    if tensor.dtype != "U8" or tensor.array.ndim != 1:
-        raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.array.shape}")
-    if not how.least_bytes <= len(tensor.array) <= how.most_bytes:
+    if tensor.dtype != "U8" or len(tensor.shape) != 1:
+        raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.shape}")
+    if not how.least_bytes <= tensor.nbytes <= how.most_bytes:
         scales = f"its scales and {how.blocks} blocks" if how.outer() else f"{how.blocks} blocks"
         least = "" if how.least_bytes == how.most_bytes else f"{how.least_bytes} to "
         raise ValueError(
-            f"tensor {name!r}: {scales} have {least}{how.most_bytes} bytes, not {len(tensor.array)}"
+            f"tensor {name!r}: {scales} have {least}{how.most_bytes} bytes, not {tensor.nbytes}"
         )
 
 
@@ -124,51 +186,62 @@ def blocks_of(tensor: Tensor, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         if isinstance(tensor, Pair):
             yield from tensor.blocks(how)
             return
-        yield from (_with_outer if how.outer() else _alone)(tensor.array, how)
+        yield from (_with_outer if how.outer() else _alone)(tensor.stored, how)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
-def _alone(data: NDArray[np.uint8], how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+def _alone(data: Stored, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """Blocks of a format without scales of channels or the tensor."""
     layout = how.layout
     longest = layout.bytes_of()
     first = offset = 0
     for piece in how.pieces():
         count = piece.blocks(how.size)
-        blocks, length = unpack_some(data[offset : offset + count * longest], count, layout, first)
+        held = data.items(offset, min(count * longest, data.size - offset))
+        blocks, length = unpack_some(held, count, layout, first)
         yield piece, blocks
         first, offset = first + count, offset + length
-    if offset != len(data):
-        raise ValueError(f"its {first} blocks have {offset} bytes, not {len(data)}")
+    if offset != data.size:
+        raise ValueError(f"its {first} blocks have {offset} bytes, not {data.size}")
 
 
-def _with_outer(data: NDArray[np.uint8], how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+def _with_outer(data: Stored, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """Blocks that lie behind scales of channels or the tensor: all of one length."""
     fmt, offset = how.layout.format, how.outer_bytes()
     for piece in how.pieces():
-        end = offset + piece.blocks(how.size) * how.layout.bytes_of()
-        packed = np.concatenate([*_outer_of(data, how, piece), data[offset:end]])
+        length = piece.blocks(how.size) * how.layout.bytes_of()
+        packed = np.concatenate([*_outer_of(data, how, piece), data.items(offset, length)])
         try:
             shape = (piece.rows, piece.values)
             yield piece, unpack(packed.data, shape, fmt, align=how.align)
         except ValueError as error:
             raise ValueError(f"{piece}: {error}") from error
-        offset = end
+        offset += length
 
 
-def _outer_of(data: NDArray[np.uint8], how: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
+def _outer_of(data: Stored, how: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
     """Bytes of the scales and zero points that the rows of a piece have."""
     start = 0
     for size, count in how.outer():
-        part = data[start : start + size * count]
         if count == how.channels:
-            part = part[size * piece.first_row : size * (piece.first_row + piece.rows)]
-        yield part
+            yield data.items(start + size * piece.first_row, size * piece.rows)
+        else:
+            yield data.items(start, size * count)
         start += size * count
 
 
-def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> dict[str, str]:
-    """Metadata of a container, beside those that the tensors had."""
+def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> Describe:
+    """Metadata of a file, beside those that its tensors had; those alone if none is encoded."""
+    kept = {name: text for name, text in others.items() if name not in (KEY, HEADER_DIGEST)}
     tensors = {each.name: each.encoded.metadata for each in entries if each.encoded}
-    return {**others, KEY: json.dumps({"version": VERSION, "tensors": tensors})}
+
+    def describe(header: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, str]:
+        if not tensors:
+            return kept
+        described = {"version": VERSION, "tensors": tensors, "sha256": dict(digests)}
+        metadata = {**kept, KEY: json.dumps(described)}
+        kinds = {name: (entry["dtype"], entry["shape"]) for name, entry in header.items()}
+        return {**metadata, HEADER_DIGEST: _digest_of_header(kinds, metadata)}
+
+    return describe

@@ -1,6 +1,6 @@
 """Decoding a container, in bounded memory."""
 
-import tempfile
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.coding import Encoded
-from axs6.files.container import blocks_of, open_container
+from axs6.files.container import blocks_of, container_metadata, open_container
+from axs6.files.scratch import scratch_array
 from axs6.files.tensors import DTYPES, Tensor
-from axs6.files.writer import Entry, plain, writing
+from axs6.files.writer import Entry, of_array, plain, writing
 from axs6.golden.decode import decode
 from axs6.replacing import check_apart, replacing
 
@@ -43,7 +44,7 @@ def decode_file(
     if target.suffix not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy")
     check_apart([target], [source])
-    with open_container(source, checkpoints=True) as (tensors, encoded):
+    with open_container(source, checkpoints=True) as (tensors, encoded, metadata):
         entries = [_entry(tensor, encoded.get(tensor.name)) for tensor in tensors]
         pieces = [_pieces(tensor, encoded.get(tensor.name)) for tensor in tensors]
         if target.suffix == ".npy":
@@ -53,7 +54,7 @@ def decode_file(
                 progress(tensors[0].name)
             _write_npy(target, entries[0], pieces[0])
             return [tensors[0].name]
-        with writing(target, entries) as writer:
+        with writing(target, entries, container_metadata(entries, metadata)) as writer:
             for entry, each in zip(entries, pieces, strict=True):
                 if progress:
                     progress(entry.name)
@@ -62,10 +63,11 @@ def decode_file(
 
 
 def _entry(tensor: Tensor, how: Encoded | None) -> Entry:
-    dtype = DECODED[how.dtype] if how else tensor.dtype
-    shape = how.shape if how else tensor.array.shape
-    size = np.dtype(DTYPES[dtype]).itemsize * int(np.prod(shape, dtype=object))
-    return Entry(tensor.name, dtype, shape, size)
+    if how is None:
+        return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes)
+    dtype = DECODED[how.dtype]
+    size = np.dtype(DTYPES[dtype]).itemsize * math.prod(how.shape)
+    return Entry(tensor.name, dtype, how.shape, size)
 
 
 def _write_npy(target: Path, entry: Entry, pieces: Iterator[bytes]) -> None:
@@ -80,7 +82,7 @@ def _write_npy(target: Path, entry: Entry, pieces: Iterator[bytes]) -> None:
 def _pieces(tensor: Tensor, how: Encoded | None) -> Iterator[bytes]:
     """The bytes of a decoded tensor in the order of its shape."""
     if how is None:
-        yield from plain(tensor.array)
+        yield from plain(tensor.stored)
     elif how.in_order:
         yield from (values.tobytes() for values, _ in _decoded(tensor, how))
     else:
@@ -98,11 +100,10 @@ def _turned(tensor: Tensor, how: Encoded) -> Iterator[bytes]:
     dtype = np.dtype(DTYPES[DECODED[how.dtype]])
     if 0 in how.shape:
         return
-    with tempfile.TemporaryFile() as file:
-        whole = np.memmap(file, dtype, "w+", 0, how.shape)
+    with scratch_array(how.shape, dtype) as whole:
         rows = np.moveaxis(whole, how.along, -1)
         for values, piece in _decoded(tensor, how):
             numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
             where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
             rows[(*where, slice(piece.start, piece.start + piece.values))] = values
-        yield from plain(whole)
+        yield from of_array(whole)

@@ -44,13 +44,13 @@ def describe_file(path: Path) -> list[Description]:
         ValueError: it is damaged or no container; the message names the tensor and the block.
     """
     found = []
-    with open_container(path, checkpoints=True) as (tensors, encoded):
+    with open_container(path, checkpoints=True) as (tensors, encoded, _):
         for tensor in tensors:
             how = encoded.get(tensor.name)
             modes: Counter[str] = Counter()
             for _, blocks in blocks_of(tensor, how) if how else ():
                 for mode, count in zip(*np.unique(blocks.modes, return_counts=True), strict=True):
                     modes[Mode(mode).label] += int(count)
-            dtype, shape = (how.dtype, how.shape) if how else (tensor.dtype, tensor.array.shape)
+            dtype, shape = (how.dtype, how.shape) if how else (tensor.dtype, tensor.shape)
             found.append(Description(tensor.name, dtype, shape, tensor.nbytes, how, dict(modes)))
     return found

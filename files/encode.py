@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from axs6.files.checkpoint import check_pair, pair_contents, pair_entries
 from axs6.files.coding import Coding, Encoded, Piece, reduction
-from axs6.files.container import container_metadata
+from axs6.files.container import container_metadata, encoded_before
 from axs6.files.outer import Values, Whole, finite
+from axs6.files.stored import Stored
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.files.writer import Entry, plain, writing
 from axs6.golden.blocks import Blocks
@@ -62,7 +63,7 @@ class Options(Coding):
         """Whether a tensor is encoded."""
         return (
             tensor.dtype in FLOATS
-            and tensor.array.ndim > 0
+            and len(tensor.shape) > 0
             and any(fnmatchcase(tensor.name, pattern) for pattern in self.include)
             and not any(fnmatchcase(tensor.name, pattern) for pattern in self.exclude)
         )
@@ -97,7 +98,7 @@ def encode_file(
     """Encode the tensors of a file into a container.
 
     Args:
-        source: a .safetensors, .npy or .npz file.
+        source: a .safetensors, .npy or .npz file; of a container, what it has encoded is kept.
         target: the container, a .safetensors file.
         options: how; those by default take every floating-point tensor.
         progress: called with the name of each tensor before it is encoded.
@@ -118,13 +119,19 @@ def encode_file(
         kinds = [_encoded(tensor, how) if how.chosen(tensor) else None for tensor in tensors]
         if not any(kinds):
             raise ValueError(f"{source} has no floating-point tensor of a name that is included")
-        entries = [_entries(*each, how.checkpoint) for each in zip(tensors, kinds, strict=True)]
+        encoded = encoded_before(source, tensors, metadata)
+        if encoded and how.checkpoint:
+            raise ValueError(f"{source} is a container of blocks, which checkpoints do not hold")
+        entries = [
+            [_kept(tensor, encoded.get(tensor.name))]
+            if kind is None
+            else _entries(tensor, kind, how.checkpoint)
+            for tensor, kind in zip(tensors, kinds, strict=True)
+        ]
         every = list(chain(*entries))
-        _check_names(every)
-        if not how.checkpoint:
-            metadata = container_metadata(every, metadata)
         rows = []
-        with writing(target, every, metadata) as writer:
+        described = container_metadata(every, metadata)
+        with writing(target, every, described) as writer:
             for tensor, kind, written in zip(tensors, kinds, entries, strict=True):
                 if progress:
                     progress(tensor.name)
@@ -132,27 +139,21 @@ def encode_file(
                 contents = _contents(tensor, kind, errors, how)
                 lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
                 before, after = tensor.nbytes, sum(lengths)
-                shape = tensor.array.shape
+                shape = tensor.shape
                 rows.append(Row(tensor.name, tensor.dtype, shape, before, after, errors))
     return rows
 
 
-def _entries(tensor: Tensor, how: Encoded | None, checkpoint: bool) -> list[Entry]:
-    """The tensors that are written for one."""
-    shape = tensor.array.shape
-    if how is None:
-        return [Entry(tensor.name, tensor.dtype, shape, tensor.nbytes)]
+def _kept(tensor: Tensor, how: Encoded | None) -> Entry:
+    """A tensor that is written as it is; `how` it was encoded before."""
+    return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, how)
+
+
+def _entries(tensor: Tensor, how: Encoded, checkpoint: bool) -> list[Entry]:
+    """The tensors that are written for one that is encoded."""
     if checkpoint:
         return pair_entries(tensor.name, how)
-    return [Entry(tensor.name, tensor.dtype, shape, how.most_bytes, how)]
-
-
-def _check_names(entries: Sequence[Entry]) -> None:
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.name in seen:
-            raise ValueError(f"two tensors would have the name {entry.name!r}")
-        seen.add(entry.name)
+    return [Entry(tensor.name, tensor.dtype, tensor.shape, how.most_bytes, how)]
 
 
 def _contents(
@@ -160,7 +161,7 @@ def _contents(
 ) -> Iterator[Iterator[bytes]]:
     """The bytes of each of the tensors that are written for one, in pieces."""
     if how is None or errors is None:
-        yield plain(tensor.array)
+        yield plain(tensor.stored)
         return
     whole = Whole(how, _reader(tensor, how), options.nonfinite)
     if options.checkpoint:
@@ -170,7 +171,7 @@ def _contents(
 
 
 def _encoded(tensor: Tensor, how: Options) -> Encoded:
-    shape = tensor.array.shape
+    shape = tensor.shape
     try:
         coding = {each.name: getattr(how, each.name) for each in fields(Coding)}
         if how.axis is None and how.flatten is None:
@@ -187,7 +188,7 @@ def _reader(tensor: Tensor, how: Encoded) -> Callable[[Piece], Values]:
     """What gives the values of a piece, each exactly."""
 
     def read(piece: Piece) -> Values:
-        values = taken(tensor.array, how, piece)
+        values = taken(tensor.stored, how, piece)
         bits = fp32_bits(values)
         return values.astype(np.float64) if bits is None else bits.view(np.float32)
 
@@ -231,16 +232,16 @@ def _add_errors(errors: ErrorSums, values: Values, decoded: NDArray[np.float64])
         errors.add(values[known].astype(np.float64), decoded[known])
 
 
-def taken(array: NDArray[Any], how: Encoded, piece: Piece) -> NDArray[Any]:
+def taken(stored: Stored, how: Encoded, piece: Piece) -> NDArray[Any]:
     """The values (rows, values) of a piece of an array."""
-    columns = slice(piece.start, piece.start + piece.values)
-    numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
-    if how.flatten is not None and not array.flags.c_contiguous:
-        # A view with flat axes there is not, and a copy may be larger than memory.
-        flat = numbers[:, None] * how.length + np.arange(columns.start, columns.stop)
-        return array[np.unravel_index(flat, array.shape)]
-    rows = np.moveaxis(array.reshape(how.blocked_shape), how.along, -1)
-    if rows.ndim == 1:
-        return np.ascontiguousarray(rows[None, columns])
-    where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
-    return np.ascontiguousarray(rows[(*where, columns)])
+    if how.in_order:
+        values = stored.items(piece.first(how), piece.rows * piece.values)
+        return values.reshape(piece.rows, piece.values)
+    shape, along = how.blocked_shape, how.along
+    steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    columns = np.arange(piece.start, piece.start + piece.values) * steps[along]
+    rows = np.arange(piece.first_row, piece.first_row + piece.rows)
+    others = [axis for axis in range(len(shape)) if axis != along]
+    places = np.unravel_index(rows, [shape[axis] for axis in others])
+    first = np.stack(places, axis=-1) @ np.array([steps[axis] for axis in others])
+    return stored.at(first[:, None] + columns)

@@ -1,4 +1,4 @@
-"""Tensors of .safetensors, .npy and .npz files, mapped and not read."""
+"""Tensors of .safetensors, .npy and .npz files, whose values are read later, in pieces."""
 
 import json
 import shutil
@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from axs6.damaged import DAMAGED
+from axs6.files.scratch import naming_folder
+from axs6.files.stored import Stored
+from axs6.golden.arguments import check_shape
 
 DTYPES = {
     "F64": "<f8",
@@ -30,8 +32,12 @@ DTYPES = {
     "U16": "<u2",
     "U8": "|u1",
     "BOOL": "|b1",
+    "C64": "<c8",
 }
-"""NumPy's types of safetensors' dtypes; patterns of bfloat16 are in unsigned integers."""
+"""NumPy's types of safetensors' dtypes; patterns of bfloat16 are in unsigned integers.
+
+Those that are not here, of 8 bits and fewer, NumPy does not have.
+"""
 
 NAMES = {(np.dtype(each).kind, np.dtype(each).itemsize): name for name, each in DTYPES.items()}
 """Safetensors' dtypes by NumPy's kind and bytes; two unsigned bytes are U16, the last of them."""
@@ -42,6 +48,9 @@ UNREADABLE: tuple[type[Exception], ...] = (SafetensorError, *DAMAGED)
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes that are encoded."""
 
+METADATA = "__metadata__"
+"""Key of the metadata in the header of a safetensors file, among the names of its tensors."""
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -49,18 +58,24 @@ class Tensor:
 
     Args:
         name: its name in the file; that of the file without its ending where it holds one.
-        dtype: a key of `DTYPES`.
-        array: the values, mapped from the file, in whatever order and byte order it has them.
+        dtype: as safetensors name it.
+        shape: its shape.
+        stored: its values; its bytes, on one axis, where `dtype` is no key of `DTYPES`.
     """
 
     name: str
     dtype: str
-    array: NDArray[Any]
+    shape: tuple[int, ...]
+    stored: Stored
 
     @property
     def nbytes(self) -> int:
         """Bytes of the file that it takes."""
-        return self.array.nbytes
+        return self.stored.nbytes
+
+
+class _RefusedError(ValueError):
+    """A file that is not damaged, of which something cannot be in a safetensors file."""
 
 
 @contextmanager
@@ -69,7 +84,8 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is none of the three kinds, damaged, or holds Python objects.
+        ValueError: it is none of the three kinds, damaged, or holds what safetensors files do not
+            have, such as Python objects.
     """
     readers = {".safetensors": _safetensors, ".npy": _npy, ".npz": _npz}
     if path.suffix not in readers:
@@ -78,7 +94,11 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
         try:
             found = readers[path.suffix](path, stack)
         except OSError as error:
-            raise OSError(f"cannot read {path}: {error.strerror or error}") from error
+            if error.strerror is None:
+                raise
+            raise OSError(f"cannot read {path}: {error.strerror}") from error
+        except _RefusedError as error:
+            raise ValueError(f"{path}: {error}") from error
         except UNREADABLE as error:
             raise ValueError(f"{path} is damaged or of another kind: {error}") from error
         yield found
@@ -87,44 +107,47 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
 Found = tuple[list[Tensor], dict[str, str]]
 
 
+def _opened(path: Path, stack: ExitStack) -> BinaryIO:
+    """A file without a buffer: pieces are large."""
+    return stack.enter_context(path.open("rb", buffering=0))
+
+
 def _safetensors(path: Path, stack: ExitStack) -> Found:
     with safe_open(path, "np") as checked:
         metadata = dict(checked.metadata() or {})
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
-    data = _mapped(path, np.dtype(np.uint8), (path.stat().st_size - 8 - length,), 8 + length)
+    opened = _opened(path, stack)
     tensors = []
     for name, entry in header.items():
-        if name == "__metadata__":
+        if name == METADATA:
             continue
-        if entry["dtype"] not in DTYPES:
-            raise ValueError(f"tensor {name!r} has dtype {entry['dtype']}")
-        start, end = entry["data_offsets"]
-        array = data[start:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
-        tensors.append(Tensor(name, entry["dtype"], array))
+        shape, (start, end) = tuple(entry["shape"]), entry["data_offsets"]
+        known = DTYPES.get(entry["dtype"])
+        held, dtype = (shape, known) if known else ((end - start,), "|u1")
+        stored = Stored(path, opened, 8 + length + start, np.dtype(dtype), held)
+        tensors.append(Tensor(name, entry["dtype"], shape, stored))
     return tensors, metadata
 
 
 def _npy(path: Path, stack: ExitStack) -> Found:
-    with path.open("rb") as file:
-        return [_from_npy(path.stem, path, file)], {}
+    return [_from_npy(path.stem, path, _opened(path, stack))], {}
 
 
 def _npz(path: Path, stack: ExitStack) -> Found:
-    """Members are unpacked into temporary files, which are mapped as others are."""
+    """Members are unpacked into temporary files."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="axs6-npz-")))
     tensors = []
     with zipfile.ZipFile(path) as archive:
         for number, member in enumerate(archive.infolist()):
             if not member.filename.endswith(".npy"):
-                raise ValueError(f"{member.filename!r} is no array")
+                raise _RefusedError(f"{member.filename!r} is no array")
             unpacked = folder / f"{number}.npy"
-            with archive.open(member) as packed, unpacked.open("wb") as file:
+            with archive.open(member) as packed, naming_folder(folder), unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file)
-            with unpacked.open("rb") as file:
-                name = member.filename.removesuffix(".npy")
-                tensors.append(_from_npy(name, unpacked, file))
+            name = member.filename.removesuffix(".npy")
+            tensors.append(_from_npy(name, unpacked, _opened(unpacked, stack)))
     return tensors, {}
 
 
@@ -137,20 +160,14 @@ def _from_npy(name: str, path: Path, file: BinaryIO) -> Tensor:
     if read is None:
         raise ValueError(f"version {version} of the .npy format is not known")
     shape, column_major, dtype = read(file)
+    check_shape(shape or (1,))
     if dtype.hasobject:
-        raise ValueError(f"{name!r} holds Python objects, which are not read")
+        raise _RefusedError(f"{name!r} holds Python objects, which are not read")
     if (dtype.kind, dtype.itemsize) not in NAMES:
-        raise ValueError(f"{name!r} has dtype {dtype}")
+        raise _RefusedError(f"{name!r} has dtype {dtype}, which safetensors files do not have")
     start = file.tell()
     size = dtype.itemsize * int(np.prod(shape, dtype=object))
     if path.stat().st_size - start != size:
         raise ValueError(f"{name!r} must have {size} bytes, not {path.stat().st_size - start}")
-    mapped = _mapped(path, dtype, shape[::-1] if column_major else shape, start)
-    array = mapped.T if column_major else mapped
-    return Tensor(name, NAMES[dtype.kind, dtype.itemsize], array)
-
-
-def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    return np.memmap(path, dtype, "r", offset, shape)
+    stored = Stored(path, file, start, dtype, shape, column_major)
+    return Tensor(name, NAMES[dtype.kind, dtype.itemsize], shape, stored)

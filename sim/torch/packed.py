@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from axs6.files.coding import Encoded, reduction
 from axs6.files.container import container_metadata, open_container
-from axs6.files.tensors import NAMES, open_tensors
+from axs6.files.tensors import DTYPES, NAMES, open_tensors
 from axs6.files.tensors import Tensor as Stored
-from axs6.files.writer import Entry, plain, writing
+from axs6.files.writer import Entry, of_array, writing
 from axs6.golden import pack, unpack
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
@@ -71,7 +70,7 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
             contents.append(iter([data]))
         else:
             entries.append(Entry(name, dtype, array.shape, array.nbytes))
-            contents.append(plain(array))
+            contents.append(of_array(array))
     policy = {METADATA: json.dumps(policy_of(model).to_dict())}
     with writing(path, entries, container_metadata(entries, policy)) as writer:
         for entry, content in zip(entries, contents, strict=True):
@@ -119,11 +118,11 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
     weights, own = _weights(model), model.state_dict()
     state: dict[str, Tensor] = {}
     loaded: dict[str, Blocks] = {}
-    with open_container(path) as (tensors, encoded):
+    with open_container(path) as (tensors, encoded, metadata):
         _check_names(own, [tensor.name for tensor in tensors])
         for tensor in tensors:
             how = encoded.get(tensor.name)
-            shape = tuple(tensor.array.shape if how is None else how.shape)
+            shape = tensor.shape if how is None else how.shape
             _check_shape(tensor.name, shape, own[tensor.name])
             if how is None:
                 state[tensor.name] = _tensor(tensor)
@@ -135,12 +134,11 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
                 if tensor.name in weights:
                     _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
                     loaded[tensor.name] = blocks
-    with open_tensors(path) as (_, metadata):
-        if METADATA in metadata and _policy(path, metadata) != policy_of(model):
-            raise ValueError(
-                f"{path} is of a model that was converted by another policy: "
-                "convert this one with packed_policy"
-            )
+    if METADATA in metadata and _policy(path, metadata) != policy_of(model):
+        raise ValueError(
+            f"{path} is of a model that was converted by another policy: "
+            "convert this one with packed_policy"
+        )
     for name, sites in weights.items():
         for site in sites:
             site.load(loaded.get(name))
@@ -213,7 +211,7 @@ def _blocks(tensor: Stored, how: Encoded) -> Blocks:
     """All blocks of a tensor of a file, of shape (rows, K)."""
     try:
         shape = (how.channels, how.length)
-        return unpack(tensor.array.data, shape, how.format, align=how.align)
+        return unpack(tensor.stored.all().data, shape, how.format, align=how.align)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
@@ -256,5 +254,7 @@ def _array(name: str, tensor: Tensor) -> tuple[str, NDArray[Any]]:
 
 
 def _tensor(tensor: Stored) -> Tensor:
-    values = torch.from_numpy(np.array(tensor.array))
+    if tensor.dtype not in DTYPES:
+        raise ValueError(f"tensor {tensor.name!r} has dtype {tensor.dtype}, which is not loaded")
+    values = torch.from_numpy(tensor.stored.all())
     return values.view(torch.bfloat16) if tensor.dtype == "BF16" else values

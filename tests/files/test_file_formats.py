@@ -192,7 +192,8 @@ def test_wrong_blocks_are_named(tmp_path: Path) -> None:
         ("vsq4", 16 + 17, 0x80, "rows from 0, values from 0: block 1: padding must be zero, not 8"),
     ):
         encode_file(tmp_path / "x.npy", path, Options(format=name))
-        data = bytearray(path.read_bytes())
+        # As a file of version 2, whose digests are not looked at.
+        data = bytearray(path.read_bytes().replace(rb"\"version\": 3", rb"\"version\": 2"))
         data[8 + int.from_bytes(data[:8], "little") + place] |= value
         path.write_bytes(data)
         with pytest.raises(ValueError, match="^" + str(path)) as error:

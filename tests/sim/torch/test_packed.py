@@ -196,8 +196,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"x\.pt must end in \.safetensors"):
         save_packed(convert(nn.Linear(40, 3)), tmp_path / "x.pt")
     layer = convert(nn.Linear(40, 3))
-    layer.bias = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
-    with pytest.raises(TypeError, match=r"bias has dtype torch\.complex64, which the file cannot"):
+    layer.bias = nn.Parameter(torch.zeros(3, dtype=torch.complex128))
+    with pytest.raises(TypeError, match=r"bias has dtype torch\.complex128, which the file cannot"):
         save_packed(layer, tmp_path / "x.safetensors")
 
 
