@@ -4,12 +4,16 @@ import contextlib
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 _PARTIAL = ".axs6-"
+
+_partial_files: set[Path] = set()
+"""Those that this process writes."""
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
@@ -37,8 +41,9 @@ def _same_file(one: Path, other: Path) -> bool:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` unless something fails.
 
-    A link is followed; a device or a pipe is written to, never replaced. What killed processes
-    left in the folder is removed.
+    It has the permissions and, where the system lets it, the owner and group of the file that it
+    replaces. A link is followed; a device or a pipe is written to, never replaced. What killed
+    processes left in the folder is removed.
 
     Raises:
         OSError: it cannot be written; the message names it.
@@ -51,8 +56,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 yield file
             return
         _clear(target.parent)
-        with _new(target.parent) as file:
-            partial = Path(file.name)
+        partial = target.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
+        _partial_files.add(partial)
+        with _new(partial, target) as file:
             yield file
             file.flush()
             partial.replace(target)
@@ -63,27 +69,57 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+            _partial_files.discard(partial)
 
 
-def _new(folder: Path) -> BinaryIO:
-    """A file that is locked as long as a process writes it."""
+def remove_partial_files() -> None:
+    """Remove the files that `replacing` has begun: for a process that ends without going on."""
+    for partial in tuple(_partial_files):
+        with contextlib.suppress(OSError):
+            partial.unlink()
+
+
+def _new(partial: Path, target: Path) -> BinaryIO:
+    """A file that is locked as long as a process writes it, and like the target where it exists."""
+    before = target.stat() if target.exists() else None
+
+    def opened(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o666 if before is None else 0o600)
+
     while True:
-        file = (folder / f"{_PARTIAL}{secrets.token_hex(8)}").open("xb")
+        file = open(partial, "xb", opener=opened)  # noqa: SIM115  the caller closes it
         # Some file systems have no locks.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
-            return file
+            break
         # Another process cleared it before it was locked.
         file.close()
+    if before is not None:
+        # Who is not the superuser may give a file to one of their groups, and to nobody else.
+        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+            with contextlib.suppress(OSError):
+                os.fchown(file.fileno(), owner, group)
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+    return file
 
 
 def _clear(folder: Path) -> None:
     """Remove files of `_new` that no process writes any more."""
     for left in folder.glob(_PARTIAL + "[0-9a-f]" * 16):
-        with contextlib.suppress(OSError), left.open("rb") as file:
+        with contextlib.suppress(OSError), open(left, "rb", opener=_regular) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file of this user, and nothing else that may have its name: a pipe would wait."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    status = os.fstat(file)
+    if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+        return file
+    os.close(file)
+    raise FileNotFoundError(path)
 
 
 def make_folder(folder: Path) -> None:

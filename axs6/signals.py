@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from axs6.replacing import remove_partial_files
+
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _AGAIN_SECONDS = 0.01
@@ -35,7 +37,8 @@ def ending() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in numbers:
-            signal.signal(number, lambda received, frame: os._exit(128 + received))
+            signal.signal(number, _leave)
+        remove_partial_files()
 
 
 def check_ended() -> None:
@@ -49,6 +52,11 @@ def _end(number: int, frame: FrameType | None) -> None:
     if number != signal.SIGALRM:
         _received = number
     check_ended()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    remove_partial_files()
+    os._exit(128 + number)
 
 
 def _swallowed(unraisable: Any) -> None:

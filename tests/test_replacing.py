@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,119 @@ def test_what_a_killed_process_left_is_cleared_by_the_next(tmp_path: Path) -> No
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     one_text = b"written after another one began"
     assert written == {others.name: b"of the user", "one": one_text, "two": b""}
+
+
+def test_a_replaced_file_keeps_its_permissions_and_owner(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for mode in (0o600, 0o640, 0o444, 0o755, 0o606):
+        path.unlink(missing_ok=True)
+        path.write_bytes(b"old")
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 2345)
+        before = path.stat()
+        with replacing(path) as file:
+            (partial,) = tmp_path.glob(".axs6-*")
+            assert partial.stat().st_mode & 0o777 & ~mode == 0
+            file.write(b"new")
+        after = path.stat()
+        assert (after.st_mode, after.st_uid, after.st_gid) == (
+            *(before.st_mode, before.st_uid, before.st_gid),
+        )
+        assert path.read_bytes() == b"new"
+
+
+def test_an_owner_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_to_a_private_file_keeps_it_private(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "target").chmod(0o600)
+    (tmp_path / "link").symlink_to("target")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def others(folder: Path) -> None:
+    """What is no file, or none of this user, under the names of files that are left behind."""
+    names = (folder / f".axs6-{number:016x}" for number in range(5))
+    os.mkfifo(next(names))
+    next(names).symlink_to(folder / "mine")
+    next(names).mkdir()
+    next(names).symlink_to("/dev/zero")
+    foreign = next(names)
+    foreign.write_bytes(b"of another")
+    if os.geteuid() == 0:
+        os.chown(foreign, 1234, 2345)
+    else:
+        foreign.unlink()
+
+
+def replace(path: Path) -> None:
+    with replacing(path) as file:
+        file.write(b"new")
+
+
+def test_what_is_no_file_that_was_left_stays(tmp_path: Path) -> None:
+    others(tmp_path)
+    (tmp_path / "mine").write_bytes(b"of the user")
+    before = {path.name for path in tmp_path.iterdir()}
+    # A process of its own: one that opens the pipe waits for ever.
+    child = multiprocessing.get_context("spawn").Process(target=replace, args=(tmp_path / "a",))
+    child.start()
+    child.join(30)
+    child.kill()
+    child.join()
+    assert child.exitcode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {*before, "a"}
+    assert (tmp_path / "mine").read_bytes() == b"of the user"
+
+
+ENDED = """
+import contextlib, os, signal, sys
+from pathlib import Path
+from axs6 import replacing
+from axs6.signals import ending
+
+made = 0
+def trace(frame, event, argument):
+    global made
+    if frame.f_code.co_filename in (replacing.__file__, contextlib.__file__):
+        made += 1
+        if made == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGTERM)
+    return trace
+
+with ending():
+    sys.settrace(trace)
+    for name in "ab":
+        with replacing.replacing(Path(sys.argv[1], name)) as file:
+            file.write(b"new")
+"""
+
+
+@pytest.mark.parametrize(
+    "moments", [range(1, 60, 6), pytest.param(range(1, 60), marks=pytest.mark.slow)]
+)
+def test_a_signal_at_any_moment_leaves_nothing(tmp_path: Path, moments: range) -> None:
+    """Within `replacing` and the context around it, line by line."""
+    for moment in moments:
+        done = subprocess.run([sys.executable, "-c", ENDED, tmp_path, str(moment)], check=False)
+        assert done.returncode == 128 + signal.SIGTERM
+        assert not list(tmp_path.glob(".*")), f"left at moment {moment}"
+        for path in tmp_path.iterdir():
+            assert path.read_bytes() == b"new"
+            path.unlink()
