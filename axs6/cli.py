@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 from axs6 import __version__
 from axs6.install import install_command
 from axs6.signals import check_ended, ending
+from axs6.terminal import printing, shown
 
 COMMANDS = {
     "list": "hw",
@@ -42,9 +43,9 @@ def main() -> None:
 
     Exit status: 0 for success, 1 where a comparison or a test fails, 2 for bad input or a missing
     tool, with one line that says what is wrong; 128 + N where signal N ended it (130 for Ctrl-C),
-    at any moment and without a word.
+    at any moment and without a word, and 141 where the pipe it prints to was closed.
     """
-    with ending():
+    with ending(), printing():
         _main()
 
 
@@ -139,5 +140,5 @@ def _hide_types_of_flags(command: Any, context: Any) -> None:
 def _fail(message: str) -> NoReturn:
     check_ended()
     line = " ".join(message.split())
-    print(f"axs6: {line}", file=sys.stderr)
+    print(f"axs6: {shown(line)}", file=sys.stderr)
     sys.exit(2)

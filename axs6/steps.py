@@ -3,6 +3,8 @@
 import logging
 import sys
 
+from axs6.terminal import shown
+
 _log = logging.getLogger("axs6")
 
 
@@ -10,7 +12,7 @@ class _Stderr(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a step as it is, and a warning as a message of the command line."""
         before = "axs6: " if record.levelno >= logging.WARNING else ""
-        print(f"{before}{record.getMessage()}", file=sys.stderr, flush=True)
+        print(f"{before}{shown(record.getMessage())}", file=sys.stderr, flush=True)
 
 
 def say_steps() -> None:

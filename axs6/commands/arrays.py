@@ -148,6 +148,9 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
         if isinstance(error, ValueError) and str(path) in str(error):
             raise
         raise ValueError(f"{path} is not a NumPy file of numbers") from error
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{path}: its member {key!r} is no array")
     if name is not None:
         raise ValueError(f"{path} holds {', '.join(arrays)}: give it without {name!r}")
     return arrays

@@ -134,6 +134,7 @@ def _table(rows: "list[Row]") -> Any:
     from rich.table import Table
 
     from axs6.commands.output import shape_text
+    from axs6.terminal import shown
 
     table = Table("tensor", "dtype", "shape", box=None, pad_edge=False)
     for name in ("bytes", "packed", "bits a value", "QSNR dB", "largest error"):
@@ -141,7 +142,7 @@ def _table(rows: "list[Row]") -> Any:
     for row in rows:
         errors = row.errors
         table.add_row(
-            row.name,
+            shown(row.name, keep=""),
             row.dtype,
             shape_text(row.shape),
             f"{row.bytes_before:,}",

@@ -60,6 +60,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
         write_json,
     )
     from axs6.files import describe_file
+    from axs6.terminal import shown
 
     check_writable(json_path(json), inputs=[source])
     out = console(json)
@@ -71,7 +72,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     for each in found:
         how = each.encoded
         table.add_row(
-            each.name,
+            shown(each.name, keep=""),
             each.dtype,
             shape_text(each.shape),
             str(how) if how else "",

@@ -8,10 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from axs6.replacing import check_apart, make_folder, replacing
+from axs6.terminal import shown
 
 if TYPE_CHECKING:
     from axs6.hw.verilog import Generated
@@ -88,9 +90,23 @@ def write_json(target: str | None, figures: Any) -> None:
         write_file(Path(target), text)
 
 
+class _Console(Console):
+    """Shows what does not print as escapes, in cells of tables too."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(shown(text), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        if isinstance(renderable, Text) and (plain := shown(renderable.plain)) != renderable.plain:
+            renderable = Text(plain, renderable.style)
+        return super().render(renderable, options)
+
+
 def console(json_target: str | None = None) -> Console:
     """Where tables and messages go, as they are: stdout, unless JSON goes there."""
-    return Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
+    return _Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
 
 
 WIDEST = 10_000
@@ -107,7 +123,7 @@ def print_table(out: Console, table: RenderableType) -> None:
 
 def verdict(passed: bool, text: str) -> Text:
     """A line that begins with its outcome."""
-    return Text.assemble(("pass", "green") if passed else ("FAIL", "red"), f" {text}")
+    return Text.assemble(("pass", "green") if passed else ("FAIL", "red"), shown(f" {text}"))
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,8 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "unclosed.npy"], "unclosed.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "vast.npy"], "vast.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "cut.npz"], "cut.npz is not a NumPy file of numbers"),
+        (["encoder", "-i", "raw.npz"], "raw.npz: its member 'values' is no array"),
+        (["encoder", "-i", "headless.npz"], "headless.npz: its member 'values' is no array"),
         (["encoder", "-i", "x.npy", "-i", "values=x.npy"], "input 'values' is given twice"),
         (["encoder", "-i", "value=x.npy"], "there is no input 'value'; the inputs are values"),
         (["encoder", "-i", "values=in.npz"], "give it without 'values'"),
@@ -298,6 +301,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
     (tmp_path / "text.npy").write_text("1 2 3\n")
     (tmp_path / "empty.npy").write_bytes(b"")
+    for name, member in (("raw.npz", "values"), ("headless.npz", "values.npy")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(member, b"no header")
     (tmp_path / "unclosed.npy").write_bytes(b"\x93NUMPY\1\0\1\0{")
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}" % (10**30)
     vast = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
