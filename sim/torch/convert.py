@@ -17,6 +17,7 @@ from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of
 from axs6.sim.torch.derive import derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
+from axs6.sim.torch.later import follow
 from axs6.sim.torch.options import FP32, Format, Options
 from axs6.sim.torch.policy import Choice, Policy, Rule, Settings, plan
 from axs6.sim.torch.site import Site
@@ -72,8 +73,9 @@ def convert(
     `MatMul`, and in the methods of modules that are not torch's own the functions `@`, `matmul`,
     `mm`, `bmm`, `mv`, `dot`, `vdot`, `vecdot`, `inner`, `tensordot`, `addmm`, `addmv`, `baddbmm`,
     `linear`, `bilinear`, `conv1d` to `conv3d`, `conv_transpose1d` to `conv_transpose3d`,
-    `scaled_dot_product_attention`, those of recurrent layers and cells, and an `einsum` that is one
-    product, under all names that torch has for them, those of `torch.ops.aten` included. Weights
+    `scaled_dot_product_attention`, `grouped_mm`, those of recurrent layers and cells, and an
+    `einsum` that is one product, under all names that torch has for them, those of `torch.ops.aten`
+    included; in checkpointed functions and threads that a method starts too. Weights
     and activations are encoded in blocks along the reduction, K padded with zeros; each output is
     the FP32 result of `axs6.matmul`, plus the bias in FP32, rounded once to the input's dtype. All
     else, such as normalisation, softmax and embeddings, is as it was.
@@ -293,6 +295,7 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
         # Nested tensors are for that fast path alone.
         module.use_nested_tensor = False
     if _is_users(module):
+        follow()
         module.axs6_scope = Scope(name, options, unconverted)
         bases.insert(0, Intercepted)
     if len(bases) > 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
@@ -17,6 +18,12 @@ aten = torch.ops.aten
 
 def _recurrent(x: Tensor, *weights: Tensor) -> int:
     return x.shape[:-1].numel() * sum(weight.numel() for weight in weights if weight.ndim == 2)
+
+
+def _grouped(a: Tensor, b: Tensor) -> int:
+    """Products in groups, which take all rows, columns or K."""
+    groups = len(a) if a.ndim == b.ndim == 3 else 1
+    return groups * a.shape[-2] * a.shape[-1] * b.shape[-1]
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor) -> int:
@@ -43,6 +50,7 @@ MACS: Mapping[Any, Callable[..., int]] = {
     ),
     aten._trilinear: lambda a, weight, b, *axes: len(a) * weight.numel(),
     aten._euclidean_dist: lambda a, b: a.numel() * b.shape[-2],
+    aten._grouped_mm: lambda a, b, offs=None, *options: _grouped(a, b),
     aten.mkldnn_rnn_layer: lambda x, *arguments: _recurrent(x, *arguments[:2]),
     aten._cudnn_rnn: lambda x, weights, *options: _recurrent(x, *weights),
     aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *options: _attention(q, k, v),
@@ -55,11 +63,14 @@ MACS: Mapping[Any, Callable[..., int]] = {
 class Counter(TorchDispatchMode):
     """A context in which products that torch computes become rows, one for a module and operator.
 
-    Products of gradients and of integers are left out, and what compiled functions compute.
+    Products of gradients and of integers are left out, and what compiled functions and operators
+    of functions, such as `torch.cond`, compute.
 
     Args:
         rows: list to which the rows are added.
     """
+
+    supports_higher_order_operators = True
 
     def __init__(self, rows: list[Row]) -> None:
         super().__init__()
@@ -73,6 +84,8 @@ class Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            return func(*args, **options)
         packet = func.overloadpacket
         if packet not in flop_registry and packet not in MACS:
             with self:

@@ -116,7 +116,7 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
             f"operands must have at least one axis, not shapes {tuple(a.shape)}, {tuple(b.shape)}"
         )
     left = a.unsqueeze(0) if a.ndim == 1 else a
-    right = b.unsqueeze(0) if b.ndim == 1 else b.mT
+    right = b.unsqueeze(0) if b.ndim == 1 else b.transpose(-2, -1)
     depth, columns = left.shape[-1], right.shape[-2]
     if right.ndim == 2:
         # One right-hand side for all: a single product of all the rows.

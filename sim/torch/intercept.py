@@ -3,24 +3,27 @@
 import functools
 import inspect
 import itertools
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor, nn
-from torch._ops import OpOverload
+from torch import Tensor, fx, nn
+from torch._ops import HigherOrderOperator, OpOverload
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.freeze import set_frozen
 from axs6.sim.torch.options import Options
-from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement
+from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement, product_name
 from axs6.sim.torch.site import Scaling, Site
 from axs6.sim.torch.unconverted import Unconverted, tell
 
 _scopes: WeakValueDictionary[int, "Scope"] = WeakValueDictionary()
 _handles = itertools.count(1)
+_CHECKPOINT = torch.ops.higher_order.tag_activation_checkpoint
 
 
 class Scope:
@@ -46,9 +49,9 @@ class Scope:
     def __reduce__(self) -> tuple[Any, ...]:
         return Scope, (self.name, self.options, self.unconverted)
 
-    def site(self, number: int, kind: str) -> Site:
-        """The place of product `number` of a run."""
-        name = f"{self.name}.{kind}{number}".lstrip(".")
+    def site(self, part: str, number: int, kind: str) -> Site:
+        """The place of product `number` of a run, or of a part of it."""
+        name = f"{self.name}.{part}{kind}{number}".lstrip(".")
         if name not in self._sites:
             self._sites[name] = Site(name, self.options, weighted=kind in WEIGHTED)
             self._sites[name].scaling = self.scaling
@@ -79,8 +82,8 @@ class Scope:
 
 
 @traced_as_constant
-def _site_handle(scope: int, number: int, kind: str) -> int:
-    return _scopes[scope].site(number, kind).handle
+def _site_handle(scope: int, part: str, number: int, kind: str) -> int:
+    return _scopes[scope].site(part, number, kind).handle
 
 
 @traced_as_constant
@@ -89,39 +92,113 @@ def _tell(scope: int, function: str) -> None:
     _scopes[scope].tell(function)
 
 
+@traced_as_constant
+def _show_private_functions() -> None:
+    # The compiler keeps functions with a leading underscore from modes, which see them otherwise.
+    from torch._dynamo.variables.torch import get_overridable_functions
+
+    get_overridable_functions().update(PRODUCTS)
+
+
+@traced_as_constant
+def _tell_compiled(scope: int, function: str) -> None:
+    # Where a method runs eagerly, an operator that is traced for itself is told when it runs.
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code in (Intercepted.forward.__code__, _run_method.__code__):
+            return
+        frame = frame.f_back
+    _scopes[scope].tell(function)
+
+
 class Interception(TorchFunctionMode):
     """Replaces the products of a scope, for one run of a method.
 
     Products of integers pass.
+
+    Args:
+        scope: its handle.
+        part: stands before the names of the places, with a dot after it; "" in the method itself.
+        count: number of the first place.
     """
 
-    def __init__(self, scope: int) -> None:
+    def __init__(self, scope: int, part: str = "", count: int = 0) -> None:
         super().__init__()
         self.scope = scope
-        self._count = 0
+        self.part = part
+        self.count = count
+        if torch.compiler.is_dynamo_compiling():
+            _show_private_functions()
 
     def site(self, kind: str) -> int:
         """Handle of the next place."""
-        self._count += 1
-        return _site_handle(self.scope, self._count - 1, kind)
+        self.count += 1
+        return _site_handle(self.scope, self.part, self.count - 1, kind)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = kwargs or {}
         if func is Tensor.unflatten:
             # torch's compiler cannot follow the method, which is Python, from within a mode.
             func = torch.unflatten
+        if isinstance(func, HigherOrderOperator):
+            return self._run_functions(func, args, arguments)
         called = func.overloadpacket if isinstance(func, OpOverload) else func
-        if called not in PRODUCTS or _are_integers(args, arguments):
+        name = product_name(called)
+        if name is None or _are_integers(args, arguments):
             return func(*args, **arguments)
         y = NotImplemented
         if called in REPLACED and _can_be_encoded(args, arguments):
             y = _replaced(self, REPLACED[called], args, arguments)
         if y is NotImplemented:
-            _tell(self.scope, PRODUCTS[called])
+            _tell(self.scope, name)
             # The modes of the modules around this one would tell again.
             with torch._C.DisableTorchFunction():
                 y = func(*args, **arguments)
         return y
+
+    def _run_functions(self, func: HigherOrderOperator, args: Any, kwargs: Any) -> Any:
+        """An operator of functions, such as `torch.cond`, which sees none of the modes around it.
+
+        Torch's compiler traces checkpointed functions with what is replaced; it refuses that within
+        other operators. Run eagerly, an operator has graphs, whose products are told.
+        """
+        if func is _CHECKPOINT:
+            self.count += 1
+            part = f"{self.part}checkpoint{self.count - 1}."
+            return func(_within(args[0], self.scope, part), *args[1:], **kwargs)
+        if torch.compiler.is_dynamo_compiling():
+            _tell_compiled(self.scope, PRODUCTS.get(func, "what a compiled operator calls"))
+        else:
+            own = [PRODUCTS[func]] if func in PRODUCTS else []
+            for name in own or [f"{x} in {func.name()}" for x in _products_of_graphs(args)]:
+                _tell(self.scope, name)
+        with torch._C.DisableTorchFunction():
+            return func(*args, **kwargs)
+
+
+def _within(function: Callable[..., Any], scope: int, part: str) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with Interception(scope, part):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def _products_of_graphs(args: Any) -> list[str]:
+    """Names of the products in graphs among arguments, and of operators there, each once."""
+    found = [product_name(x.overloadpacket) for x in args if isinstance(x, OpOverload)]
+    graphs = [x for x in args if isinstance(x, fx.GraphModule)]
+    for node in (n for graph in graphs for m in _graphs(graph) for n in m.graph.nodes):
+        target = node.target
+        if node.op == "call_method":
+            target = getattr(Tensor, target, None)
+        if node.op in ("call_method", "call_function"):
+            found.append(product_name(getattr(target, "overloadpacket", target)))
+    return [*dict.fromkeys(name for name in found if name is not None)]
+
+
+def _graphs(module: fx.GraphModule) -> list[fx.GraphModule]:
+    return [x for x in module.modules() if isinstance(x, fx.GraphModule)]
 
 
 def _tensors(args: Any, kwargs: Any) -> list[Tensor]:
@@ -165,6 +242,29 @@ def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: A
     return out.copy_(y)
 
 
+class Telling(Interception):
+    """Tells of the products of a scope, in place of replacing them.
+
+    Args:
+        scope: its handle.
+        part: where the products are.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        arguments = kwargs or {}
+        name = product_name(func.overloadpacket if isinstance(func, OpOverload) else func)
+        if name is not None and not _are_integers(args, arguments):
+            _tell(self.scope, f"{self.part}{name}")
+        with torch._C.DisableTorchFunction():
+            return func(*args, **arguments)
+
+
+def telling(part: str) -> "Callable[[], Telling] | None":
+    """What makes a mode for later that tells of products, where they are replaced now."""
+    scope = _innermost_scope()
+    return None if scope is None else functools.partial(Telling, scope, f"{part}: ")
+
+
 class Intercepted(nn.Module):
     """Mixin before a module's class: its `forward` runs with its products replaced."""
 
@@ -201,21 +301,47 @@ def intercepted_methods(own: type[nn.Module]) -> dict[str, Any]:
 def _intercepted(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def run(self: Intercepted, *args: Any, **kwargs: Any) -> Any:
-        scope = self.axs6_scope.handle
-        if _innermost_scope() == scope:
-            return method(self, *args, **kwargs)
-        with Interception(scope):
-            return method(self, *args, **kwargs)
+        return _run_method(method, self, *args, **kwargs)
 
     return run
 
 
-def _innermost_scope() -> int | None:
-    """Handle of the scope whose products are being replaced."""
+def _run_method(method: Callable[..., Any], self: Intercepted, *args: Any, **kwargs: Any) -> Any:
+    scope = self.axs6_scope.handle
+    if _innermost_scope() == scope:
+        return method(self, *args, **kwargs)
+    with Interception(scope):
+        return method(self, *args, **kwargs)
+
+
+def _innermost() -> "Interception | None":
+    """What replaces products in this thread now."""
     for mode in reversed(_get_current_function_mode_stack()):
         if isinstance(mode, Interception):
-            return mode.scope
+            return mode
     return None
+
+
+def _innermost_scope() -> int | None:
+    """Handle of the scope whose products are being replaced."""
+    mode = _innermost()
+    return None if mode is None else mode.scope
+
+
+def going_on(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that has its products replaced as now, in other threads and later too."""
+    mode = _innermost()
+    if mode is None:
+        return function
+    scope, part, count = mode.scope, mode.part, mode.count
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if _innermost_scope() == scope:
+            return function(*args, **kwargs)
+        with Interception(scope, part, count):
+            return function(*args, **kwargs)
+
+    return run
 
 
 class LeftAlone(nn.Module):

@@ -4,21 +4,26 @@ A replacement takes a place giver and the function's own arguments. It returns N
 arguments with which the function is no single product along one axis.
 """
 
+import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverloadPacket
 from torch.nn import functional
 
 from axs6.sim.torch.attention import scaled_dot_product_attention
+from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.einsum import einsum, tensordot
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.layers import bilinear, convolve, linear
 from axs6.sim.torch.recurrent import KINDS, RECURRENT
 from axs6.sim.torch.transposed import convolve_transposed
 
-WEIGHTED = ("linear", "bilinear", "conv", "conv_transpose", *KINDS)
+WEIGHTED = ("linear", "bilinear", "grouped", "conv", "conv_transpose", *KINDS)
 """Kinds of places whose right operands are weights."""
 
 
@@ -195,9 +200,51 @@ def _attention(places: Places, *args: Any, **kwargs: Any) -> Tensor:
     return scaled_dot_product_attention(sites, *args, **kwargs)
 
 
+def _grouped(
+    places: Places,
+    input: Tensor,
+    mat2: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """`functional.grouped_mm`: a product for each group of rows, columns or K.
+
+    Where rows are in groups, the right operands are weights. What lies behind the last group is
+    zero, where torch leaves what was in memory.
+    """
+    axes = (input.ndim, mat2.ndim)
+    if bias is not None or out_dtype is not None or (offs is None) != (axes == (3, 3)):
+        return NotImplemented
+    if offs is None:
+        return multiply(input, mat2, places.site("matmul"))
+    by_rows, by_columns = axes == (2, 3), axes == (3, 2)
+    length = mat2.shape[-1] if by_columns else input.shape[0 if by_rows else 1]
+    ends = offs.tolist()
+    bounds = [0, *ends]
+    count = len(mat2) if by_rows else len(input) if by_columns else len(ends)
+    if len(ends) != count or sorted(bounds) != bounds or bounds[-1] > length:
+        raise ValueError(f"offs must be {count} ends that ascend to at most {length}, not {ends}")
+    groups = [slice(*pair) for pair in pairwise(bounds)]
+    site = places.site("grouped" if by_rows else "matmul")
+    if by_rows:
+        parts = [multiply(input[g], b, site) for g, b in zip(groups, mat2, strict=True)]
+        return _filled(torch.cat(parts), length, 0)
+    if by_columns:
+        parts = [multiply(a, mat2[:, g], site) for a, g in zip(input, groups, strict=True)]
+        return _filled(torch.cat(parts, 1), length, 1)
+    return torch.stack([multiply(input[:, g], mat2[g], site) for g in groups])
+
+
+def _filled(x: Tensor, length: int, axis: int) -> Tensor:
+    """A matrix with zeros up to a length of an axis."""
+    missing = length - x.shape[axis]
+    return functional.pad(x, (0, 0, 0, missing) if axis == 0 else (0, missing))
+
+
 _BY_NAME: Mapping[str, Replacement] = {
-    "matmul": _product("other"),
     "__matmul__": _product("other"),
+    "matmul": _product("other"),
     "__rmatmul__": _reflected,
     "mm": _product("mat2", 2, 2),
     "bmm": _product("mat2", 3, 3),
@@ -223,20 +270,57 @@ _BY_NAME: Mapping[str, Replacement] = {
     "einsum": einsum,
     "tensordot": tensordot,
     "linalg_matmul": _product("other"),
+    "_grouped_mm": _grouped,
     "vecdot": _vecdot,
     "linalg_vecdot": _vecdot,
     **RECURRENT,
 }
 
-_OTHERS = (
-    *("addbmm", "addbmm_", "cdist", "chain_matmul"),
-    *("multi_dot", "linalg_multi_dot", "cov", "corrcoef"),
-    *("matrix_power", "linalg_matrix_power"),
-    *("conv_tbc", "convolution", "_convolution", "multi_head_attention_forward"),
-    "linear_cross_entropy",
-)
+_OTHERS = """
+addbmm addbmm_ addr cdist chain_matmul multi_dot linalg_multi_dot cov corrcoef matrix_power
+linalg_matrix_power matrix_exp linalg_matrix_exp pinverse pinv linalg_pinv orgqr
+householder_product linalg_householder_product ormqr affine_grid affine_grid_generator
+affine_grid_generator_backward cudnn_affine_grid_generator cudnn_affine_grid_generator_backward
+multi_head_attention_forward linear_cross_entropy conv_tbc convolution _convolution
+_convolution_mode convolution_overrideable _conv_depthwise2d conv_depthwise3d slow_conv3d
+slow_conv3d_forward _slow_conv2d_forward slow_conv_dilated2d slow_conv_dilated3d
+slow_conv_transpose2d slow_conv_transpose3d thnn_conv2d _nnpack_spatial_convolution
+_mps_convolution _mps_convolution_transpose mkldnn_convolution cudnn_convolution
+cudnn_convolution_relu cudnn_convolution_add_relu cudnn_convolution_transpose miopen_convolution
+miopen_convolution_relu miopen_convolution_add_relu miopen_convolution_transpose
+miopen_depthwise_convolution convolution_backward convolution_backward_overrideable
+_convolution_double_backward _slow_conv2d_backward conv_tbc_backward mps_convolution_backward
+mps_convolution_transpose_backward _addmm_activation _foreach_mm _int_mm _trilinear _cdist_forward
+_cdist_backward _euclidean_dist _compute_linear_combination matmul_backward linear_backward
+matrix_exp_backward mkldnn_linear mkldnn_linear_backward mkldnn_linear_backward_input
+mkldnn_linear_backward_weights _scaled_mm _scaled_mm_v2 _scaled_grouped_mm _scaled_grouped_mm_v2
+_mixed_dtypes_linear _dyn_quant_matmul_4bit _weight_int8pack_mm _weight_int4pack_mm
+_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros
+_wrapped_quantized_linear_prepacked fbgemm_linear_fp16_weight fbgemm_linear_int8_weight
+fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight_fp32_activation
+_cslt_sparse_mm _sparse_addmm _sparse_mm _sparse_mm_reduce_impl _sparse_mm_reduce_impl_backward
+_sparse_sparse_matmul _sparse_semi_structured_addmm _sparse_semi_structured_linear
+_sparse_semi_structured_mm sparse_sampled_addmm sampled_addmm hspmm smm sspaddmm
+_scaled_dot_product_attention_math _scaled_dot_product_attention_math_for_mps
+_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward
+_scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
+_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward
+_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward
+_scaled_dot_product_fused_attention_overrideable
+_scaled_dot_product_fused_attention_overrideable_backward _flash_attention_forward
+_flash_attention_backward _flash_attention_forward_no_dropout_inplace _efficient_attention_forward
+_efficient_attention_backward _cudnn_attention_forward _cudnn_attention_backward
+_native_multi_head_attention _triton_multi_head_attention _triton_scaled_dot_attention
+_transformer_encoder_layer_fwd flex_attention flex_attention_backward _cudnn_rnn
+_cudnn_rnn_backward miopen_rnn miopen_rnn_backward mkldnn_rnn_layer mkldnn_rnn_layer_backward
+_lstm_mps lstm_mps_backward quantized_gru quantized_lstm quantized_gru_cell quantized_lstm_cell
+quantized_rnn_relu_cell quantized_rnn_tanh_cell
+"""
 
-_HOMES = (torch, Tensor, functional, torch.linalg, torch.sparse, torch.ops.aten)
+_HOMES = (
+    *(torch, Tensor, functional, torch.linalg, torch.sparse, operator),
+    *(torch.ops.aten, torch.ops.higher_order),
+)
 
 
 def _functions(name: str) -> set[Any]:
@@ -250,6 +334,27 @@ REPLACED: Mapping[Any, Replacement] = {
 """Functions that are replaced, by what."""
 
 PRODUCTS: Mapping[Any, str] = {
-    function: name for name in (*_BY_NAME, *_OTHERS) for function in _functions(name)
+    function: name for name in (*_BY_NAME, *_OTHERS.split()) for function in _functions(name)
 }
 """Functions that are products, replaced or not, and their names."""
+
+_PRODUCT_WORDS = re.compile(
+    "mm(_|$)|matmul|gemm|linear|conv|attention|attn|einsum|rnn|lstm|gru(_|$)|mlp|(^|_)moe(_|$)"
+)
+
+
+def product_name(called: Any) -> str | None:
+    """What a function is called, if it is a product.
+
+    An operator of another library is taken for one by the words of its name.
+    """
+    if called in PRODUCTS:
+        return PRODUCTS[called]
+    return _foreign_name(called) if isinstance(called, OpOverloadPacket) else None
+
+
+@traced_as_constant
+def _foreign_name(operator: OpOverloadPacket) -> str | None:
+    space, _, name = operator._qualified_op_name.partition("::")
+    is_product = space not in ("aten", "prims", "axs6") and _PRODUCT_WORDS.search(name)
+    return f"{space}.{name}" if is_product else None

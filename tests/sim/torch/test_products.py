@@ -98,6 +98,89 @@ def test_a_product_under_another_name_has_its_bits(name: str, same: Same) -> Non
     assert (y - function()).abs().max() < 0.2
 
 
+OFFS = torch.tensor([4, 4, 20], dtype=torch.int32)
+G = torch.randn(3, 24, 40, generator=_generator).mT.contiguous() / 8
+
+GROUPED: dict[str, tuple[Callable[[], Tensor], Callable[[], Tensor]]] = {
+    "rows": (
+        lambda: functional.grouped_mm(M, G, offs=OFFS),
+        lambda: torch.cat([matmul(M[:4], G[0]), matmul(M[4:20], G[2]), torch.zeros(4, 24)]),
+    ),
+    "columns": (
+        lambda: torch._grouped_mm(A, N, OFFS),
+        lambda: torch.cat(
+            [matmul(A[0], N[:, :4]), matmul(A[2], N[:, 4:20]), torch.zeros(24, 4)], 1
+        ),
+    ),
+    "depth": (
+        lambda: aten._grouped_mm(M, N, offs=2 * OFFS),
+        lambda: torch.stack(
+            [matmul(M[:, :8], N[:8]), torch.zeros(24, 24), matmul(M[:, 8:40], N[8:40])]
+        ),
+    ),
+    "matrices": (lambda: aten._grouped_mm.default(A, mat2=B), lambda: matmul(A, B)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", GROUPED)
+def test_grouped_products(name: str, dtype: torch.dtype, same: Same) -> None:
+    function, expected = GROUPED[name]
+    with TorchDtypes(dtype):
+        assert same(convert(Calls(), unconverted="error")(function), expected())
+
+
+class TorchDtypes(torch.overrides.TorchFunctionMode):
+    """Gives products operands of a dtype."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        change = [
+            x.to(self.dtype) if isinstance(x, Tensor) and x.is_floating_point() else x for x in args
+        ]
+        return func(*change, **(kwargs or {}))
+
+
+def test_experts_have_the_format_of_weights_and_learn(same: Same) -> None:
+    x, weights = M.clone().requires_grad_(), G.clone().requires_grad_()
+    run = lambda: functional.grouped_mm(x, weights, offs=OFFS)  # noqa: E731
+    model = convert(Calls(), format="mxfp8_e4m3", weights="mxfp4")
+    y = model(run)
+    linear = convert(nn.Linear(40, 24, bias=False), format="mxfp8_e4m3", weights="mxfp4")
+    with torch.no_grad():
+        linear.weight.copy_(G[2].mT)
+    z = linear(M[4:20])
+    assert same(y[4:20], z)
+    y.square().sum().backward()
+    z.square().sum().backward()
+    assert weights.grad is not None
+    assert x.grad is not None
+    assert same(weights.grad[2], linear.weight.grad.mT)
+    assert not weights.grad[1].any()
+    assert not x.grad[20:].any()
+
+
+@pytest.mark.parametrize("ends", [[4, 20], [4, 3, 20], [4, 4, 25]])
+def test_groups_that_do_not_fit_are_refused(ends: list[int]) -> None:
+    offs = torch.tensor(ends, dtype=torch.int32)
+    with pytest.raises(ValueError, match="offs must be 3 ends that ascend to at most 24, not"):
+        convert(Calls())(lambda: functional.grouped_mm(M, G, offs=offs))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_compiled_grouped_products(same: Same) -> None:
+    torch.compiler.reset()
+    x, weights = M.bfloat16(), G.bfloat16().mT.contiguous().mT
+    run = lambda: functional.grouped_mm(x, weights, offs=OFFS)  # noqa: E731
+    model = convert(Calls())
+    assert same(torch.compile(model, backend="eager")(run), model(run))
+    torch.compiler.reset()
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_sums_are_rounded_once(dtype: torch.dtype, same: Same) -> None:
     x, weight, bias = (y.to(dtype) for y in (M, A[1], V[:24]))

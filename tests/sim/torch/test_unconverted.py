@@ -1,7 +1,9 @@
 """Products that stay torch's: they are named, once each, and never silent."""
 
 import copy
+import inspect
 import pickle
+import re
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -10,13 +12,28 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._ops import _higher_order_ops
 from torch.nn import functional
+from torch.nn.attention.flex_attention import flex_attention
+from torch.overrides import get_overridable_functions
 
 from axs6.sim.torch import UnconvertedWarning, convert, matmul, profile
+from axs6.sim.torch.products import product_name
 
 Same = Callable[[Tensor, Tensor], bool]
 
 A, B = torch.eye(4), torch.ones(2, 4, 4)
+F8, ONE = torch.eye(16).to(torch.float8_e4m3fn), torch.ones(())
+
+
+@torch.library.custom_op("some_library::fused_mlp", mutates_args=())
+def _fused_mlp(x: Tensor, weight: Tensor) -> Tensor:
+    return x @ weight
+
+
+@_fused_mlp.register_fake
+def _(x: Tensor, weight: Tensor) -> Tensor:
+    return x @ weight
 
 
 class Calls(nn.Module):
@@ -57,6 +74,18 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "gru_cell": lambda: torch.gru_cell(A, hx=A, w_ih=torch.ones(12, 4), w_hh=torch.ones(12, 4)),
     "matmul": lambda: A.cfloat() @ A.cfloat(),
     "mm": lambda: torch.sparse.mm(A.to_sparse(), A),
+    "pinverse": lambda: torch.pinverse(A),
+    "matrix_exp": lambda: torch.linalg.matrix_exp(A),
+    "affine_grid": lambda: functional.affine_grid(B[:, :2, :3], [2, 1, 4, 4], False),
+    "_euclidean_dist": lambda: torch._euclidean_dist(A, A),
+    "_scaled_mm": lambda: torch._scaled_mm(F8, F8.T, ONE, ONE, out_dtype=torch.bfloat16),
+    "_scaled_mm_v2": lambda: functional.scaled_mm(
+        *(F8, F8.T, ONE, functional.ScalingType.TensorWise, ONE, functional.ScalingType.TensorWise)
+    ),
+    "_scaled_dot_product_flash_attention_for_cpu": lambda: (
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(B[None], B[None], B[None])[0]
+    ),
+    "some_library.fused_mlp": lambda: _fused_mlp(A, A),
 }
 
 
@@ -75,6 +104,84 @@ def test_functions_are_named_once(name: str) -> None:
     compiled = torch.compile(convert(Outer()), backend="eager")
     assert told(lambda: (compiled(function), compiled(function))) == [f"inner.{name}"]
     torch.compiler.reset()
+
+
+def branches(x: Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda y: y @ y, lambda y: y.cos(), (x,))
+
+
+FUNCTIONALS: dict[str, Callable[[], Any]] = {
+    "matmul in cond": lambda: branches(A),
+    "matmul in while_loop": lambda: torch.while_loop(
+        lambda i, x: i < 2, lambda i, x: (i + 1, x @ x), (torch.tensor(0), A)
+    )[1],
+    "flex_attention": lambda: flex_attention(B[None], B[None], B[None]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:torch", "ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize("name", FUNCTIONALS)
+def test_operators_of_functions_are_named(name: str) -> None:
+    function = FUNCTIONALS[name]
+    with profile():
+        assert told(lambda: convert(Outer())(function)) == [f"inner.{name}"]
+    with pytest.raises(UnconvertedWarning, match=f"^inner.{name} is not converted"):
+        convert(Outer(), unconverted="error")(function)
+    torch.compiler.reset()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_operators_of_functions_without_products_are_not_named() -> None:
+    layer = convert(nn.Linear(4, 4))
+    for function in (torch.cos, layer):
+        run = lambda f=function: torch.cond(A.sum() > 0, f, torch.sin, (A,))  # noqa: E731
+        y = convert(Calls(), unconverted="error")(run)
+        assert torch.equal(y, function(A))
+    torch.compiler.reset()
+    compiled = torch.compile(convert(Calls()), backend="eager")
+    found = told(lambda: compiled(lambda: branches(A)))
+    assert found == ["what a compiled operator calls"]
+    torch.compiler.reset()
+
+
+NO_PRODUCT = re.compile(
+    # Interpolation, special functions, gates, losses, and what prepares or chooses for products.
+    "upsample|bessel|thnn_(fused|differentiable)|ctc_loss|_pack_|prepack$|mm_search|quantize_weight"
+    "|reorder|flatten_weight|_sdp_choice|linspace|semi_structured_(apply|tile)"
+)
+WORDS = re.compile(
+    "mm(_|$|d)|matmul|gemm|bmm|linear|conv(?!ert)|attention|attn|einsum|tensordot|cdist|(^|_)v?dot(_|$)"
+    "|(^|_)mv(_|$)|addmv|addbmm|baddbmm|inner|multi_dot|(^|_)(gru|lstm|rnn)|_rnn|matrix_(power|exp)"
+    "|euclidean|affine_grid_gen|pinv|ormqr|orgqr|householder|chain|encoder_layer|grouped|scaled"
+)
+
+
+def test_every_operator_of_torch_that_multiplies_matrices_is_known() -> None:
+    """A new torch that has more of them fails here: convert or name them in products.py."""
+    schemas = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("aten::")]
+    names = {name.removeprefix("aten::") for name in schemas}
+    found = {name for name in names if WORDS.search(name) and not NO_PRODUCT.search(name)}
+    packets = {name: getattr(torch.ops.aten, name) for name in found}
+    assert len(found) > 150
+    assert {name for name, packet in packets.items() if product_name(packet) is None} == set()
+    functionals = {name for name in _higher_order_ops if WORDS.search(name)}
+    assert {x for x in functionals if product_name(_higher_order_ops[x]) is None} == set()
+
+
+def test_every_function_in_python_that_multiplies_matrices_is_known() -> None:
+    """They come to the mode whole: what they call is not seen."""
+    called = re.compile(
+        r"\b(b?mm|matmul|linear|conv\w*|einsum|tensordot|addb?mm|baddbmm|scaled_dot_product_attention"
+        r"|affine_grid_generator|cdist|mv|dot|inner)\(| @ "
+    )
+    # It has no tensor of another class, and is followed.
+    followed = {torch.functional.pca_lowrank}
+    listed = {f for functions in get_overridable_functions().values() for f in functions}
+    found = {f for f in listed - followed if inspect.isfunction(inspect.unwrap(f))}
+    texts = {f: inspect.getsource(f).replace(f.__doc__ or "-", "") for f in found}
+    multiply = {f for f, text in texts.items() if called.search(text.split(":", 1)[1])}
+    assert functional.multi_head_attention_forward in multiply
+    assert {f.__name__ for f in multiply if product_name(f) is None} == set()
 
 
 def test_functions_that_compute_products_in_python_are_named() -> None:
