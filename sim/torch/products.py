@@ -18,9 +18,11 @@ from torch.nn import functional
 from axs6.sim.torch.attention import scaled_dot_product_attention
 from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.einsum import einsum, tensordot
+from axs6.sim.torch.extent import scales_tensor
 from axs6.sim.torch.functional import multiply
 from axs6.sim.torch.layers import bilinear, convolve, linear
 from axs6.sim.torch.recurrent import KINDS, RECURRENT
+from axs6.sim.torch.site import site_of
 from axs6.sim.torch.transposed import convolve_transposed
 
 WEIGHTED = ("linear", "bilinear", "grouped", "conv", "conv_transpose", *KINDS)
@@ -228,18 +230,30 @@ def _grouped(
     groups = [slice(*pair) for pair in pairwise(bounds)]
     site = places.site("grouped" if by_rows else "matmul")
     if by_rows:
-        parts = [multiply(input[g], b, site) for g, b in zip(groups, mat2, strict=True)]
-        return _filled(torch.cat(parts), length, 0)
+        parts = _products([(input[g], b) for g, b in zip(groups, mat2, strict=True)], site)
+        return _filled(torch.cat(parts), length, mat2.shape[-1])
     if by_columns:
-        parts = [multiply(a, mat2[:, g], site) for a, g in zip(input, groups, strict=True)]
-        return _filled(torch.cat(parts, 1), length, 1)
-    return torch.stack([multiply(input[:, g], mat2[g], site) for g in groups])
+        parts = _products([(a, mat2[:, g]) for a, g in zip(input, groups, strict=True)], site)
+        return _filled(torch.cat(parts, 1), input.shape[1], length)
+    return torch.stack(_products([(input[:, g], mat2[g]) for g in groups], site))
 
 
-def _filled(x: Tensor, length: int, axis: int) -> Tensor:
-    """A matrix with zeros up to a length of an axis."""
-    missing = length - x.shape[axis]
-    return functional.pad(x, (0, 0, 0, missing) if axis == 0 else (0, missing))
+def _products(pairs: Sequence[tuple[Tensor, Tensor]], handle: int) -> list[Tensor]:
+    """Products of matrices (M, K) and (K, N) of any sizes; a scale of the tensor is that of all."""
+    options = site_of(handle).options
+    if not any(scales_tensor(fmt) for fmt in options.formats):
+        return [multiply(a, b, handle) for a, b in pairs]
+    sizes = [(*a.shape, b.shape[1]) for a, b in pairs]
+    rows, depth, columns = (max(each) for each in zip(*sizes, strict=True))
+    left = torch.stack([_filled(a, rows, depth) for a, _ in pairs])
+    right = torch.stack([_filled(b, depth, columns) for _, b in pairs])
+    y = multiply(left, right, handle)
+    return [each[:m, :n] for each, (m, _, n) in zip(y, sizes, strict=True)]
+
+
+def _filled(x: Tensor, rows: int, columns: int) -> Tensor:
+    """A matrix with zeros up to a size."""
+    return functional.pad(x, (0, columns - x.shape[1], 0, rows - x.shape[0]))
 
 
 _BY_NAME: Mapping[str, Replacement] = {

@@ -163,6 +163,15 @@ def test_experts_have_the_format_of_weights_and_learn(same: Same) -> None:
     assert not x.grad[20:].any()
 
 
+@pytest.mark.parametrize("format", ["int8", "mxint8"])
+def test_a_scale_of_the_tensor_is_that_of_all_groups(format: str, same: Same) -> None:
+    ends = torch.tensor([8, 16, 24], dtype=torch.int32)
+    x = M * torch.arange(24)[:, None]
+    converted = convert(Calls(), format=format)
+    got = converted(lambda: functional.grouped_mm(x, G, offs=ends))
+    assert same(got, converted(torch.bmm, x.view(3, 8, 40), G).view(24, 24))
+
+
 @pytest.mark.parametrize("ends", [[4, 20], [4, 3, 20], [4, 4, 25]])
 def test_groups_that_do_not_fit_are_refused(ends: list[int]) -> None:
     offs = torch.tensor(ends, dtype=torch.int32)
