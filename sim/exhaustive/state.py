@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axs6.replacing import make_folder, replacing
-from axs6.sim.cache import cache_folder, sources
+from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.exhaustive.space import Space
 
-KIND = "axs6 enumeration 1"
+KIND = "axs6 enumeration 2"
 
 
 def default_state() -> Path:
-    """Where the state is kept unless another file is named."""
-    return cache_folder() / "exhaustive.json"
+    """Where the state is kept unless another file is named.
+
+    Raises:
+        CacheError: the cache is another user's, or others may write to it.
+    """
+    check_cache()
+    return cache_folder() / "enumerations.json"
 
 
 PROGRAM = ("axs6.golden", "axs6.hw", "axs6.sim.batch", "axs6.sim.exhaustive")
@@ -43,7 +48,7 @@ class State:
         path: the file; it need not exist.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: the file holds something else, or was changed after it was written.
         OSError: it cannot be read.
     """
 
@@ -60,12 +65,18 @@ class State:
             }
             if content["kind"] != KIND or any(each.done < 0 for each in spaces.values()):
                 raise ValueError
-            return spaces
+            fits = content["digest"] == _digest(content["spaces"])
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError(
                 f"{self._path} is not a state of axs6 validate --exhaustive: "
                 "delete it, or name another file"
             ) from None
+        if not fits:
+            raise ValueError(
+                f"{self._path} was changed after it was written, as its digest says: "
+                "delete it, or name another file"
+            )
+        return spaces
 
     def enter(self, space: Space) -> bool:
         """Take up a space; False if what the file knows of it is of another design or model."""
@@ -92,4 +103,9 @@ class State:
         }
         make_folder(self._path.parent)
         with replacing(self._path) as file:
-            file.write(json.dumps({"kind": KIND, "spaces": spaces}).encode())
+            content = {"kind": KIND, "digest": _digest(spaces), "spaces": spaces}
+            file.write(json.dumps(content).encode())
+
+
+def _digest(spaces: dict[str, dict[str, str]]) -> str:
+    return hashlib.sha256(json.dumps([KIND, spaces], sort_keys=True).encode()).hexdigest()

@@ -118,9 +118,9 @@ def test_a_difference_is_not_recorded(tmp_path: Path) -> None:
         '{"kind": "axs6 enumer',
         "[]",
         '{"kind": "another", "spaces": {}}',
-        '{"kind": "axs6 enumeration 1"}',
-        '{"kind": "axs6 enumeration 1", "spaces": {"division": {"key": "0", "done": "-1"}}}',
-        '{"kind": "axs6 enumeration 1", "spaces": {"division": {"key": "0", "done": 7}}}',
+        '{"kind": "axs6 enumeration 2"}',
+        '{"kind": "axs6 enumeration 2", "spaces": {"division": {"key": "0", "done": "-1"}}}',
+        '{"kind": "axs6 enumeration 2", "spaces": {"division": {"key": "0", "done": 7}}}',
     ],
 )
 def test_a_file_that_is_no_state_is_refused_and_kept(text: str, tmp_path: Path) -> None:
@@ -129,6 +129,36 @@ def test_a_file_that_is_no_state_is_refused_and_kept(text: str, tmp_path: Path) 
     with pytest.raises(ValueError, match=r"state\.json is not a state of axs6 validate"):
         State(path)
     assert path.read_text() == text
+
+
+def test_a_state_that_was_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    interrupted(few_chunks(), path, 3)
+    content = json.loads(path.read_text())
+    ((name, space),) = content["spaces"].items()
+    for change in ({"done": "f"}, {"done": "07"}, {"done": "0"}, {"key": "0" * 32}):
+        changed = {**content, "spaces": {name: {**space, **change}}}
+        path.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=r"state\.json was changed after it was written, as "):
+            State(path)
+    path.write_text(json.dumps({**content, "spaces": {"other": space}}))
+    with pytest.raises(ValueError, match=r"state\.json was changed after it was written, as "):
+        State(path)
+    path.write_text(json.dumps(content))
+    assert State(path).enter(few_chunks())
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_no_bit_of_a_state_can_flip_unnoticed(bit: int, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    interrupted(few_chunks(), path, 3)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 3):
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << bit
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match=r"is not a state|was changed"):
+            State(path)
 
 
 def test_a_file_of_other_bytes_is_refused(tmp_path: Path) -> None:
@@ -149,7 +179,7 @@ def test_a_state_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_the_state_is_kept_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path))
-    assert default_state() == tmp_path / "exhaustive.json"
+    assert default_state() == tmp_path / "enumerations.json"
 
 
 @pytest.mark.parametrize(("chunks", "of"), [(1024, 64), (73, 64), (73, 5), (128, 3), (1, 7)])

@@ -1,5 +1,7 @@
 """One model trained in one recipe, with checkpoints from which it goes on."""
 
+import hashlib
+import io
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +22,8 @@ SAVED_EVERY = 50
 
 WARM_UP = 0.1
 """Share of the steps in which the learning rate rises."""
+
+_KIND = b"axs6 checkpoint 1 sha256 "
 
 Progress = Callable[[int], None]
 
@@ -93,7 +97,7 @@ def train(
         progress: called with the number of steps done, after each.
 
     Raises:
-        ValueError: the checkpoint is no checkpoint, or that of another plan.
+        ValueError: the checkpoint is no checkpoint, that of another plan, or was changed.
         OSError: it cannot be read or written.
     """
     with repeatable(plan.seed):
@@ -156,19 +160,12 @@ class _Run:
     def save(self, path: Path) -> None:
         """Write the checkpoint."""
         states = {name: part.state_dict() for name, part in self._parts.items()}
-        make_folder(path.resolve().parent)
-        with replacing(path) as file:
-            torch.save({"plan": self.plan.identity(), "losses": self.losses, **states}, file)
+        _write(path, {"plan": self.plan.identity(), "losses": self.losses, **states})
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint."""
-        try:
-            kept = torch.load(path)
-            plan, losses = kept["plan"], kept["losses"]
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(f"{path}: no checkpoint of a training run") from error
+        kept = _read(path)
+        plan = kept["plan"]
         wanted = self.plan.identity()
         if plan != wanted:
             name = next(x for x in {**wanted, **plan} if plan.get(x) != wanted.get(x))
@@ -177,4 +174,33 @@ class _Run:
             )
         for name, part in self._parts.items():
             part.load_state_dict(kept[name])
-        self.losses = losses
+        self.losses = kept["losses"]
+
+
+def _write(path: Path, state: dict[str, Any]) -> None:
+    """Write a checkpoint: a line with the digest of the rest, which is torch's file."""
+    content = io.BytesIO()
+    torch.save(state, content)
+    make_folder(path.resolve().parent)
+    with replacing(path) as file:
+        file.write(_heading(content.getbuffer()))
+        file.write(content.getbuffer())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a checkpoint. Raises as `train`."""
+    with path.open("rb") as file:
+        heading, content = file.readline(), file.read()
+    if not heading.startswith(_KIND):
+        raise ValueError(f"{path}: no checkpoint of a training run")
+    if heading != _heading(content):
+        raise ValueError(
+            f"{path}: the checkpoint was changed after it was written, as its digest says: "
+            "delete it to begin anew"
+        )
+    state: dict[str, Any] = torch.load(io.BytesIO(content))
+    return state
+
+
+def _heading(content: bytes | memoryview) -> bytes:
+    return b"%s%s\n" % (_KIND, hashlib.sha256(content).hexdigest().encode())

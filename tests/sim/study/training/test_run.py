@@ -71,9 +71,9 @@ def test_a_checkpoint_needs_all_of_its_parts(
     with pytest.raises(StoppedError):
         train(task(), PLAN, checkpoint=file, progress=stop_after(4))
     fresh = run._Run(task(), PLAN, task().make())
-    kept = torch.load(file)
+    kept = run._read(file)
     kept[part] = fresh._parts[part].state_dict()
-    torch.save(kept, file)
+    run._write(file, kept)
     assert not same_models(train(task(), PLAN, checkpoint=file).model, train(task(), PLAN).model)
 
 
@@ -135,3 +135,45 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path: Path) -> None:
     torch.save({"losses": []}, file)
     with pytest.raises(ValueError, match="no checkpoint of a training run"):
         train(task(), PLAN, checkpoint=file)
+
+
+def flip(content: bytearray) -> None:
+    content[len(content) // 2] ^= 1
+
+
+def flip_the_last(content: bytearray) -> None:
+    content[-1] ^= 128
+
+
+def flip_the_digest(content: bytearray) -> None:
+    content[content.index(b"\n") - 1] ^= 1
+
+
+def cut(content: bytearray) -> None:
+    del content[-1:]
+
+
+def lengthen(content: bytearray) -> None:
+    content += b"\0"
+
+
+def empty_rest(content: bytearray) -> None:
+    del content[content.index(b"\n") :]
+
+
+@pytest.mark.parametrize(
+    "change", [flip, flip_the_last, flip_the_digest, cut, lengthen, empty_rest]
+)
+def test_a_checkpoint_that_was_changed_is_refused(
+    change: Callable[[bytearray], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.pt"
+    train(task(), PLAN, checkpoint=file)
+    content = bytearray(file.read_bytes())
+    change(content)
+    file.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"run\.pt: the checkpoint was changed after it was written"
+    ):
+        train(task(), PLAN, checkpoint=file)
+    assert file.read_bytes() == content
