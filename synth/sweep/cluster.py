@@ -1,10 +1,11 @@
 """Points measured on the workers of a Dask cluster."""
 
+import asyncio
 import contextlib
 import logging
 import time
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -61,16 +62,53 @@ def _cluster(address: str) -> Iterator["Client"]:
         raise RuntimeError(
             f"a scheduler needs the package distributed: {install_command('cluster')}"
         ) from None
+    _check_scheduler(address)
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError as error:
-        raise RuntimeError(f"cannot reach a Dask scheduler at {address}: {error}") from None
+        raise _unreachable(address, error) from None
     try:
         _wait_for_worker(client, address)
         yield client
     finally:
         with _without_logs():
             client.close()
+
+
+def _check_scheduler(address: str) -> None:
+    """Ask who is at an address, in a limited time: a client waits for the first words without one.
+
+    Raises:
+        RuntimeError: nobody answers, or what answers is no scheduler.
+    """
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    async def ask() -> object:
+        arguments = Security().get_connection_args("client")
+        async with rpc(address, timeout=CONNECT_SECONDS, connection_args=arguments) as there:
+            return (await there.identity())["type"]
+
+    async def ask_in_time() -> object:
+        return await asyncio.wait_for(ask(), CONNECT_SECONDS)
+
+    try:
+        # In a thread of its own: in a notebook this one has a loop that runs.
+        with _without_logs(), ThreadPoolExecutor(1) as pool:
+            kind = pool.submit(asyncio.run, ask_in_time()).result()
+    except TimeoutError:
+        raise _unreachable(address, f"no answer within {CONNECT_SECONDS} s") from None
+    except OSError as error:
+        raise _unreachable(address, error) from None
+    # What speaks another protocol is any error of those who read it as theirs.
+    except Exception as error:
+        raise _unreachable(address, f"what answers is none ({type(error).__name__})") from None
+    if kind != "Scheduler":
+        raise _unreachable(address, f"what answers is a {kind}")
+
+
+def _unreachable(address: str, why: object) -> RuntimeError:
+    return RuntimeError(f"cannot reach a Dask scheduler at {address}: {why}")
 
 
 def _wait_for_worker(client: "Client", address: str) -> None:

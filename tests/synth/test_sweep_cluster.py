@@ -1,12 +1,14 @@
 """Sweeps on Dask clusters of this machine, started and ended here."""
 
+import contextlib
 import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +234,84 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("axs6: cannot reach a Dask scheduler at tcp://127.0.0.1:")
     assert done.stderr.count("\n") == 1
     assert time.monotonic() - started < 20
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
+
+
+def never(line: socket.socket) -> None:
+    line.recv(1 << 16)
+
+
+def closes(line: socket.socket) -> None:
+    line.close()
+
+
+def speaks_http(line: socket.socket) -> None:
+    line.recv(1 << 16)
+    line.sendall(HTTP)
+
+
+def speaks_first(line: socket.socket) -> None:
+    line.sendall(HTTP * 100)
+
+
+def sends_zeros(line: socket.socket) -> None:
+    line.sendall(bytes(4096))
+
+
+def drips(line: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            line.sendall(b"\0")
+            time.sleep(0.1)
+
+
+SPEAKERS = (never, closes, speaks_http, speaks_first, sends_zeros, drips)
+
+ASK = """
+import sys
+from axs6.synth.sweep import cluster, sweep
+
+cluster.CONNECT_SECONDS = 0.5
+for address in sys.argv[1:]:
+    try:
+        sweep(["block_dot"], scheduler=address)
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+def test_what_is_no_scheduler_is_one_line(tmp_path: Path) -> None:
+    lines: list[socket.socket] = []
+
+    def serve(server: socket.socket, speaks: Callable[[socket.socket], None]) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = server.accept()
+                lines.append(line)
+                threading.Thread(target=speaks, args=(line,), daemon=True).start()
+
+    with contextlib.ExitStack() as stack:
+        addresses = []
+        for speaks in SPEAKERS:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            threading.Thread(target=serve, args=(server, speaks), daemon=True).start()
+            port = server.getsockname()[1]
+            addresses += [f"{protocol}://127.0.0.1:{port}" for protocol in ("tcp", "ws")]
+        done = subprocess.run(
+            [sys.executable, "-c", ASK, *addresses],
+            env={"AXS6_CACHE": str(tmp_path / "cache"), "PATH": ""},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        for line in lines:
+            stack.enter_context(line)
+    assert (done.returncode, done.stderr) == (0, "")
+    for address, said in zip(addresses, done.stdout.splitlines(), strict=True):
+        assert said.startswith(f"cannot reach a Dask scheduler at {address}: ")
 
 
 @pytest.mark.parametrize(
