@@ -5,9 +5,12 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from axs6.cli import COMMANDS
 from axs6.install import install_command
@@ -164,3 +167,26 @@ def test_every_dependency_is_pinned() -> None:
     pins = (ROOT / "constraints.txt").read_text().lower().replace("_", "-").splitlines()
     pinned = {line.split("==")[0] for line in pins if "==" in line}
     assert names <= pinned
+
+
+def test_all_that_is_installed_for_tests_is_pinned() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = {
+        canonicalize_name(name): version
+        for name, version in (line.split("==") for line in lines if "==" in line)
+    }
+    needed, found = ["axs6[dev]"], dict[str, str]()
+    while needed:
+        requirement = Requirement(needed.pop())
+        for text in requires(requirement.name) or []:
+            inner = Requirement(text)
+            extras = [{"extra": extra} for extra in (requirement.extras or {""})]
+            if inner.marker and not any(map(inner.marker.evaluate, extras)):
+                continue
+            name = canonicalize_name(inner.name)
+            if name not in found or inner.extras:
+                found[name] = version(name).partition("+")[0]
+                needed.append(str(inner).partition(";")[0])
+    found.pop("axs6")
+    assert len(found) > 50
+    assert {name: pins.get(name) for name in found} == found
