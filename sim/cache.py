@@ -6,8 +6,8 @@ import hashlib
 import json
 import logging
 import os
-import pickle
 import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,28 +15,33 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 T = TypeVar("T")
 
-DIGESTS = "digests.json"
-"""File of an entry with the SHA-256 of each other file, by path."""
+DIGESTS = "entry.json"
+"""File of an entry with the SHA-256 of its key, and of each other file by path."""
 
-_VALUE = "value.pickle"
+_VALUE = "value.json"
 _LOCK = "lock"
 _PARTIAL = "-partial-"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _SUFFIXES = (".py", ".hpp", ".csv", ".v")
 
 _log = logging.getLogger("axs6")
 _own = threading.local()
 
 
+class CacheError(OSError):
+    """The cache is not used, since another than this user may have written what is in it."""
+
+
 def cache_folder() -> Path:
     """$AXS6_CACHE, or `axs6` in $XDG_CACHE_HOME or ~/.cache."""
     if folder := os.environ.get("AXS6_CACHE"):
-        return Path(folder)
+        return Path(folder).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "axs6"
+    return Path(base).absolute() / "axs6"
 
 
 @cache
@@ -62,19 +67,65 @@ def _source_files(path: str, folder: Traversable) -> Iterator[tuple[str, Travers
 
 def entry(kind: str, key: Sequence[str]) -> Path:
     """Folder that `cached` fills for a key, whether it is there yet or not."""
-    digest = hashlib.sha256("\0".join([DIGESTS, *key]).encode()).hexdigest()[:24]
-    return cache_folder() / f"{kind}-{digest}"
+    return cache_folder() / f"{kind}-{_identity(kind, key)[:24]}"
 
 
-def intact(folder: Path) -> bool:
-    """Whether an entry is there, with every file as it was built.
+def found(kind: str, key: Sequence[str]) -> Path | None:
+    """The entry of a key, with every file as it was built for that key; else None.
 
     A file is read again in the same process only if it was written to.
+
+    Raises:
+        CacheError: the cache or the entry is another user's, or others may write to it.
     """
+    folder = entry(kind, key)
+    check_cache()
+    _check_own(folder)
+    return folder if _intact(folder, _identity(kind, key)) else None
+
+
+def check_cache() -> None:
+    """Raise CacheError where the cache is another user's, or where others may write to it.
+
+    What is in it runs as code of this user.
+    """
+    _check_own(cache_folder())
+
+
+def _check_own(path: Path) -> os.stat_result | None:
+    """What `stat` says of a path, None where there is nothing. Raises CacheError as `found`."""
     try:
-        digests = json.loads((folder / DIGESTS).read_bytes())
-        return all(_digest(folder / name) == digest for name, digest in digests.items())
-    except (OSError, ValueError, AttributeError):
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CacheError(f"cannot read the cache {path}: {error.strerror}") from error
+    if status.st_uid != os.geteuid():
+        raise CacheError(
+            f"the cache must be your own, and {path} is another user's: "
+            "name another folder in AXS6_CACHE"
+        )
+    if status.st_mode & _OTHERS_WRITE:
+        raise CacheError(
+            f"the cache must be written by you alone, and others may write to {path}: "
+            "take that from them (chmod -R go-w), or name another folder in AXS6_CACHE"
+        )
+    return status
+
+
+def _identity(kind: str, key: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps([DIGESTS, kind, *key]).encode()).hexdigest()
+
+
+def _intact(folder: Path, identity: str) -> bool:
+    try:
+        _check_file(folder / DIGESTS)
+        kept = json.loads((folder / DIGESTS).read_bytes())
+        files = kept["files"].items()
+        return kept["key"] == identity and all(_digest(folder / each) == it for each, it in files)
+    except CacheError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
 
 
@@ -92,67 +143,79 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
         build: fills the folder it is given.
 
     Raises:
-        OSError: the cache cannot be written; the message names its folder.
+        OSError: the cache cannot be written, or is refused as `found` says; the message names its
+            folder.
     """
-    final = entry(kind, key)
-    if intact(final):
+    final, identity = entry(kind, key), _identity(kind, key)
+    if found(kind, key):
         return final
     if final.is_dir():
         _log.warning("cache entry %s is damaged: making it again", final)
     with contextlib.ExitStack() as stack:
         try:
-            final.parent.mkdir(parents=True, exist_ok=True)
+            final.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_cache()
             stack.enter_context(_building(final.parent))
             stack.enter_context(_alone(final))
-            if intact(final):
+            if _intact(final, identity):
                 return final
             partial = Path(tempfile.mkdtemp(prefix=kind + _PARTIAL, dir=final.parent))
+        except CacheError:
+            raise
         except OSError as error:
             raise OSError(f"cannot write to the cache {final.parent}: {error.strerror}") from error
         stack.callback(shutil.rmtree, partial, ignore_errors=True)
         build(partial)
-        _write_digests(partial)
-        _put(partial, final)
+        _seal(partial, identity)
+        _put(partial, final, identity)
     return final
 
 
-def kept(kind: str, key: Sequence[str], make: Callable[[], T]) -> T:
-    """The value under a key, made and written if it is not there or damaged; never None.
+def kept(kind: str, key: Sequence[str], shape: type[T], make: Callable[[], T]) -> T:
+    """The value under a key, made and written if it is not there or damaged.
 
     Args:
         kind, key: as of `cached`.
-        make: gives the value, which is kept as a pickle.
+        shape: type of the value: numbers, texts, dataclasses, lists, tuples and dictionaries.
+        make: gives the value, which is kept as JSON.
 
     Raises:
-        OSError: the cache cannot be written; the message names its folder.
+        OSError: as of `cached`.
     """
-    found: T | None = recalled(kind, key)
-    if found is not None:
-        return found
-    made: list[T] = []
 
     def build(folder: Path) -> None:
-        made.append(make())
-        (folder / _VALUE).write_bytes(pickle.dumps(made[0]))
+        plain = _adapter(shape).dump_python(make(), mode="json")
+        (folder / _VALUE).write_text(json.dumps(plain))
 
-    folder = cached(kind, key, build)
-    value: T | None = made[0] if made else _value(folder)
-    return make() if value is None else value
+    return _value(cached(kind, key, build), shape)
 
 
-def recalled(kind: str, key: Sequence[str]) -> Any:
-    """The value that `kept` has under a key; None if there is none, or it is damaged."""
-    return _value(entry(kind, key))
+def recalled(kind: str, key: Sequence[str], shape: type[T]) -> T | None:
+    """The value that `kept` has under a key; None if there is none, or it is damaged.
+
+    Raises:
+        CacheError: as of `found`.
+    """
+    folder = found(kind, key)
+    return _value(folder, shape) if folder else None
 
 
-def _value(folder: Path) -> Any:
-    return pickle.loads((folder / _VALUE).read_bytes()) if intact(folder) else None
+def _value(folder: Path, shape: type[T]) -> T:
+    value: T = _adapter(shape).validate_python(json.loads((folder / _VALUE).read_text()))
+    return value
+
+
+def _adapter(shape: Any) -> Any:
+    """What turns values of a type into plain data and back."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(shape)
 
 
 @contextlib.contextmanager
 def _building(folder: Path) -> Iterator[None]:
     """Share the lock of the cache while building; whoever has it alone first clears the cache."""
-    with (folder / _LOCK).open("w") as lock:
+    with _lock_file(folder / _LOCK) as lock:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for left in folder.glob(f"*{_PARTIAL}*"):
@@ -175,7 +238,7 @@ def _alone(final: Path) -> Iterator[None]:
         yield
         return
     path = final.with_name(f"{_LOCK}-{final.name}")
-    with path.open("w") as lock:
+    with _lock_file(path) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         building.add(final)
         try:
@@ -185,9 +248,32 @@ def _alone(final: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _put(partial: Path, final: Path) -> None:
+def _lock_file(path: Path) -> BinaryIO:
+    """A file to lock: no link, whose target it would make, and no pipe, which would be waited for.
+
+    Raises:
+        CacheError: it is something else than a file.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    except OSError:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise _no_lock(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise _no_lock(path)
+    return file
+
+
+def _no_lock(path: Path) -> CacheError:
+    return CacheError(f"the lock {path} of the cache must be a plain file: remove what is there")
+
+
+def _put(partial: Path, final: Path, identity: str) -> None:
     """Give a build its final name, in place of a damaged entry; an intact one stays."""
-    if intact(final):
+    if _intact(final, identity):
         return
     damaged = partial.with_name(f"{partial.name}-damaged")
     with contextlib.suppress(FileNotFoundError):
@@ -195,19 +281,32 @@ def _put(partial: Path, final: Path) -> None:
     try:
         partial.rename(final)
     except OSError:
-        if not intact(final):
+        if not _intact(final, identity):
             raise
     shutil.rmtree(damaged, ignore_errors=True)
 
 
-def _write_digests(folder: Path) -> None:
-    built = (path for path in sorted(folder.rglob("*")) if path.is_file())
+def _seal(folder: Path, identity: str) -> None:
+    """Write what an entry is, and let nobody else write to it, whatever the umask is."""
+    (folder / DIGESTS).touch()
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    for path in files:
+        path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
+    built = (path for path in files if path.name != DIGESTS)
     digests = {path.relative_to(folder).as_posix(): _digest(path) for path in built}
-    (folder / DIGESTS).write_text(json.dumps(digests, indent=1))
+    (folder / DIGESTS).write_text(json.dumps({"key": identity, "files": digests}, indent=1))
+
+
+def _check_file(path: Path) -> os.stat_result:
+    """What `stat` says of a file. Raises CacheError as `found`, ValueError where there is none."""
+    status = _check_own(path)
+    if status is None or not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{path} is no file")
+    return status
 
 
 def _digest(path: Path) -> str:
-    status = path.stat()
+    status = _check_file(path)
     return _digest_of(path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 

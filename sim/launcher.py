@@ -2,15 +2,17 @@
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from axs6.hw.verilog import Generated
 from axs6.sim.cache import cached
-from axs6.sim.process import child_process, first_error, wait
+from axs6.sim.process import check_folder, child_process, first_error, wait
 from axs6.sim.tools import ToolError, simulator_environment, simulator_version
 
 BENCH = Path(__file__).parent / "bench"
@@ -52,23 +54,34 @@ def _built(
 ) -> Path:
     def make(folder: Path) -> None:
         _log.info("building %s with %s", module, simulator)
-        source = folder / f"{module}.v"
-        source.write_text(verilog)
-        _launch(
-            folder / "build.log",
-            BUILD_SECONDS,
-            do="build",
-            simulator=simulator,
-            source=str(source),
-            module=module,
-            ports=ports,
-            folder=str(folder),
-            waves=waves,
-            runtime=str(runtime) if runtime else None,
-        )
+        # In a folder whose path make and the shell take as it is; that of the cache may be any.
+        with tempfile.TemporaryDirectory(prefix="axs6-build-") as name:
+            work = Path(name)
+            check_folder(work)
+            source = work / f"{module}.v"
+            source.write_text(verilog)
+            objects = [shutil.copy(path, work) for path in _objects(runtime)]
+            _launch(
+                work / "build.log",
+                BUILD_SECONDS,
+                do="build",
+                simulator=simulator,
+                source=str(source),
+                module=module,
+                ports=ports,
+                folder=str(work),
+                waves=waves,
+                objects=[str(path) for path in objects],
+            )
+            shutil.copytree(work, folder, dirs_exist_ok=True)
 
     sources = [path.read_text() for path in (BENCH / "launch.py", *sorted(BENCH.glob("fst/*.h")))]
     return cached(simulator, [verilog, simulator_version(simulator), str(waves), *sources], make)
+
+
+def _objects(runtime: Path | None) -> list[Path]:
+    """The compiled library of Verilator that another build has left, if that is given."""
+    return sorted(runtime.glob("verilated*.o")) if runtime else []
 
 
 def run(

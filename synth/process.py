@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from axs6.install import install_command
-from axs6.sim.process import child_process, wait
+from axs6.sim.process import check_folder, child_process, wait
 from axs6.synth.errors import SynthesisError, from_log
-from axs6.synth.names import check_folder
 
 _LOG = "log.txt"
 
@@ -50,8 +49,8 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
         source: target or library, for messages.
 
     Raises:
-        SynthesisError: pyosys is missing, a job failed, the time ran out, or the path of a folder
-            has blanks or marks that ABC would take for more than a name.
+        SynthesisError: pyosys is missing, a job failed or the time ran out.
+        ToolError: the path of a folder is not as `check_folder` wants it.
     """
     check_pyosys()
     for folder in folders:

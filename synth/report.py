@@ -25,7 +25,7 @@ class Resources:
     `cells` are counts by cell type, sorted by name.
     """
 
-    figures: dict[str, float]
+    figures: dict[str, int | float]
     cells: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Final
 from axs6.synth import gates
 from axs6.synth.errors import SynthesisError
 
-Figures = dict[str, float]
+Figures = dict[str, int | float]
 
 GENLIB: Final = "gates.genlib"
 GATES: Final = "gates.v"

@@ -28,7 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(*COLLECTIONS)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not os.environ.get("AXS6_CACHE"):
-        os.environ["AXS6_CACHE"] = str(config.cache.mkdir("axs6"))
+        folder = config.cache.mkdir("axs6")
+        folder.chmod(0o700)
+        os.environ["AXS6_CACHE"] = str(folder)
 
 
 def pytest_collection_finish() -> None:

@@ -45,7 +45,7 @@ def qsnr(names: list[str], vectors: int) -> Found:
         fmt = block_format(name)
         for each in DISTRIBUTIONS:
             key = [*code, str(fmt), each, str(vectors)]
-            found = kept("qsnr", key, lambda fmt=fmt, each=each: measured(fmt, each))  # type: ignore[misc]
+            found = kept("qsnr", key, float, lambda fmt=fmt, each=each: measured(fmt, each))  # type: ignore[misc]
             yield name, f"{each}_db", _decibels(found)
         bound = qsnr_bound(fmt)
         yield name, "bound_db", _NO_BOUND if bound is None else bound
@@ -69,8 +69,12 @@ def recorded(names: list[str]) -> Found:
         fmt = block_format(name)
         for kind in KINDS:
             key = [*_trained(), str(fmt), kind]
-            found = kept("recorded", key, lambda fmt=fmt, kind=kind: measured(fmt, kind))  # type: ignore[misc]
+            found = kept("recorded", key, float, lambda fmt=fmt, kind=kind: measured(fmt, kind))  # type: ignore[misc]
             yield name, f"{kind}_db", _decibels(found)
+
+
+_Judged = tuple[float, float | None]
+"""Accuracy, and loss."""
 
 
 def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
@@ -82,7 +86,7 @@ def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
 
 
 def _judged(name: str, model: str, accumulator: str | None) -> Found:
-    def measured() -> Any:
+    def measured() -> _Judged:
         from axs6.sim.study.accuracy import study_accuracy
         from axs6.sim.torch.policy import Policy
 
@@ -96,7 +100,7 @@ def _judged(name: str, model: str, accumulator: str | None) -> Found:
     text = name if name == FP32 else str(block_format(name))
     found: Any
     try:
-        found = kept("accuracy", [*_trained(), text, accumulator or "", model], measured)
+        found = kept("accuracy", [*_trained(), text, accumulator or "", model], _Judged, measured)
     except ValueError as error:
         found = (str(error), str(error))
     for column, figure in zip(("accuracy", "loss"), found, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from axs6.comparison import columns as compared
 from axs6.comparison import errors, hardware
@@ -15,7 +15,7 @@ from axs6.comparison.table import Comparison
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Rule, block_format, name_of
 from axs6.sim.cache import kept, sources
-from axs6.sim.study.scales import FORMATS, VECTORS, study_scales
+from axs6.sim.study.scales import FORMATS, VECTORS, ScaleRow, study_scales
 
 GROUPS: Final[Mapping[str, Group]] = {
     "qsnr": Group(
@@ -81,10 +81,10 @@ def _qsnr(names: list[str], vectors: int) -> Found:
         fmt = block_format(name)
         floor = fmt.with_rule(Rule.FLOOR)
 
-        def measured(floor: BlockFormat = floor) -> Any:
+        def measured(floor: BlockFormat = floor) -> list[ScaleRow]:
             return study_scales([floor], vectors).rows
 
-        rows = kept("scales", [*code, str(floor)], measured)
+        rows = kept("scales", [*code, str(floor)], list[ScaleRow], measured)
         (row,) = (row for row in rows if name_of(floor.with_rule(row.rule)) == name)
         yield name, "qsnr_db", row.qsnr_db
         yield name, "saturated", row.saturated

@@ -25,7 +25,7 @@ def build(
     ports: list[str],
     folder: str,
     waves: bool,
-    runtime: str | None = None,
+    objects: list[str],
 ) -> None:
     """Compile a Verilog file into `folder`.
 
@@ -33,7 +33,7 @@ def build(
     visible it could optimise nothing. Functions are split, since g++ takes a time that grows with
     the square of a function's length. Waves are in FST, whose writer needs no library of the
     system with the headers that come with the project. Verilator's own library is linked from
-    the folder `runtime`, where another build has left it, if that is given.
+    `objects`, which another build has left, if there are any.
     """
     runner: Any = get_runner(simulator)
     sources: list[Any] = [Path(source)]
@@ -41,10 +41,10 @@ def build(
     if simulator == "verilator":
         arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O1", "--no-timing"]
         arguments += ["--output-split-cfuncs", "400"]
-        if runtime is not None:
+        if objects:
             os.environ["MAKEFLAGS"] += " VM_GLOBAL_FAST="
-            for compiled in sorted(Path(runtime).glob("verilated*.o")):
-                arguments += ["-LDFLAGS", str(compiled)]
+            for compiled in objects:
+                arguments += ["-LDFLAGS", compiled]
         if waves:
             arguments += ["--trace-fst", "-CFLAGS", f"-I{FST_HEADERS}"]
             os.environ["MAKEFLAGS"] += " LDLIBS=$$(VM_USER_LDLIBS)"

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from axs6.sim.cache import CacheError
 from axs6.sim.compiler import compiled
 from axs6.sim.tools import ToolError
 
@@ -142,6 +143,9 @@ def library() -> ctypes.CDLL:
 def _library(form: str) -> ctypes.CDLL | None:
     try:
         library = load(form)
+    except CacheError as error:
+        _log.warning("no compiled kernels: %s", error)
+        return None
     except (ToolError, OSError) as error:
         _log.info("no compiled kernels: %s", error)
         return None

@@ -46,10 +46,11 @@ def measure(point: Point, timeout: float) -> Measured:
         how = {**options, "stimulus": str(point.stimulus), "timeout": timeout}
         return energy(point.unit, point.parameters, **how)
 
-    report = kept("area", _area_key(point, design), synthesise)
+    report = kept("area", _area_key(point, design), AreaReport, synthesise)
     if point.stimulus is None:
         return Measured(design, report)
-    return Measured(design, report, kept("energy", _energy_key(point, design), simulate))
+    used = kept("energy", _energy_key(point, design), EnergyReport, simulate)
+    return Measured(design, report, used)
 
 
 def verilog(point: Point) -> Generated:
@@ -59,27 +60,27 @@ def verilog(point: Point) -> Generated:
         made = generate(point.unit, **point.parameters)
         return registered(made) if point.between_registers else made
 
-    return kept("verilog", _verilog_key(point), write)
+    return kept("verilog", _verilog_key(point), Generated, write)
 
 
 def recall(point: Point) -> Measured | None:
     """What the cache holds of a point; None if that is not all of it."""
-    design: Generated | None = recalled("verilog", _verilog_key(point))
+    design = recalled("verilog", _verilog_key(point), Generated)
     if design is None:
         return None
-    report: AreaReport | None = recalled("area", _area_key(point, design))
+    report = recalled("area", _area_key(point, design), AreaReport)
     if report is None or point.stimulus is None:
         return None if report is None else Measured(design, report)
-    used: EnergyReport | None = recalled("energy", _energy_key(point, design))
+    used = recalled("energy", _energy_key(point, design), EnergyReport)
     return None if used is None else Measured(design, report, used)
 
 
 def remember(point: Point, measured: Measured) -> None:
     """Put what another machine measured into this one's cache. Raises OSError as `measure`."""
-    kept("verilog", _verilog_key(point), lambda: measured.design)
-    kept("area", _area_key(point, measured.design), lambda: measured.report)
+    kept("verilog", _verilog_key(point), Generated, lambda: measured.design)
+    kept("area", _area_key(point, measured.design), AreaReport, lambda: measured.report)
     if used := measured.energy:
-        kept("energy", _energy_key(point, measured.design), lambda: used)
+        kept("energy", _energy_key(point, measured.design), EnergyReport, lambda: used)
 
 
 def environment(point: Point) -> str:

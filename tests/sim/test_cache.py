@@ -1,5 +1,7 @@
 import ctypes
+import fcntl
 import logging
+import math
 import multiprocessing
 import os
 import signal
@@ -7,12 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from axs6.sim.cache import cached, sources
+from axs6.sim.cache import DIGESTS, CacheError, cached, entry, kept, recalled, sources
 from axs6.sim.compiler import SOURCE, compiled
+from axs6.sim.kernels import library
 
 
 @pytest.fixture
@@ -116,7 +121,7 @@ def change(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, empty, change, Path.unlink])
-@pytest.mark.parametrize("name", ["model.so", "digests.json"])
+@pytest.mark.parametrize("name", ["model.so", DIGESTS])
 def test_a_damaged_build_is_made_again_before_it_is_loaded(
     damage: Callable[[Path], None], name: str, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -175,3 +180,185 @@ def test_sources_are_those_of_inner_folders_too(
     sources.cache_clear()
     assert sources("somesources") != before
     sources.cache_clear()
+
+
+def test_an_entry_of_another_key_is_not_taken(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept("kind", ["one"], int, lambda: 1)
+    kept("kind", ["two"], int, lambda: 2)
+    one, two = entry("kind", ["one"]), entry("kind", ["two"])
+    one.rename(cache / "aside")
+    two.rename(one)
+    (cache / "aside").rename(two)
+    assert recalled("kind", ["one"], int) is None
+    assert kept("kind", ["one"], int, lambda: 1) == 1
+    assert kept("kind", ["two"], int, lambda: 2) == 2
+    assert caplog.messages == [f"cache entry {e} is damaged: making it again" for e in (one, two)]
+    assert recalled("kind", ["two"], int) == 2
+    assert entry("kind", ["a", "b"]) != entry("kind", ["a\0b"])
+
+
+@dataclass(frozen=True)
+class Kept:
+    number: float
+    texts: tuple[str, ...]
+    inner: "Kept | None" = None
+
+
+@pytest.mark.parametrize(
+    ("shape", "value"),
+    [
+        (float, 0.1 + 0.2),
+        (float, 5e-324),
+        (float, math.inf),
+        (str, "a\0\u2028\U0001f600"),
+        (tuple[float, float | None], (1.5, None)),
+        (list[Kept], [Kept(1 / 3, ("a", ""), Kept(-math.inf, ()))]),
+    ],
+)
+def test_values_are_kept_as_they_are_and_run_nothing(shape: Any, value: Any, cache: Path) -> None:
+    for _ in range(2):
+        assert kept("kind", ["key"], shape, lambda: value) == value
+    assert repr(recalled("kind", ["key"], shape)) == repr(value)
+    assert {path.suffix for path in entry("kind", ["key"]).iterdir()} == {".json"}
+
+
+OPEN_TO_OTHERS = [0o777, 0o775, 0o757, 0o1777, 0o722]
+
+
+@pytest.mark.parametrize("mode", OPEN_TO_OTHERS)
+@pytest.mark.parametrize("part", [".", "kind", "kind/file"])
+def test_a_cache_that_others_may_write_is_refused(part: str, mode: int, cache: Path) -> None:
+    def build(folder: Path) -> None:
+        (folder / "file").write_text("text")
+
+    path = cache / part.replace("kind", cached("kind", ["key"], build).name)
+    path.chmod(mode)
+    for use in (lambda: cached("kind", ["key"], build), lambda: recalled("kind", ["key"], str)):
+        with pytest.raises(CacheError) as refused:
+            use()
+        assert str(refused.value) == (
+            f"the cache must be written by you alone, and others may write to {path}: take that "
+            "from them (chmod -R go-w), or name another folder in AXS6_CACHE"
+        )
+    path.chmod(0o755)
+    assert cached("kind", ["key"], build).is_dir()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])
+def test_what_is_built_can_be_used_whatever_the_umask(umask: int, cache: Path) -> None:
+    before = os.umask(umask)
+    try:
+        folder = cached("kind", ["key"], lambda folder: (folder / "file").write_text("") and None)
+        folder.chmod(0o755)
+        assert cached("kind", ["key"], unbuilt) == folder
+    finally:
+        os.umask(before)
+
+
+def unbuilt(folder: Path) -> None:
+    raise AssertionError(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("part", [".", "kind", "kind/file"])
+def test_another_users_cache_is_refused_and_not_called_damaged(
+    part: str, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def build(folder: Path) -> None:
+        (folder / "file").write_text("text")
+
+    path = cache / part.replace("kind", cached("kind", ["key"], build).name)
+    os.chown(path, 4321, 4321)
+    path.chmod(0o555)
+    for use in (lambda: cached("kind", ["key"], build), lambda: recalled("kind", ["key"], str)):
+        with pytest.raises(CacheError) as refused:
+            use()
+        assert str(refused.value) == (
+            f"the cache must be your own, and {path} is another user's: "
+            "name another folder in AXS6_CACHE"
+        )
+    assert caplog.messages == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_cache_that_may_not_be_read_is_refused(cache: Path) -> None:
+    cached("kind", ["key"], lambda folder: None)
+    cache.parent.chmod(0o700)
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        try:
+            os.setuid(4321)
+            cached("kind", ["key"], unbuilt)
+        except OSError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with open(read, encoding="utf-8") as said:
+        assert said.read() == f"cannot read the cache {cache}: Permission denied"
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "precious")
+
+
+def make_dangling(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "new")
+
+
+@pytest.mark.parametrize("obstacle", [make_link, make_dangling, os.mkfifo, Path.mkdir])
+@pytest.mark.parametrize("name", ["lock", "lock-kind"])
+def test_a_lock_is_a_file(obstacle: Callable[[Path], None], name: str, cache: Path) -> None:
+    (cache.parent / "precious").write_text("text")
+    cache.mkdir(mode=0o700)
+    lock = cache / name.replace("kind", entry("kind", ["key"]).name)
+    # The lock of an entry is removed by who has the cache alone: somebody else has it too.
+    with (cache / "other").open("w") as other:
+        if name != "lock":
+            (cache / "other").rename(cache / "lock")
+            fcntl.flock(other, fcntl.LOCK_SH)
+        obstacle(lock)
+        with pytest.raises(CacheError, match=r"^the lock \S+ of the cache must be a plain file: "):
+            cached("kind", ["key"], lambda folder: None)
+    assert (cache.parent / "precious").read_text() == "text"
+    assert not (cache.parent / "new").exists()
+
+
+def test_a_pipe_in_an_entry_is_not_waited_for(cache: Path) -> None:
+    def build(folder: Path) -> None:
+        (folder / "file").write_text("text")
+
+    for name in ("file", DIGESTS):
+        path = cached("kind", ["key"], build) / name
+        path.unlink()
+        os.mkfifo(path, 0o600)
+        assert (cached("kind", ["key"], build) / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize("name", ["here", "a b'c\"d#e;`x`$(x)ö\\"])
+def test_a_relative_folder_of_any_name_holds_models(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AXS6_CACHE", name)
+    files = {SOURCE: '#include <cmath>\nextern "C" int answer() { return 42; }'}
+    library = compiled("kind", "this test", files, [], headers_first=True)
+    assert library.is_relative_to(tmp_path / name)
+    assert ctypes.CDLL(str(library)).answer() == 42
+
+
+def test_kernels_of_a_cache_that_is_refused_are_not_loaded(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache.mkdir()
+    cache.chmod(0o777)
+    library._library.cache_clear()
+    library.load.cache_clear()
+    try:
+        assert library._library("plain") is None
+    finally:
+        library._library.cache_clear()
+    assert caplog.messages[0].startswith("no compiled kernels: the cache must be written by you")

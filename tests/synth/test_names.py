@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from axs6.sim.tools import ToolError
 from axs6.synth import sky130
 from axs6.synth.area import area
 from axs6.synth.cells import cell_library
@@ -133,5 +134,5 @@ def test_a_folder_of_temporary_files_is_used_or_refused(
     if name == "ü@home+x":
         assert area(verilog, "t").total.figures["gates"] == 2
         return
-    with pytest.raises(SynthesisError, match=r"^the folder of temporary files \(TMPDIR\) must "):
+    with pytest.raises(ToolError, match=r"^the folder of temporary files \(TMPDIR\) must "):
         area(verilog, "t")

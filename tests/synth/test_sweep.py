@@ -101,7 +101,7 @@ def test_a_damaged_entry_is_made_again(
     (kept,) = dots("stages=1").results
     assert kept.cached
     (entry,) = cache.glob(f"{kind}-*")
-    file = entry / "value.pickle"
+    file = entry / "value.json"
     content = file.read_bytes()
     if damage == "removed":
         file.unlink()
