@@ -230,7 +230,10 @@ def _rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0))
     significand = np.ldexp(np.abs(mantissa), 61).astype(np.uint64)
     quotient, rest = np.divmod(significand, np.uint64(divisor))
-    power = exponent.astype(np.int64) - 61
+    more = divisor.bit_length() - 1  # bits, so that the quotient is as long as the significand
+    below, rest = np.divmod(rest << np.uint64(more), np.uint64(divisor))
+    quotient = (quotient << np.uint64(more)) + below
+    power = exponent.astype(np.int64) - 61 - more
     found = round_to_float(dtype, np.signbit(values), quotient, power, rest != 0)
     infinite = np.where(np.isinf(values), np.uint64(dtype.infinity), np.uint64(0))
     return (found | infinite).astype(PATTERNS[dtype.width])

@@ -31,7 +31,8 @@ SURE_FIELD = 16
 """Largest FP32 exponent field of a group's maximum whose scales are found from exact values.
 
 Above it, exponent fields alone give the exponent and the shifts: groups that look empty could only
-hold subnormal values, which are further below than the largest shift.
+hold subnormal values, which are further below than the largest shift. It is higher for elements by
+which such a maximum, divided, could be subnormal.
 """
 
 FULL_FIELD = 255
@@ -211,7 +212,7 @@ class RowEncoder:
         fine = group_max(x.upper, int(levels[0].group)).reshape(into[levels[0]].shape)
         field = group_max(fine, fine.shape[1]) >> np.uint16(UPPER_FRACTION_BITS)
         exponent = self._fp32_exponents(x, fine, field, levels, into)
-        unsure = np.flatnonzero(field <= SURE_FIELD)
+        unsure = np.flatnonzero(field <= max(SURE_FIELD, self.fmt.element.emax + 1))
         if not unsure.size:
             return exponent, None
         some = {level: codes[unsure] for level, codes in into.items()}

@@ -85,7 +85,8 @@ def fp32_exponents(
     elif scale.rule is Rule.EVEN:
         largest = largest + np.uint32(1 << FP32.fraction_bits - 1 - element.precision)
     elif scale.rule is Rule.RCEIL:
-        quotient = largest.view(np.float32) / np.float32(element.largest)
+        with np.errstate(over="ignore"):  # an infinite one has the largest code
+            quotient = largest.view(np.float32) / np.float32(element.largest)
         largest, emax = quotient.view(np.uint32) + FRACTION, 0
     fields = (largest >> FP32.fraction_bits).astype(np.int16)
     offset = scale.bias - FP32.bias - emax
@@ -157,7 +158,8 @@ def real_scales(
     """
     dtype = scale.dtype
     if dtype == FP32:
-        value = np.where(zero, np.float32(1), np.maximum(quotient, SMALLEST_SCALE))
+        held = np.clip(quotient, SMALLEST_SCALE, np.float32(dtype.largest))
+        value = np.where(zero, np.float32(1), held)
         return value.view(np.uint32), value
     smallest, largest = (np.float32(dtype.unit * 2**dtype.fraction_bits), np.float32(dtype.largest))
     x = as_wide(np.clip(quotient, smallest, largest).view(np.uint32))

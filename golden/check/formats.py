@@ -31,6 +31,7 @@ COMPOSED: Final = (
     *("e4m3fn_u4_t8_float32_t0", "e5m2_u4_t16_float32"),
     *("uint4_float32_uint4", "uint8_float32_uint8_t0", "uint6_bfloat16_uint6_t32"),
     *("e4m3fn_e5m0_t32", "e2m1fn_e8m0_t32_float32", "e4m3fn_e5m0_t8_bfloat16_t64_float32"),
+    *("e3m2fnb-50_e8m0-rceil_t8", "sm8d_e8m0_t4", "sm4q55_e4m3fn_t4_float32_t0"),
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""
 

@@ -102,6 +102,12 @@ class BlockFormat:
         inner = [scale for scale in scales[:-1] if isinstance(scale, Real)]
         if any(scale.dtype.width > 16 for scale in inner):
             raise ValueError("a real scale under another must have at most 16 bits")
+        significands = sum(1 + x.dtype.fraction_bits for x in scales if isinstance(x, Real))
+        if kinds.count(3) > REAL_LEVELS or significands > REAL_SIGNIFICANDS:
+            raise ValueError(
+                f"a block format has at most {REAL_LEVELS} real scales, with significands of "
+                f"{REAL_SIGNIFICANDS} bits together, not {kinds.count(3)} with {significands}"
+            )
         if 2 in kinds and isinstance(scales[-1], Real) and scales[-1].dtype != FP32:
             raise ValueError("the real scale above an integer scale must be float32")
         for level in self.levels:
@@ -295,6 +301,11 @@ def check_mode_block(block: Any) -> None:
         known = ", ".join(map(str, MODE_BLOCKS))
         raise ValueError(f"block must be one of {known}, not {block!r}")
 
+
+REAL_LEVELS: Final = 3
+REAL_SIGNIFICANDS: Final = 46
+"""Real scales, and bits of their significands together, at most: float64 holds their product with
+an element, so that decoding rounds once."""
 
 MODE_BLOCKS: Final = (8, 16, 32)
 """Sizes of blocks with modes."""

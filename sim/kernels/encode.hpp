@@ -30,9 +30,9 @@ private:
         if (!x.plain) {
             constexpr double most = std::numeric_limits<float>::max();
             for (int i = 0; i < count; ++i) {
-                const double value = std::ldexp(x.q[i] / static_cast<double>(f.divisor),
-                                                scale - (GROUP == 1 ? 0 : x.shift[i]));
-                to[i] = signed_zero(f, static_cast<float>(std::clamp(value, -most, most)), bits[i]);
+                const double q = signed_zero(f, x.q[i], bits[i]) / static_cast<double>(f.divisor);
+                const double value = std::ldexp(q, scale - (GROUP == 1 ? 0 : x.shift[i]));
+                to[i] = static_cast<float>(std::clamp(value, -most, most));
             }
             return;
         }
@@ -40,8 +40,8 @@ private:
         const uint32_t base = static_cast<uint32_t>(scale + 127) << 23;
         for (int i = 0; i < count; ++i) {
             const uint32_t less = GROUP == 1 ? 0 : static_cast<uint32_t>(x.shift[i]) << 23;
-            const float q = f.divisor > 1 ? x.q[i] / divisor : x.q[i];
-            to[i] = signed_zero(f, q * bits_of<float>(base - less), bits[i]);
+            const float q = signed_zero(f, x.q[i], bits[i]);
+            to[i] = (f.divisor > 1 ? q / divisor : q) * bits_of<float>(base - less);
         }
     }
 };

@@ -26,11 +26,11 @@ struct Format {
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
 constexpr int MAX_BLOCK = 256;
 
-// A value, from the pattern of what was encoded.
-inline float signed_zero(const Format& f, float value, uint32_t bits) {
+// An integer with the sign of zero that the format has, from the pattern of what was encoded.
+inline float signed_zero(const Format& f, float q, uint32_t bits) {
     // Adding +0 takes the sign of -0 off.
-    if (!f.signed_zero) return value + 0.0f;
-    return !f.minus_zero && bits == ~MAGNITUDE ? 0.0f : value;
+    if (!f.signed_zero) return q + 0.0f;
+    return !f.minus_zero && bits == ~MAGNITUDE ? 0.0f : q;
 }
 
 template <class Lane>
@@ -85,6 +85,8 @@ inline int exact_code(const Format& f, double largest) {
     if (f.rule == RCEIL) {
         const double top = std::ldexp(static_cast<double>(f.largest), f.unit) / f.divisor;
         const auto quotient = static_cast<float>(largest / top);
+        if (quotient == 0) return 0;
+        if (std::isinf(quotient)) return clamp_code(f, 128 + f.bias);
         const double rest = 2 * std::frexp(static_cast<double>(quotient), &exponent);
         code = exponent - 1 + (rest > 1);
     }
@@ -177,10 +179,11 @@ inline void rounded_block(const Format& f, const uint32_t* bits, int count, int 
     const uint32_t magic = (static_cast<uint32_t>(23 - f.fraction) << 23) + (1 << 22);
     for (int i = 0; i < (B ? B : count); ++i) {
         const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
-        const float x = bits_of<float>(bits[i] & MAGNITUDE) * bits_of<float>(reciprocal + more);
+        const float over = bits_of<float>(bits[i] & MAGNITUDE) * bits_of<float>(reciprocal + more);
+        const float x = std::min(over, largest);  // so that there is a rounder for every value
         const uint32_t binade = std::max(bits_of<uint32_t>(x) & INFINITE, least);
         const float rounder = bits_of<float>(binade + magic);
-        const float q = std::min((x + rounder) - rounder, largest);
+        const float q = (x + rounder) - rounder;
         out.q[i] = bits_of<float>(bits_of<uint32_t>(q) | (bits[i] & ~MAGNITUDE));
     }
 }
@@ -192,8 +195,8 @@ inline bool quantise_block(const Format& f, const uint32_t* bits, Quantised& out
     uint32_t top = 0;
     for (int i = 0; i < count; ++i) top = std::max(top, bits[i] & MAGNITUDE);
     const int field = static_cast<int>(top >> 23);
-    // Below, subnormal values or scales count; at the top FP32 might not hold the scale.
-    const int least = 32 + f.shift_top + std::max(0, f.emax - f.unit);
+    // Below, subnormal values, scales or quotients count; at the top FP32 might not hold the scale.
+    const int least = 32 + f.shift_top + std::max(0, f.emax - std::min(f.unit, 0));
     if (top == 0) {
         zero_block(f, bits, count, out);
         return true;

@@ -47,12 +47,13 @@ inline void block_scales(const Scale& s, const float* top, float row, float* out
         for (int k = 0; k < BLOCKS; ++k)
             out[k] = static_cast<float>(std::min(std::max(std::ceil(top[k] / exact), least), most));
     } else {
-        const uint32_t magic = (static_cast<uint32_t>(23 - s.fraction) << 23) + (1 << 22);
+        const int drop = 23 - s.fraction;
+        const uint32_t below = (1u << drop) - 1;
         for (int k = 0; k < BLOCKS; ++k) {
             const float x = std::min(std::max(top[k] / s.divisor / row, s.least), s.most);
-            const float rounder = bits_of<float>((bits_of<uint32_t>(x) & INFINITE) + magic);
-            const float rounded = s.fraction < 23 ? (x + rounder) - rounder : x;
-            out[k] = top[k] == 0 ? s.zero : rounded;
+            const auto bits = bits_of<uint32_t>(x);
+            const uint32_t up = (below >> 1) + (bits >> drop & below & 1);  // to nearest, ties to even
+            out[k] = top[k] == 0 ? s.zero : bits_of<float>((bits + up) & ~below);
         }
     }
 }
@@ -66,14 +67,13 @@ struct RealValues {
              int64_t row, int64_t k, int64_t length) const {
         const int count = B ? B : f.block;
         const int64_t at = k * count;
-        const float unit = bits_of<float>(static_cast<uint32_t>(f.unit + 127) << 23);
-        constexpr float limit = std::numeric_limits<float>::max();
+        const double factor = std::ldexp(static_cast<double>(scale) * row_scale, f.unit);
+        constexpr double limit = std::numeric_limits<float>::max();
         const auto fill = [&](float* to) {
 #pragma GCC unroll 1
             for (int i = 0; i < count; ++i) {
-                // One product alone is not exact: the last, or the one before it in rows of scale 1.
-                const float value = q[i] * unit * scale * row_scale;
-                to[i] = signed_zero(f, std::clamp(value, -limit, limit), bits[i]);
+                const double value = signed_zero(f, q[i], bits[i]) * factor;  // exact
+                to[i] = static_cast<float>(std::clamp(value, -limit, limit));
             }
         };
         if (at + count <= length) return fill(out + row * length + at);

@@ -141,11 +141,9 @@ def values(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> Tensor:
     one = float(1 << fp32.scale_bits(divisor))
     parts = []
     for found in _quantised(x, fmt, scale):
-        exact = found.lanes * found.factors.unsqueeze(-1) * one
-        part = narrow((exact / exact.new_tensor(divisor)).clamp(-MAX_FINITE, MAX_FINITE))
-        if fmt.outer:
-            part = narrow(widen(part) * widen(found.outer).view(-1, 1, 1))
-        parts.append(_signed(part.clamp(-MAX_FINITE, MAX_FINITE), found.bits, fmt))
+        factors = found.factors * widen(found.outer).unsqueeze(-1) * one
+        exact = found.lanes * factors.unsqueeze(-1)
+        parts.append(narrow((exact / exact.new_tensor(divisor)).clamp(-MAX_FINITE, MAX_FINITE)))
     padded = torch.cat(parts).flatten(-2)
     return padded[:, : x.shape[-1]].reshape(x.shape)
 
@@ -212,12 +210,11 @@ def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class _Quantised:
-    """Some rows of blocks: lanes (R, n, B), factors (R, n), the patterns of what was encoded, and
-    the scales of the rows (R,), 1 without any."""
+    """Some rows of blocks: lanes (R, n, B), with signs of zeros, factors (R, n), and the scales of
+    the rows (R,), 1 without any."""
 
     lanes: Tensor
     factors: Tensor
-    bits: Tensor
     outer: Tensor
 
 
@@ -237,7 +234,7 @@ def _quantised(x: Tensor, fmt: BlockFormat, scale: float | None) -> Iterator[_Qu
             lanes, factors = _under_exponents(bits, fmt)
         else:
             lanes, factors = _under_reals(bits, fmt, widen(rows))
-        yield _Quantised(lanes, factors, bits, rows)
+        yield _Quantised(lanes, factors, rows)
 
 
 def _scales_of_rows(x: Tensor, fmt: BlockFormat, scale: float | None) -> Tensor:
@@ -269,7 +266,7 @@ def _under_exponents(bits: Tensor, fmt: BlockFormat) -> tuple[Tensor, Tensor]:
     scales = (codes - held.bias + held.unit).unsqueeze(-1) - shifts
     q = _rounded(magnitudes * powers(-scales) * float(held.divisor), held)
     q = torch.where(infinite, held.largest, q) * powers(held.shift_top - shifts)
-    return torch.where(bits < 0, -q, q), powers(codes + held.offset)
+    return _signed(q, magnitudes, bits, held), powers(codes + held.offset)
 
 
 def _codes(largest: Tensor, held: Any) -> Tensor:
@@ -291,7 +288,8 @@ def _codes(largest: Tensor, held: Any) -> Tensor:
 
 def _under_reals(bits: Tensor, fmt: BlockFormat, rows: Tensor) -> tuple[Tensor, Tensor]:
     """Lanes and factors of blocks under real or integer scales, in rows of these scales."""
-    held, scale = _real(fmt)
+    found: Any = real_description(fmt)
+    held, scale = found
     magnitudes = widen((bits & ~SIGN).view(torch.float32))
     rows = rows.unsqueeze(-1)
     scales = _block_scales(magnitudes.amax(-1).clamp(max=MAX_FINITE), scale, rows)
@@ -300,11 +298,7 @@ def _under_reals(bits: Tensor, fmt: BlockFormat, rows: Tensor) -> tuple[Tensor, 
     values = widen(narrow(magnitudes * reciprocals))
     values = torch.where(values > 0, values * 2.0**-held.unit, 0.0)
     q = _rounded(values.clamp(max=held.largest), held)
-    return torch.where(bits < 0, -q, q), scales * 2.0**held.offset
-
-
-def _real(fmt: BlockFormat) -> Any:
-    return real_description(fmt)
+    return _signed(q, values, bits, held), scales * 2.0**held.offset
 
 
 def _block_scales(largest: Tensor, scale: Any, rows: Tensor) -> Tensor:
@@ -327,12 +321,17 @@ def _rounded(x: Tensor, held: Any) -> Tensor:
     return ((x / steps).round() * steps).clamp(max=held.largest)
 
 
-def _signed(x: Tensor, bits: Tensor, fmt: BlockFormat) -> Tensor:
-    """Values with the signs of zeros that the format has."""
-    held: Any = description(fmt) or _real(fmt)[0]
+def _signed(q: Tensor, values: Tensor, bits: Tensor, held: Any) -> Tensor:
+    """Integers from magnitudes and patterns, zeros with the signs that the format has.
+
+    `values` are the magnitudes before they were rounded.
+    """
+    negative = bits < 0
     if not held.signed_zero:
-        return torch.where(x == 0, 0.0, x)
-    return x if held.minus_zero else torch.where(bits == SIGN, 0.0, x)
+        negative &= q > 0
+    elif not held.minus_zero:
+        negative &= values > 0
+    return torch.where(negative, -q, q)
 
 
 def binades(x: Tensor) -> Tensor:

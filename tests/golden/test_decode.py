@@ -1,10 +1,15 @@
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from axs6.golden import Blocks, decode, encode
+from axs6.golden.blocks import scale_shape
 from axs6.golden.check.exact import axs6 as exact
-from axs6.golden.check.exact.floats import BF16, FP32, FP64
+from axs6.golden.check.exact.floats import BF16, FP32, FP64, round_to_float
+from axs6.golden.formats import Real, Shift, block_format
+from axs6.golden.scaling import code_dtype, real_values
 
 FORMATS = {"float32": FP32, "bfloat16": BF16, "float64": FP64}
 UNSIGNED = {"float32": np.uint32, "bfloat16": np.uint16, "float64": np.uint64}
@@ -123,3 +128,66 @@ def test_values_come_in_the_byte_order_asked_for(dtype):
     assert np.array_equal(values, decode(blocks, f"f{values.itemsize}"))
     again = encode(values)
     assert np.array_equal(again.codes, encode(values.astype(f"f{values.itemsize}")).codes)
+
+
+DIVIDED = (
+    *(f"sm{bits}d_e8m0_t64" for bits in range(3, 9)),
+    *("int8d_e8m0_t16s2o1", "sm8dq-3_e8m0_t4", "sm8d_float32_t8", "sm7d_e5m2_t16_float32_t0"),
+    *("sm8d_float16_t4_float16_t8_float32", "int8_float16_t4_float16_t8_float32"),
+)
+
+
+def random_blocks(fmt, rng):
+    """Blocks of random codes under random scales, all of them numbers."""
+    shape = (2, 16 * fmt.block)
+    scales = []
+    for level in fmt.levels[::-1]:
+        codes = rng.integers(
+            1, level.scale.largest_code + 1, scale_shape(level, (2,), 16, fmt.block)
+        )
+        scales.append(codes.astype(code_dtype(level.scale.bits)))
+    codes = rng.integers(0, 1 << fmt.element.width, (2, 16, fmt.block))
+    return Blocks(fmt, tuple(scales), codes.astype(np.uint8), shape)
+
+
+def exact_values(blocks):
+    """The values as fractions, by the definition."""
+    element, levels = blocks.format.element, blocks.format.levels[::-1]
+    found = [int(x) * element.unit for x in element.integers[blocks.codes].ravel()]
+    for level, codes in zip(levels, blocks.scales, strict=True):
+        factors = [factor(level.scale, code) for code in codes.ravel()]
+        each = len(found) // len(factors)
+        found = [x * factors[i // each] for i, x in enumerate(found)]
+    return found
+
+
+def factor(scale, code):
+    if isinstance(scale, Real):
+        return Fraction(float(real_values(scale.dtype, np.array([code]))[0]))
+    if isinstance(scale, Shift):
+        return Fraction(2) ** -int(code)
+    return Fraction(2) ** (int(code) - scale.bias)
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_one_rounding(name):
+    blocks = random_blocks(block_format(name), np.random.default_rng(1))
+    exact = exact_values(blocks)
+    assert decode(blocks, np.float64).ravel().tolist() == [float(x) for x in exact]
+    for dtype, fmt in (("float32", FP32), ("bfloat16", BF16)):
+        got = decode(blocks, dtype).view(UNSIGNED[dtype]).ravel().tolist()
+        right = [round_to_float(abs(x), fmt, saturate=True) for x in exact]
+        assert [x & fmt.sign - 1 for x in got] == right
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("int8_float16_t4_float16_t8_float16_t16_float32", "4 with 57"),
+        ("int8_e2m13_t4_e2m13_t8_float32", "3 with 52"),
+        ("int8_e8m1_t4_e8m1_t8_e8m1_t16_float32", "4 with 30"),
+    ],
+)
+def test_formats_whose_values_float64_does_not_hold(name, found):
+    with pytest.raises(ValueError, match=f"at most 3 real scales, .* of 46 bits .*, not {found}"):
+        block_format(name)

@@ -242,10 +242,12 @@ def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encodin
     assert isinstance(level, Real)
     if not above.factors and found.given is not None:
         return real_code(found.given, level)
-    s = fp32(top / (found.definition.element.largest * _largest_factor(levels[1:])))
-    for factor in above.factors:
-        s = fp32(s / factor)
     low, high = real_range(level)
+    s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:])))
+    for factor in above.factors:
+        s = _fp32(s / factor) if isinstance(s, Fraction) else s
+    if isinstance(s, Special):
+        s = high
     if level.single and top == 0:
         s = Fraction(1)
     return real_code(min(max(s, low), high), level)
@@ -264,7 +266,7 @@ def _largest_factor(levels: Sequence[Level]) -> Fraction:
 def _divided(above: _Above, s: Fraction) -> _Above:
     r = above.reciprocal
     if isinstance(r, Fraction):
-        r = float_value(round_to_float(r / s, FP32), FP32)
+        r = _fp32(r / s)
     return above._replace(factors=(*above.factors, s), reciprocal=r)
 
 
@@ -275,6 +277,11 @@ def _divide(x: Fraction, above: _Above) -> Fraction:
     if isinstance(above.reciprocal, Special):
         return FP32_LARGEST
     return fp32(x * above.reciprocal)
+
+
+def _fp32(x: Fraction) -> Value:
+    """FP32 value nearest to `x`, which may be an infinity."""
+    return float_value(round_to_float(x, FP32), FP32)
 
 
 def fp32(x: Fraction) -> Fraction:
