@@ -240,7 +240,7 @@ def _quantised(x: Tensor, fmt: BlockFormat, scale: float | None) -> Iterator[_Qu
 def _scales_of_rows(x: Tensor, fmt: BlockFormat, scale: float | None) -> Tensor:
     """The scales of rows (R, K), float32; 1 where the format has none."""
     if not fmt.outer:
-        return torch.ones(len(x), device=x.device)
+        return torch.ones(len(x), dtype=torch.float32, device=x.device)
     magnitudes = x.view(torch.int32) & ~SIGN
     magnitudes = torch.where(magnitudes > FP32.infinity, 0, magnitudes)
     top = magnitudes.new_zeros(len(x))

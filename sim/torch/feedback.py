@@ -16,7 +16,8 @@ from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import quantise
 from axs6.sim.torch.ieee import narrow, widen
 from axs6.sim.torch.options import spelled, spelling
-from axs6.sim.torch.rounding import check_random
+from axs6.sim.torch.rounding import check_device, check_random
+from axs6.sim.torch.transforms import check_traced, is_transformed, transformable
 
 
 class ErrorFeedback(nn.Module):
@@ -35,7 +36,7 @@ class ErrorFeedback(nn.Module):
 
     def __init__(self, shape: Iterable[int], *, device: torch.device | str | None = None) -> None:
         super().__init__()
-        self.register_buffer("error", torch.zeros(tuple(shape), device=device))
+        self.register_buffer("error", torch.zeros(tuple(shape), dtype=torch.float32, device=device))
 
     def forward(
         self,
@@ -69,14 +70,19 @@ class ErrorFeedback(nn.Module):
         for what, tensor in ((name, x), ("error", self.error)):
             if tensor.dtype != torch.float32:
                 raise TypeError(f"{what} must be float32, not {tensor.dtype}")
+        if x.device != self.error.device:
+            raise ValueError(
+                f"{name} must be on {self.error.device} as the error is, not on {x.device}"
+            )
         if x.shape != self.error.shape:
             raise ValueError(
                 f"{name} must have the shape of the error {tuple(self.error.shape)}, "
                 f"not {tuple(x.shape)}"
             )
-        values, left = _feed_back(
-            x, self.error, how, rounding, random, random_bits, nonfinite, name
-        )
+        operator = _feed_back
+        if not torch.compiler.is_compiling() and is_transformed():
+            operator = _feed_back_transformed
+        values, left = operator(x, self.error, how, rounding, random, random_bits, nonfinite, name)
         self.error.copy_(left.detach())
         return values
 
@@ -103,7 +109,11 @@ def _feed_back(
 
 
 @_feed_back.register_fake
-def _(x: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
+def _(
+    x: Tensor, error: Tensor, format: str, rounding: str, random: Tensor | None, *options: Any
+) -> tuple[Tensor, Tensor]:
+    check_traced()
+    check_device(random, x)
     return x.new_empty(x.shape), x.new_empty(x.shape)
 
 
@@ -111,4 +121,9 @@ def _pass_through(ctx: Any, grad: Tensor, grad_of_error: Tensor) -> tuple[Tensor
     return grad, *[None] * 7
 
 
+def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    pass
+
+
 _feed_back.register_autograd(_pass_through)
+_feed_back_transformed = transformable(_feed_back, _keep_nothing, _pass_through)

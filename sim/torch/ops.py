@@ -9,20 +9,21 @@ products are the hardware's too: g and its transpose are encoded in that format 
 own, transposed before they are encoded, so that all blocks run along the axis that is summed.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 from torch._C import _len_torch_dispatch_stack
-from torch._C._functorch import peek_interpreter_stack
+from torch.nn import functional
 
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import anywhere, quantise
 from axs6.sim.torch.backends import Result, with_bias
 from axs6.sim.torch.extent import scales_tensor
 from axs6.sim.torch.options import Format, spelled, spelling
-from axs6.sim.torch.rounding import check_random
+from axs6.sim.torch.rounding import check_device, check_random
 from axs6.sim.torch.site import Role, Site, Wholes, is_observed, site_of
+from axs6.sim.torch.transforms import check_traced, is_transformed, transformable
 
 Gradients = tuple[Tensor | None, ...]
 SIDES: tuple[Role, Role] = ("left", "right")
@@ -47,7 +48,9 @@ def _fake_quantise(
 
 
 @_fake_quantise.register_fake
-def _(x: Tensor, *options: Any) -> Tensor:
+def _(x: Tensor, format: str, rounding: str, random: Tensor | None, *options: Any) -> Tensor:
+    check_traced()
+    check_device(random, x)
     return x.new_empty(x.shape, dtype=torch.float32)
 
 
@@ -60,6 +63,7 @@ def _pass_through(ctx: Any, grad: Tensor) -> Gradients:
 
 
 _fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
+_quantise_transformed = transformable(_fake_quantise, _keep_dtype, _pass_through)
 
 
 def fake_quantise(
@@ -89,14 +93,20 @@ def fake_quantise(
     quantise.check_input(x, name)
     check_random(random)
     how = spelling(format, block)
-    return _fake_quantise(x, how, rounding, random, random_bits, nonfinite, scale, name)
+    operator = _fake_quantise
+    if not torch.compiler.is_compiling() and is_transformed():
+        operator = _quantise_transformed
+    return operator(x, how, rounding, random, random_bits, nonfinite, scale, name)
 
 
 def _is_direct(*tensors: Tensor | None) -> bool:
     """Whether an operator is just its function: no gradient or dispatch mode takes part."""
-    if torch.jit.is_tracing() or _len_torch_dispatch_stack() or peek_interpreter_stack():
+    if torch.jit.is_tracing() or _len_torch_dispatch_stack() or is_transformed():
         return False
     given = [x for x in tensors if x is not None]
+    # Of these torch's dispatcher makes others, or nothing.
+    if any(x.is_meta or x.is_neg() for x in given):
+        return False
     if torch.is_grad_enabled() and any(x.requires_grad for x in given):
         return False
     return all(type(x) in (Tensor, nn.Parameter) for x in given)
@@ -109,6 +119,8 @@ def product(a: Tensor, b: Tensor, site: int) -> Tensor:
         with torch._C.DisableTorchFunction():
             if _is_direct(a, b):
                 return _multiply(a, b, site)
+        if is_transformed():
+            return _product_transformed(a, b, site)
     return _product(a, b, site)
 
 
@@ -125,6 +137,8 @@ def weight_product(
         with torch._C.DisableTorchFunction():
             if _is_direct(x, weight, bias):
                 return _multiply_weight(x, weight, bias, site, whole)
+        if is_transformed():
+            return _weight_product_transformed(x, weight, bias, site, whole)
     return _weight_product(x, weight, bias, site, whole)
 
 
@@ -146,6 +160,8 @@ _product = torch.library.custom_op("axs6::product", _multiply, mutates_args=())
 
 @_product.register_fake
 def _(a: Tensor, b: Tensor, site: int) -> Tensor:
+    check_traced()
+    _check_operands(site_of(site), a, b, ("left operand", "right operand"))
     return a.new_empty(a.shape[0], a.shape[1], b.shape[1])
 
 
@@ -163,6 +179,7 @@ def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
 
 
 _product.register_autograd(_product_gradients, setup_context=_keep_product)
+_product_transformed = transformable(_product, _keep_product, _product_gradients)
 
 
 def _multiply_weight(
@@ -171,6 +188,7 @@ def _multiply_weight(
     place = site_of(site)
     matrices = as_matrices(place, weight, x.shape[0])
     _check_operands(place, x, matrices, ("input", "weight"))
+    _check_device(place, "bias", bias, x)
     if _is_empty(x, matrices):
         return with_bias(_no_product(place, x, matrices).values, bias).to(x.dtype)
     right = place.prepare_weight(weight, matrices)
@@ -186,8 +204,12 @@ _weight_product = torch.library.custom_op("axs6::weight_product", _multiply_weig
 
 @_weight_product.register_fake
 def _(x: Tensor, weight: Tensor, bias: Tensor | None, site: int, whole: Tensor | None) -> Tensor:
+    check_traced()
     place = site_of(site)
-    return x.new_empty(x.shape[0], x.shape[1], as_matrices(place, weight, x.shape[0]).shape[1])
+    matrices = as_matrices(place, weight, x.shape[0])
+    _check_operands(place, x, matrices, ("input", "weight"))
+    _check_device(place, "bias", bias, x)
+    return x.new_empty(x.shape[0], x.shape[1], matrices.shape[1])
 
 
 def _keep_weight_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -205,15 +227,20 @@ def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad, wholes)
     grad_weight = grad_bias = None
     if part is not None:
-        grad_weight = torch.zeros_like(weight)
-        rows = place.chosen(grad_weight)
-        rows.copy_(part.reshape(rows.shape))
+        grad_weight = part.reshape(place.chosen(weight).shape)
+        if place.rows is not None:
+            first, last = place.rows
+            missing = (0, 0) * (weight.ndim - 1) + (first, len(weight) - last)
+            grad_weight = functional.pad(grad_weight, missing)
     if ctx.needs_input_grad[2]:
-        grad_bias = grad.float().sum(1).flatten().to(ctx.bias_dtype)
+        grad_bias = grad.float().sum(1).reshape(-1).to(ctx.bias_dtype)
     return grad_x, grad_weight, grad_bias, None, None
 
 
 _weight_product.register_autograd(_weight_product_gradients, setup_context=_keep_weight_product)
+_weight_product_transformed = transformable(
+    _weight_product, _keep_weight_product, _weight_product_gradients
+)
 
 
 def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
@@ -242,6 +269,21 @@ def gradient_product(
     left = place.prepare(grad, "gradient", "gradient")
     right_hand = place.prepare(other, side, f"{side} operand", whole)
     return place.backend.product(left, right_hand).values.to(grad.device)
+
+
+def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    pass
+
+
+def _refuse_second(ctx: Any, grad: Tensor) -> NoReturn:
+    raise NotImplementedError(
+        "gradients in a block format have no derivatives: "
+        "convert without gradients= to take second ones"
+    )
+
+
+gradient_product.register_autograd(_refuse_second, setup_context=_keep_nothing)
+_gradient_product_transformed = transformable(gradient_product, _keep_nothing, _refuse_second)
 
 
 @gradient_product.register_fake
@@ -283,6 +325,7 @@ def _pass_decoded(ctx: Any, grad: Tensor) -> Gradients:
 
 
 decoded.register_autograd(_pass_decoded, setup_context=_keep_dtype)
+_decoded_transformed = transformable(decoded, _keep_dtype, _pass_decoded)
 
 
 def _operand_gradients(
@@ -295,18 +338,21 @@ def _operand_gradients(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of the two operands of a product."""
     encoded = site.options.gradients is not None
+    multiply, decode = gradient_product, decoded
+    if is_transformed():
+        multiply, decode = _gradient_product_transformed, _decoded_transformed
     grad_a = grad_b = None
     if needed[0]:
         if encoded:
-            product = gradient_product(grad, b.mT, site.handle, True, wholes[1])
+            product = multiply(grad, b.mT, site.handle, True, wholes[1])
         else:
-            product = grad.float() @ decoded(b, site.handle, True, wholes[1])
+            product = grad.float() @ decode(b, site.handle, True, wholes[1])
         grad_a = product.to(a.dtype)
     if needed[1]:
         if encoded:
-            product = gradient_product(grad.mT, a.mT, site.handle, False, wholes[0])
+            product = multiply(grad.mT, a.mT, site.handle, False, wholes[0])
         else:
-            product = grad.float().mT @ decoded(a, site.handle, False, wholes[0])
+            product = grad.float().mT @ decode(a, site.handle, False, wholes[0])
         grad_b = product.to(b.dtype)
     return grad_a, grad_b
 
@@ -331,13 +377,19 @@ def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) ->
         )
 
 
+def _check_device(site: Site, name: str, x: Tensor | None, other: Tensor) -> None:
+    if x is not None and x.device != other.device:
+        raise ValueError(f"{site.name}: {name} must be on {other.device}, not on {x.device}")
+
+
 def _is_empty(a: Tensor, b: Tensor) -> bool:
     return not (a.numel() and b.numel())
 
 
 def _no_product(site: Site, a: Tensor, b: Tensor) -> Result:
     """What a product without operands gives: nothing, or +0 where K = 0."""
-    values = torch.zeros(a.shape[0], a.shape[1], b.shape[1], device=a.device)
+    shape = (a.shape[0], a.shape[1], b.shape[1])
+    values = torch.zeros(shape, dtype=torch.float32, device=a.device)
     result = Result(values)
     site.report(a, b, result)
     return result

@@ -105,8 +105,8 @@ def encode(
         return _encode_by_golden(x, fmt, how, random, nonfinite, scale, name)
     n = -(-x.shape[-1] // size)
     count = x.shape[:-1].numel() * n
-    exponents = torch.empty(count, dtype=torch.uint8)
-    codes = torch.empty(count, size, dtype=torch.uint8)
+    exponents = torch.empty(count, dtype=torch.uint8, device="cpu")
+    codes = torch.empty(count, size, dtype=torch.uint8, device="cpu")
     for chunk in round_blocks(x, size, nonfinite, name, how):
         exponents[chunk.rows] = chunk.exponents.to("cpu", torch.uint8)
         # x & (x - 1) has the sign bit of x, save for -0.0, which has code 0.
@@ -214,7 +214,8 @@ def round_blocks(
     rows = as_rows(x, size)
     to_steps = AXS6_ELEMENT.largest_code / power_table(x.device, -AXS6_SCALE.bias)
     step = CHUNK_VALUES // size
-    magnitudes = torch.empty(min(step, len(rows)), size, device=x.device)
+    shape = (min(step, len(rows)), size)
+    magnitudes = torch.empty(shape, dtype=torch.float32, device=x.device)
     doubles = torch.empty(magnitudes.shape, dtype=torch.float64, device=x.device)
     for start in range(0, len(rows), step):
         part = rows[start : start + step].float()

@@ -91,6 +91,12 @@ def check_random(random: Any) -> None:
         raise TypeError(f"random must be a tensor, not {type(random).__name__}")
 
 
+def check_device(random: Tensor | None, x: Tensor) -> None:
+    """Raise ValueError unless random words are where the values are."""
+    if random is not None and random.device != x.device:
+        raise ValueError(f"random must be on {x.device} as the values are, not on {random.device}")
+
+
 def _check_words(random: Tensor, bits: int, x: Tensor) -> None:
     if random.dtype not in WORDS:
         raise TypeError(f"random must hold uint8, int8, int16, int32 or int64, not {random.dtype}")
@@ -98,8 +104,7 @@ def _check_words(random: Tensor, bits: int, x: Tensor) -> None:
         raise ValueError(
             f"random must have the shape of the values {tuple(x.shape)}, not {tuple(random.shape)}"
         )
-    if random.device != x.device:
-        raise ValueError(f"random must be on {x.device} as the values are, not on {random.device}")
+    check_device(random, x)
     if not random.numel():
         return
     low, high = (int(word) for word in random.aminmax())

@@ -1,0 +1,50 @@
+"""Operators under the transforms of `torch.func`, which do not take the gradients of torch's own.
+
+The functions by which an operator has gradients make an `autograd.Function` too, which those
+transforms take. Gradients, their batches and `vmap` are theirs; there is no forward mode.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+from torch._C._functorch import peek_interpreter_stack
+from torch.autograd import forward_ad
+
+
+def is_transformed() -> bool:
+    """Whether a transform of `torch.func` or forward-mode differentiation is at work."""
+    return peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+
+
+def check_traced() -> None:
+    """Refuse forward mode where torch's compiler traces an operator: it would lose the tangents."""
+    if torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+        _refuse_forward_mode()
+
+
+def transformable(
+    operator: Callable[..., Any], setup_context: Callable[..., None], backward: Callable[..., Any]
+) -> Callable[..., Any]:
+    """An operator as the transforms take it.
+
+    Args:
+        operator: called with its arguments by position.
+        setup_context, backward: what its `register_autograd` has.
+    """
+    members: dict[str, Any] = {
+        "generate_vmap_rule": True,
+        "forward": staticmethod(operator.__call__),
+        "setup_context": staticmethod(setup_context),
+        "backward": staticmethod(backward),
+        "jvp": staticmethod(_refuse_forward_mode),
+    }
+    function = type("Transformed", (torch.autograd.Function,), members)
+    return function.apply  # type: ignore[attr-defined, no-any-return]
+
+
+def _refuse_forward_mode(*tangents: Any) -> NoReturn:
+    raise NotImplementedError(
+        "products in block formats have no forward-mode derivatives (jvp, jacfwd, hessian): "
+        "take vjp or jacrev"
+    )
