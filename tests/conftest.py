@@ -81,7 +81,8 @@ def yosys_in_this_process() -> Iterator[None]:
         return str(cls._process_result(status, *texts, ignore_warnings, src_loc_at))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PackagedYosys, "run", classmethod(run))
+        for each in (PackagedYosys, *PackagedYosys.__bases__):
+            patch.setattr(each, "run", classmethod(run))
         yield
     yosys_program.cache_clear()
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -73,8 +74,12 @@ def recorded(names: list[str]) -> Found:
             yield name, f"{kind}_db", _decibels(found)
 
 
-_Judged = tuple[float, float | None]
-"""Accuracy, and loss."""
+@dataclass(frozen=True)
+class _Judgement:
+    """What a model does in a format; the loss is None where the metric is a function."""
+
+    accuracy: float
+    loss: float | None
 
 
 def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
@@ -86,7 +91,7 @@ def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
 
 
 def _judged(name: str, model: str, accumulator: str | None) -> Found:
-    def measured() -> _Judged:
+    def measured() -> _Judgement:
         from axs6.sim.study.accuracy import study_accuracy
         from axs6.sim.torch.policy import Policy
 
@@ -95,12 +100,13 @@ def _judged(name: str, model: str, accumulator: str | None) -> Found:
         study = study_accuracy(
             model, _workload(model), formats=[], policies=policies, backends=["emulated"]
         )
-        return study.runs[-1].metric, study.runs[-1].loss
+        return _Judgement(study.runs[-1].metric, study.runs[-1].loss)
 
     text = name if name == FP32 else str(block_format(name))
     found: Any
     try:
-        found = kept("accuracy", [*_trained(), text, accumulator or "", model], _Judged, measured)
+        key = [*_trained(), text, accumulator or "", model]
+        found = astuple(kept("accuracy", key, _Judgement, measured))
     except ValueError as error:
         found = (str(error), str(error))
     for column, figure in zip(("accuracy", "loss"), found, strict=True):
