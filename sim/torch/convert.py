@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from glob import escape
+from types import MethodType
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from axs6.golden.nonfinite import NonFinite
 from axs6.sim.torch import functional, layers, recurrent, transposed
 from axs6.sim.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.sim.torch.backends import backend_of
-from axs6.sim.torch.derive import derived, underived
+from axs6.sim.torch.derive import become, derived, underived
 from axs6.sim.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.sim.torch.later import follow
 from axs6.sim.torch.options import FP32, Format, Options
@@ -134,7 +135,7 @@ def convert(
     }
     backend_of(Options.of(**base, backend=backend, tile=tile))
     check_unconverted(unconverted)
-    chosen = plan(model, base, exclude, policy, tuple(LAYERS))
+    chosen = plan(model, base, exclude, policy, tuple(LAYERS), _multiplies)
     options = _options(chosen, backend, tile)
     excluded = {name for name, settings in chosen.items() if settings is None}
     for name, parameter in model.named_parameters():
@@ -142,12 +143,14 @@ def convert(
             raise ValueError(f"{name} has no shape yet: run the model once before converting it")
     converted = copy.deepcopy(model)
     _restore(converted)
-    for name, module, within in _walk(converted, excluded):
+    walked = [*_walk(converted)]
+    intercepting = any(_is_users(module) for name, module, _ in walked if name not in excluded)
+    for name, module, within in walked:
         if name in excluded:
-            _leave_alone(module, within)
+            _leave_alone(module, intercepting)
         elif _is_scripted(module):
             tell(unconverted, f"{name} ({_kind(module)})" if name else _kind(module))
-            _leave_alone(module, within)
+            _leave_alone(module, intercepting)
         else:
             _replace(module, name, options[name], unconverted)
             # What a forward around it runs is replaced, whatever it is.
@@ -221,18 +224,15 @@ def _restore(model: nn.Module) -> None:
     for module in model.modules():
         own = underived(type(module))
         if type(module) is not originals.get(own, own):
-            module.__class__ = originals.get(own, own)
+            become(module, originals.get(own, own))
 
 
 def _kind(model: object) -> str:
     return type(model).__name__
 
 
-def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module, bool]]:
-    """Each module once, and whether it is within one whose products are intercepted.
-
-    Modules within excluded ones are left out.
-    """
+def _walk(model: nn.Module) -> Iterator[tuple[str, nn.Module, bool]]:
+    """Each module once, and whether it is within one whose `forward` is none of torch's own."""
     seen: set[int] = set()
 
     def visit(name: str, module: nn.Module, within: bool) -> Iterator[tuple[str, nn.Module, bool]]:
@@ -243,9 +243,8 @@ def _walk(model: nn.Module, excluded: set[str]) -> Iterator[tuple[str, nn.Module
         children = [] if _is_scripted(module) else list(module.named_children())
         inside = within or _is_users(module)
         yield name, module, within
-        if name not in excluded:
-            for child_name, child in children:
-                yield from visit(f"{name}.{child_name}".lstrip("."), child, inside)
+        for child_name, child in children:
+            yield from visit(f"{name}.{child_name}".lstrip("."), child, inside)
 
     yield from visit("", model, False)
 
@@ -267,13 +266,21 @@ def _is_users_function(function: Any) -> bool:
 def _has_own_forward(module: nn.Module) -> bool:
     """Whether a `forward` that is none of torch's own hides that of the class."""
     assigned = vars(module).get("forward")
-    return assigned is not None and _is_users_function(assigned)
+    if assigned is None:
+        return False
+    kept = [x.__func__ for x in vars(module).values() if isinstance(x, MethodType)]
+    return type(module).forward not in kept
 
 
-def _leave_alone(module: nn.Module, within: bool) -> None:
-    """Keep the `forward` around a module from replacing what it computes."""
-    if within and not _is_scripted(module):
-        module.__class__ = derived(type(module), LeftAlone, type(module))
+def _multiplies(module: nn.Module) -> bool:
+    """Whether a module computes products, or may: its `forward` is none of torch's own."""
+    return isinstance(module, tuple(LAYERS)) or _is_users(module)
+
+
+def _leave_alone(module: nn.Module, intercepting: bool) -> None:
+    """Keep any `forward` that calls a module from replacing what it computes."""
+    if intercepting and not _is_scripted(module):
+        become(module, derived(type(module), LeftAlone, type(module)))
 
 
 def _replace(module: Any, name: str, options: Options, unconverted: Unconverted) -> None:
@@ -284,7 +291,7 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
         if isinstance(module, original):
             _give_sites(module, name or own.__name__.lower(), options)
             if own in (original, NonDynamicallyQuantizableLinear):
-                module.__class__ = ours
+                become(module, ours)
                 return
             bases.append(ours)
     if isinstance(module, nn.TransformerEncoderLayer):
@@ -299,7 +306,7 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
         module.axs6_scope = Scope(name, options, unconverted)
         bases.insert(0, Intercepted)
     if len(bases) > 1:
-        module.__class__ = derived(own, *bases)
+        become(module, derived(own, *bases))
 
 
 def _give_sites(module: Any, name: str, options: Options) -> None:

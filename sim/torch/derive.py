@@ -1,11 +1,12 @@
 """Classes of converted modules, which look like those that they were made of."""
 
 import copy
+from types import MethodType
 from typing import Any
 
 from torch import fx, nn
 
-from axs6.sim.torch.intercept import Intercepted, intercepted_methods
+from axs6.sim.torch.intercept import Intercepted, LeftAlone, methods_of
 
 _derived: dict[tuple[type[nn.Module], ...], type[nn.Module]] = {}
 _own: dict[type[nn.Module], type[nn.Module]] = {}
@@ -23,14 +24,29 @@ def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
             "__qualname__": own.__qualname__,
             "__doc__": own.__doc__,
         }
-        if Intercepted in bases:
-            members |= intercepted_methods(own)
+        for mixin in (Intercepted, LeftAlone):
+            if mixin in bases:
+                members |= methods_of(own, mixin)
         made_for_one_object = issubclass(own, fx.GraphModule)
         members |= _graph_members(own, bases) if made_for_one_object else _members(own, bases)
         metaclass: Any = type(own)
         _derived[bases] = metaclass(own.__name__, bases, members)
         _own[_derived[bases]] = own
     return _derived[bases]
+
+
+def become(module: nn.Module, cls: type[nn.Module]) -> None:
+    """Give a module another class, and its methods that it keeps as attributes too.
+
+    What hooks a module in by a `forward` of the object, keeps that of its class so.
+    """
+    before = type(module)
+    module.__class__ = cls
+    for name, kept in [*vars(module).items()]:
+        if isinstance(kept, MethodType) and kept.__self__ is module:
+            method = kept.__func__.__name__
+            if kept.__func__ is getattr(before, method, None):
+                module.__dict__[name] = getattr(cls, method).__get__(module)
 
 
 def underived(cls: type[nn.Module]) -> type[nn.Module]:
@@ -79,5 +95,5 @@ def _graph_members(own: Any, bases: tuple[type[nn.Module], ...]) -> dict[str, An
 def _mix_in(module: Any, mixins: tuple[type[nn.Module], ...], added: dict[str, Any]) -> Any:
     own = type(module)
     module.__dict__.update(added)
-    module.__class__ = derived(own, *mixins, own)
+    become(module, derived(own, *mixins, own))
     return module

@@ -282,14 +282,28 @@ class Intercepted(nn.Module):
             return super().forward(*args, **kwargs)
 
 
-def intercepted_methods(own: type[nn.Module]) -> dict[str, Any]:
-    """The methods that a module's class has beside torch's, with their products replaced.
+class LeftAlone(nn.Module):
+    """Mixin before the class of an excluded module: nothing in it is replaced."""
 
-    Called in the `forward`, they go on with its numbers. Generators and coroutines are left out.
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As the module's own, hooks and a `forward` assigned to the object included."""
+        return _leave_alone(super().__call__, *args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As the module's own."""
+        return _leave_alone(super().forward, *args, **kwargs)
+
+
+def methods_of(own: type[nn.Module], mixin: type[nn.Module]) -> dict[str, Any]:
+    """The methods that a module's class has beside torch's, run as a mixin runs its `forward`.
+
+    That has the signature of the class's own. Called in the `forward`, the others go on with its
+    numbers. Generators and coroutines are left out.
     """
+    run = _run_method if mixin is Intercepted else _leave_alone
     found = {name: inspect.getattr_static(own, name) for name in dir(own)}
-    return {
-        name: _intercepted(method)
+    methods = {
+        name: _wrapped(method, run)
         for name, method in found.items()
         if inspect.isfunction(method)
         and not (hasattr(nn.Module, name) or name.startswith("__"))
@@ -297,13 +311,24 @@ def intercepted_methods(own: type[nn.Module]) -> dict[str, Any]:
         and not (inspect.isgeneratorfunction(method) or inspect.iscoroutinefunction(method))
     }
 
+    @functools.wraps(own.forward)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return mixin.forward(self, *args, **kwargs)
 
-def _intercepted(method: Callable[..., Any]) -> Callable[..., Any]:
+    return {**methods, "forward": forward}
+
+
+def _wrapped(method: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def run(self: Intercepted, *args: Any, **kwargs: Any) -> Any:
-        return _run_method(method, self, *args, **kwargs)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return run(method, *args, **kwargs)
 
-    return run
+    return replaced
+
+
+def _leave_alone(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    with torch._C.DisableTorchFunction():
+        return function(*args, **kwargs)
 
 
 def _run_method(method: Callable[..., Any], self: Intercepted, *args: Any, **kwargs: Any) -> Any:
@@ -342,12 +367,3 @@ def going_on(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     return run
-
-
-class LeftAlone(nn.Module):
-    """Mixin before the class of an excluded module: nothing in it is replaced."""
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module's own."""
-        with torch._C.DisableTorchFunction():
-            return super().forward(*args, **kwargs)

@@ -16,6 +16,7 @@ As data, and so in a TOML file, a policy is what holds for the model, and rules 
 
 import json
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -119,6 +120,9 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_keys(self.settings, KEYS, "a policy")
+        for rule in self.rules:
+            if not isinstance(rule, Rule):
+                raise TypeError(f"rules of a policy must be Rules, not {rule!r}: see from_dict")
 
     @classmethod
     def from_dict(cls, entries: Settings) -> Self:
@@ -132,8 +136,9 @@ class Policy:
             raise TypeError(f"policy must be a mapping, not {type(entries).__name__}")
         check_keys(entries, (*KEYS, "layers"), "a policy")
         layers = entries.get("layers", ())
-        if not isinstance(layers, Sequence) or not all(isinstance(x, Mapping) for x in layers):
-            raise TypeError("layers of a policy must be a list of tables")
+        a_list = isinstance(layers, Sequence) and not isinstance(layers, str)
+        if not a_list or not all(isinstance(x, Mapping) for x in layers):
+            raise TypeError(f"layers of a policy must be a list of tables, not {layers!r}")
         settings = {key: value for key, value in entries.items() if key != "layers"}
         return cls(settings, tuple(map(Rule.of, layers)))
 
@@ -175,6 +180,7 @@ def plan(
     exclude: Iterable[str | type[nn.Module]],
     policy: "Policy | Settings | Choice | None",
     layers: tuple[type[nn.Module], ...],
+    multiplies: Callable[[nn.Module], bool],
 ) -> dict[str, Settings | None]:
     """What holds for each module of a model, by its name; None for FP32.
 
@@ -186,6 +192,9 @@ def plan(
             a format ("fp32" to leave the module alone), several settings, or None for what holds
             around it.
         layers: classes of layers with products.
+        multiplies: whether a module may compute products itself.
+
+    A rule that changes nothing is told in a warning.
 
     Raises:
         TypeError, ValueError: an argument is refused, or a rule names no module.
@@ -203,28 +212,52 @@ def plan(
     given = policy.rules if isinstance(policy, Policy) else ()
     modules = dict(model.named_modules())
     named = [name for name, module in modules.items() if isinstance(module, layers)]
-    for rule in (*excluded, *given):
+    rules = (*excluded, *given)
+    for rule in rules:
         if not any(rule.takes(name, module, named) for name, module in modules.items()):
             raise ValueError(f"the model has no module with {rule}")
 
-    def chosen(name: str, module: nn.Module) -> Any:
-        for rule in (*excluded, *given):
+    def chosen(name: str, module: nn.Module, rules: Iterable[Rule]) -> Any:
+        for rule in rules:
             if rule.takes(name, module, named):
                 return rule.settings
         return None if isinstance(policy, Policy) else policy(name, module)
 
-    found: dict[str, Settings | None] = {}
-    for name, module in modules.items():
-        around = found[name.rpartition(".")[0]] if name else base
-        if not name and isinstance(policy, Policy):
-            around = merged(base, policy.settings)
-        found[name] = None if around is None else _inside(around, chosen(name, module), name)
-    return found
+    def resolved(rules: Iterable[Rule]) -> dict[str, Settings | None]:
+        found: dict[str, Settings | None] = {}
+        for name, module in modules.items():
+            around = found[name.rpartition(".")[0]] if name else base
+            if not name and isinstance(policy, Policy):
+                around = merged(base, policy.settings)
+            found[name] = (
+                None if around is None else _inside(around, chosen(name, module, rules), name)
+            )
+        return found
+
+    def settled(rules: Iterable[Rule]) -> list[Settings | None]:
+        """What holds for the modules that may compute products."""
+        found = resolved(rules)
+        return [
+            found[name] and _given(found[name]) for name in modules if multiplies(modules[name])
+        ]
+
+    for i, rule in enumerate(rules):
+        before, others = rules[:i], rules[:i] + rules[i + 1 :]
+        alone = settled(before) == settled((*before, rule))
+        if alone and settled(others) == settled(rules):
+            text = f"the rule {rule} changes nothing: no product is computed in another way for it"
+            warnings.warn(text, stacklevel=3)
+    return resolved(rules)
+
+
+def _given(settings: Settings) -> Settings:
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def _inside(around: Settings, answer: Any, name: str) -> Settings | None:
     """What holds for a module, by what holds around it and what differs there."""
-    settings = {"format": answer} if isinstance(answer, str | BlockFormat) else answer or {}
+    settings = {"format": answer} if isinstance(answer, str | BlockFormat) else answer
+    settings = {} if settings is None else settings
     if not isinstance(settings, Mapping):
         kind = type(settings).__name__
         raise TypeError(f"policy of {name!r} must be a format or a mapping, not {kind}")

@@ -1,6 +1,9 @@
 import copy
+import functools
+import inspect
 import io
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -214,6 +217,145 @@ def test_exclude(exclude: list[Any], left: set[str]) -> None:
     assert set(names(convert(Model()), TOKENS)) - set(names(converted, TOKENS)) == left
     copied = pickle.loads(pickle.dumps(converted))
     assert names(copied, TOKENS) == names(converted, TOKENS)
+
+
+class Held(nn.Module):
+    """A module with a product of its own, and a method that has one too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(24, 24)
+        self.convs = nn.ModuleDict({"one": nn.Conv1d(5, 5, 1)})
+
+    def scores(self, x: Tensor) -> Tensor:
+        return self.layer(x) @ x.mT
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scores(x) @ x
+
+
+class Iterating(nn.Module):
+    """Calls what is under containers, methods of its modules, and modules of these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(24, 24), Held()])
+        self.held = Held()
+        self.rnn = nn.ModuleList([nn.GRU(24, 24)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        x = self.held.scores(x) @ x
+        x = self.held.convs["one"](self.held.layer(x))
+        return self.rnn[0](x)[0]
+
+
+LAYERS = {"layers.0", "layers.1.layer", "layers.1.matmul0", "layers.1.matmul1"}
+HELD = {"held.layer", "held.matmul0", "held.convs.one"}
+RNN = {"rnn.0.weight_ih_l0", "rnn.0.weight_hh_l0"}
+
+
+@pytest.mark.parametrize(
+    ("exclude", "left"),
+    [
+        (["layers"], LAYERS),
+        ([nn.ModuleList], LAYERS | RNN),
+        (["held"], HELD),
+        (["held.convs"], {"held.convs.one"}),
+        ([nn.ModuleDict, "rnn"], {"held.convs.one"} | RNN),
+        (["layers.1", Held], {"layers.1.layer", "layers.1.matmul0", "layers.1.matmul1"} | HELD),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the rule .* changes nothing")
+def test_exclude_selects_what_lies_under_it(exclude: list[Any], left: set[str], same: Same) -> None:
+    x = torch.randn(2, 5, 24)
+    every = names(convert(Iterating()), x)
+    assert set(every) == LAYERS | HELD | RNN | {"matmul0"}
+    policy = {
+        "layers": [
+            {"type" if isinstance(y, type) else "name": y, "format": "fp32"} for y in exclude
+        ]
+    }
+    for options in ({"exclude": exclude}, {"policy": policy}):
+        converted = convert(Iterating(), **options)
+        for model in (
+            converted,
+            pickle.loads(pickle.dumps(converted)),
+            convert(converted, **options),
+        ):
+            assert set(every) - set(names(model, x)) == left
+
+
+def test_what_is_left_alone_has_the_bits_of_torch() -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(24, 24), Held()])
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.layers[0](x)
+            return self.layers[1].scores(x) + self.layers[:1][0](x).sum()
+
+    model, x = Outer(), torch.randn(2, 5, 24)
+    assert torch.equal(convert(model, exclude=["layers"])(x), model(x))
+
+
+def hooked(module: nn.Module) -> None:
+    """A `forward` of the object, as hooks of device placement assign it."""
+    old = module.forward
+    module._old_forward = old
+
+    def new_forward(module: Any, *args: Any, **kwargs: Any) -> Any:
+        return module._old_forward(*args, **kwargs) + 1
+
+    module.forward = functools.update_wrapper(functools.partial(new_forward, module), old)
+
+
+def test_modules_with_a_forward_of_the_object(same: Same) -> None:
+    model, plain = Iterating(), Iterating()
+    plain.load_state_dict(model.state_dict())
+    for module in (model.layers[0], model.held.layer, model.held):
+        hooked(module)
+    for module in (plain.layers[0], plain.held.layer):
+        module.register_forward_hook(lambda module, inputs, output: output + 1)
+    x = torch.randn(2, 5, 24)
+    assert same(convert(model)(x), convert(plain)(x))
+    assert same(convert(convert(model))(x), convert(plain)(x))
+    assert names(convert(model), x) == names(convert(plain), x)
+    for exclude in (["layers"], ["held", "layers"], [nn.Linear]):
+        left = convert(model, exclude=exclude)
+        assert same(left(x), convert(plain, exclude=exclude)(x))
+    layer = nn.Linear(24, 24)
+    expected = convert(layer)(x) + 1
+    hooked(layer)
+    assert same(convert(nn.Sequential(layer), unconverted="error")(x), expected)
+
+
+def test_signatures_stay() -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(
+            self, input_ids: Tensor, labels: Tensor | None = None, *, scale: int = 1
+        ) -> Tensor:
+            """What it does."""
+            return self.layer(input_ids) @ input_ids.mT * scale
+
+    models: list[nn.Module] = [Named(), *Model().modules(), Held(), Causal(4, 1)]
+    for model in models:
+        for exclude in ([], [type(model)]):
+            outer = nn.ModuleList([Named(), model])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                converted = convert(outer, exclude=exclude)[1]
+            found, expected = (inspect.signature(x.forward) for x in (converted, model))
+            assert list(found.parameters) == list(expected.parameters)
+    assert convert(Named()).forward.__doc__ == "What it does."
+    exported = torch.export.export(convert(Named()), (), {"input_ids": torch.ones(2, 4)})
+    assert exported.module()(input_ids=torch.ones(2, 4)).shape == (2, 2)
 
 
 def test_everything_excluded_is_the_model_itself() -> None:

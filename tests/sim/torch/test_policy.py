@@ -185,7 +185,7 @@ def test_shapes_of_zero() -> None:
         ({"layers": [{"type": nn.Linear(1, 1)}]}, "type must be a class or its name, not Linear.*"),
         ({"layers": [{"format": "mx9"}]}, "a rule must have one of name, type and position, .*"),
         ({"layers": [{"name": "a", "type": "b"}]}, "a rule must have one of name, type .*"),
-        ({"layers": {"head": "mx9"}}, "layers of a policy must be a list of tables"),
+        ({"layers": {"head": "mx9"}}, "layers of a policy must be a list of tables, not .*"),
         ({"fromat": "mx9"}, "a policy must have keys of .*, not 'fromat'"),
         (
             {"layers": [{"name": "*", "backend": "rtl"}]},
@@ -210,3 +210,44 @@ def test_files_that_are_no_policy_are_refused(text: str, tmp_path: Path) -> None
     file.write_text(text)
     with pytest.raises(ValueError, match=rf"^{file}: [^\n]+$"):
         Policy.read(file)
+
+
+@pytest.mark.parametrize("layers", ["", "0", ["0"], {"0": "fp32"}, 0, [[]]])
+def test_layers_that_are_no_list_of_tables_are_refused(layers: Any) -> None:
+    with pytest.raises(TypeError, match="layers of a policy must be a list of tables, not"):
+        convert(nn.Linear(4, 4), policy={"layers": layers})
+    with pytest.raises(TypeError, match=r"rules of a policy must be Rules, not .*: see from_dict"):
+        Policy({}, ({"name": "0", "format": "fp32"},))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [[], (), 0, False, ["mx9"]])
+def test_answers_of_a_function_that_are_no_settings_are_refused(answer: Any) -> None:
+    with pytest.raises(TypeError, match="policy of '' must be a format or a mapping, not"):
+        convert(nn.Linear(4, 4), policy=lambda name, module: answer)
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        ({"exclude": [nn.LayerNorm]}, "type = 'LayerNorm'"),
+        ({"exclude": ["embed"]}, "name = 'embed'"),
+        ({"exclude": ["head", "he*"]}, "name = 'he*'"),
+        (
+            {"policy": {"format": "mx9", "layers": [{"name": "head", "format": "mx9"}]}},
+            "name = 'head'",
+        ),
+        ({"policy": {"layers": [{"type": "Block"}]}}, "type = 'Block'"),
+    ],
+)
+def test_a_rule_that_changes_nothing_is_said(options: dict[str, Any], idle: str) -> None:
+    with pytest.warns(UserWarning, match="changes nothing") as found:
+        convert(Model(), **options)
+    assert [str(x.message) for x in found] == [
+        f"the rule {idle} changes nothing: no product is computed in another way for it"
+    ]
+
+
+def test_a_rule_that_keeps_another_from_its_layers_is_not_said() -> None:
+    rules = [{"name": "head", "format": "mx9"}, {"type": "Linear", "format": "mx6"}]
+    converted = convert(Model(), policy={"format": "mx9", "layers": rules})
+    assert formats(converted)["head"] == named("mx9", "mx9")
