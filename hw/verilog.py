@@ -16,6 +16,7 @@ from axs6.hw.core.layouts import Field, fields
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR, STRUCTURE
 from axs6.hw.core.yosys import ToolNotFound, YosysError, find_yosys
 from axs6.hw.field_ports import FieldPorts, port_of
+from axs6.hw.keywords import KEYWORDS
 from axs6.hw.registry import BUS_UNITS, find
 
 _RULES = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE")
@@ -111,13 +112,15 @@ def generate(
 
     Raises:
         ValueError: an unknown unit or parameter, a value that the unit cannot take, a name that is
-            no Verilog identifier, or ports for the fields of a bus.
+            no Verilog identifier or a reserved word, or ports for the fields of a bus.
     """
     entry = find(unit)
     settings = entry.parameters(parameters)
     module = _module(unit, settings) if name is None else name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
         raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
+    if module in KEYWORDS:
+        raise ValueError(f"name must be no reserved word of SystemVerilog, not {module!r}")
     if ports not in PORTS:
         raise ValueError(f"ports must be one of {', '.join(PORTS)}, not {ports!r}")
     component: Any = entry.build(**parameters)

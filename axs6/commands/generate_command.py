@@ -1,5 +1,6 @@
 """`axs6 generate`."""
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,11 @@ def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")],
     *,
     name: Annotated[
-        str | None, typer.Option(help="Of the module and the files; axs6_UNIT if not given.")
+        str | None,
+        typer.Option(
+            help="Of the module and the files; if not given axs6_UNIT, with the format and the "
+            "accumulator behind it."
+        ),
     ] = None,
     ports: Annotated[
         str, typer.Option(help="packed, or fields: a port for each field of a payload.")
@@ -24,10 +29,12 @@ def run(
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
     Beside them go an instance to copy (.vh) and a SystemVerilog package of widths and offsets.
+    Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 -o rtl
     """
     from axs6.commands.output import console, write_generated
+    from axs6.hw.registry import BUS_UNITS
     from axs6.hw.verilog import generate
 
     made = generate(unit, name=name, ports=ports, **parameters)
@@ -37,3 +44,10 @@ def run(
     for path in paths:
         out.print(f"wrote {path}")
     out.print(f"latency {latency}, interval {interval} (cycles)")
+    turns = parameters.get("interleave", 1)
+    if unit in BUS_UNITS and turns > 1:
+        logging.getLogger("axs6").warning(
+            "beats of %s take turns among %d vectors: packets that are whole vectors, one after "
+            "the other, need --interleave 1",
+            *(made.module, turns),
+        )

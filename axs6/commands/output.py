@@ -36,8 +36,15 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
 
 
 def write_generated(folder: Path, made: "Generated") -> list[Path]:
-    """Write a unit's Verilog, manifest, instance and package. Raises OSError as `write_files`."""
+    """Write a unit's Verilog, manifest, instance and package.
+
+    Raises:
+        ValueError: the folder has another design, or no design, under that name.
+        OSError: as `write_files`.
+    """
     from axs6.hw.integration import package, template
+
+    _check_same_design(folder, made)
 
     files = {
         f"{made.module}.v": made.verilog,
@@ -46,6 +53,37 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
         f"{made.module}_pkg.sv": package(made),
     }
     return write_files(folder, files)
+
+
+def _check_same_design(folder: Path, made: "Generated") -> None:
+    """Raise ValueError unless the Verilog of that name, if there is any, is of the same design."""
+    verilog, manifest = (folder / f"{made.module}.{end}" for end in ("v", "json"))
+    if not verilog.exists():
+        return
+    try:
+        there = _design(json.loads(manifest.read_text()))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise ValueError(
+            f"{verilog} is there, without a manifest that says what it is: give --name, or another "
+            "folder"
+        ) from None
+    here = _design(made.manifest)
+    if there != here:
+        others = ", ".join(
+            f"{name}={there.get(name)}"
+            for name in {**here, **there}
+            if there.get(name) != here.get(name)
+        )
+        raise ValueError(
+            f"{verilog} is another design, with {others}: give --name, or another folder"
+        )
+
+
+def _design(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes a design: its unit, its parameters and the kind of its ports."""
+    fields = any("ports" in stream for stream in manifest["streams"])
+    ports = "fields" if fields else "packed"
+    return {"unit": manifest["unit"], "ports": ports, **manifest["parameters"]}
 
 
 def write_file(path: Path, content: str | bytes) -> None:

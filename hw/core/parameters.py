@@ -1,6 +1,6 @@
 """Checks of unit parameters that several units share."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from axs6.golden.formats import BlockFormat, Float, block_format, name_of
 from axs6.golden.formats.block_format import MODE_BLOCKS
@@ -55,6 +55,24 @@ def block_format_of(format: str | BlockFormat, block: int | None) -> tuple[Block
         of = "" if fmt.has_modes else f" in {name_of(fmt)}"
         raise ValueError(f"block must be one of {', '.join(map(str, known))}{of}, not {lanes!r}")
     return (fmt.with_block(int(lanes)) if fmt.blocked else fmt), int(lanes)
+
+
+def block_of(formats: Sequence[BlockFormat], block: int | None) -> int:
+    """The values of a block of operands in some formats: `block`, or else what all of them have.
+
+    Raises:
+        ValueError: there is no `block`, and those of the formats are not the same.
+    """
+    if block is not None:
+        return block
+    first, *others = formats
+    for fmt in others:
+        if fmt.block != first.block:
+            raise ValueError(
+                f"{name_of(first)} has blocks of {first.block} and {name_of(fmt)} of {fmt.block}: "
+                "block must say which both are to have"
+            )
+    return first.block
 
 
 def check_view(view: str) -> str:

@@ -1,16 +1,17 @@
 """Dot products of vectors in steps whose terms an accumulator aligns and truncates."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import FP32, Float
+from axs6.golden.formats import FP32, Float, block_format
 from axs6.golden.rounding import Rounding
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout
-from axs6.hw.core.parameters import block_format_of
+from axs6.hw.core.parameters import block_format_of, block_of
 from axs6.hw.core.pipeline import Step, past, viewed
 from axs6.hw.dot.align import AlignPlan, OneTerm, Shift, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
@@ -160,8 +161,8 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
     how = accumulator_of(accumulator)
     if how == Accumulator():
         return None
-    first, lanes = block_format_of(parts[0], block)
-    second, _ = block_format_of(parts[-1], lanes)
+    lanes = _lanes(parts, block)
+    first, second = (block_format_of(part, lanes)[0] for part in (parts[0], parts[-1]))
     if not first.blocked and how.reduction is None:
         how = replace(how, reduction=lanes)
     return check_hardware(step_terms(first, second, how))
@@ -176,5 +177,8 @@ def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
     terms = dot_terms(format, block, accumulator)
     if terms is None:
         return BlockParts(Shape.of(format, block))
-    _, lanes = block_format_of(format.split(",")[0], block)
-    return TermParts(terms, lanes)
+    return TermParts(terms, _lanes(format.split(","), block))
+
+
+def _lanes(parts: Sequence[str], block: int | None) -> int:
+    return block_of([block_format(part) for part in parts], block)

@@ -23,6 +23,7 @@ from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import Form
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import block_layout
+from axs6.hw.core.parameters import block_of
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 BLOCK_MAX = 128
@@ -72,7 +73,7 @@ class Shape:
         formats = [block_format(each) for each in format.split(",")]
         if len(formats) > 2:
             raise ValueError(f"a dot product has one format or two, not {len(formats)}")
-        lanes = formats[0].block if block is None else block
+        lanes = block_of(formats, block)
         sized = [x.with_block(lanes) if x.blocked else x for x in formats]
         return cls(sized[0], sized[-1], lanes)
 

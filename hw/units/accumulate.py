@@ -254,6 +254,10 @@ def _zeros(terms: Terms) -> Iterator[Vector]:
             yield [Corner([one, zero], gap, 5), Corner(_negated(one, terms), gap)]
 
 
+OVERFLOWS = range(-130, -80)
+"""How far the scales of a step are below 1 where its sum is near the largest FP32 values."""
+
+
 def _ends(terms: Terms) -> Iterator[Vector]:
     """Sums that overflow and underflow, and such that are subnormal."""
     a, b = (_element_codes(form) for form in (terms.a, terms.b))
@@ -263,6 +267,11 @@ def _ends(terms: Terms) -> Iterator[Vector]:
         for lanes in (many, [one], _negated(one, terms), [(a[0][0], b[0][0])]):
             yield [Corner(lanes, end)] * 3
             yield [Corner(lanes, end), Corner(_negated(one, terms), end), Corner([one], end - 1)]
+    # Of two or three equal sums that are finite, together too large for FP32 at some of these.
+    for end in OVERFLOWS:
+        for lanes in (many, [one], _negated(one, terms)):
+            yield [Corner(lanes, end)] * 2
+            yield [Corner(lanes, end), Corner([one], end + 1), Corner([one], end)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:

@@ -98,8 +98,9 @@ def _dot_corners(parameters: Parameters) -> Items:
     """Vectors that overflow, cancel, underflow, meet infinities, and round at every distance.
 
     Two equal blocks with opposite signs cancel; the largest sums at the highest exponents give
-    infinities of either sign and NaN; exponent sums near 115 end among the subnormals; and the
-    quotients that are hardest to round end the list.
+    infinities of either sign and NaN; exponents from 376 on give sums that are finite, and too
+    large together; exponent sums near 115 end among the subnormals; and the quotients that are
+    hardest to round end the list.
     """
     items = _corner_vectors(parameters)
     if parameters.get("blocks") == "packed":
@@ -121,7 +122,24 @@ def _corner_vectors(parameters: Parameters) -> Items:
     one[0] = 1
     operands = [plus, minus, one, one | AXS6_ELEMENT.sign_bit, np.zeros(block, np.int64)]
     vectors: list[Vector] = []
-    for total in (0, 90, 98, 100, 103, 107, 111, 114, 115, 116, 118, 264, 372, 376, 390, 510):
+    for total in (
+        0,
+        90,
+        98,
+        100,
+        103,
+        107,
+        111,
+        114,
+        115,
+        116,
+        118,
+        264,
+        372,
+        *range(376, 381),
+        390,
+        510,
+    ):
         vectors += [[(x, one, total)] for x in operands]
         vectors += [[(x, plus, total), (y, plus, total)] for x in operands for y in operands]
         vectors += [[(plus, plus, total), (one, one, max(total - d, 0))] for d in range(45)]

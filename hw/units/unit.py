@@ -10,13 +10,13 @@ from amaranth.lib import wiring
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.accumulator import accumulator
+from axs6.golden.accumulator import ACCUMULATORS, accumulator
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
 from axs6.golden.lfsr import PERIOD
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.rounding import RANDOM_BITS_MAX
 from axs6.hw.core.layouts import fields
-from axs6.hw.core.parameters import BEHAVIOUR
+from axs6.hw.core.parameters import BEHAVIOUR, block_of
 from axs6.hw.dot.matmul import MOST_SIDE
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 
@@ -83,13 +83,18 @@ class Unit:
     @property
     def defaults(self) -> dict[str, Any]:
         """The parameters and their default values, in the order of the component's signature."""
-        return self._defaults(self.formats({}))
+        return self._defaults({})
 
-    def _defaults(self, formats: Sequence[BlockFormat]) -> dict[str, Any]:
-        """The default values for block formats, whose own block is the default of `block`."""
+    def _defaults(self, given: Parameters) -> dict[str, Any]:
+        """The default values; the default of `block` is what the formats have, unless one is given.
+
+        Raises:
+            ValueError: as of `block_of`.
+        """
         signature = inspect.signature(self.component).parameters
         found = {name: parameter.default for name, parameter in signature.items()}
-        return {**found, "block": found["block"] or formats[0].block}
+        own = block_of(self.formats(given), given.get("block"))
+        return {**found, "block": found["block"] or own}
 
     def formats(self, given: Parameters) -> tuple[BlockFormat, ...]:
         """The block formats of the operands that `format` names; AXS-6 where there is no choice.
@@ -111,13 +116,14 @@ class Unit:
     def parameters(self, given: Parameters) -> dict[str, Any]:
         """All parameters, the given ones in place of their defaults.
 
-        Formats and accumulators are the strings that they print as.
+        Formats and accumulators are the strings that they print as; names of accumulators stay,
+        of which several may be for the same one.
 
         Raises:
             ValueError: the unit has no such parameter, or it means nothing beside the others.
         """
         formats = self.formats(given)
-        found = self._defaults(formats)
+        found = self._defaults(given)
         for name in given:
             if name not in found:
                 known = ", ".join(found)
@@ -128,7 +134,8 @@ class Unit:
             alike = len(names) == 2 and names[0] == names[1]
             found["format"] = ",".join(names[:1] if alike else names)
         if "accumulator" in found:
-            found["accumulator"] = str(accumulator(found["accumulator"]))
+            text = found["accumulator"]
+            found["accumulator"] = text if text in ACCUMULATORS else str(accumulator(text))
         for name, (other, value) in self.needs.items():
             if found[name] != self.defaults[name] and not self.takes(name, found):
                 raise ValueError(f"{name} is for {other} {value}, not {found[other]}")

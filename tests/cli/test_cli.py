@@ -98,6 +98,52 @@ def test_generate_writes_verilog_and_manifest(main: Cli, tmp_path: Path) -> None
     assert "module axs6_encoder(" in (tmp_path / "new/rtl/axs6_encoder.v").read_text()
 
 
+LFSR = ("generate", "lfsr", "--block", "8", "-o", "rtl")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--stages", "1"), "rtl/axs6_lfsr.v is another design, with stages=0: give --name, or"),
+        (("--ports", "fields"), "is another design, with ports=packed: give --name, or another"),
+        (
+            ("--random-bits", "8", "--lfsr-seed", "7"),
+            "is another design, with random_bits=16, lfsr_seed=2654435769: give --name, or",
+        ),
+    ],
+    ids=["stages", "ports", "two"],
+)
+def test_generate_keeps_another_design(
+    main: Cli, tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    assert main(*LFSR).returncode == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "rtl").iterdir()}
+    assert said in main(*LFSR, *more).refused()
+    assert before == {path: path.read_bytes() for path in (tmp_path / "rtl").iterdir()}
+    assert main(*LFSR).returncode == 0
+    assert main(*LFSR, *more, "--name", "other").returncode == 0
+
+
+@pytest.mark.parametrize("manifest", [None, "", "[]", "{}", '{"streams": 3}'])
+def test_generate_keeps_a_file_that_it_did_not_write(
+    main: Cli, tmp_path: Path, manifest: str | None
+) -> None:
+    (tmp_path / "rtl").mkdir()
+    mine = tmp_path / "rtl" / "axs6_lfsr.v"
+    mine.write_text("module mine; endmodule")
+    if manifest is not None:
+        mine.with_suffix(".json").write_text(manifest)
+    assert "axs6_lfsr.v is there, without a manifest" in main(*LFSR).refused()
+    assert mine.read_text() == "module mine; endmodule"
+
+
+def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> None:
+    given = ("generate", "axis_dot", "--block", "8", "--view", "behaviour", "-o", "rtl")
+    said = "packets that are whole vectors, one after the other, need --interleave 1"
+    assert said in main(*given, "--interleave", "2", "--name", "two").stderr
+    assert said not in main(*given).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

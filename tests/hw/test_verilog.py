@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from axs6.golden.accumulator import ACCUMULATORS
+from axs6.golden.formats import block_format, name_of
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
-from axs6.hw.registry import ALL_UNITS
+from axs6.hw.keywords import KEYWORDS
+from axs6.hw.registry import ALL_UNITS, find
 from axs6.hw.verilog import generate
 from axs6.sim.tools import simulator_environment
 
@@ -128,3 +131,38 @@ def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
     ports = head[: head.index(";")]
     assert "clk" in ports
     assert "rst" in ports
+
+
+def test_reserved_words_are_no_names() -> None:
+    assert {"reg", "module", "always", "logic", "config", "wire", "endpackage"} < KEYWORDS
+    for word in KEYWORDS:
+        with pytest.raises(ValueError, match=f"reserved word of SystemVerilog, not '{word}'"):
+            generate("lfsr", block=8, name=word)
+
+
+def test_names_near_reserved_words_are_names() -> None:
+    for name in ("Reg", "reg_", "logic1", "_module"):
+        assert generate("lfsr", block=8, name=name).module == name
+
+
+@pytest.mark.parametrize("unit", ["block_dot", "dot", "matmul", "axis_dot"])
+@pytest.mark.parametrize("formats", ["nvfp4,mxfp4", "mxfp4,nvfp4", "mx9,mxint8"])
+def test_formats_of_other_blocks_need_a_block(unit: str, formats: str) -> None:
+    message = "^{} has blocks of {} and {} of {}: block must say which both are to have$"
+    given = [block_format(each) for each in formats.split(",")]
+    said = message.format(*(x for fmt in given for x in (name_of(fmt), fmt.block)))
+    with pytest.raises(ValueError, match=said):
+        find(unit).parameters({"format": formats})
+    with pytest.raises(ValueError, match=said):
+        find(unit).component(format=formats)
+
+
+def test_formats_of_other_blocks_may_be_given_one() -> None:
+    assert find("dot").parameters({"format": "nvfp4,mxfp4", "block": 16})["block"] == 16
+    find("dot").component(format="nvfp4,mxfp4", block=16)
+    assert find("dot").parameters({"format": "mxfp4,mxfp8_e4m3"})["block"] == 32
+
+
+@pytest.mark.parametrize("name", ACCUMULATORS)
+def test_manifests_have_the_name_of_the_accumulator(name: str) -> None:
+    assert find("dot").parameters({"format": "mxfp4", "accumulator": name})["accumulator"] == name

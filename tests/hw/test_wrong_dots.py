@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import wiring
 
 from axs6.hw.core.pipeline import Step
 from axs6.hw.dot import accumulated, align, block_dot, packed, promote
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.matmul import Matmul
+from axs6.hw.fp32 import add, add_to
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.dot import DOT, MATMUL
 from axs6.hw.units.unit import Unit
@@ -169,3 +170,36 @@ def test_a_lost_bit_of_the_sum_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     settings = BLOCK_DOT.parameters({"format": "mx4"})
     monkeypatch.setattr(block_dot, "AddRows", wrong)
     assert caught(BLOCK_DOT, BlockDot(**settings), settings)
+
+
+def no_limit(i: Any, right: Any, o: Any) -> Any:
+    """A sum of finite numbers that is too large has the bits of its magnitude."""
+    number = Cat(i.magnitude[: len(right.value) - 1], i.sign)
+    return o.value.eq(Mux(i.nan | i.infinite, right.value, number))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"block": 8}, marks=pytest.mark.slow),
+        pytest.param({"block": 32}, marks=pytest.mark.slow),
+        pytest.param({"format": "mxfp8_e4m3", "block": 8}, marks=pytest.mark.slow),
+        FLOOR,
+        pytest.param({**FLOOR, "format": "mxint8"}, marks=pytest.mark.slow),
+        pytest.param(
+            {"format": "mxfp8_e5m2", "block": 8, "accumulator": "fp32,fraction=9,output=bf16"},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=str,
+)
+def test_corners_find_an_accumulator_without_its_limit_to_infinity(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = DOT.simulated(given)
+    for module in (add, add_to):
+        monkeypatch.setattr(module, "Pack", faulty(module.Pack, no_limit))
+    model = ComponentModel(component_source(DOT.build(**settings)), "a wrong dot product")
+    items = DOT.corners(settings)
+    given_values, expected = model.run(items).outputs["value"], DOT.golden(items, settings)["value"]
+    assert not np.array_equal(given_values, expected)
