@@ -1,12 +1,17 @@
 """Child processes that leave nothing behind."""
 
+import atexit
 import contextlib
 import os
 import re
 import signal
 import subprocess
+import sys
+import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from axs6.sim.control import check_stopped
@@ -30,6 +35,35 @@ def check_folder(folder: Path) -> None:
         )
 
 
+_GUARD = """
+import os, shutil, signal, sys, time
+
+begun = {"group": set(), "folder": set()}
+for line in sys.stdin:
+    what, kind, name = line.split()
+    if what == "end":
+        break
+    (begun[kind].add if what == "begin" else begun[kind].discard)(name)
+for group in begun["group"]:
+    try:
+        os.killpg(int(group), signal.SIGKILL)
+    except OSError:
+        pass
+folders = [bytes.fromhex(name) for name in begun["folder"]]
+for _ in range(500):
+    folders = [folder for folder in folders if os.path.exists(folder)]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not folders:
+        break
+    time.sleep(0.01)  # what was killed may still write
+"""
+"""A program that reads which groups of processes and which folders begin and end.
+
+It ends those that are left when its input does.
+"""
+
+
 @contextlib.contextmanager
 def child_process(
     command: Sequence[str],
@@ -38,6 +72,8 @@ def child_process(
     folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process with a group of its own, which is killed whole when the context ends.
+
+    It is killed too when this process ends otherwise, by SIGKILL for one.
 
     Args:
         command: program and arguments.
@@ -56,11 +92,55 @@ def child_process(
             start_new_session=True,
         )
         try:
+            _tell_guard("begin", "group", str(child.pid))
             yield child
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+            _tell_guard("done", "group", str(child.pid))
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder that is removed when the context or this process ends, however it does."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+        name = os.fsencode(Path(folder).absolute()).hex()
+        _tell_guard("begin", "folder", name)
+        yield Path(folder)
+    _tell_guard("done", "folder", name)
+
+
+_starting = threading.Lock()
+
+
+def _tell_guard(what: str, kind: str, name: str) -> None:
+    with _starting:
+        guard = _guard(os.getpid())
+    # Somebody may have ended it.
+    with contextlib.suppress(OSError):
+        os.write(guard.stdin.fileno(), f"{what} {kind} {name}\n".encode())  # type: ignore[union-attr]
+
+
+@cache
+def _guard(process: int) -> "subprocess.Popen[bytes]":
+    """The guard of what this process begins; a forked process has one of its own."""
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _GUARD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def end() -> None:
+        if os.getpid() == process:
+            _tell_guard("end", "-", "-")
+            guard.communicate()
+
+    atexit.register(end)
+    return guard
 
 
 def wait(child: "subprocess.Popen[bytes]", seconds: float) -> int:

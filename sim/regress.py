@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
 from axs6.sim.bench.configuration import TESTS, VARIABLE, Configuration
 from axs6.sim.launcher import LOG, run
-from axs6.sim.process import first_error
+from axs6.sim.process import first_error, temporary_folder
 from axs6.sim.tools import check_simulator
 
 UNIT_BENCH, BUS_BENCH = "axs6.sim.bench.unit_bench", "axs6.sim.bench.axis_bench"
@@ -170,13 +169,13 @@ def regress(
         make_folder(waves)
     made = generated or generate(unit, **settings)
     _log.info("testing %s with %s", made.module, simulator)
-    with tempfile.TemporaryDirectory(prefix="axs6-regress-") as folder:
-        configuration = Configuration(made.manifest, seed, items, folder)
+    with temporary_folder("axs6-regress-") as folder:
+        configuration = Configuration(made.manifest, seed, items, str(folder))
         results = run(
             made,
             simulator,
             test_module or (BUS_BENCH if unit in BUS_UNITS else UNIT_BENCH),
-            Path(folder),
+            folder,
             {VARIABLE: str(configuration.save())},
             seed=seed,
             waves=waves is not None,
@@ -198,7 +197,7 @@ def regress(
             outputs=sum(line["outputs"] for line in figures),
         )
         if waves is not None:
-            _keep_waves(Path(folder), waves, outcome)
+            _keep_waves(folder, waves, outcome)
     return outcome
 
 

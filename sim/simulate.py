@@ -1,9 +1,7 @@
 """Arrays through a simulated unit."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from axs6.sim.batch.engine import BatchModel
 from axs6.sim.bench.configuration import CYCLES, INPUTS, OUTPUTS, VARIABLE, Configuration
 from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.launcher import run
+from axs6.sim.process import temporary_folder
 from axs6.sim.regress import read_results
 from axs6.sim.tools import SIMULATORS, ToolError, check_simulator
 from axs6.sim.words import check_items
@@ -76,15 +75,15 @@ def simulate(
 def _in_verilog(made: Generated, arrays: Mapping[str, NDArray[Any]], simulator: str) -> Simulated:
     check_simulator(simulator)
     check_items(arrays, made.inputs)
-    with tempfile.TemporaryDirectory(prefix="axs6-simulate-") as folder:
-        configuration = Configuration(made.manifest, 0, 0, folder)
-        np.savez(Path(folder) / INPUTS, **arrays)  # type: ignore[arg-type]
+    with temporary_folder("axs6-simulate-") as folder:
+        configuration = Configuration(made.manifest, 0, 0, str(folder))
+        np.savez(folder / INPUTS, **arrays)  # type: ignore[arg-type]
         variables = {VARIABLE: str(configuration.save())}
-        results = run(made, simulator, TRANSFER, Path(folder), variables)
+        results = run(made, simulator, TRANSFER, folder, variables)
         tests, failure = read_results(results)
         reasons = [failure, *(test.failure for test in tests)]
         for reason in filter(None, reasons):
             raise ToolError(f"{simulator} could not simulate {made.module}: {reason}")
-        with np.load(Path(folder) / OUTPUTS) as file:
+        with np.load(folder / OUTPUTS) as file:
             outputs = dict(file)
     return Simulated(cycles=int(outputs.pop(CYCLES)), outputs=outputs)

@@ -2,12 +2,12 @@
 
 import json
 import re
-import tempfile
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from axs6.sim.process import temporary_folder
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Flow, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
@@ -65,16 +65,16 @@ def area(
     if fmax:
         check_place(plan.kind)
     limit = Limit(timeout)
-    with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
+    with temporary_folder("axs6-area-") as folder:
         names = ("flat", "nested") if breakdown and _may_have_parts(verilog) else ("flat",)
-        jobs = [Path(folder, name) for name in names]
+        jobs = [folder / name for name in names]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
         flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
         timing, placement = _timing(plan, module), None
         if fmax:
-            timing, placement = place(verilog, top, module["ports"], target, Path(folder), limit)
+            timing, placement = place(verilog, top, module["ports"], target, folder, limit)
     total = _Measured(plan, flat)
     parted = _Measured(plan, nested[0] if any(nested) else flat)
     return AreaReport(
@@ -112,8 +112,8 @@ def modules_area(
     """
     check_run(top, timeout)
     plan = flow(target)
-    with tempfile.TemporaryDirectory(prefix="axs6-area-") as folder:
-        job = Path(folder, "nested")
+    with temporary_folder("axs6-area-") as folder:
+        job = folder / "nested"
         plan.write(job, verilog, top, flatten=False)
         (result,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
     if result is None:

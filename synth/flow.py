@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from axs6.sim.process import temporary_folder
 from axs6.synth import gates, sky130
 from axs6.synth.adders import AdderCell, adder_cell
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
@@ -102,8 +102,8 @@ class Flow:
 
     def digest(self) -> str:
         """SHA-256 of all that a worker reads beside the design: commands, scripts and library."""
-        with tempfile.TemporaryDirectory(prefix="axs6-flow-") as folder:
-            job = Path(folder, "job")
+        with temporary_folder("axs6-flow-") as folder:
+            job = folder / "job"
             self.write(job, "", "top", flatten=True)
             parts = [
                 f"{path.name}\0".encode() + path.read_bytes() for path in sorted(job.iterdir())

@@ -1,13 +1,13 @@
 """Mapped netlists to simulate: a design after synthesis, its gates as their logic."""
 
 import json
-import tempfile
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from axs6.sim.cache import cached, sources
+from axs6.sim.process import temporary_folder
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
 from axs6.synth.process import Limit, check_pyosys, run_jobs
@@ -48,8 +48,8 @@ def mapped_netlist(
     check_run(top, timeout)
     plan = flow(target, liberty, optimise, adder_cells)
     check_pyosys()
-    with tempfile.TemporaryDirectory(prefix="axs6-mapped-") as name:
-        job = Path(name, "flat")
+    with temporary_folder("axs6-mapped-") as name:
+        job = name / "flat"
         plan.write(job, verilog, top, flatten=True, expand=expansion(plan.kind, top))
 
         def build(folder: Path) -> None:

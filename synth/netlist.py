@@ -2,12 +2,12 @@
 
 import math
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from axs6.sim.process import temporary_folder
 from axs6.synth import sky130
 from axs6.synth.cells import CellLibrary
 from axs6.synth.errors import SynthesisError
@@ -129,8 +129,8 @@ def mapped_design(
     plan = timed_flow(target, liberty, optimise, adder_cells)
     assert plan.cells is not None
     assert plan.around is not None
-    with tempfile.TemporaryDirectory(prefix="axs6-netlist-") as folder:
-        job = Path(folder, "flat")
+    with temporary_folder("axs6-netlist-") as folder:
+        job = folder / "flat"
         plan.write(job, verilog, top, flatten=True, expand=[])
         (result,) = run_jobs([job], limit=Limit(timeout), source=plan.source)
         log = (job / "log.txt").read_text(errors="replace")

@@ -4,12 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from axs6.sim.process import child_process, wait
+from axs6.sim.process import child_process, temporary_folder, wait
 from axs6.synth.errors import SynthesisError
 from axs6.synth.netlist import NO_WIRES, MappedDesign, compact_library
 
@@ -76,8 +75,7 @@ def timing_tools(design: MappedDesign, timeout: float = 600) -> TimingTools:
         "exit",
     ]
     files = {"run.tcl": "\n".join(commands), "netlist.v": design.verilog, "netlist.sdc": wired}
-    with tempfile.TemporaryDirectory(prefix="axs6-opensta-") as name:
-        folder = Path(name)
+    with temporary_folder("axs6-opensta-") as folder:
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         if design.liberty:
