@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from axs6.sim.torch.functional import multiply
+from axs6.sim.torch.functional import check_tensors, multiply
 from axs6.sim.torch.layers import Converted, linear
 from axs6.sim.torch.site import Site
 
@@ -41,6 +41,7 @@ class MultiheadAttention(Converted, nn.MultiheadAttention):
             raise ValueError(
                 f"{self._name}: is_causal says what attn_mask is, so attn_mask must be given"
             )
+        check_tensors(self.axs6_site.handle, query, key, value)
         batched = query.ndim == 3
         inputs = [query, key, value]
         if not batched:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import torch
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -14,3 +16,9 @@ def traced_as_constant(function: Function) -> Function:
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
+
+
+def refuse_tracing() -> None:
+    """Raise RuntimeError within `torch.jit.trace`, whose graphs would keep the sizes they saw."""
+    if torch.jit.is_tracing():
+        raise RuntimeError("torch.jit.trace cannot follow converted models: use torch.export")

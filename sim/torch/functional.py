@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from axs6.golden.nonfinite import NonFinite
 from axs6.sim.torch.constant import traced_as_constant
 from axs6.sim.torch.ops import product
 from axs6.sim.torch.options import Format, Options, spelling
-from axs6.sim.torch.site import Site
+from axs6.sim.torch.site import Site, site_of
 
 
 class MatMul(nn.Module):
@@ -109,8 +110,18 @@ def _free_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) ->
     return _kept_site(name, how, backend, nonfinite, pairs).handle
 
 
+def check_tensors(handle: int, *operands: Any) -> None:
+    """Raise TypeError unless the operands of a place are tensors."""
+    for x in operands:
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"{site_of(handle).name}: input must be a tensor, not {type(x).__name__}"
+            )
+
+
 def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
     """`torch.matmul` by the products of a place."""
+    check_tensors(handle, a, b)
     if not a.ndim or not b.ndim:
         raise ValueError(
             f"operands must have at least one axis, not shapes {tuple(a.shape)}, {tuple(b.shape)}"
@@ -120,7 +131,7 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
     depth, columns = left.shape[-1], right.shape[-2]
     if right.ndim == 2:
         # One right-hand side for all: a single product of all the rows.
-        rows = left.reshape(1, left.shape[:-1].numel(), depth)
+        rows = left.reshape(1, prod(left.shape[:-1]), depth)
         y = product(rows, right.unsqueeze(0), handle).view(*left.shape[:-1], columns)
     else:
         if left.shape[:-2] != right.shape[:-2]:
@@ -128,7 +139,7 @@ def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
             shape = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
             left, right = (x.expand(*shape, *x.shape[-2:]) for x in (left, right))
         leading = left.shape[:-2]
-        rows, others = (x.reshape(leading.numel(), *x.shape[-2:]) for x in (left, right))
+        rows, others = (x.reshape(prod(leading), *x.shape[-2:]) for x in (left, right))
         y = product(rows, others, handle).view(*leading, left.shape[-2], columns)
     if a.ndim == 1:
         y = y.squeeze(-2)

@@ -14,7 +14,7 @@ from torch import Tensor, fx, nn
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from axs6.sim.torch.constant import traced_as_constant
+from axs6.sim.torch.constant import refuse_tracing, traced_as_constant
 from axs6.sim.torch.freeze import set_frozen
 from axs6.sim.torch.options import Options
 from axs6.sim.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement, product_name
@@ -129,6 +129,8 @@ class Interception(TorchFunctionMode):
         self.count = count
         if torch.compiler.is_dynamo_compiling():
             _show_private_functions()
+        else:
+            refuse_tracing()
 
     def site(self, kind: str) -> int:
         """Handle of the next place."""

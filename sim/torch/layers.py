@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from axs6.sim.torch.freeze import set_frozen
 from axs6.sim.torch.functional import MatMul as PlainMatMul
-from axs6.sim.torch.functional import multiply
+from axs6.sim.torch.functional import check_tensors, multiply
 from axs6.sim.torch.ops import weight_product
 from axs6.sim.torch.site import Site, site_of
 
@@ -83,7 +83,11 @@ class MatMul(Converted, PlainMatMul):
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tensor:
     """What `functional.linear` is to (..., K), with the products of a place."""
-    y = weight_product(x.reshape(1, x.shape[:-1].numel(), x.shape[-1]), weight, bias, handle)
+    check_tensors(handle, x)
+    if not x.ndim:
+        raise ValueError(f"{site_of(handle).name}: input must have at least one axis, not shape ()")
+    # `torch.Size.numel` would fix sizes that torch.export leaves open.
+    y = weight_product(x.reshape(1, prod(x.shape[:-1]), x.shape[-1]), weight, bias, handle)
     return y.view(*x.shape[:-1], y.shape[-1])
 
 
@@ -95,6 +99,7 @@ def bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None, handle: 
     Raises:
         ValueError: an input has other features than the weight (N, I, J), or other axes.
     """
+    check_tensors(handle, a, b)
     needed, given = (*weight.shape[1:],), (a.shape[-1:] + b.shape[-1:])
     if given != needed or a.shape[:-1] != b.shape[:-1]:
         raise ValueError(
@@ -148,6 +153,7 @@ def convolve(
         ValueError: the input does not fit the weight, or is, padded, smaller than the kernel.
     """
     axes = weight.ndim - 2
+    check_tensors(handle, x)
     check_pixels(x, axes, weight.shape[1] * groups, handle)
     images = functional.pad(x if x.ndim == axes + 2 else x.unsqueeze(0), padding, mode=mode)
     if axes == 1:

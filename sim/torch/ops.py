@@ -9,6 +9,7 @@ products are the hardware's too: g and its transpose are encoded in that format 
 own, transposed before they are encoded, so that all blocks run along the axis that is summed.
 """
 
+from math import prod
 from typing import Any, NoReturn
 
 import torch
@@ -19,6 +20,7 @@ from torch.nn import functional
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.sim.torch import anywhere, quantise
 from axs6.sim.torch.backends import Result, with_bias
+from axs6.sim.torch.constant import refuse_tracing
 from axs6.sim.torch.extent import scales_tensor
 from axs6.sim.torch.options import Format, spelled, spelling
 from axs6.sim.torch.rounding import check_device, check_random
@@ -101,7 +103,8 @@ def fake_quantise(
 
 def _is_direct(*tensors: Tensor | None) -> bool:
     """Whether an operator is just its function: no gradient or dispatch mode takes part."""
-    if torch.jit.is_tracing() or _len_torch_dispatch_stack() or is_transformed():
+    refuse_tracing()
+    if _len_torch_dispatch_stack() or is_transformed():
         return False
     given = [x for x in tensors if x is not None]
     # Of these torch's dispatcher makes others, or nothing.
@@ -246,7 +249,7 @@ _weight_product_transformed = transformable(
 def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
     """A weight as matrices (G, N, K)."""
     rows = site.chosen(weight)
-    return rows.reshape(groups, rows.shape[0] // groups, rows.shape[1:].numel())
+    return rows.reshape(groups, rows.shape[0] // groups, prod(rows.shape[1:]))
 
 
 @torch.library.custom_op("axs6::gradient_product", mutates_args=())

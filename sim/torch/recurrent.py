@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from axs6.sim.torch.constant import refuse_tracing
 from axs6.sim.torch.layers import Converted, linear
 from axs6.sim.torch.site import Site
 
@@ -198,6 +199,8 @@ class _Replaced(TorchFunctionMode):
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         super().__init__()
+        if not torch.compiler.is_compiling():
+            refuse_tracing()
         self._handles = iter([site.handle for site in sites.values()])
 
     def site(self, kind: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from axs6.sim.torch.functional import check_tensors
 from axs6.sim.torch.layers import Converted, check_pixels, seen_by_tap
 from axs6.sim.torch.ops import weight_product
 from axs6.sim.torch.site import site_of
@@ -68,6 +69,7 @@ def convolve_transposed(
     Raises:
         ValueError: the input does not fit the weight, or the result has no pixels.
     """
+    check_tensors(handle, x)
     taps, axes, dtype = weight.shape[2:], weight.ndim - 2, x.dtype
     check_pixels(x, axes, weight.shape[0], handle)
     if any(p >= max(s, d) for p, s, d in zip(output_padding, stride, dilation, strict=True)):
@@ -79,7 +81,7 @@ def convolve_transposed(
     if dtype == weight.dtype and dtype.itemsize < torch.float32.itemsize:
         # Values with the same codes, whose products are not rounded to fewer bits.
         images, weight = images.float(), weight.float()
-    count, places, pixels = images.shape[0], images.shape[2:].numel(), images.shape[2:]
+    count, places, pixels = images.shape[0], prod(images.shape[2:]), images.shape[2:]
     inside = weight.shape[0] // groups
     rows = images.reshape(count, groups, inside, places).permute(1, 0, 3, 2)
     rows = rows.reshape(groups, count * places, inside)

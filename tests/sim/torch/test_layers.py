@@ -2,6 +2,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -402,3 +403,70 @@ def test_volumes_are_blocked_in_the_order_of_the_weight(golden_product: Any, sam
     layer, x = nn.Conv3d(3, 4, 3, bias=False), torch.randn(1, 3, 3, 3, 3)
     expected = golden_product(x.flatten(1), layer.weight.flatten(1))
     assert same(convert(layer)(x).flatten(1), expected)
+
+
+NO_TENSORS = [np.ones((2, 4), np.float32), [[1.0, 2.0]], None, 1.0]
+LAYERS_OF_TENSORS: list[nn.Module] = [
+    nn.Linear(4, 4),
+    nn.Conv1d(2, 2, 1),
+    nn.ConvTranspose1d(2, 2, 1),
+]
+
+
+@pytest.mark.parametrize("layer", LAYERS_OF_TENSORS, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("x", NO_TENSORS, ids=lambda x: type(x).__name__)
+def test_what_is_no_tensor_is_refused(layer: nn.Module, x: Any) -> None:
+    message = f"{type(layer).__name__.lower()}: input must be a tensor, not {type(x).__name__}$"
+    with pytest.raises(TypeError, match=message):
+        convert(layer)(x)
+    with pytest.raises(ValueError, match=r"input must have .*, not shape \(\)"):
+        convert(layer)(torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("x", NO_TENSORS, ids=lambda x: type(x).__name__)
+def test_operands_that_are_no_tensors_are_refused(x: Any) -> None:
+    y = torch.ones(4, 4)
+    calls: dict[str, Callable[[], Any]] = {
+        "bilinear": lambda: convert(nn.Bilinear(4, 4, 4))(y, x),
+        "matmul": lambda: convert(MatMul())(y, x),
+        "multiheadattention.scores": lambda: convert(nn.MultiheadAttention(4, 1))(y, y, x),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=f"{name}: input must be a tensor, not"):
+            call()
+    with pytest.raises(TypeError, match="matmul: input must be a tensor, not"):
+        matmul(x, y)
+
+
+class Several(nn.Module):
+    """Products of several kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(4, 8, 3, padding=1)
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.linear(self.conv(x).mT)
+        return y @ y.mT + torch.einsum("bik,bjk->bij", y, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_exported_models_take_any_batch(strict: bool, same: Same) -> None:
+    model = convert(Several())
+    sizes = ({0: torch.export.Dim("batch")},)
+    exported = torch.export.export(
+        model, (torch.randn(2, 4, 6),), dynamic_shapes=sizes, strict=strict
+    )
+    for count in (3, 7):
+        x = torch.randn(count, 4, 6)
+        assert same(exported.module()(x), model(x))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("model", [nn.Linear(4, 4), Several(), nn.GRU(4, 4)], ids=type)
+def test_tracing_is_refused(model: nn.Module) -> None:
+    with pytest.raises(RuntimeError, match=r"torch\.jit\.trace cannot follow converted models"):
+        torch.jit.trace(convert(model), torch.randn(2, 4, 4))
