@@ -15,7 +15,7 @@ from axs6.sim.study.request import BACKENDS, BATCH, FORMATS, check_request
 from axs6.sim.study.workload import Workload
 from axs6.sim.torch import Policy, convert, profile
 from axs6.sim.torch.backends import Result
-from axs6.sim.torch.site import Site, observed
+from axs6.sim.torch.site import Site, Wholes, observed
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,11 @@ class _Clock:
         self.stood = 0.0
         self._stopped = 0.0
 
-    def stop(self, site: Site, a: Tensor, b: Tensor, result: Result) -> None:
+    def stop(self, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
         self.bits += 32 * result.values.numel()
         self._stopped = perf_counter()
 
-    def go_on(self, site: Site, a: Tensor, b: Tensor, result: Result) -> None:
+    def go_on(self, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
         self.stood += perf_counter() - self._stopped
 
 
