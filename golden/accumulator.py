@@ -18,6 +18,9 @@ from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 FRACTION_MAX: Final = 48
 """Bits kept of an aligned term, at most: twice those of FP32."""
 
+LEAST_MAX: Final = 1 << 10
+"""Magnitude of a least exponent, at most."""
+
 REDUCTION_MAX: Final = 4096
 """Lanes of a step, at most."""
 
@@ -28,7 +31,7 @@ class Alignment(StrEnum):
     FLOOR = "floor"
     """Toward minus infinity, as two's complement does. Zeros count with their exponents."""
     ZERO = "zero"
-    """Toward zero, as magnitudes do. Zeros do not count in the largest exponent."""
+    """Toward zero, as magnitudes do. Sums of zeros do not count in the largest exponent."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,10 @@ class Accumulator:
             without exponents count as they are; in a term of fixed-point elements, it is after the
             top bit of the largest magnitude that such a term has.
         alignment: how the other bits are dropped.
+        least: what the largest exponent of a step is at least: that of zeros in tensor cores. None
+            for no such limit.
         fused: whether the accumulator is one of the terms of a step, or the result of the step is
-            added to it afterwards.
+            added to it afterwards. A fused result of 0 is +0.
         output: dtype of the result of each step, and of the sum with it; None for one integer that
             is wide enough, rounded once to FP32 at the end.
         rounding: to nearest even or toward zero; sums that are too large become infinite.
@@ -52,8 +57,8 @@ class Accumulator:
             even, and starts again at 0; None for never.
         term: lanes whose products are added exactly, whatever their exponents, and multiplied by
             the significands of the scales. Such a term has the exponents of the scales alone and
-            its point at 1, and counts in the largest exponent even where it is 0. None for terms
-            as above.
+            its point at 1, and counts in the largest exponent even where products cancel to 0. None
+            for terms as above.
         nan: the FP32 pattern that every NaN becomes.
 
     Raises:
@@ -63,6 +68,7 @@ class Accumulator:
     reduction: int | None = None
     fraction: int | None = None
     alignment: Alignment = Alignment.FLOOR
+    least: int | None = None
     fused: bool = False
     output: Float | None = FP32
     rounding: Rounding = Rounding.NEAREST
@@ -74,6 +80,7 @@ class Accumulator:
         limits = {
             "reduction": (1, REDUCTION_MAX),
             "fraction": (0, FRACTION_MAX),
+            "least": (-LEAST_MAX, LEAST_MAX),
             "promote": (1, None),
             "term": (1, REDUCTION_MAX),
         }
@@ -88,13 +95,16 @@ class Accumulator:
         check_flag("fused", self.fused)
         check_integer("nan", self.nan, FP32.infinity + 1, FP32.sign_bit - 1)
         self._check_output()
-        if self.term is not None and self.fraction is None:
-            raise ValueError("term needs a fraction, to which such terms are aligned")
+        for name in ("term", "least"):
+            if getattr(self, name) is not None and self.fraction is None:
+                raise ValueError(f"{name} needs a fraction, to which terms are aligned")
 
     def _check_output(self) -> None:
         if self.output is None:
             if self.fused or self.promote is not None:
                 raise ValueError("output=None goes with neither fused nor promote, which round")
+            if self.least is not None:
+                raise ValueError("output=None goes without least, which steps have")
             return
         if not isinstance(self.output, Float):
             raise ValueError(f"output must be a Float or None, not {self.output!r}")
@@ -120,12 +130,13 @@ class Accumulator:
         return ",".join(["fp32", *changed])
 
 
-def _tensor_core(reduction: int, fraction: int, **changes: Any) -> Accumulator:
+def _tensor_core(reduction: int, fraction: int, least: int, **changes: Any) -> Accumulator:
     """Products and accumulator aligned together and truncated, as in NVIDIA's tensor cores."""
     return Accumulator(
         reduction,
         fraction,
         Alignment.ZERO,
+        least,
         fused=True,
         rounding=Rounding.TOWARD_ZERO,
         nan=0x7FFFFFFF,
@@ -140,27 +151,27 @@ ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "fp32": Accumulator(),
     "exact": Accumulator(output=None),
     "paper": Accumulator(reduction=64, fraction=23),
-    "volta": _tensor_core(4, 23),
-    "turing": _tensor_core(8, 24),
-    "ampere": _tensor_core(8, 24),
-    "hopper": _tensor_core(16, 25),
-    "ada_fp8": _tensor_core(16, 13, output=E8M13),
-    "hopper_fp8": _tensor_core(32, 13, output=E8M13),
-    "blackwell": _tensor_core(32, 25),
-    "blackwell_mx": _tensor_core(32, 25),
-    "blackwell_fp4": _tensor_core(64, 35, term=16),
+    "volta": _tensor_core(4, 23, -131),
+    "turing": _tensor_core(8, 24, -132),
+    "ampere": _tensor_core(8, 24, -132),
+    "hopper": _tensor_core(16, 25, -133),
+    "ada_fp8": _tensor_core(16, 13, -132, output=E8M13),
+    "hopper_fp8": _tensor_core(32, 13, -133, output=E8M13),
+    "blackwell": _tensor_core(32, 25, -133),
+    "blackwell_mx": _tensor_core(32, 25, -133),
+    "blackwell_fp4": _tensor_core(64, 35, -139, term=16),
 }
 """Every accumulator that has a name, by its name.
 
 fp32: exact blocks, added in order in FP32; the default. exact: one wide integer, rounded at the
 end. paper: the pipeline of Fig. 6 of the shared-microexponents paper, with numbers of 25 bits. The
-others are tensor cores as MMA-Sim (arXiv 2511.10909) publishes them. "volta" to "hopper" are those
-of 16-bit products. "blackwell", of FP8, is the same as "blackwell_mx", of MXFP8, MXFP6 and MXFP4;
-"blackwell_fp4" is of MXFP4 and NVFP4.
+others are tensor cores as MMA-Sim (arXiv 2511.10909; mmasim 2.1.1) publishes them. "volta" to
+"hopper" are those of 16-bit products. "blackwell", of FP8, is the same as "blackwell_mx", of MXFP8,
+MXFP6 and MXFP4; "blackwell_fp4" is of MXFP4 and NVFP4.
 """
 
 DTYPES: Final = {"fp32": FP32, "bf16": BF16, "fp16": FP16}
-NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
+NUMBER: Final = re.compile(r"0x[0-9a-f]+|-?\d+")
 FLOAT: Final = re.compile(r"e(\d+)m(\d+)")
 
 

@@ -102,7 +102,7 @@ def accumulate(
     a, b = map(block_format, formats)
     terms = Terms.of(a, b, accumulator_of(accumulator))
     whole = Terms.of(a, b, Accumulator()).lanes
-    if terms.lanes != whole or terms.a.apart:
+    if terms.lanes != whole or terms.a.apart or terms.gated_by_products:
         raise ValueError(
             f"{terms.accumulator} adds products of {terms.lanes} lanes of {name_of(a)} and "
             f"{name_of(b)}, which sums of {whole} do not tell"

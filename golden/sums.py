@@ -71,6 +71,7 @@ def after_step(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
         if step.special is not None:
             result = np.where(step.special != 0, step.special, result)
         return fp32.add(total, result, how.output, toward_zero)
+    result = np.where(result == FP32.sign_bit, np.uint32(0), result)
     special = np.zeros_like(total) if step.special is None else step.special
     # What is no number stays, or meets the next one.
     stays = (special != 0) | fp32.is_infinite(total) | fp32.is_nan(total)
@@ -156,9 +157,10 @@ def aligned_sum(
     exponents = step.exponents + (terms.offset + terms.point)
     if zero:
         negative, digits = kulisch.magnitude(step.digits, DIGIT_BITS)
-        if how.term is None:
-            nothing = np.logical_and.reduce([x == 0 for x in digits])
-            exponents = np.where(nothing, NOTHING, exponents)
+        nothing = np.logical_and.reduce([x == 0 for x in digits])
+        if step.some is not None:
+            nothing = ~step.some
+        exponents = np.where(nothing, NOTHING, exponents)
     else:
         digits = kulisch.settle(step.digits, DIGIT_BITS)
     wide = terms.aligned_bits > INTEGER_BITS
@@ -168,6 +170,8 @@ def aligned_sum(
         kept = kulisch.shifted(digits, DIGIT_BITS, drop)
     all_bits = terms.aligned_bits if wide else 63
     top = exponents.max(axis=0)
+    if how.least is not None:
+        top = np.maximum(top, how.least)
     if total is not None:
         own, value, low = _own_term(terms, total, object if wide else np.int64)
         top = np.maximum(top, own)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
-from axs6.golden.accumulator import Accumulator
+from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import FP32, BlockFormat, name_of
 from axs6.golden.operands import INTEGER_BITS, Form, Integers, Operand
 
@@ -110,6 +110,12 @@ class Terms:
         return self.bound.bit_length() > (FLOAT_BITS if self.lanes > 1 else INTEGER_BITS)
 
     @property
+    def gated_by_products(self) -> bool:
+        """Whether terms count unless all their products are 0, not unless their sums are."""
+        how = self.accumulator
+        return how.term is not None and how.alignment is Alignment.ZERO
+
+    @property
     def divisor(self) -> int:
         """What the sum is divided by at the end, with the power of two."""
         return self.a.divisor * self.b.divisor
@@ -156,11 +162,13 @@ class Step(NamedTuple):
     Digits are integers of shape (terms, ...) that are added times powers of 2^DIGIT_BITS; there is
     one where float64 holds the sums. Exponents are of shape (terms, ...) too. Special ones are FP32
     patterns of shape (...): the infinity or NaN that the step adds, else +0; None for all +0.
+    `some` says which terms, (terms, ...), have a product other than 0; None where their sums do.
     """
 
     digits: list[Integers]
     exponents: Integers
     special: fp32.Bits | None = None
+    some: NDArray[np.bool_] | None = None
 
 
 def digits_of(x: Integers, bits: int) -> list[Integers]:
@@ -239,7 +247,14 @@ class Product:
             special = self._specials(here, rows, columns) if self._special else None
             multiply = np.multiply if self._terms.lanes == 1 else np.matmul
             digits = [x.astype(np.int64) for x in products_of_digits(left, right, multiply)]
-            yield Step(digits, exponents, special)
+            some = None
+            if self._terms.gated_by_products:
+                x, y = (
+                    np.logical_or.reduce([part != 0 for part in parts]).astype(np.float32)
+                    for parts in (left, right)
+                )
+                some = multiply(x, y) > 0
+            yield Step(digits, exponents, special, some)
 
     def _specials(self, here: slice, rows: slice, columns: slice) -> fp32.Bits:
         """The sum of the products that are no numbers: an infinity, NaN, or +0 without one."""

@@ -90,12 +90,18 @@ class AlignPlan:
         """What the exponent field of the accumulator, at least 1, is added to for its code."""
         return self.output.emin - 1 - self.base
 
+    @property
+    def least_code(self) -> int:
+        """The code of what the largest exponent of a step is at least; 0 where every term's is."""
+        least = self.plan.terms.accumulator.least
+        return 0 if least is None or least <= self._term_exponent else least - self.base
+
     @cached_property
     def code_bound(self) -> int:
         """The largest code."""
         largest = self.plan.terms.largest_exponent + self.term_code
         own = self.output.exponent_special - 1 + self.own_code
-        return max(largest, own) if self.fused else largest
+        return max(largest, self.least_code, own if self.fused else 0)
 
     @property
     def code_bits(self) -> int:
@@ -128,7 +134,7 @@ class AlignPlan:
         bits, exponent = self.sum_bound.bit_length(), self.base - self.fraction
         if how.fraction is None:
             bits, exponent = self.plan.magnitude_bits, self.base - self.plan.terms.point
-        return Wide(bits, self.code_bound, exponent, self.output, toward_zero)
+        return Wide(bits, self.code_bound, exponent, self.output, toward_zero, self.fused)
 
     @property
     def special(self) -> dict[str, int]:
@@ -272,13 +278,17 @@ class Distances(Step):
         m = Module()
         align, plan = self._align, self._align.plan
         ((top,),) = self.i.largest
+        if align.least_code:
+            largest, top = top, Signal(align.code_bits, name="least_top")
+            m.d.comb += top.eq(Mux(largest < align.least_code, align.least_code, largest))
         m.d.comb += self.o.top.eq(top)
         for index in range(plan.clusters):
             below = Signal(align.code_bits, name=f"below{index}")
             m.d.comb += below.eq(top - self.i.tops[index])
             for term in range(index * plan.cluster, (index + 1) * plan.cluster):
                 local = self.i.local[term]
-                total = local + below if plan.clusters > 1 else local
+                alone = plan.clusters == 1 and not align.least_code
+                total = local if alone else local + below
                 m.d.comb += self.o.distances[term].eq(limited(total, align.distance_bits))
         pass_on(m, self, *align.values, *align.special)
         return m

@@ -66,9 +66,8 @@ class TermPlan:
 
     @property
     def gated(self) -> bool:
-        """Whether a term of 0 does not count in the largest exponent."""
-        how = self.terms.accumulator
-        return how.fraction is not None and not self.signed and how.term is None
+        """Whether a term of zeros does not count in the largest exponent."""
+        return self.terms.accumulator.fraction is not None and not self.signed
 
     @cached_property
     def magnitude_bits(self) -> int:
@@ -265,7 +264,7 @@ class Products(Step):
         ]
         size = cores // plan.count
         for index, total in enumerate(_grouped(numbers, size)):
-            self._term(m, index, total)
+            self._term(m, sides, index, total)
 
     def _sum(self, m: Module, sides: Sequence[Operand], index: int) -> None:
         """A term of several lanes: sums of groups, multiplied by what their levels say."""
@@ -284,9 +283,9 @@ class Products(Step):
                     product = side.scaled(product, level, first + part * group)
                 values[part] = product
         (total,) = _grouped(values, lanes // size)
-        self._term(m, index, total)
+        self._term(m, sides, index, total)
 
-    def _term(self, m: Module, index: int, total: Value) -> None:
+    def _term(self, m: Module, sides: Sequence[Operand], index: int, total: Value) -> None:
         """A term of several lanes from their sum."""
         plan = self._plan
         number = Signal(signed(plan.magnitude_bits + 1), name=f"sum{index}")
@@ -295,7 +294,11 @@ class Products(Step):
         magnitude = Mux(negative, -number, number)[: plan.magnitude_bits]
         value = number if plan.signed else Cat(magnitude, negative)
         m.d.comb += self.o.values[index].eq(value)
-        self._code(m, index, Const(0, 0), number.any())
+        some: Value = number.any()
+        if plan.terms.gated_by_products:
+            lanes = range(index * plan.terms.lanes, (index + 1) * plan.terms.lanes)
+            some = any_of([~(sides[0].is_zero(lane) | sides[1].is_zero(lane)) for lane in lanes])
+        self._code(m, index, Const(0, 0), some)
 
     def _code(self, m: Module, index: int, fields: Value, some: Value) -> None:
         code = self.o.codes[index]

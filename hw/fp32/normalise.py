@@ -34,6 +34,7 @@ class Wide:
         exponent: what is added to it.
         dtype: of the results.
         toward_zero: whether they are rounded toward zero, or to nearest even.
+        plus_zero: whether a negative one that becomes 0 becomes +0.
     """
 
     bits: int
@@ -41,6 +42,7 @@ class Wide:
     exponent: int
     dtype: Float
     toward_zero: bool
+    plus_zero: bool = False
 
     @property
     def padding(self) -> int:
@@ -272,7 +274,10 @@ class RoundUp(Step):
             m.d.comb += rounded.eq(magnitude + i.round_up)
             magnitude = rounded[:bits]
             infinite = infinite | magnitude[dtype.fraction_bits :].all()
-        number = Cat(Mux(infinite, dtype.infinity, magnitude)[:bits], i.sign)
+        sign = i.sign
+        if self._wide.plus_zero and not self._wide.always_normal:
+            sign = i.sign & (infinite | magnitude.any())
+        number = Cat(Mux(infinite, dtype.infinity, magnitude)[:bits], sign)
         m.d.comb += self.o.value.eq(Mux(i.nan, dtype.quiet_nan, number))
         return m
 

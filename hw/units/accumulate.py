@@ -81,12 +81,16 @@ def step_of(a: Operand, b: Operand, terms: Terms) -> Step:
     left, right = (digits_of(by_term(x), x.form.bound.bit_length()) for x in (a, b))
     digits = products_of_digits(left, right, lambda x, y: (x * y).sum(axis=-1))
     special = _special(a, b) if terms.a.format.has_nan or terms.b.format.has_nan else None
-    return Step([x.T for x in digits], (exponents(a) + exponents(b)).T, special)
+    some = None
+    if terms.gated_by_products:
+        some = ((by_term(a) != 0) & (by_term(b) != 0)).any(axis=-1).T
+    return Step([x.T for x in digits], (exponents(a) + exponents(b)).T, special, some)
 
 
 def _taken(step: Step, items: NDArray[np.int64]) -> Step:
     special = None if step.special is None else step.special[items]
-    return Step([x[:, items] for x in step.digits], step.exponents[:, items], special)
+    some = None if step.some is None else step.some[:, items]
+    return Step([x[:, items] for x in step.digits], step.exponents[:, items], special, some)
 
 
 def _special(a: Operand, b: Operand) -> fp32.Bits:

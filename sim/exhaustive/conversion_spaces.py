@@ -140,6 +140,8 @@ def aligned_space(accumulator: str, wide: Wide) -> Space:
         signed = numbers.astype(np.int64)
         magnitude = np.abs(signed).view(np.uint64)
         rounded = round_to_float(dtype, signed < 0, magnitude, exponent, False, wide.toward_zero)
+        if wide.plus_zero:
+            rounded = np.where(rounded == dtype.sign_bit, 0, rounded)
         return rounded.astype(np.uint32)
 
     def golden(items: Items) -> Items:

@@ -17,6 +17,8 @@ struct Accumulator {
     int32_t chunk;            // terms whose integer parts a 32-bit integer adds
     int32_t floor;            // whether bits are dropped toward minus infinity
     int32_t zeros;            // whether zeros have exponents that count
+    int32_t canceled;         // whether sums of lanes that cancel to 0 have
+    int32_t least;            // of the largest exponent of a step
     int32_t fused;
     int32_t output_fraction, output_emin, truncate;
     int32_t promote;          // steps, or 0
@@ -157,7 +159,9 @@ inline void after_step(const Accumulator& how, const int32_t* top, const double*
     if (how.fused) {
         constexpr float most = std::numeric_limits<float>::max();
         for (int n = 0; n < PANEL; ++n)
-            total[n] = std::fabs(total[n]) <= most ? static_cast<float>(x[n]) : total[n];
+            total[n] = !(std::fabs(total[n]) <= most) ? total[n]
+                       : x[n] == 0                    ? 0.0f
+                                                      : static_cast<float>(x[n]);
         return;
     }
     for (int n = 0; n < PANEL; ++n) x[n] = sum_to_odd(total[n], static_cast<float>(x[n]));
@@ -225,6 +229,24 @@ struct AlignedProduct {
         }
     }
 
+    // Where a product of the lanes of a term is not 0: the sums, which are 0 somewhere, of squares.
+    template <int R>
+    void products(const Real* left, const float* columns, Values* sum) const {
+        for (int i = 0; i < R; ++i) sum[i] = Values{};
+        for (int64_t l = 0; l < how.term; ++l, left += R, columns += PANEL) {
+            const Values x = columns_at(columns);
+            for (int i = 0; i < R; ++i) sum[i] += (x * left[i]) * (x * left[i]);
+        }
+    }
+
+    template <int R>
+    static bool any_zero(const Values* x) {
+        bool found = false;
+        for (int i = 0; i < R; ++i)
+            for (int c = 0; c < LANES; ++c) found |= x[i][c] == 0;
+        return found;
+    }
+
     // A step of the lanes (first, last), for the columns from n on.
     template <int R, bool FLOOR>
     void step(const Group<Real, R>& left, const Group<float, PANEL>& columns, int64_t first,
@@ -247,8 +269,12 @@ struct AlignedProduct {
             for (int64_t l = lane; l < lane + part(); l += how.term, ++t) {
                 Values* each = values + t * R;
                 term<R>(left.lanes + l * R, columns.lanes + l * PANEL + n, each);
+                Values squares[R];
+                const bool look = how.canceled && any_zero<R>(each);
+                if (look) products<R>(left.lanes + l * R, columns.lanes + l * PANEL + n, squares);
                 for (int i = 0; i < R; ++i) {
-                    const auto some = __builtin_convertvector(each[i] != 0, Exponents);
+                    const Values counted = look ? squares[i] : each[i];
+                    const auto some = __builtin_convertvector(counted != 0, Exponents);
                     top[i] = larger(top[i], some | -how.zeros ? scales[i] : Exponents{} + NOTHING);
                 }
             }
@@ -256,6 +282,7 @@ struct AlignedProduct {
         for (int i = 0; i < R; ++i) {
             top[i] += how.offset + how.point;
             if (how.fused) top[i] = larger(top[i], own_exponents(total[i] + n));
+            top[i] = larger(top[i], Exponents{} + how.least);
             std::memcpy(tops[i] + n, &top[i], sizeof(Exponents));
         }
         for (int64_t lane = first, t = 0; lane < last; lane += part()) {

@@ -13,6 +13,7 @@ from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import BlockFormat, Exponent, Real
 from axs6.golden.operands import Form
 from axs6.golden.rounding import Rounding
+from axs6.golden.sums import NOTHING
 from axs6.golden.terms import FLOAT_BITS, Terms
 from axs6.sim.kernels.library import Shape, library
 from axs6.sim.kernels.packed import LANES, PANEL, Packed, divisor_of
@@ -41,6 +42,7 @@ class Steps(ctypes.Structure):
             (name, c_int32)
             for name in (
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
+                *("canceled", "least"),
                 *("fused", "output_fraction", "output_emin", "truncate", "promote"),
             )
         ),
@@ -117,7 +119,9 @@ def steps(a: BlockFormat, b: BlockFormat, how: Accumulator) -> tuple[Steps, bool
         offset=terms.offset,
         chunk=part if doubles else min(room, part),
         floor=floor,
-        zeros=floor or how.term is not None,
+        zeros=floor,
+        canceled=terms.gated_by_products,
+        least=NOTHING if how.least is None else how.least,
         fused=how.fused,
         output_fraction=how.output.fraction_bits,
         output_emin=how.output.emin,

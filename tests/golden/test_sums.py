@@ -427,3 +427,43 @@ def test_what_does_not_fit(a, b, how, message):
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=message):
         matmul(random_blocks(a, 1, 32, rng), random_blocks(b, 1, 32, rng), how)
+
+
+def mx_blocks(name, *blocks):
+    """A row of blocks, each a code of the scale and the first codes of elements."""
+    fmt = block_format(name)
+    codes = np.zeros((1, len(blocks), fmt.block), np.uint8)
+    for index, (_, some) in enumerate(blocks):
+        codes[0, index, : len(some)] = some
+    scales = np.array([[scale for scale, _ in blocks]], np.uint8)
+    return Blocks(fmt, (scales,), codes, (1, len(blocks) * fmt.block))
+
+
+@pytest.mark.parametrize("name", ["volta", "hopper", "blackwell_mx"])
+def test_zeros_of_tensor_cores(name):
+    one, minus, lowest = 0x38, 0xB8, mx_blocks("mxfp8_e4m3", (0, [0x38]))
+    tiny, negative = (mx_blocks("mxfp8_e4m3", (0, [code])) for code in (one, minus))
+    # -2^-254 is dropped toward zero, and so is the sign.
+    assert matmul(negative, lowest, name).view(np.uint32) == 0
+    assert matmul(tiny, lowest, name).view(np.uint32) == 0
+    assert matmul(negative, lowest, f"{name},fused=false").view(np.uint32) == 0
+
+
+@pytest.mark.parametrize("first", [0x3F, 0xBF])
+def test_zeros_of_tensor_cores_have_an_exponent(first):
+    # 1.875 * 2^-150 + 1.5 * 2^-156 + 30 * 1.875 * 2^-159 is more than 2^-149. Beside an accumulator
+    # of 0, at 2^-133, 25 bits are kept: multiples of 2^-158.
+    sign = first & 0x80
+    a = mx_blocks("mxfp8_e4m3", (52, [first, sign | 0x0C, *[sign | 0x0F] * 30]))
+    b = mx_blocks("mxfp8_e4m3", (52, [0x38, 0x38, *[0x20] * 30]))
+    assert matmul(a, b, "blackwell_mx").view(np.uint32) == 0
+    for other in ("least=none", "least=-137", "fraction=29"):
+        assert matmul(a, b, f"blackwell_mx,{other}").view(np.uint32) == sign << 24 | 1
+
+
+def test_terms_of_zeros_of_tensor_cores():
+    # 1 beside zeros at 2^64, and beside 1 - 1 there.
+    ones = mx_blocks("mxfp4", (127, [2, 2]), (127, [2, 2]))
+    for rest, expected in (([], 1), ([0, 0, 2], 1), ([2, 10], 0)):
+        x = mx_blocks("mxfp4", (127, [2]), (191, rest))
+        assert matmul(x, ones, "blackwell_fp4") == matmul(ones, x, "blackwell_fp4") == expected

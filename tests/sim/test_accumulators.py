@@ -98,6 +98,48 @@ def test_every_accumulator_equals_the_golden_model(pair: tuple[str, str], view: 
     check(settings(pair, view=view, interleave=14 if behaviour else 1, stages=stages))
 
 
+TINY = "fp32,reduction=16,fraction=9,alignment=zero,rounding=toward_zero,term=4"
+"""An accumulator as of tensor cores with terms of four lanes."""
+
+
+def tiny(parameters: dict[str, Any], count: int) -> Any:
+    """Items whose products are about as large as the smallest FP32 values, or 0."""
+    rng = np.random.default_rng(7)
+    items = DOT.random(parameters, rng, count)
+    for name in "ab":
+        scales = items[f"{name}.exponent"]
+        near = 57 + rng.integers(-8, 9, scales.shape)
+        items[f"{name}.exponent"] = np.where(rng.random(scales.shape) < 0.1, 90, near).astype(
+            np.uint8
+        )
+        codes = items[f"{name}.codes"]
+        zero = np.repeat(rng.random((len(codes), codes.shape[1] // 8)) < 0.4, 8, axis=1)
+        items[f"{name}.codes"] = np.where(zero, codes & 8, codes)
+    return items
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        f"{TINY},fused=true,least=-128",
+        pytest.param(f"{TINY},least=-128", marks=pytest.mark.slow),
+        "fp32,fraction=9,alignment=zero,rounding=toward_zero,fused=true,least=-128",
+    ],
+)
+def test_tiny_sums_and_terms_of_zeros(how: str) -> None:
+    parameters = settings(("e2m1fn_e8m0_t8", how))
+    items = tiny(parameters, 4000)
+    (expected,) = DOT.golden(items, parameters).values()
+    others = [how.replace(",least=-128", ""), how.replace("alignment=zero", "alignment=floor")]
+    for other in others:
+        (unlike,) = DOT.golden(items, {**parameters, "accumulator": other}).values()
+        assert (expected != unlike).sum() > 20
+    assert (expected == 0).sum() > 20
+    assert not (expected == 0x80000000).any()
+    given = component_outputs(DOT.build(**parameters))(items)
+    assert not (given != expected).sum()
+
+
 @pytest.mark.parametrize("pair", [*QUICK, ("mxfp4", "blackwell_fp4"), ("axs6", "volta")])
 def test_expected_results_are_those_of_a_matrix_product(pair: tuple[str, str]) -> None:
     parameters = settings(pair)

@@ -42,6 +42,7 @@ class Accumulator(NamedTuple):
         reduction: lanes of a step; None: a block.
         fraction: bits that terms keep after the point; None: terms are added exactly.
         toward_zero: whether the bits below are dropped from magnitudes, not from signed numbers.
+        least: the exponent of zeros in a fused step of magnitudes; None: they have none.
         fused: whether the accumulator is one of the terms of a step.
         output: format of the accumulator.
         promote: steps after which it is added to an FP32 one outside; None: never.
@@ -54,6 +55,7 @@ class Accumulator(NamedTuple):
     reduction: int | None = None
     fraction: int | None = None
     toward_zero: bool = False
+    least: int | None = None
     fused: bool = False
     output: Output = Output()
     promote: int | None = None
@@ -62,23 +64,25 @@ class Accumulator(NamedTuple):
     nan: int = FP32_NAN
 
 
-def _tensor_core(reduction: int, fraction: int, output: Output = FP32_TOWARD_ZERO) -> Accumulator:
-    return Accumulator(reduction, fraction, True, True, output, nan=0x7FFFFFFF)
+def _tensor_core(
+    reduction: int, fraction: int, least: int, output: Output = FP32_TOWARD_ZERO
+) -> Accumulator:
+    return Accumulator(reduction, fraction, True, least, True, output, nan=0x7FFFFFFF)
 
 
 ACCUMULATORS: Final = {
     "fp32": Accumulator(),
     "exact": Accumulator(wide=True),
     "paper": Accumulator(64, 23),
-    "volta": _tensor_core(4, 23),
-    "turing": _tensor_core(8, 24),
-    "ampere": _tensor_core(8, 24),
-    "hopper": _tensor_core(16, 25),
-    "ada_fp8": _tensor_core(16, 13, E8M13_TOWARD_ZERO),
-    "hopper_fp8": _tensor_core(32, 13, E8M13_TOWARD_ZERO),
-    "blackwell": _tensor_core(32, 25),
-    "blackwell_mx": _tensor_core(32, 25),
-    "blackwell_fp4": _tensor_core(64, 35)._replace(joined=16),
+    "volta": _tensor_core(4, 23, -131),
+    "turing": _tensor_core(8, 24, -132),
+    "ampere": _tensor_core(8, 24, -132),
+    "hopper": _tensor_core(16, 25, -133),
+    "ada_fp8": _tensor_core(16, 13, -132, E8M13_TOWARD_ZERO),
+    "hopper_fp8": _tensor_core(32, 13, -133, E8M13_TOWARD_ZERO),
+    "blackwell": _tensor_core(32, 25, -133),
+    "blackwell_mx": _tensor_core(32, 25, -133),
+    "blackwell_fp4": _tensor_core(64, 35, -139)._replace(joined=16),
 }
 """Accumulators that have names."""
 
@@ -112,7 +116,7 @@ class Term(NamedTuple):
     Args:
         value: the number.
         exponent: power of two of its point.
-        counts: whether the exponent counts where the number is 0 and magnitudes are aligned.
+        counts: whether the exponent counts where the number is 0, and magnitudes are aligned.
     """
 
     value: Fraction
@@ -244,9 +248,10 @@ def _stepped(accumulator: int, terms: list[Term], special: Value, how: Accumulat
     if isinstance(special, Special):
         total = special
     if how.fused:
-        return _bits(
+        bits = _bits(
             _add([before, total]) if isinstance(before, Special) else total, how.output, how
         )
+        return 0 if bits == FP32.sign else bits
     return _sum_bits(accumulator, _bits(total, how.output, how), how.output, how)
 
 
@@ -255,6 +260,8 @@ def _aligned(terms: list[Term], how: Accumulator) -> Fraction:
     if how.fraction is None:
         return sum((term.value for term in terms), ZERO)
     counted = [x.exponent for x in terms if x.value or x.counts or not how.toward_zero]
+    if how.least is not None:
+        counted.append(how.least)
     unit = power(max(counted, default=0) - how.fraction)
     drop = trunc if how.toward_zero else floor
     return sum((drop(term.value / unit) for term in terms), 0) * unit
@@ -276,7 +283,11 @@ def _terms(products: Products, here: slice, how: Accumulator) -> tuple[list[Term
     if how.joined == 1:
         top = floor_log2(size * _bound(fa) * _bound(fb) * products.divisor)
     return [
-        Term(sum(numbers[i : i + size], ZERO), lanes[i].scale + top, how.joined > 1)
+        Term(
+            sum(numbers[i : i + size], ZERO),
+            lanes[i].scale + top,
+            how.joined > 1 and any(numbers[i : i + size]),
+        )
         for i in range(0, len(lanes), size)
     ], special
 

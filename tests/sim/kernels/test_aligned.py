@@ -76,6 +76,33 @@ def test_products(first: str, second: str, how: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *((name, "blackwell_mx") for name in FLOATS if name != "fp8_e5m2"),
+        *(("mxfp4", how) for how in ("blackwell_fp4", "blackwell_fp4,least=-120", "turing")),
+    ],
+)
+def test_tiny_sums_and_terms_of_zeros(name: str, how: str, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+
+    def operand(rows: int) -> Blocks:
+        codes = rng.integers(0, 1 << fmt.element.width, (rows, 8, fmt.block))
+        numbers = ~fmt.element.nan_codes & (fmt.element.infinite_codes == 0)
+        zeros = np.repeat(rng.random((rows, 8, fmt.block // 16)) < 0.4, 16, axis=-1)
+        codes = np.where(numbers[codes] & ~zeros, codes, codes & fmt.element.sign_bit)
+        scales = np.where(rng.random((rows, 8)) < 0.1, 100, 57 + rng.integers(-8, 9, (rows, 8)))
+        shape = (rows, 8 * fmt.block)
+        return Blocks(fmt, (scales.astype(np.uint8),), codes.astype(np.uint8), shape)
+
+    a, b = operand(9), operand(35)
+    expected = axs6.matmul(a, b, how)
+    assert ((expected == 0) & np.signbit(expected)).sum() == 0
+    assert (axs6.matmul(a, b, f"{how},alignment=floor") != expected).any()
+    packed = (kernels.pack(x) for x in (a, b))
+    assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
+
+
 @pytest.mark.parametrize(("first", "second", "how"), [x for x in WIDE if has(*x)])
 def test_all_products(first: str, second: str, how: str) -> None:
     compare(first, second, how)

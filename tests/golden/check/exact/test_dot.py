@@ -219,12 +219,15 @@ def test_joined_lanes_count_at_the_exponent_of_their_scales():
         padded = [(s, (*codes, *[0] * (16 - len(codes)))) for s, codes in blocks]
         return Operand([Block(((one,), (scale[s],)), codes) for s, codes in padded], NVFP4)
 
-    how = Accumulator(64, 3, True, True, FP32_TOWARD_ZERO, joined=16)
-    unit = row(*[(1, [2])] * 4)
-    # 1.5 (6 * 0.5) at 2^0, beside 0 at 2^8: the unit is 2^(8 - 3).
-    a = row((1, [7]), (256, []), (1, []), (1, []))
+    how = Accumulator(64, 3, True, None, True, FP32_TOWARD_ZERO, joined=16)
+    unit = row(*[(1, [2, 2])] * 4)
+    # 6 at 2^0, beside 1 - 1 at 2^8: the unit is 2^(8 - 3).
+    a = row((1, [7]), (256, [2, 10]), (1, []), (1, []))
     assert dot(a, unit, how) == 0
     assert dot(a, unit, how._replace(fraction=8)) == bits(6)
+    # Products that are all 0 do not count, of either operand.
+    assert dot(row((1, [7]), (256, []), (1, []), (1, [])), unit, how) == bits(6)
+    assert dot(row((1, [7]), (256, [0, 0, 2]), (1, []), (1, [])), unit, how) == bits(6)
     # The significands of the scales come before the bits are dropped: 0.5 * 1.5 at 2^0.
     a = row((Fraction(3, 2), [1]), *[(1, [])] * 3)
     assert dot(a, unit, how._replace(fraction=2)) == bits(Fraction(3, 4))
@@ -260,8 +263,10 @@ def test_a_factor_that_underflows_keeps_the_sign():
         assert dot(b, b, ACCUMULATORS[name]) == 0
 
 
-def test_a_sum_that_underflows_keeps_its_sign():
+def test_a_sum_that_underflows_keeps_its_sign_unless_it_is_fused():
     scaled = CATALOG["mxfp4"]._replace(levels=(Exponent(32), CATALOG["int8"].levels[0]))
     a, b = ([Block(((bits(3),), (0,)), (code, *[0] * 31))] for code in (10, 2))
-    assert dot(Operand(a, scaled), Operand(b, scaled), ACCUMULATORS["blackwell"]) == 1 << 31
-    assert dot(Operand(b, scaled), Operand(b, scaled), ACCUMULATORS["blackwell"]) == 0
+    assert dot(Operand(a, scaled), Operand(b, scaled), ACCUMULATORS["exact"]) == 1 << 31
+    for name in ("exact", "blackwell"):
+        assert dot(Operand(b, scaled), Operand(b, scaled), ACCUMULATORS[name]) == 0
+    assert dot(Operand(a, scaled), Operand(b, scaled), ACCUMULATORS["blackwell"]) == 0

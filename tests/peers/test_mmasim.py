@@ -1,0 +1,163 @@
+"""Named tensor cores beside MMA-Sim, which models measured silicon: the same bits."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import axs6
+from axs6.golden.accumulator import ACCUMULATORS
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import block_format
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.peers
+
+ROWS, LENGTH = 100, 256
+DTYPES = {"e5m2": "float8_e5m2", "e4m3": "float8_e4m3fn"}
+PLACES = {"e3m2": 0, "e2m3": 0, "e2m1": 2}
+"""Elements that MMA-Sim takes in bytes, and the lowest bit there."""
+
+
+class Core(NamedTuple):
+    """An instruction of MMA-Sim, and what it is here.
+
+    Args:
+        name: accumulator.
+        operation: class of MMA-Sim.
+        arch, shape: its arguments.
+        elements: of both operands.
+        scales: of blocks, as in strings of formats; none for products without.
+        as_dtype: dtype of the operands, where it is not that of the elements.
+    """
+
+    name: str
+    operation: str
+    arch: str
+    shape: str
+    elements: tuple[str, str]
+    scales: str = ""
+    as_dtype: str = ""
+
+
+def cores():
+    """Every named tensor core, with operands of every kind that it has."""
+    e5m2 = ("e5m2", "e5m2")
+    for name, arch, k in (("volta", "Volta", "8n8k4"), ("turing", "Turing", "16n8k8")):
+        yield Core(name, "MMA", arch, f"m{k}.f32.f16.f16.f32", e5m2, "", "float16")
+    for name, arch in (("ampere", "Ampere"), ("hopper", "Hopper")):
+        yield Core(name, "MMA", arch, "m16n8k16.f32.f16.f16.f32", e5m2, "", "float16")
+        scales = ("e8m0_t32", "bfloat16")
+        yield Core(name, "MMA", arch, "m16n8k16.f32.bf16.bf16.f32", e5m2, *scales)
+    for pair in (e5m2, ("e4m3", "e5m2"), ("e4m3", "e4m3")):
+        types = ".".join(pair)
+        yield Core("ada_fp8", "MMA", "Ada Lovelace", f"m16n8k32.f32.{types}.f32", pair)
+        yield Core("hopper_fp8", "WGMMA", "Hopper", f"m64n8k32.f32.{types}", pair)
+    for pair in (*((x, x) for x in (*DTYPES, *PLACES)), ("e4m3", "e2m1"), ("e2m3", "e5m2")):
+        types = ".".join(pair)
+        kind = f"m64n8k32.kind::f8f6f4.f32.{types}"
+        yield Core("blackwell", "TCGen05MMA", "Blackwell", kind, pair)
+        kind = f"m128n8k32.kind::mxf8f6f4.block32.f32.{types}.ue8m0"
+        yield Core("blackwell_mx", "TCGen05MMABlockScale", "Blackwell", kind, pair, "e8m0_t32")
+    for block, scale, ours in (
+        (32, "ue8m0", "e8m0"),
+        (16, "ue8m0", "e8m0"),
+        (16, "ue4m3", "e4m3fn"),
+    ):
+        kind = f"m128n8k64.kind::mxf4nvf4.block{block}.f32.e2m1.e2m1.{scale}"
+        operation = ("blackwell_fp4", "TCGen05MMABlockScale", "Blackwell", kind)
+        yield Core(*operation, ("e2m1", "e2m1"), f"{ours}_t{block}")
+
+
+def operand(core, element, seed):
+    """Blocks of codes of several kinds: all, few large ones, zeros; scales near and far, and tiny.
+
+    A few rows have NaN and infinities.
+    """
+    suffix = "" if element == "e5m2" else "fn"
+    fmt = block_format(f"{element}{suffix}_{core.scales or 'float32_t32'}")
+    rng = np.random.default_rng(seed)
+    kind, width = np.arange(ROWS)[:, None] % 5, fmt.element.width
+    codes = rng.integers(0, 1 << width, (ROWS, LENGTH))
+    small = rng.integers(0, 8, codes.shape) | codes & 1 << width - 1
+    codes = np.where((kind == 1) & (rng.random(codes.shape) < 0.9), small, codes)
+    codes[(kind >= 2) & (rng.random(codes.shape) < 0.6)] = 0
+    shape = (ROWS, LENGTH // fmt.block)
+    zeros = (kind >= 3) & (rng.random(shape) < 0.5)
+    codes[zeros.repeat(fmt.block, axis=1)] &= 1 << width - 1
+    special = fmt.element.nan_codes | (fmt.element.infinite_codes != 0)
+    few = (np.arange(ROWS)[:, None] % 25 == 7) & (rng.random(codes.shape) < 0.02)
+    codes = np.where(special[codes] & ~few, codes & 3, codes)
+    scale = fmt.levels[0].scale
+    if core.scales:
+        top = scale.largest_code
+        middle = rng.integers(0, top + 1, (ROWS, 1))
+        tiny = rng.integers(top // 5, top // 3 + 1, (ROWS, 1))
+        middle = np.where(kind % 2 == 1, tiny, middle)
+        spread = rng.choice([1, 8, 40], (ROWS, 1))
+        scales = np.clip(middle + rng.integers(-spread, spread + 1, shape), 0, top).astype(np.uint8)
+    else:
+        scales = np.full(shape, 0x3F800000, np.uint32)
+    if core.as_dtype == "bfloat16":
+        # Numbers without subnormal elements, which bfloat16 would have with another exponent.
+        codes = np.where(codes & 0x7C, codes, codes & 0x80)
+        scales = np.clip(scales, 50, 200).astype(np.uint8)
+    return Blocks(fmt, (scales,), codes.astype(np.uint8).reshape(*shape, -1), (ROWS, LENGTH))
+
+
+def tensors(core, element, x):
+    """Elements and scales as MMA-Sim takes them."""
+    codes = torch.from_numpy(x.codes.reshape(ROWS, LENGTH))
+    scales = torch.from_numpy(x.scales[0])
+    if core.as_dtype:
+        values = torch.from_numpy(axs6.decode(x, dtype="float64"))
+        return values.to(getattr(torch, core.as_dtype)), None
+    if element in DTYPES:
+        codes = codes.view(getattr(torch, DTYPES[element]))
+    elif core.name == "blackwell_fp4":
+        codes = codes[:, ::2] << 4 | codes[:, 1::2]
+    else:
+        codes = codes << PLACES[element]
+    dtype = torch.float8_e4m3fn if "e4m3" in core.scales else torch.float8_e8m0fnu
+    return codes, scales.view(dtype) if core.scales else None
+
+
+def expected(core, nv_ptx, left, right):
+    """Products of MMA-Sim, step by step."""
+    operation = getattr(nv_ptx, core.operation)(core.arch, core.shape)
+    (a, alpha), (b, beta) = (
+        tensors(core, element, x) for element, x in zip(core.elements, (left, right), strict=True)
+    )
+    shape = (ROWS, ROWS)
+    total = torch.zeros(shape)
+
+    def pairs(x, y, here):
+        return x[:, None, here].expand(*shape, -1), y[None, :, here].expand(*shape, -1)
+
+    if alpha is None:
+        return operation.dpa(*pairs(a, b, slice(None)), total)
+    steps = LENGTH // operation.k
+    for step in range(steps):
+        here, scales = (
+            slice(step * count // steps, (step + 1) * count // steps)
+            for count in (a.shape[1], alpha.shape[1])
+        )
+        total = operation.dpa(*pairs(a, b, here), total, *pairs(alpha, beta, scales))
+    return total
+
+
+def test_all_tensor_cores_are_compared():
+    named = {name for name, how in ACCUMULATORS.items() if how.fused}
+    assert {core.name for core in cores()} == named
+
+
+@pytest.mark.parametrize("core", list(cores()), ids=lambda core: f"{core.name}-{core.shape}")
+def test_products(core, peer):
+    nv_ptx = peer("mmasim", "mmasim.nv_ptx")
+    left, right = (operand(core, x, seed) for seed, x in enumerate(core.elements))
+    ours = axs6.matmul(left, right, core.name).view(np.uint32)
+    theirs = expected(core, nv_ptx, left, right).numpy().view(np.uint32)
+    assert (ours != theirs).sum() == 0
+    if "e8m0" in core.scales:
+        magnitudes = ours & 0x7FFFFFFF
+        assert ((magnitudes > 0) & (magnitudes < 1 << 23)).sum() > 50  # subnormal
