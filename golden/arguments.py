@@ -4,6 +4,8 @@ from math import prod
 from numbers import Integral
 from typing import Any, Final, get_args
 
+import numpy as np
+
 AXES_MAX: Final = 64
 VALUES_MAX: Final = 1 << 60
 """What a shape may have: as many axes as NumPy's, and values that it can count the bytes of."""
@@ -33,6 +35,12 @@ def check_type(name: str, value: object, kind: Any) -> None:
     if not isinstance(value, kind):
         known = " or ".join(x.__name__ for x in get_args(kind) or (kind,))
         raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
+
+
+def check_unmasked(name: str, x: object) -> None:
+    """Raise TypeError if `x` is an array with masked values, which blocks do not have."""
+    if np.ma.is_masked(x):
+        raise TypeError(f"{name} must not be masked: give them values with filled()")
 
 
 def check_axis(axis: int, shape: tuple[int, ...]) -> None:

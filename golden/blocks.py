@@ -33,11 +33,15 @@ def chunks(rows: int, size: int) -> Iterator[slice]:
 
 
 def check_blocks(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is Blocks; `name` is the argument's."""
+    """Raise TypeError unless `value` is Blocks, ValueError if its arrays were changed to no codes.
+
+    `name` is the argument's.
+    """
     if not isinstance(value, Blocks):
         raise TypeError(
             f"{name} must be Blocks, as axs6.encode gives them, not {type(value).__name__}"
         )
+    value.check()
 
 
 def scale_shape(level: Level, leading: tuple[int, ...], blocks: int, size: int) -> tuple[int, ...]:
@@ -71,8 +75,9 @@ class Blocks:
 
     Raises:
         TypeError: the format is none, or an array has another dtype.
-        ValueError: the shapes do not fit together, or a code, scale, zero point or mode is out of
-            range; the message names the first such block, counted over all leading axes.
+        ValueError: the shapes do not fit together, a code, scale, zero point or mode is out of
+            range, or what lies beyond the shape is not 0; the message names the first such block,
+            counted over all leading axes.
     """
 
     format: BlockFormat
@@ -100,6 +105,13 @@ class Blocks:
         object.__setattr__(self, "shape", check_shape(self.shape))
         check_axis(self.axis, self.shape)
         check_type("scales", self.scales, tuple)
+        if self.modes is None:
+            dense = np.full((*self.leading, self.count), Mode.DENSE, np.uint8)
+            object.__setattr__(self, "modes", dense)
+        self.check()
+
+    def check(self) -> None:
+        """Raise TypeError or ValueError unless the arrays are what they must be."""
         self._check_array("codes", self.codes, (*self.leading, self.count, self.block), np.uint8)
         levels = self.format.levels[::-1]
         if len(self.scales) != len(levels):
@@ -111,6 +123,7 @@ class Blocks:
             self._check_array("scales", codes, shape, code_dtype(level.scale.bits))
             self._check_scales(level, codes)
         self._check_codes()
+        self._check_padding()
 
     def _check_array(
         self, name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: Any
@@ -143,9 +156,6 @@ class Blocks:
         if self.zero_points is not None:
             self._check_array("zero_points", self.zero_points, self.scales[0].shape, np.uint8)
             self._check_width(self.zero_points, "zero point {}")
-        if self.modes is None:
-            dense = np.full((*self.leading, self.count), Mode.DENSE, np.uint8)
-            object.__setattr__(self, "modes", dense)
         self._check_array("modes", self.modes, (*self.leading, self.count), np.uint8)
         if self.format.has_modes:
             codes = self.codes.reshape(self.modes.size, self.block)
@@ -154,6 +164,27 @@ class Blocks:
         if self.modes.any():
             raise ValueError(f"{name_of(self.format)} has no modes but dense")
         self._check_width(self.codes, "block {}", self.block)
+
+    def _check_padding(self) -> None:
+        """Raise ValueError unless what lies beyond the shape is 0, as `encode` writes it."""
+        used = self.length % self.block
+        if not used:
+            return
+        levels, codes = self.format.levels[::-1], self.codes[..., -1, used:]
+        wrong = codes != 0
+        if self.zero_points is not None:
+            (level,) = levels
+            last = (..., -1, None) if level.blocked else (..., None)
+            nan = self.scales[0][last] == level.scale.nan_code
+            wrong = (codes != self.zero_points[last]) & (wrong | ~nan)
+        found = wrong.any(axis=-1)
+        for level, scales in zip(levels, self.scales, strict=True):
+            if level.blocked and level.group != self.block and level.scale.nan_code is not None:
+                beyond = scales[..., -1, -(-used // int(level.group)) :]
+                found |= (beyond == level.scale.nan_code).any(axis=-1)
+        if found.any():
+            block = (int(np.flatnonzero(found)[0]) + 1) * self.count - 1
+            raise ValueError(f"block {block}: values beyond the shape {self.shape} must be 0")
 
     def _check_width(self, codes: NDArray[np.uint8], where: str, size: int = 1) -> None:
         """Raise ValueError unless codes in groups of `size` have the element's bits."""

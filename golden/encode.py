@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from axs6.golden.arguments import check_axis
+from axs6.golden.arguments import check_axis, check_unmasked
 from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.decode import decode
 from axs6.golden.finite import Finite
@@ -69,7 +69,8 @@ def encode(
         zero keeps its sign where zero has one; so does -0.0, except in AXS-6.
 
     Raises:
-        TypeError: a dtype is not one of the above, or `random` does not hold integers.
+        TypeError: a dtype is not one of the above, `random` does not hold integers, or an array
+            has masked values.
         ValueError: a parameter is unknown or does not fit the format, `x` has no axis, `random` is
             missing, not asked for, of another shape or out of range, or a value is not finite; the
             message gives the index of the first.
@@ -84,6 +85,8 @@ def encode(
         raise ValueError(f"{name_of(fmt)} has no modes, so mode must be dense, not {mode!r}")
     check_random_bits(random_bits)
     check_nonfinite_in(fmt, nonfinite)
+    for name, given in (("values", x), ("random", random), ("scale", scale)):
+        check_unmasked(name, given)
     values = np.asarray(x)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")

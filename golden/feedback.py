@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from axs6.golden.arguments import check_unmasked
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
@@ -33,6 +34,8 @@ def encode_with_feedback(
 
     Source: AXS-6 specification, section 8; docs/format.md.
     """
+    check_unmasked("values", x)
+    check_unmasked("error", error)
     values, last = np.asarray(x), np.asarray(error)
     for name, array in (("x", values), ("error", last)):
         if array.dtype != np.float32:

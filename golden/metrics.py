@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from axs6.golden.arguments import check_unmasked
 from axs6.golden.decode import decode
 from axs6.golden.encode import encode
 from axs6.golden.floats import fp32_bits
@@ -157,6 +158,7 @@ def _there_and_back(
     """Values in float64, and what they are after encoding and decoding."""
     if "nonfinite" in options:
         raise TypeError("errors are those of finite values: nonfinite is no option here")
+    check_unmasked("values", x)
     values = np.asarray(x)
     blocks = encode(values, format, **options)
     bits = fp32_bits(values)

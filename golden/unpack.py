@@ -44,7 +44,8 @@ def unpack(
     leading = tuple(np.delete(shape, axis).tolist())
     per_row = -(-shape[axis] // layout.format.block)
     count = int(np.prod(leading, dtype=object)) * per_row
-    raw = np.frombuffer(data, np.uint8)
+    view = memoryview(data)
+    raw = np.frombuffer(view if view.c_contiguous else view.tobytes(), np.uint8)
     outer, zero, first = _outer(layout.format, leading, raw, shape)
     raw = raw[first:]
     starts = _starts(raw, count, layout)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
-from axs6.golden.blocks import Blocks
+from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.formats import BlockFormat, Exponent, Integer, Level, Real, Shift
 from axs6.golden.scaling import real_values
 from axs6.sim.kernels.layout import Layout, layout
@@ -122,6 +122,7 @@ def held_blocks(
     blocks: Blocks,
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.uint8] | None, NDArray[np.float32] | None]:
     """The lanes of `pack` as int64 or float32 (G, R, n, B), its factors, codes and outer scales."""
+    check_blocks("blocks", blocks)
     fmt, held = blocks.format, layout(blocks.format)
     lanes: NDArray[Any] = _integers(blocks)
     if fmt.element.has_nan:

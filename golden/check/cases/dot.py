@@ -138,8 +138,19 @@ def _scales(
 
 
 def _shortened(blocks: Blocks, length: int) -> Blocks:
+    """The first values of rows, and zeros under numbers in their place behind them."""
+    size, used = blocks.block, (length - 1) % blocks.block + 1
+    codes, zero = blocks.codes.copy(), blocks.zero_points
+    last = (..., -1, None) if blocks.format.blocked else (..., None)
+    codes[..., -1, used:] = 0 if zero is None else zero[last]
+    scales = []
+    for level, found in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
+        found = found.copy()
+        if level.blocked and level.group != size:
+            found[..., -1, -(-used // int(level.group)) :] = 0
+        scales.append(found)
     shape = (blocks.shape[0], length)
-    return Blocks(blocks.format, blocks.scales, blocks.codes, shape, zero_points=blocks.zero_points)
+    return Blocks(blocks.format, tuple(scales), codes, shape, zero_points=zero)
 
 
 def _twice(blocks: Blocks, element: Element | None = None) -> Blocks:
