@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
@@ -141,7 +141,7 @@ def convert(
     for name, parameter in model.named_parameters():
         if is_lazy(parameter):
             raise ValueError(f"{name} has no shape yet: run the model once before converting it")
-    converted = copy.deepcopy(model)
+    converted = copy.deepcopy(model, _computed(model))
     _restore(converted)
     walked = [*_walk(converted)]
     intercepting = any(_is_users(module) for name, module, _ in walked if name not in excluded)
@@ -216,6 +216,19 @@ def _options(
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{name or 'the model'}: {error}") from None
     return found
+
+
+def _computed(model: nn.Module) -> dict[int, Any]:
+    """Copies of the attributes that hooks compute from parameters, which deepcopy refuses.
+
+    Such are weights of `nn.utils.weight_norm` and of pruned layers; each `forward` makes them anew.
+    """
+    return {
+        id(x): x.detach().clone()
+        for module in model.modules()
+        for x in vars(module).values()
+        if isinstance(x, Tensor) and not x.is_leaf
+    }
 
 
 def _restore(model: nn.Module) -> None:

@@ -115,8 +115,19 @@ def _is_direct(*tensors: Tensor | None) -> bool:
     return all(type(x) in (Tensor, nn.Parameter) for x in given)
 
 
+def _of_one_dtype(a: Tensor, b: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Both operands in a dtype where `torch.autocast` runs, which makes others of some."""
+    if a.dtype != b.dtype and torch.is_autocast_enabled(a.device.type):
+        return a.to(dtype), b.to(dtype)
+    return a, b
+
+
 def product(a: Tensor, b: Tensor, site: int) -> Tensor:
-    """Products of two batches of activations: (G, M, K) and (G, N, K) to (G, M, N)."""
+    """Products of two batches of activations: (G, M, K) and (G, N, K) to (G, M, N).
+
+    Within `torch.autocast` operands of two dtypes take the wider one.
+    """
+    a, b = _of_one_dtype(a, b, torch.promote_types(a.dtype, b.dtype))
     if not torch.compiler.is_compiling():
         # Modes that replace functions would see every step of it.
         with torch._C.DisableTorchFunction():
@@ -135,7 +146,9 @@ def weight_product(
     The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
     groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
     is rounded once to the dtype of `x`, whose scale of the tensor is that of `whole`, if given.
+    Within `torch.autocast` `x` takes the dtype of the weight.
     """
+    x, weight = _of_one_dtype(x, weight, weight.dtype)
     if not torch.compiler.is_compiling():
         with torch._C.DisableTorchFunction():
             if _is_direct(x, weight, bias):

@@ -166,8 +166,13 @@ def _weights(model: nn.Module) -> dict[str, list[Site]]:
         kinds = {site.formats[1] for site in own}
         if names <= set(sites) and len(kinds) == 1 and all(map(_packs, own)):
             found |= {name: sites[name] for name in names}
-    if not found:
+    if not sites:
         raise ValueError("the model has no product with a weight: convert it first")
+    if not found:
+        raise ValueError(
+            "the model has no weight to pack: all are of several modules, "
+            "in different formats or not as weights of products, or in parts of one scale"
+        )
     return found
 
 
@@ -220,6 +225,11 @@ def _check_names(own: Mapping[str, Tensor], found: list[str]) -> None:
     for name in own:
         if name not in found:
             raise ValueError(f"tensor {name!r} of the model is missing")
+        if own[name].is_meta:
+            raise ValueError(
+                f"tensor {name!r} of the model is on meta and takes no values: "
+                'give it memory before loading, model.to_empty(device="cpu")'
+            )
     for name in found:
         if name not in own:
             raise ValueError(f"the model has no tensor {name!r}")
@@ -241,9 +251,14 @@ def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
         raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")
 
 
-def _array(name: str, tensor: Tensor) -> tuple[str, NDArray[Any]]:
+def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
     """A tensor's dtype as safetensors files name it, and its values."""
-    held = tensor.detach().cpu().contiguous()
+    if not isinstance(tensor, Tensor):
+        kind = type(tensor).__name__
+        raise TypeError(f"{name} is of type {kind}, not a tensor, which the file cannot hold")
+    if tensor.is_meta:
+        raise ValueError(f"{name} is on meta and has no values: load them before saving")
+    held = tensor.detach().cpu().resolve_neg().contiguous()
     if held.dtype == torch.bfloat16:
         return "BF16", held.view(torch.uint16).numpy()
     try:

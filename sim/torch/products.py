@@ -125,7 +125,11 @@ def _vecdot(places: Places, x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def _linear(places: Places, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return linear(input, weight, bias, places.site("linear"))
+    if weight.ndim != 1:
+        return linear(input, weight, bias, places.site("linear"))
+    if bias is not None:
+        raise ValueError("linear with a weight of one axis must have no bias")
+    return linear(input, weight.unsqueeze(0), None, places.site("linear")).squeeze(-1)
 
 
 def _convolution(axes: int) -> Replacement:

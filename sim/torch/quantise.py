@@ -255,7 +255,7 @@ def has_kernels(device: torch.device) -> bool:
 
 def as_array(x: Tensor) -> NDArray[np.float32]:
     """The values of a float32, bfloat16 or float16 tensor on the CPU."""
-    return x.detach().float().contiguous().numpy()
+    return x.detach().resolve_neg().float().contiguous().numpy()
 
 
 @cache
@@ -300,7 +300,7 @@ def _encode_by_golden(
     options: dict[str, Any] = {"scale": scale}
     if random is not None:
         options |= {"random": random.cpu().numpy(), "random_bits": how.bits}
-    held = x.detach().cpu()
+    held = x.detach().resolve_neg().cpu()
     values = (held.float() if x.dtype == torch.bfloat16 else held).numpy()
     try:
         return golden.encode(values, fmt, how.rounding, nonfinite=nonfinite, **options)

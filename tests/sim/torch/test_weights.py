@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,9 +14,19 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import prune
 
 from axs6.sim import kernels
-from axs6.sim.torch import convert, freeze, load_packed, profile, save_packed, unfreeze
+from axs6.sim.torch import (
+    convert,
+    decode,
+    encode,
+    freeze,
+    load_packed,
+    profile,
+    save_packed,
+    unfreeze,
+)
 from axs6.sim.torch.site import Site
 
 Same = Callable[[Tensor, Tensor], bool]
@@ -356,3 +367,109 @@ def test_shared_layers_stay_shared() -> None:
     with profile() as report:
         converted(torch.randn(2, 24))
     assert [(row.name, row.calls) for row in report.rows] == [("0", 2)]
+
+
+def test_weights_that_hooks_compute(same: Same) -> None:
+    x = torch.randn(2, 8)
+    layers = [nn.Linear(8, 3), nn.Linear(8, 3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        nn.utils.weight_norm(layers[0])
+    prune.l1_unstructured(layers[1], "weight", 0.5)
+    for layer in layers:
+        layer(x)
+        converted = convert(layer)
+        plain = nn.Linear(8, 3)
+        plain.load_state_dict({"weight": layer.weight, "bias": layer.bias})
+        assert same(converted(x), convert(plain)(x))
+        converted(x).sum().backward()
+        assert all(p.grad is not None for p in converted.parameters())
+        assert all(p.grad is None for p in layer.parameters())
+
+
+class OneRow(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(8))
+
+    def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        return functional.linear(x, self.w, bias)
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 3, 8)])
+def test_a_weight_of_one_axis(shape: tuple[int, ...], same: Same) -> None:
+    model, x = convert(OneRow()), torch.randn(shape)
+    row = convert(nn.Linear(8, 1, bias=False))
+    row.weight.data = model.w.data.unsqueeze(0)
+    assert same(model(x), row(x).squeeze(-1))
+    with pytest.raises(ValueError, match="a weight of one axis must have no bias"):
+        model(x, torch.ones(1))
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize("format", ["axs6", "mx9", "int8", "mxfp4"])
+def test_views_with_negative_bits(format: str, same: Same) -> None:
+    x, layer = torch.randn(4, 8), convert(nn.Linear(8, 3), format=format)
+    negative = torch._neg_view(x)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            assert same(layer(negative), layer(-x))
+            layer.weight.data = torch._neg_view(layer.weight.data)
+            assert is_fresh(layer, x, same)
+    assert same(decode(encode(negative, format)), decode(encode(-x, format)))
+
+
+@pytest.mark.parametrize("excluded", [["0"], ["1"], []])
+def test_autocast_with_excluded_layers(excluded: list[str], same: Same) -> None:
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)), torch.randn(2, 8)
+    converted = convert(model, exclude=excluded)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad), torch.autocast("cpu", torch.bfloat16):
+            y = converted(x)
+            inner = converted[0](x)
+            assert same(y, converted[1](inner))
+        assert y.dtype == (torch.bfloat16 if excluded == ["1"] else torch.float32)
+    # Without it two dtypes are refused, as by torch.
+    with pytest.raises(TypeError, match="must have one dtype"):
+        convert(model)(x.bfloat16())
+
+
+class WithState(nn.Linear):
+    def get_extra_state(self) -> dict[str, int]:
+        return {"steps": 1}
+
+    def set_extra_state(self, state: object) -> None: ...
+
+
+def test_what_files_do_not_hold(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    with pytest.raises(TypeError, match="_extra_state is of type dict, not a tensor"):
+        save_packed(convert(WithState(8, 3)), path)
+    meta = convert(nn.Linear(8, 3, device="meta"))
+    with pytest.raises(ValueError, match="weight is on meta and has no values"):
+        save_packed(meta, path)
+    assert not path.exists()
+    save_packed(convert(nn.Linear(8, 3)), path)
+    with pytest.raises(ValueError, match="'weight' of the model is on meta and takes no values"):
+        load_packed(meta, path)
+    load_packed(meta.to_empty(device="cpu"), path)
+
+
+@pytest.mark.parametrize("formats", [("mxfp4", "mx9"), ("mxfp4", "mxfp4")])
+def test_layers_that_share_a_weight(formats: tuple[str, str], tmp_path: Path, same: Same) -> None:
+    def model(count: int = 3) -> nn.Module:
+        layers = nn.Sequential(*[nn.Linear(8, 8) for _ in range(count)])
+        layers[1].weight = layers[0].weight
+        return convert(
+            layers, policy=lambda name, _: dict(zip("01", formats, strict=True)).get(name)
+        )
+
+    x, path = torch.randn(2, 8), tmp_path / "x.safetensors"
+    first, again = model(), model()
+    save_packed(first, path)
+    load_packed(again, path)
+    assert same(again(x), first(x))
+    assert is_fresh(again, x, same)
+    if formats[0] != formats[1]:
+        with pytest.raises(ValueError, match="no weight to pack: all are of several modules"):
+            save_packed(model(2), path)
