@@ -68,7 +68,7 @@ def einsum(places: Any, equation: Any, *operands: Any) -> Any:
 
 def _matrix(x: Tensor, batch: Sequence[int], rows: Sequence[int], depth: Sequence[int]) -> Tensor:
     """Axes of a tensor as those of matrices, (B, R, K), or (R, K) where there is no batch."""
-    sizes = [prod(x.shape[axis] for axis in axes) for axes in (batch, rows, depth)]
+    sizes = [prod([x.shape[axis] for axis in axes]) for axes in (batch, rows, depth)]
     return x.permute(*batch, *rows, *depth).reshape(sizes if batch else sizes[1:])
 
 
