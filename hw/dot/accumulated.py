@@ -118,12 +118,13 @@ class TermParts(Parts):
         if how.promote is None and not how.fused:
             return Fp32Accumulator(interleave, self._adder(), carry)
         term = self._align.distances_layout if how.fused else fp32_layout
+        skips = interleave > 1
 
         def steps_of(view: str) -> list[Step]:
-            steps = fused_steps(self._align, view) if how.fused else self._adder()
+            steps = fused_steps(self._align, view, skips) if how.fused else self._adder()
             if how.promote is None:
                 return steps
-            return promoting_steps(steps, self._total, how.promote, term)
+            return promoting_steps(steps, self._total, how.promote, term, skips)
 
         loop, like = viewed(steps_of, view)
         return Loop(loop, interleave, term, like, carry)

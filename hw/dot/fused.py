@@ -7,10 +7,11 @@ from amaranth.lib import data
 
 from axs6.hw.core.layouts import float_layout
 from axs6.hw.core.parameters import STRUCTURE
-from axs6.hw.core.pipeline import Step
+from axs6.hw.core.pipeline import NOTHING, Step, past
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.dot.align import AlignPlan, shifted, signed_value
 from axs6.hw.dot.aligned_sum import sum_steps
+from axs6.hw.fp32.accumulator import SKIPPED
 from axs6.hw.fp32.common import limited, pass_on
 from axs6.hw.fp32.normalise import SPECIAL, normalising_steps
 
@@ -159,9 +160,66 @@ class ShiftAll(Step):
         return signed_value(moved, self.i.sign, self._inverted)
 
 
-def fused_steps(align: AlignPlan, view: str = STRUCTURE) -> list[Step]:
-    """The steps of the loop, from `loop_layout` to the new accumulator, `value`."""
-    return [
+def kept_layout(align: AlignPlan) -> data.StructLayout:
+    """What a step without a term must not lose of the accumulator: bits below the aligned ones."""
+    below = align.output.fraction_bits - align.fraction
+    return StructLayout({"aside": below, "aside_sign": 1}) if below > 0 else NOTHING
+
+
+class SetAside(Step):
+    """The accumulator without the bits below the aligned ones where there is no term, and those."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        self._align = align
+        members = loop_layout(align).members
+        super().__init__(
+            StructLayout({**members, **SKIPPED.members}),
+            StructLayout({**members, **kept_layout(align).members}),
+            levels=1,
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the gates."""
+        m = Module()
+        i, o = self.i, self.o
+        below = len(o.aside)
+        number = i.skipped & ~data.View(float_layout(self._align.output), i.total).exponent.all()
+        gates = number.replicate(below)
+        m.d.comb += [
+            o.aside.eq(i.total[:below] & gates),
+            o.aside_sign.eq(i.total[-1] & number),
+            o.total.eq(Cat(i.total[:below] & ~gates, i.total[below:])),
+        ]
+        pass_on(m, self, "term")
+        return m
+
+
+class PutBack(Step):
+    """The new accumulator, with the bits that were set aside."""
+
+    def __init__(self, align: AlignPlan) -> None:
+        value = StructLayout({"value": align.output.width})
+        members = {**value.members, **kept_layout(align).members}
+        super().__init__(StructLayout(members), value, levels=1)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the gates."""
+        m = Module()
+        i, value = self.i, self.i.value
+        sign = value[-1] | i.aside_sign
+        m.d.comb += self.o.value.eq(
+            Cat(value[: len(i.aside)] | i.aside, value[len(i.aside) : -1], sign)
+        )
+        return m
+
+
+def fused_steps(align: AlignPlan, view: str = STRUCTURE, skips: bool = False) -> list[Step]:
+    """The steps of the loop, from `loop_layout` to the new accumulator, `value`.
+
+    Terms of 0 leave the accumulator as it is where all its bits are aligned. Where that is not so
+    and `skips` is set, there is a field `skipped`; see `Loop`.
+    """
+    steps: list[Step] = [
         OwnCode(align),
         CompareOwn(align),
         Amounts(align),
@@ -169,3 +227,5 @@ def fused_steps(align: AlignPlan, view: str = STRUCTURE) -> list[Step]:
         *sum_steps(align, view),
         *normalising_steps(align.wide),
     ]
+    kept = kept_layout(align)
+    return [SetAside(align), *past(steps, kept), PutBack(align)] if skips and kept.size else steps

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32, Float
 from axs6.hw.core.pipeline import Step, add_steps
 from axs6.hw.core.structures import StructLayout
+from axs6.hw.fp32.accumulator import SKIPPED
 from axs6.hw.fp32.add import addition_steps, operands_layout
 from axs6.hw.fp32.common import pass_on
 from axs6.hw.fp32.widen import widened
@@ -28,11 +29,15 @@ def sums_layout(dtype: Float, steps: int) -> data.StructLayout:
 class Begin(Step):
     """Where a segment is over, its sum is an addend of the outer accumulator, and 0 the new one."""
 
-    def __init__(self, inner: Step, dtype: Float, steps: int, term: data.StructLayout) -> None:
-        self._dtype, self._steps = dtype, steps
+    def __init__(
+        self, inner: Step, dtype: Float, steps: int, term: data.StructLayout, skips: bool
+    ) -> None:
+        self._dtype, self._steps, self._skips = dtype, steps, skips
         sums = sums_layout(dtype, steps)
         o = {"inner": inner.i.shape(), "outer": operands_layout, "count": sums["count"].shape}
-        super().__init__(StructLayout({"total": sums, "term": term}), StructLayout(o), levels=8)
+        skipped = SKIPPED.members if skips else {}
+        i = StructLayout({"total": sums, "term": term, **skipped})
+        super().__init__(i, StructLayout(o), levels=8)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the comparison and the choices."""
@@ -40,9 +45,15 @@ class Begin(Step):
         total, o = self.i.total, self.o
         over = Signal()
         before = Mux(over, 0, total.value)
+        full, more = total.count == self._steps, Const(1, 1)
+        if self._skips:
+            more = ~self.i.skipped
+            full = full & more
+            if "skipped" in o.inner.shape().members:
+                m.d.comb += o.inner.skipped.eq(self.i.skipped)
         m.d.comb += [
-            over.eq(total.count == self._steps),
-            o.count.eq(Mux(over, 1, total.count + 1)),
+            over.eq(full),
+            o.count.eq(Mux(over, 1, total.count + more)),
             o.outer.a.eq(total.promoted),
             o.outer.b.eq(Mux(over, widened(m, self._dtype, total.value), 0)),
         ]
@@ -96,7 +107,7 @@ class End(Step):
 
 
 def promoting_steps(
-    inner: Sequence[Step], dtype: Float, steps: int, term: data.StructLayout
+    inner: Sequence[Step], dtype: Float, steps: int, term: data.StructLayout, skips: bool = False
 ) -> list[Step]:
     """The steps of a loop around those of an accumulator, which is promoted after some terms.
 
@@ -105,8 +116,9 @@ def promoting_steps(
         dtype: of the total.
         steps: terms of a segment.
         term: layout of the terms.
+        skips: whether there is a field `skipped`; see `Loop`.
     """
-    found: list[Step] = [Begin(inner[0], dtype, steps, term)]
+    found: list[Step] = [Begin(inner[0], dtype, steps, term, skips)]
     for one, other in zip_longest(inner, addition_steps()):
         found.append(Both(one, other, found[-1].o.shape()))
     return [*found, End(found[-1].o.shape(), dtype, steps)]

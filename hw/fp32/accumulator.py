@@ -5,7 +5,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.core.layouts import fp32_layout, last_layout
@@ -29,6 +29,70 @@ class Hold(Step):
         return m
 
 
+SKIPPED = StructLayout({"skipped": 1})
+"""A field of steps that keep a total as it is only where they are told that it has no term."""
+
+
+class Skips(wiring.Component):
+    """The items of a loop, and turns without one where totals wait for what does not come.
+
+    A total whose turn has no item keeps those behind it in the loop, which may be finished. Where
+    one waits for as many cycles as there are turns, and a vector has ended since they were last
+    skipped, each turn is: its total goes around with a term of 0 and `skipped`, and is kept.
+
+    `i` and `o` carry items; `waits` says that a total waits and there is no item.
+
+    Args:
+        turns: vectors that take turns, 2 or more.
+        item: layout of the items.
+    """
+
+    def __init__(self, turns: int, item: data.StructLayout) -> None:
+        self._turns = turns
+        super().__init__(
+            {
+                "i": In(stream.Signature(item)),
+                "o": Out(stream.Signature(StructLayout({**item.members, **SKIPPED.members}))),
+                "waits": In(1),
+            }
+        )
+
+    @property
+    def flip_flops(self) -> int:
+        """Registers that count, and two that say what is counted."""
+        return (self._turns - 1).bit_length() + 2
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the counter of cycles, and then of turns."""
+        m = Module()
+        i, o = self.i, self.o
+        count, skipping, ended = Signal(range(self._turns)), Signal(), Signal()
+        over = count == self._turns - 1
+        here = ~skipping
+        m.d.comb += [
+            o.valid.eq(i.valid | skipping),
+            i.ready.eq(o.ready & here),
+            o.payload.skipped.eq(skipping),
+        ]
+        # What is skipped has no term, ends nothing and brings no error; nobody looks at the rest.
+        m.d.comb += o.payload.carry.eq(i.payload.carry)
+        flags = [name for name in ("last", "error") if name in i.payload.carry.shape().members]
+        for to, given in [
+            (o.payload.data.as_value(), i.payload.data.as_value()),
+            *((o.payload.carry[name], i.payload.carry[name]) for name in flags),
+        ]:
+            m.d.comb += to.eq(given & here.replicate(len(given)))
+        with m.If(Mux(skipping, o.ready, self.waits & ended)):
+            m.d.sync += count.eq(Mux(over, 0, count + 1))
+            with m.If(over):
+                m.d.sync += [skipping.eq(here), ended.eq(here)]
+        with m.Elif(here):
+            m.d.sync += count.eq(0)
+        with m.If(i.valid & i.ready & i.payload.carry.last):
+            m.d.sync += ended.eq(1)
+        return m
+
+
 class Loop(wiring.Component):
     """An accumulator around some steps, which give the next total of a total and a term.
 
@@ -38,11 +102,15 @@ class Loop(wiring.Component):
     its next term arrives, so a term enters in every cycle, and the terms of one vector are added
     in their order.
 
+    A total that waits for a term of its turn keeps back those behind it. Where one of these is
+    finished and no term comes, turns are skipped; see `Skips`.
+
     `i` carries the terms and `last`; `o` gives the total of each vector, `interleave` cycles
     after its last term. Interval 1.
 
     Args:
-        steps: from a total and a term to a total.
+        steps: from a total and a term to a total. A term of 0 must leave a total as it is, or
+            else they have a field `skipped`, with which it does.
         interleave: vectors that take turns, 1 to 14.
         term: layout of the terms.
         like: steps of another view; see `Pipeline`.
@@ -77,6 +145,7 @@ class Loop(wiring.Component):
         if self._kept:
             given = StructLayout({**given.members, **self._kept})
         items = StructLayout({"data": term, "carry": carry})
+        self._skips = Skips(interleave, items) if interleave > 1 else None
         super().__init__({"i": In(stream.Signature(items)), "o": Out(stream.Signature(given))})
 
     @property
@@ -86,8 +155,10 @@ class Loop(wiring.Component):
 
     @property
     def flip_flops(self) -> int:
-        """Registers of the adder, and one that says which turns begin a vector for each turn."""
-        return self._adder.flip_flops + self._interleave
+        """Registers of the adder, one that says which turns begin a vector for each turn, and
+        those that skip turns."""
+        skips = self._skips.flip_flops if self._skips else 0
+        return self._adder.flip_flops + self._interleave + skips
 
     def connect(self, m: Module, first: Value, term: data.View, total: data.View) -> None:
         """Give the steps a term and the total before it, unless it is the first of a vector."""
@@ -107,23 +178,35 @@ class Loop(wiring.Component):
         m = Module()
         m.submodules.adder = adder = self._adder
         first = Signal(self._interleave, init=-1)
-        last = self.i.payload.carry.last
         done = adder.o.payload.carry.last
         returned = adder.o.valid & ~done
+        items: Any = self.i
+        enters, taken = first[0] | returned, adder.i.ready
+        last = items.payload.carry.last
+        if self._skips:
+            m.submodules.skips = skips = self._skips
+            connect(m, flipped(self.i), skips.i)
+            m.d.comb += skips.waits.eq(returned & ~self.i.valid)
+            items, skipped = skips.o, skips.o.payload.skipped
+            # A turn that is skipped before a vector begins has no total to send around.
+            enters, taken = Mux(first[0], ~skipped, returned), adder.i.ready | skipped
+            last = Mux(skipped, first[0], items.payload.carry.last)
+            if "skipped" in adder.i.payload.data.shape().members:
+                m.d.comb += adder.i.payload.data.skipped.eq(skipped)
         m.d.comb += [
-            adder.i.valid.eq(self.i.valid & (first[0] | returned)),
-            self.i.ready.eq(Mux(first[0], adder.i.ready, returned)),
+            adder.i.valid.eq(items.valid & enters),
+            items.ready.eq(Mux(first[0], taken, returned)),
             self.o.valid.eq(adder.o.valid & done),
-            adder.o.ready.eq(Mux(done, self.o.ready, self.i.valid & ~first[0])),
-            adder.i.payload.carry.eq(self.i.payload.carry),
+            adder.o.ready.eq(Mux(done, self.o.ready, items.valid & ~first[0])),
+            adder.i.payload.carry.eq(items.payload.carry),
         ]
-        self.connect(m, first[0], self.i.payload.data, adder.o.payload.data)
+        self.connect(m, first[0], items.payload.data, adder.o.payload.data)
         carried = adder.o.payload.carry
         if "error" in self._kept:
             before = carried.error & ~first[0]
-            m.d.comb += adder.i.payload.carry.error.eq(self.i.payload.carry.error | before)
+            m.d.comb += adder.i.payload.carry.error.eq(items.payload.carry.error | before)
         m.d.comb += [self.o.payload[name].eq(carried[name]) for name in self._kept]
-        with m.If(self.i.valid & self.i.ready):
+        with m.If(items.valid & items.ready):
             m.d.sync += first.eq((first >> 1) | (last << self._interleave - 1))
         return m
 

@@ -10,6 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiStreamFrame
 from numpy.typing import NDArray
 
 from axs6.hw.registry import find
@@ -68,29 +69,50 @@ class Bench:
 
     def send(self, items: Items) -> None:
         """Queue items in the sources."""
-        for bus, source in zip(self.inputs, self.sources, strict=True):
-            for frame in bus.frames(bus.words(items)):
+        for source, frames in zip(self.sources, self._packets(items), strict=True):
+            for frame in frames:
                 source.send_nowait(frame)
 
-    async def run(self, test: str, items: Items) -> None:
-        """Send items, compare every packet that comes out, and report."""
+    def _packets(self, items: Items) -> list[list[AxiStreamFrame]]:
+        """The packets of each input."""
+        return [list(bus.frames(bus.words(items))) for bus in self.inputs]
+
+    async def run(self, test: str, items: Items, *, one_at_a_time: bool = False) -> None:
+        """Send items, compare every packet that comes out, and report.
+
+        With `one_at_a_time` a packet, or one on each input, is sent after what comes of the last.
+        """
         expected = self.unit.golden(items, self.parameters)
         checker = Checker(self.output.words(expected), self.output.fields)
         for watch in self.watches:
             watch.cycles.clear()
         receiving = cocotb.start_soon(self._receive(checker))
-        self.send(items)
-        seen, since = 0, cycle()
-        while checker.missing and cycle() - since < PATIENCE:
-            await RisingEdge(self.dut.clk)
-            if seen < len(checker.cycles):
-                seen, since = len(checker.cycles), cycle()
+        if one_at_a_time:
+            due = 0
+            for frames in zip(*self._packets(items), strict=True):
+                for source, frame in zip(self.sources, frames, strict=True):
+                    source.send_nowait(frame)
+                due += 1 if len(self.inputs) > 1 else len(frames[0].tdata)
+                await self._received(checker, due)
+                if len(checker.cycles) < due:
+                    break
+        else:
+            self.send(items)
+            await self._received(checker, len(checker.cycles) + checker.missing)
         await ClockCycles(self.dut.clk, DRAIN_CYCLES)
         receiving.cancel()
         checker.check(never="never came, or without tlast")
         assert self.sink.idle(), "a packet has begun that was not expected"
         count = len(next(iter(items.values())))
         self.configuration.report(test=test, items=count, outputs=len(checker.cycles))
+
+    async def _received(self, checker: Checker, due: int) -> None:
+        """Wait for so many beats, if they come."""
+        seen, since = 0, cycle()
+        while len(checker.cycles) < due and cycle() - since < PATIENCE:
+            await RisingEdge(self.dut.clk)
+            if seen < len(checker.cycles):
+                seen, since = len(checker.cycles), cycle()
 
     async def _receive(self, checker: Checker) -> None:
         while True:
@@ -147,6 +169,16 @@ async def valid_first(dut: Any) -> None:
     bench = await start(dut)
     bench.sink.set_pause_generator(iter(lambda: dut.m_axis_tvalid.value != 1, None))
     await bench.run("valid_first", bench.random_items(32))
+
+
+@cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
+async def one_at_a_time(dut: Any) -> None:
+    """What comes of a packet comes without the next one."""
+    bench = await start(dut)
+    items = bench.random_items(32)
+    lasts = [name for name in items if name.endswith("last")]
+    same = dict.fromkeys(lasts, items[lasts[0]])
+    await bench.run("one_at_a_time", {**items, **same}, one_at_a_time=True)
 
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")

@@ -19,7 +19,14 @@ CYCLES = "cycles"
 """Name in the outputs file of the number of cycles from the first input to the last output."""
 
 
-TESTS = ("corners", "full_rate", "random_stalls", "valid_first", "reset_in_flight")
+TESTS = (
+    "corners",
+    "full_rate",
+    "random_stalls",
+    "valid_first",
+    "one_at_a_time",
+    "reset_in_flight",
+)
 """Tests of a unit's bench, in order."""
 
 LEAST_STALLED = 400

@@ -1,6 +1,7 @@
 """The bench must pass on what the project generates and fail on everything that is wrong."""
 
 import inspect
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -326,6 +327,19 @@ def test_a_total_that_survives_a_reset_fails() -> None:
     faulty = replace(made, verilog=made.verilog[:reset] + without)
     outcome = regress("dot", WORDS, items=10, generated=faulty)
     assert [name for name, _ in outcome.failures] == ["reset_in_flight"]
+
+
+@pytest.mark.parametrize("unit", ["dot", pytest.param("axis_dot", marks=pytest.mark.slow)])
+def test_a_result_that_is_kept_back_fails(unit: str) -> None:
+    given = {**WORDS, "interleave": 2}
+    made = generate(unit, **given)
+    text, count = re.subn(r"\.waits\(\w+\)", ".waits(1'b0)", made.verilog)
+    assert count == 1
+    faulty = replace(made, verilog=text)
+    outcome = regress(unit, given, items=20, generated=faulty, test="one_at_a_time")
+    ((name, reason),) = outcome.failures
+    assert name == "one_at_a_time"
+    assert "never came" in reason
 
 
 def test_a_run_that_takes_too_long_is_stopped() -> None:
