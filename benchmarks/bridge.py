@@ -17,8 +17,7 @@ import axs6
 from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import block_format
-from axs6.sim import kernels
-from axs6.sim.torch import convert, fake_quantise
+from axs6.torch import convert, fake_quantise, kernels
 
 SHAPE = (2048, 2048)
 BATCH, FEATURES = 256, 1024

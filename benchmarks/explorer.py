@@ -7,12 +7,12 @@ from typing import Any
 from digests import ROOT
 from figure import Figure
 
-from axs6.comparison.columns import GROUPS
-from axs6.explorer.page import page
 from axs6.replacing import replacing
-from axs6.synth.pareto.data import read_rows
-from axs6.synth.pareto.results import study_of
-from axs6.synth.pareto.space import BASELINE, space
+from axs6.studies.comparison.columns import GROUPS
+from axs6.studies.explorer.page import page
+from axs6.studies.pareto.data import read_rows
+from axs6.studies.pareto.results import study_of
+from axs6.studies.pareto.space import BASELINE, space
 
 MEASURED = ROOT / "axs6" / "explorer" / "measured.json"
 POINTS = ROOT / "docs" / "data" / "pareto.jsonl"

@@ -17,10 +17,10 @@ from axs6.golden.formats.floating import NotANumber
 from axs6.golden.metrics import qsnr_bound
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.golden.terms import Terms
-from axs6.sim.study.distributions import DISTRIBUTIONS, draw
-from axs6.sim.study.qsnr import study_qsnr
-from axs6.synth.pareto.data import read_rows
-from axs6.synth.pareto.results import Measurement, study_of
+from axs6.studies.distributions import DISTRIBUTIONS, draw
+from axs6.studies.pareto.data import read_rows
+from axs6.studies.pareto.results import Measurement, study_of
+from axs6.studies.qsnr import study_qsnr
 
 SEED = 0
 WORD = 2.0**-RANDOM_BITS
@@ -123,7 +123,7 @@ def outliers(better: str, worse: str) -> float:
 
 def kurtosis() -> float:
     """Mean kurtosis of the blocks of 32 weights in the study's transformer."""
-    from axs6.sim.study.models import transformer
+    from axs6.studies.models import transformer
 
     blocks = [
         weight.detach().numpy().reshape(-1, 32)

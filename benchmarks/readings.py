@@ -5,7 +5,7 @@ from typing import Any
 
 from figure import Run
 
-from axs6.comparison.columns import GROUPS, Column
+from axs6.studies.comparison.columns import GROUPS, Column
 
 Reading = Callable[[Sequence[Run]], dict[str, Any]]
 

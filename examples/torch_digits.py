@@ -4,7 +4,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from axs6.sim.torch import convert, profile
+from axs6.torch import convert, profile
 
 torch.manual_seed(0)
 digits = load_digits()

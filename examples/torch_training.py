@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from axs6.sim.torch import ErrorFeedback, Lfsr, QuantisedGradients, convert, fake_quantise
+from axs6.torch import ErrorFeedback, Lfsr, QuantisedGradients, convert, fake_quantise
 
 digits = load_digits()
 images = torch.tensor(digits.data, dtype=torch.float32) / 16

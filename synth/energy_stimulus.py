@@ -104,7 +104,7 @@ def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
     import torch
     from torch import nn
 
-    from axs6.sim.study.models import mlp
+    from axs6.studies.models import mlp
 
     workload = mlp()
     x = workload.tensors[0]

@@ -15,8 +15,8 @@ from axs6.commands.packages import need
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from axs6.comparison.compare import Progress
-    from axs6.comparison.table import Comparison
+    from axs6.studies.comparison.compare import Progress
+    from axs6.studies.comparison.table import Comparison
 
 NEEDED = {
     "recorded": ("torch", "sklearn"),
@@ -72,8 +72,8 @@ def run(
     Example: axs6 compare axs6 mx6 mxfp4 --jobs 2 --html formats.html
     """
     from axs6.commands.output import check_writable, console, json_path, write_json
-    from axs6.comparison.columns import GROUPS, check_groups
     from axs6.golden.formats import block_format
+    from axs6.studies.comparison.columns import GROUPS, check_groups
 
     groups = check_groups(GROUPS if columns is None else columns.split(","), GROUPS)
     need(*(["jinja2", "matplotlib"] if html or markdown else []))
@@ -84,7 +84,7 @@ def run(
 
         target = "generic" if liberty else "sky130"
         check_energy("block_dot", target=target, liberty=liberty, stimulus="digits")
-    from axs6.comparison.compare import compare
+    from axs6.studies.comparison.compare import compare
 
     given = [name for each in formats or () for name in each.split(",")]
     chosen = [block_format(name.strip()) for name in given] or None

@@ -18,7 +18,7 @@ def run(
     Example: axs6 explore -o explore.html
     """
     from axs6.commands.output import check_writable, console, write_file
-    from axs6.explorer.page import page
+    from axs6.studies.explorer.page import page
 
     check_writable(output)
     write_file(output, page())

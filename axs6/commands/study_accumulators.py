@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from axs6.comparison.accumulators import Cells
-    from axs6.comparison.columns import Column, Group
-    from axs6.sim.study.accumulators import AccumulatorStudy
+    from axs6.studies.accumulators import AccumulatorStudy
+    from axs6.studies.comparison.accumulators import Cells
+    from axs6.studies.comparison.columns import Column, Group
 
 
 def accumulators(
@@ -75,9 +75,9 @@ def accumulators(
     """
     from axs6.commands.compare_command import check_packages, measuring
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
-    from axs6.comparison.accumulators import GROUPS, compare_accumulators
-    from axs6.comparison.columns import check_groups
-    from axs6.sim.study.accumulators import study_accumulators
+    from axs6.studies.accumulators import study_accumulators
+    from axs6.studies.comparison.accumulators import GROUPS, compare_accumulators
+    from axs6.studies.comparison.columns import check_groups
 
     groups = check_groups(columns.split(","), GROUPS) if columns else {}
     check_packages(groups)
@@ -112,7 +112,7 @@ def _show(
 ) -> None:
     """Print a table for each column, and the notes of all."""
     from axs6.commands.output import print_table
-    from axs6.comparison.table import numbered, reasons_of
+    from axs6.studies.comparison.table import numbered, reasons_of
     from axs6.synth.tables import notes
 
     reasons = reasons_of(
@@ -139,7 +139,7 @@ def _cells(
     """A column of figures: a row for each format and accumulator, over the fractions."""
     from rich.table import Table
 
-    from axs6.comparison.table import shown
+    from axs6.studies.comparison.table import shown
 
     table = Table("format", "accumulator", box=None, pad_edge=False)
     for width in fractions:

@@ -16,10 +16,10 @@ from axs6.commands.study_scales import scales
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from axs6.sim.study.accuracy import Study
-    from axs6.sim.study.qsnr import QsnrStudy
-    from axs6.sim.study.rounding import RoundingRow
-    from axs6.sim.study.training.study import TrainingStudy
+    from axs6.studies.accuracy import Study
+    from axs6.studies.qsnr import QsnrStudy
+    from axs6.studies.rounding import RoundingRow
+    from axs6.studies.training.study import TrainingStudy
 
 PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
 """Kind of each picture by its file."""
@@ -114,7 +114,7 @@ def accuracy(
         write_json,
     )
     from axs6.hw.registry import find
-    from axs6.sim.study.request import BACKENDS, check_request, chosen_formats, user_model
+    from axs6.studies.request import BACKENDS, check_request, chosen_formats, user_model
 
     chosen = chosen_formats(formats or (), block or ()) if formats or block or not policy else []
     backends = backend or (BACKENDS[:1] if formats or policy else BACKENDS)
@@ -129,11 +129,11 @@ def accuracy(
     read = [*(users[:1] if users else ()), *(policy or ())]
     check_writable(*files, json_path(json), inputs=read)
 
-    from axs6.sim.study.accuracy import study_accuracy
-    from axs6.sim.study.figure import picture
-    from axs6.sim.study.models import MODELS
-    from axs6.sim.study.user import blamed, load
-    from axs6.sim.torch import Policy
+    from axs6.studies.accuracy import study_accuracy
+    from axs6.studies.figure import picture
+    from axs6.studies.models import MODELS
+    from axs6.studies.user import blamed, load
+    from axs6.torch import Policy
 
     policies = {path.name: Policy.read(path) for path in policy or ()}
     out = console(json)
@@ -222,7 +222,7 @@ def training(
         write_json,
     )
     from axs6.replacing import make_folder
-    from axs6.sim.study.training.request import COMPARED, check_request, check_task
+    from axs6.studies.training.request import COMPARED, check_request, check_task
 
     check_task(name)
     check_request(recipe or COMPARED, seeds, steps)
@@ -233,8 +233,8 @@ def training(
     if checkpoints is not None:
         make_folder(checkpoints)
 
-    from axs6.sim.study.training.figure import picture
-    from axs6.sim.study.training.study import study_training
+    from axs6.studies.training.figure import picture
+    from axs6.studies.training.study import study_training
 
     out = console(json)
     log = logging.getLogger("axs6")
@@ -286,7 +286,7 @@ def rounding(
     from dataclasses import asdict
 
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
-    from axs6.sim.study.rounding import WIDTHS, study_rounding
+    from axs6.studies.rounding import WIDTHS, study_rounding
 
     check_writable(json_path(json))
     rows = study_rounding(bits or WIDTHS, values, block)
@@ -320,7 +320,7 @@ def qsnr(
     """
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
     from axs6.golden.formats import block_format
-    from axs6.sim.study.qsnr import study_qsnr
+    from axs6.studies.qsnr import study_qsnr
 
     shown = None if formats is None else [block_format(each) for each in formats]
     check_writable(json_path(json))
@@ -394,7 +394,7 @@ def _table(study: "Study") -> "Table":
 def _training_table(study: "TrainingStudy") -> "Table":
     from rich.table import Table
 
-    from axs6.sim.study.training.study import mean_and_deviation
+    from axs6.studies.training.study import mean_and_deviation
 
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe")

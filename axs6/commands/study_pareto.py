@@ -11,8 +11,8 @@ from axs6.commands.options import Jobs, Json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from axs6.synth.pareto.data import Conditions
-    from axs6.synth.pareto.results import Study
+    from axs6.studies.pareto.data import Conditions
+    from axs6.studies.pareto.results import Study
 
 FILES = ("pareto.md", "pareto.svg")
 
@@ -64,9 +64,9 @@ def pareto(
     from axs6.commands.output import check_writable, console, json_path, write_files, write_json
     from axs6.commands.packages import need
     from axs6.golden.formats import block_format, name_of
-    from axs6.synth.pareto.data import Conditions, read_rows
-    from axs6.synth.pareto.results import study_of
-    from axs6.synth.pareto.space import space
+    from axs6.studies.pareto.data import Conditions, read_rows
+    from axs6.studies.pareto.results import study_of
+    from axs6.studies.pareto.space import space
 
     if output is not None:
         need("matplotlib")
@@ -82,8 +82,8 @@ def pareto(
     for name, reason in failed.items():
         out.print(f"failed {name}: {reason}")
     if output is not None:
-        from axs6.synth.pareto.picture import picture
-        from axs6.synth.pareto.tables import markdown
+        from axs6.studies.pareto.picture import picture
+        from axs6.studies.pareto.tables import markdown
 
         pages = (markdown(study), picture(study, configurations))
         write_files(output, dict(zip(FILES, pages, strict=True)))
@@ -106,8 +106,8 @@ def _measured(
     Returns:
         Those whose synthesis failed, and why.
     """
-    from axs6.synth.pareto.run import measure
-    from axs6.synth.pareto.space import BASELINE, space
+    from axs6.studies.pareto.run import measure
+    from axs6.studies.pareto.space import BASELINE, space
 
     log = logging.getLogger("axs6")
     order = [each.name for each in space()]
@@ -139,7 +139,7 @@ def _show(study: "Study", wanted: list[str], out: "Console") -> None:
     from rich.text import Text
 
     from axs6.commands.output import print_table
-    from axs6.synth.pareto.tables import counts, tables
+    from axs6.studies.pareto.tables import counts, tables
     from axs6.synth.tables import rich_table
 
     out.print(counts(study))

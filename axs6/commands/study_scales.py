@@ -44,8 +44,8 @@ def scales(
     """
     from axs6.commands.compare_command import check_packages, measuring, show
     from axs6.commands.output import check_writable, console, json_path, write_json
-    from axs6.comparison.columns import check_groups
-    from axs6.comparison.rules import GROUPS, compare_rules
+    from axs6.studies.comparison.columns import check_groups
+    from axs6.studies.comparison.rules import GROUPS, compare_rules
 
     groups = check_groups(columns.split(","), GROUPS)
     check_packages(groups)

@@ -28,7 +28,7 @@ from catalogue.depends import (
     in_formats,
 )
 
-ERRORS = (*QSNR, *TORCH_BITS, *MODELS, "sim/study/recorded.py", "golden/metrics.py")
+ERRORS = (*QSNR, *TORCH_BITS, *MODELS, "studies/recorded.py", "golden/metrics.py")
 HARDWARE = (*SKY130, *ENERGY, "synth/bound.py")
 ACCURACY = (*TORCH_BITS, *MODELS)
 """What columns of `axs6 compare` depend on, beside the designs."""
@@ -110,7 +110,7 @@ AREAS = (
         ),
         printed,
         designs=RULED_ENCODERS,
-        sources=(COMPARISON, *SKY130, *QSNR, *ACCURACY, "sim/study/scales.py"),
+        sources=(COMPARISON, *SKY130, *QSNR, *ACCURACY, "studies/scales.py"),
         packages=COMPARES,
     ),
     area(

@@ -24,17 +24,17 @@ GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scri
 ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_stimulus"))
 """What energies depend on besides."""
 
-QSNR = ("sim/study/distributions.py", "sim/study/qsnr.py")
+QSNR = ("studies/distributions.py", "studies/qsnr.py")
 """What random vectors are, and how their QSNR is measured."""
 
-COMPARISON = "axs6/comparison/*.py"
+COMPARISON = "studies/comparison/*.py"
 """How `axs6 compare` measures, and studies that use it."""
 
-MODELS = tuple(f"sim/study/{name}.py" for name in ("accuracy", "data", "models"))
+MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
 """What the models are, and how their accuracy is measured."""
 
 TORCH_BITS = tuple(
-    f"sim/torch/{name}.py"
+    f"bridge/{name}.py"
     for name in ("emulated", "feedback", "ieee", "lfsr", "quantise", "quantised_gradients")
 )
 """What decides the bits of the torch bridge."""

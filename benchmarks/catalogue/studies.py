@@ -53,7 +53,7 @@ STUDIES = (
             "golden/formats/*.py",
             *(f"golden/{n}.py" for n in ("decode", "encode", "levels", "quantise", "scaling")),
             "golden/metrics.py",
-            *(f"sim/study/{part}.py" for part in ("data", "distributions", "models", "qsnr")),
+            *(f"studies/{part}.py" for part in ("data", "distributions", "models", "qsnr")),
         ),
         packages=("numpy", "torch"),
         as_json=True,
@@ -62,7 +62,7 @@ STUDIES = (
         "pareto",
         ("axs6 study pareto --data docs/data/pareto.jsonl --most 0 -o study",),
         readings.pareto,
-        sources=("docs/data/pareto.jsonl", "synth/pareto/*.py"),
+        sources=("docs/data/pareto.jsonl", "studies/pareto/*.py"),
         packages=("matplotlib", "pyosys"),
         as_json=True,
         pictures={"study/pareto.svg": "pareto.svg"},
@@ -94,7 +94,7 @@ STUDIES = (
             for how in ("blackwell", "paper")
             for bits in (8, 13, 25)
         ),
-        sources=("axs6/comparison/*.py", "sim/study/accumulators.py", *TORCH_BITS),
+        sources=("studies/comparison/*.py", "studies/accumulators.py", *TORCH_BITS),
         packages=("pyosys", "scikit-learn", "torch"),
     ),
     Figure(
@@ -102,7 +102,7 @@ STUDIES = (
         ("axs6 study accumulators",),
         readings.accumulators,
         sources=(
-            "sim/study/accumulators.py",
+            "studies/accumulators.py",
             "golden/accumulator.py",
             *(f"golden/{n}.py" for n in ("encode", "levels", "quantise", "scaling", *PRODUCTS)),
         ),
@@ -118,7 +118,7 @@ STUDIES = (
                 ("matmul", {"block": block, "view": "behaviour"}) for block in (8, 16, 32)
             ),
             sources=(
-                *(f"sim/study/{part}.py" for part in ("accuracy", "data", "models", "workload")),
+                *(f"studies/{part}.py" for part in ("accuracy", "data", "models", "workload")),
                 *TORCH_BITS,
                 *SIMULATORS,
             ),
@@ -133,7 +133,7 @@ STUDIES = (
             f"training-{name}",
             (f"axs6 study training {name} --checkpoints runs -o study",),
             printed,
-            sources=("sim/study/training/*.py", "golden/lfsr.py", *TORCH_BITS),
+            sources=("studies/training/*.py", "golden/lfsr.py", *TORCH_BITS),
             packages=("scikit-learn", "torch"),
             pictures={"study/training.svg": f"training-{name}.svg"},
         )
@@ -146,7 +146,7 @@ STUDIES = (
             "--recipe mxfp8 --recipe mxfp8_hopper --recipe mxfp8_promoted",
         ),
         printed,
-        sources=("sim/study/training/*.py", *TORCH_BITS),
+        sources=("studies/training/*.py", *TORCH_BITS),
         packages=("torch",),
     ),
     Figure(

@@ -10,7 +10,7 @@ import pytest
 
 from axs6.golden.blocks import Blocks
 from axs6.install import install_command
-from axs6.sim.torch.backends import Result, Rtl
+from axs6.torch.backends import Result, Rtl
 
 Cli = Callable[..., Any]
 

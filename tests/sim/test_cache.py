@@ -17,7 +17,7 @@ import pytest
 
 from axs6.sim.cache import DIGESTS, CacheError, cached, entry, kept, recalled, sources
 from axs6.sim.compiler import SOURCE, compiled
-from axs6.sim.kernels import library
+from axs6.torch.kernels import library
 
 
 @pytest.fixture

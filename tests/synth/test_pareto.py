@@ -17,12 +17,12 @@ import pytest
 
 from axs6.golden.formats import CATALOG, block_format, name_of
 from axs6.hw.verilog import generate
-from axs6.synth.pareto.data import Conditions, Row, read_rows, write_rows
-from axs6.synth.pareto.picture import picture
-from axs6.synth.pareto.results import Measurement, frontier_of, knees_of, study_of
-from axs6.synth.pareto.run import measure
-from axs6.synth.pareto.space import BASELINE, space
-from axs6.synth.pareto.tables import markdown
+from axs6.studies.pareto.data import Conditions, Row, read_rows, write_rows
+from axs6.studies.pareto.picture import picture
+from axs6.studies.pareto.results import Measurement, frontier_of, knees_of, study_of
+from axs6.studies.pareto.run import measure
+from axs6.studies.pareto.space import BASELINE, space
+from axs6.studies.pareto.tables import markdown
 from axs6.synth.registered import registered
 
 DATA = Path(__file__).parents[2] / "docs" / "data" / "pareto.jsonl"

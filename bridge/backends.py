@@ -1,0 +1,351 @@
+"""What computes a product: the emulation, the simulated tile, or the golden model."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from axs6.golden import matmul
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import BlockFormat, name_of
+from axs6.golden.nonfinite import NonFinite
+from axs6.torch import anywhere, emulated, kernels
+from axs6.torch.matrices import matrices
+from axs6.torch.options import FP32_SUMS, Options, Pair
+from axs6.torch.quantise import (
+    as_array,
+    check_input,
+    encode,
+    has_kernels,
+    in_torch,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from axs6.sim.tile import Tile
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A batch of products.
+
+    Args:
+        values: float32 of shape (G, M, N), newly made.
+        cycles: clock cycles that the hardware took; None where none was simulated.
+        utilisation: share of the tile's block products that were of use, 0 to 1, or None.
+    """
+
+    values: Tensor
+    cycles: int | None = None
+    utilisation: float | None = None
+
+
+class Backend(Protocol):
+    """Encodes operands and multiplies them; what it encodes an operand into is its own affair."""
+
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Any:
+        """Encode matrices of shape (G, R, K), no axis empty, along K.
+
+        A scale of the tensor is one for all G; `scale` is one that is known before.
+
+        Raises:
+            TypeError, ValueError: the dtype, device or a value is refused; `name` says whose.
+        """
+        ...
+
+    def take(self, blocks: Blocks, device: torch.device) -> Any:
+        """What `prepare` would give for matrices that are encoded already, (G, R, K)."""
+        ...
+
+    def product(self, a: Any, b: Any, bias: Tensor | None = None) -> Result:
+        """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], plus the bias (G * N,) in FP32."""
+        ...
+
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: Any,
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """The product of what `prepare` would give for `x`."""
+        return self.product(self.prepare(x, fmt, name, scale), b, bias)
+
+
+def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
+    """Products (G, M, N) plus a bias (G * N,) in FP32, in place."""
+    if bias is not None:
+        y += bias.to(y.device, torch.float32).view(y.shape[0], 1, -1)
+        if not bias.isfinite().all():
+            y.masked_fill_(y.isnan(), torch.nan)
+    return y
+
+
+class Torch(Backend):
+    """The products of `axs6.torch.emulated`, on any device, for the formats that it takes."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> emulated.Operand:
+        """Encode and scale; these formats have no scale that could be known before."""
+        return emulated.prepare(x, fmt.block, self._options.nonfinite, name)
+
+    def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
+        """Scale."""
+        return emulated.from_blocks(blocks, device)
+
+    def product(
+        self, a: emulated.Operand, b: emulated.Operand, bias: Tensor | None = None
+    ) -> Result:
+        """Block after block."""
+        return Result(with_bias(emulated.product(a, b), bias))
+
+
+class Anywhere(Backend):
+    """The products of `axs6.torch.anywhere`, on any device, for the formats that it takes."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> anywhere.Operand:
+        """Encode, on the device where torch's operations can."""
+        check_input(x, name)
+        nonfinite = self._options.nonfinite
+        if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
+            if nonfinite == "saturate" or bool(x.isfinite().all()):
+                return anywhere.prepare(x, fmt, scale)
+            if nonfinite == "error":
+                refuse(x, name)
+        return self.take(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name), x.device)
+
+    def take(self, blocks: Blocks, device: torch.device) -> anywhere.Operand:
+        """Copy to the device."""
+        return anywhere.take(blocks, device)
+
+    def product(
+        self, a: anywhere.Operand, b: anywhere.Operand, bias: Tensor | None = None
+    ) -> Result:
+        """Block after block, all matrices at once."""
+        return Result(with_bias(anywhere.product(a, b), bias))
+
+
+class Compiled(Backend):
+    """The compiled kernels, on the CPU, for the formats that they multiply."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> kernels.Packed:
+        """Encode, by a kernel where there is one."""
+        check_input(x, name)
+        nonfinite = self._options.nonfinite
+        if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
+            kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
+            found = kernels.encode(as_array(x), fmt, kept, torch.get_num_threads(), scale)
+            if found is not None:
+                return found
+            if nonfinite == "error":
+                refuse(x, name)
+        return kernels.pack(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name))
+
+    def take(self, blocks: Blocks, device: torch.device) -> kernels.Packed:
+        """Order for the kernels."""
+        return kernels.pack(blocks)
+
+    def product(self, a: kernels.Packed, b: kernels.Packed, bias: Tensor | None = None) -> Result:
+        """All matrices at once."""
+        how, threads = self._options.accumulator, torch.get_num_threads()
+        if how != FP32_SUMS:
+            return Result(with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias))
+        added = _of_columns(bias, b)
+        return Result(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
+
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: kernels.Packed,
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """In one go, by a kernel where there is one."""
+        check_input(x, name)
+        options = self._options
+        plain = scale is None and x.dtype != torch.float64 and options.accumulator == FP32_SUMS
+        if plain and kernels.fuses(fmt, b):
+            kept: NonFinite = "saturate" if options.nonfinite == "saturate" else "error"
+            threads, added = torch.get_num_threads(), _of_columns(bias, b)
+            found = kernels.encode_matmul(as_array(x), fmt, b, kept, threads, added)
+            if found is not None:
+                return Result(torch.from_numpy(found))
+        return super().prepared_product(x, fmt, name, b, bias, scale)
+
+
+def _of_columns(bias: Tensor | None, b: kernels.Packed) -> NDArray[np.float32] | None:
+    """A bias (G * N,), or one that broadcasts to it, as the kernels take it: (G, N)."""
+    if bias is None:
+        return None
+    shape = b.factors.shape[:2]
+    if bias.numel() != shape[0] * shape[1]:
+        bias = bias.view(shape[0], -1).expand(shape)
+    return as_array(bias).reshape(shape)
+
+
+class Golden(Backend):
+    """The golden model, on the CPU: slow, and right by definition."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> list[Blocks]:
+        """Encode each matrix."""
+        nonfinite = self._options.nonfinite
+        return matrices(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name))
+
+    def take(self, blocks: Blocks, device: torch.device) -> list[Blocks]:
+        """The matrices one by one."""
+        return matrices(blocks)
+
+    def product(self, a: list[Blocks], b: list[Blocks], bias: Tensor | None = None) -> Result:
+        """Multiply matrix by matrix."""
+        how = self._options.accumulator
+        values = np.stack([matmul(x, y, how) for x, y in zip(a, b, strict=True)])
+        return Result(with_bias(torch.from_numpy(values), bias))
+
+
+class Emulated(Backend):
+    """The fastest of the above that takes all formats of the options: the same bits."""
+
+    def __init__(self, options: Options) -> None:
+        plain = options.accumulator == FP32_SUMS
+        self._anywhere: Backend = Golden(options)
+        if plain and all(map(in_torch, options.formats)):
+            self._anywhere = Torch(options)
+        elif plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
+            self._anywhere = Anywhere(options)
+        self._on_cpu: Backend = self._anywhere
+        if all(kernels.takes(*pair, options.accumulator) for pair in options.pairs):
+            self._on_cpu = Compiled(options)
+
+    def _on(self, device: torch.device) -> Backend:
+        return self._on_cpu if has_kernels(device) else self._anywhere
+
+    def prepare(
+        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
+    ) -> tuple[Backend, Any]:
+        """What computes on the device of `x`, and its operand."""
+        chosen = self._on(x.device)
+        return chosen, chosen.prepare(x, fmt, name, scale)
+
+    def take(self, blocks: Blocks, device: torch.device) -> tuple[Backend, Any]:
+        """What computes on the device, and its operand."""
+        chosen = self._on(device)
+        return chosen, chosen.take(blocks, device)
+
+    def product(
+        self, a: tuple[Backend, Any], b: tuple[Backend, Any], bias: Tensor | None = None
+    ) -> Result:
+        """Multiply two operands of one device."""
+        return a[0].product(a[1], b[1], bias)
+
+    def prepared_product(
+        self,
+        x: Tensor,
+        fmt: BlockFormat,
+        name: str,
+        b: tuple[Backend, Any],
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Result:
+        """Multiply on the device of both."""
+        return b[0].prepared_product(x, fmt, name, b[1], bias, scale)
+
+
+class Rtl(Backend):
+    """The hardware's tiles of dot products in the compiled simulator: one for each pair of formats.
+
+    A tile is built when the first product needs it.
+
+    Raises:
+        ValueError: a parameter of the tile is refused, or there is no hardware for two formats
+            that are multiplied, or for the accumulator.
+        ToolError: in a product, the simulator cannot be built.
+    """
+
+    def __init__(self, options: Options) -> None:
+        from axs6.hw.registry import find
+
+        self._options = options
+        self._tiles: dict[Pair, Tile] = {}
+        given = dict(options.tile)
+        for name in ("block", "format", "accumulator"):
+            if name in given:
+                raise ValueError(f"tile must not have {name}: it follows from the model's options")
+        for pair in options.pairs:
+            find("matmul").build(**self._parameters(pair))
+
+    def _parameters(self, pair: Pair) -> dict[str, Any]:
+        """Parameters of the tile for two formats."""
+        return {
+            "format": ",".join(map(name_of, pair)),
+            "accumulator": str(self._options.accumulator),
+            **dict(self._options.tile),
+        }
+
+    def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Blocks:
+        """Encode; refuse matrices that are not on the CPU."""
+        _check_cpu(name, x.device)
+        return encode(x, fmt, nonfinite=self._options.nonfinite, scale=scale, name=name)
+
+    def take(self, blocks: Blocks, device: torch.device) -> Blocks:
+        """The blocks, if the tensor was on the CPU."""
+        _check_cpu("weight", device)
+        return blocks
+
+    def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> Result:
+        """All products in one run of the tile, whose turns they share."""
+        from axs6.sim.tile import Tile
+
+        pair = (a.format, b.format)
+        if pair not in self._tiles:
+            self._tiles[pair] = Tile(**self._parameters(pair))
+        run = self._tiles[pair].matmul(a, b, threads=torch.get_num_threads())
+        values = with_bias(torch.from_numpy(run.values), bias)
+        return Result(values, run.cycles, run.utilisation)
+
+
+def _check_cpu(name: str, device: torch.device) -> None:
+    if device.type != "cpu":
+        raise ValueError(
+            f"{name} must be on the CPU, where backend='rtl' simulates, not on {device}; "
+            "backend='emulated' gives the same bits there"
+        )
+
+
+_CLASSES: dict[str, type[Emulated | Golden | Rtl]] = {
+    "emulated": Emulated,
+    "rtl": Rtl,
+    "golden": Golden,
+}
+
+
+@cache
+def backend_of(options: Options) -> Backend:
+    """The backend that works by these options, made once."""
+    return _CLASSES[options.backend](options)

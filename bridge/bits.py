@@ -1,0 +1,49 @@
+"""What tells whether a tensor still has the bits that it had.
+
+Torch counts the changes of a tensor, but not all of them: fused optimisers, collectives, writes
+through `.data`, NumPy or DLPack and those of other processes leave its version as it was. So all
+its bytes are read. On the CPU a kernel makes a digest of them: that takes 0.02 % of the tensor's
+memory and half of what a comparison with a copy would read. Elsewhere a copy is compared: exact,
+in as much memory as the tensor has.
+"""
+
+import torch
+from torch import Tensor
+
+from axs6.torch import kernels
+from axs6.torch.quantise import has_kernels
+
+INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Integers with the bits of numbers of so many bytes."""
+
+Bits = bytes | Tensor
+
+
+def bits_of(x: Tensor) -> Bits:
+    """A digest of a tensor's bytes, or the bytes, which may be the tensor's own memory.
+
+    Two are comparable if the tensors have one dtype, device, shape and order of axes in memory.
+    """
+    dense = _dense(x.detach().resolve_neg())
+    if has_kernels(x.device):
+        return kernels.digest(dense.data_ptr(), dense.nbytes, torch.get_num_threads())
+    return dense.view(INTEGERS[x.dtype.itemsize])
+
+
+def kept(bits: Bits) -> Bits:
+    """Bits that stay as they are."""
+    return bits if isinstance(bits, bytes) else bits.clone()
+
+
+def are_same(a: Bits, b: Bits) -> bool:
+    """Whether two tensors had the same bits."""
+    if isinstance(a, bytes) or isinstance(b, bytes):
+        return isinstance(a, bytes) and isinstance(b, bytes) and a == b
+    return torch.equal(a, b)
+
+
+def _dense(x: Tensor) -> Tensor:
+    """A tensor's values in one piece of memory, its own where it is one, in the order there."""
+    if x.is_contiguous():
+        return x
+    return x.permute(sorted(range(x.ndim), key=x.stride, reverse=True)).contiguous()

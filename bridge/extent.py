@@ -1,0 +1,59 @@
+"""Operands that are part of a tensor, whose scale is that of the whole tensor.
+
+A scale of the tensor follows from the least and the greatest of its values. Where a product reads
+only a part, as a convolution with strides does, rows of these two are encoded with it.
+"""
+
+import torch
+from torch import Tensor
+
+from axs6.golden.blocks import Blocks
+from axs6.golden.encode import SATURATED
+from axs6.golden.formats import TENSOR, BlockFormat
+from axs6.golden.nonfinite import NonFinite
+from axs6.torch.matrices import changed
+from axs6.torch.quantise import encode
+
+
+def scales_tensor(fmt: BlockFormat) -> bool:
+    """Whether a format has a scale of the tensor."""
+    return any(level.group == TENSOR for level in fmt.levels)
+
+
+def encode_part(
+    x: Tensor,
+    whole: Tensor | None,
+    fmt: BlockFormat,
+    nonfinite: NonFinite,
+    scale: float | None,
+    name: str,
+) -> Blocks | None:
+    """Blocks of matrices (G, R, K) under the scale of the tensor that they are part of.
+
+    None where that is the scale of the matrices alone, or is given. Arguments and errors are those
+    of `encode`; values that are not finite and not in `x` are not refused.
+    """
+    if whole is None or not scales_tensor(fmt):
+        return None
+    if scale is not None and fmt.element.signed:
+        return None
+    ends, own = (_ends(each, fmt.element.signed, nonfinite) for each in (whole, x))
+    if torch.equal(ends, own):
+        return None
+    more = ends.view(1, 2, 1).expand(x.shape[0], 2, x.shape[2])
+    blocks = encode(torch.cat([x, more], 1), fmt, nonfinite=nonfinite, scale=scale, name=name)
+    return changed(blocks, lambda each: each[:, : x.shape[1]], tuple(x.shape))
+
+
+def _ends(x: Tensor, signed: bool, nonfinite: NonFinite) -> Tensor:
+    """The least and the greatest value that count for a scale, (2,); one both ways if `signed`."""
+    x = x.detach()
+    if nonfinite == "saturate":
+        counted = x.masked_fill(x.isnan(), 0)
+    else:
+        counted = torch.where(x.abs() < SATURATED, x, 0)
+    low, high = counted.aminmax()
+    if signed:
+        high = torch.maximum(-low, high)
+        low = -high
+    return torch.stack([low, high])

@@ -1,0 +1,38 @@
+"""Compiled kernels: encoding, and products of block formats, with the bits of the golden model.
+
+A kernel is C++ that g++ compiles for the processor at hand at its first use, and the cache keeps.
+Without g++ there are none: `chosen` gives None then.
+"""
+
+from axs6.torch.kernels.digest import digest
+from axs6.torch.kernels.library import FORMS, chosen, load, name_of, use
+from axs6.torch.kernels.packed import Packed, pack
+from axs6.torch.kernels.products import (
+    encode,
+    encode_matmul,
+    encodes,
+    fake_quantise,
+    fuses,
+    matmul,
+    multiplies,
+    takes,
+)
+
+__all__ = [
+    "FORMS",
+    "Packed",
+    "chosen",
+    "digest",
+    "encode",
+    "encode_matmul",
+    "encodes",
+    "fake_quantise",
+    "fuses",
+    "load",
+    "matmul",
+    "multiplies",
+    "name_of",
+    "pack",
+    "takes",
+    "use",
+]

@@ -1,0 +1,217 @@
+"""Products in accumulators that align terms, or round or promote what the plain ones do not."""
+
+import ctypes
+from ctypes import c_double, c_int32, c_int64, c_uint32, c_void_p
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import fp32
+from axs6.golden.accumulator import Accumulator, Alignment
+from axs6.golden.formats import BlockFormat, Exponent, Real
+from axs6.golden.operands import Form
+from axs6.golden.rounding import Rounding
+from axs6.golden.sums import NOTHING
+from axs6.golden.terms import FLOAT_BITS, Terms
+from axs6.torch.kernels.library import Shape, library
+from axs6.torch.kernels.packed import LANES, PANEL, Packed, divisor_of
+
+FLOAT32_BITS = 24
+"""Bits of integers that FP32 holds."""
+
+FIELD_MAX = 62
+"""Exponent of a lane, at most: a sum of two and the mark of a zero are bytes."""
+
+PRODUCT_BITS = 96
+"""Bits of products of lanes, exponents among them, at most."""
+
+WORD_LANES = 4
+"""Lanes whose exponents lie in a word."""
+
+FIXED = 1 << 20
+"""In place of the fraction bits of elements without exponents."""
+
+
+class Steps(ctypes.Structure):
+    """An accumulator as the kernels read it; aligned.hpp says what the fields are."""
+
+    _fields_ = [
+        *(
+            (name, c_int32)
+            for name in (
+                *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
+                *("canceled", "least"),
+                *("fused", "output_fraction", "output_emin", "truncate", "promote"),
+            )
+        ),
+        ("nan", c_uint32),
+        ("largest", c_double),
+    ]
+
+
+class Side(ctypes.Structure):
+    """An operand as the kernels read it."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("lanes", "exponents", "significands")),
+        *((name, c_int64) for name in ("rows", "blocks", "block", "fraction")),
+    ]
+
+    @classmethod
+    def of(cls, x: Packed, form: Form, arrays: tuple[NDArray[Any], ...]) -> Self:
+        """An operand whose lanes, exponents and significands are `arrays`."""
+        _, rows, blocks = x.factors.shape
+        element = form.format.element
+        fraction = element.fraction_bits if form.apart and not element.fixed else FIXED
+        return cls(*(a.ctypes.data for a in arrays), rows, blocks, form.format.block, fraction)
+
+
+class Group(ctypes.Structure):
+    """Rows side by side, as the kernels read them."""
+
+    _fields_ = [(name, c_void_p) for name in ("lanes", "fields", "scales", "special")]
+
+
+class Operands(ctypes.Structure):
+    """What a product reads."""
+
+    _fields_ = [
+        *(("a", Side), ("b", Side), ("a_outer", c_void_p), ("b_outer", c_void_p)),
+        ("right", Group),
+    ]
+
+
+@cache
+def steps(a: BlockFormat, b: BlockFormat, how: Accumulator) -> tuple[Steps, bool] | None:
+    """What the kernels are told of a product, and whether its terms are float64.
+
+    None where they do not have it: steps of less than a word of lanes, or terms that are added
+    exactly or have too many bits.
+    """
+    try:
+        terms = Terms.of(a, b, how)
+    except ValueError:
+        return None
+    forms = (terms.a, terms.b)
+    if how.output is None or terms.reduction % WORD_LANES or not all(map(_fits, forms)):
+        return None
+    fraction = how.fraction
+    if fraction is None:
+        if how.fused or terms.step > 1:
+            return None
+        fraction = terms.point  # of one term, nothing is dropped
+    elif terms.lanes > 1 and terms.lanes % WORD_LANES:
+        return None
+    if terms.aligned_bits > FLOAT_BITS or terms.bound.bit_length() > FLOAT_BITS:
+        return None
+    floor = how.alignment is Alignment.FLOOR
+    kept = max(terms.bound.bit_length() + fraction - terms.point, 1)
+    doubles = terms.bound.bit_length() > FLOAT32_BITS or kept > 31
+    room = 1 << 31 - min(kept, 31)
+    part = min(terms.block, terms.reduction) // terms.lanes
+    return Steps(
+        reduction=terms.reduction,
+        term=terms.lanes,
+        fraction=fraction,
+        point=terms.point,
+        offset=terms.offset,
+        chunk=part if doubles else min(room, part),
+        floor=floor,
+        zeros=floor,
+        canceled=terms.gated_by_products,
+        least=NOTHING if how.least is None else how.least,
+        fused=how.fused,
+        output_fraction=how.output.fraction_bits,
+        output_emin=how.output.emin,
+        truncate=how.rounding is Rounding.TOWARD_ZERO,
+        promote=how.promote or 0,
+        nan=how.nan,
+        largest=float(how.output.largest),
+    ), doubles
+
+
+def _fits(form: Form) -> bool:
+    """Whether FP32 holds the integers of an operand, with exponents apart in a byte."""
+    fmt, fields = form.format, int(form.fields.max())
+    floats = form.apart and not fmt.element.fixed
+    return (
+        form.bound.bit_length() <= FLOAT32_BITS
+        and fields <= FIELD_MAX
+        and form.bound.bit_length() + fields <= PRODUCT_BITS // 2
+        and not (floats and fmt.shifts)
+    )
+
+
+def multiply(a: Packed, b: Packed, how: Accumulator, y: NDArray[np.float32], threads: int) -> None:
+    """Write a product of formats and an accumulator for which there are `steps`.
+
+    Args:
+        a, b: operands of shapes (G, M, K) and (G, N, K).
+        how: the accumulator.
+        y: receives the product, (G, M, N), which is not empty.
+        threads: threads that share the work.
+    """
+    batches, rows, blocks = a.factors.shape
+    columns, block = b.factors.shape[1], a.layout.format.block
+    formats = (a.layout.format, b.layout.format)
+    found, terms = steps(*formats, how), Terms.of(*formats, how)
+    assert found is not None
+    left, right = _arrays(a, terms.a), _arrays(b, terms.b)
+    shape = Shape(batches, rows, columns, blocks, block, threads)
+    b_side = Side.of(b, terms.b, right)
+    panels = _panels(b, b_side, shape, bool(found[0].zeros), terms.b.apart)
+    outer = [None if x is None else x.ctypes.data for x in outer_scales(a, b)]
+    operands = Operands(
+        Side.of(a, terms.a, left), b_side, *outer, Group(*(x.ctypes.data for x in panels))
+    )
+    library().axs6_multiply_aligned(
+        *(ctypes.byref(operands), ctypes.byref(found[0]), ctypes.byref(shape)),
+        *(found[1], divisor_of(a.layout, b.layout), y.ctypes.data),
+    )
+
+
+def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
+    """Scales of rows and of columns, of neither or of both."""
+    if a.outer is None and b.outer is None:
+        return [None, None]
+    return [
+        np.ones(x.factors.shape[:2], np.float32) if x.outer is None else x.outer for x in (a, b)
+    ]
+
+
+def _arrays(x: Packed, form: Form) -> tuple[NDArray[Any], ...]:
+    """Lanes in FP32, and the exponents and significands of the scales of blocks."""
+    exponents = np.zeros(x.factors.shape, np.int32)
+    for level in form.format.blocked:
+        scale = level.scale
+        if isinstance(scale, Exponent):
+            exponents += x.exponents
+        elif isinstance(scale, Real):
+            values = np.ldexp(x.factors, -x.layout.offset)
+            _, above = np.frexp(np.nan_to_num(values))
+            exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
+    unit = form.offset - fp32.scale_bits(form.divisor)
+    significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
+    return x.in_lanes(LANES[-1]).lanes, exponents, significands
+
+
+def _panels(
+    x: Packed, side: Side, shape: Shape, zeros: bool, apart: bool
+) -> tuple[NDArray[Any], ...]:
+    """The right operand in panels; kept, since weights serve again and again."""
+    if (zeros, apart) not in x.aligned:
+        panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
+        out = (
+            np.empty((shape.batches, panels, length, PANEL), np.float32),
+            np.empty((shape.batches, panels, length // WORD_LANES, PANEL), np.int32),
+            np.empty((shape.batches, panels, shape.blocks, PANEL), np.int32),
+            np.zeros((shape.batches, panels, shape.blocks), np.uint8),
+        )
+        group = Group(*(each.ctypes.data for each in out))
+        library().axs6_pack_aligned(
+            ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
+        )
+        x.aligned[zeros, apart] = out
+    return x.aligned[zeros, apart]

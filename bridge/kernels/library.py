@@ -1,0 +1,168 @@
+"""The kernels as a shared library: compiled once for the processor at hand, in one of its forms."""
+
+import ctypes
+import logging
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_float, c_int, c_int64, c_void_p
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from axs6.sim.cache import CacheError
+from axs6.sim.compiler import compiled
+from axs6.sim.tools import ToolError
+
+NEEDED_BY = "the kernels of torch's emulation"
+OPTIONS = ("-O3", "-pthread")
+
+BASELINE = {"x86_64": "-march=x86-64", "AMD64": "-march=x86-64"}
+"""Processors whose vector instructions can be left out, and how."""
+
+MACHINE = platform.machine()
+
+FORMS: dict[str, tuple[str, ...]] = {
+    "native": tuple("-mprefer-vector-width=512" for name in BASELINE if name == MACHINE),
+    "avx2": tuple("-mno-avx512f" for name in BASELINE if name == MACHINE),
+    "plain": tuple(option for name, option in BASELINE.items() if name == MACHINE),
+}
+"""Forms that can be chosen, and the compiler's options for them. "native" is the best one here."""
+
+NAMES = ("avx512_vnni", "avx2", "plain")
+"""What a library says that it is, best first."""
+
+_log = logging.getLogger("axs6")
+
+
+class _State:
+    """The form that is used."""
+
+    form: str | None = "native"
+
+
+ADDRESSES = (
+    *("b", "b_factors", "words", "scales", "limits"),
+    *("a", "a_factors", "a_outer", "b_outer", "bias"),
+)
+"""Arrays that a product reads."""
+
+
+class Shape(ctypes.Structure):
+    """Sizes of a batch of products, and the threads that share them."""
+
+    _fields_ = [
+        (name, c_int64) for name in ("batches", "rows", "columns", "blocks", "block", "threads")
+    ]
+
+
+class Operands(ctypes.Structure):
+    """Addresses of what a product reads."""
+
+    _fields_ = [(name, c_void_p) for name in ADDRESSES]
+
+
+def sources() -> dict[str, str]:
+    """Texts of the library's files, by name."""
+    folder = files(__package__)
+    names = sorted(x.name for x in folder.iterdir() if x.name.endswith((".hpp", ".cpp")))
+    return {name: (folder / name).read_text() for name in names}
+
+
+@cache
+def load(form: str = "native") -> ctypes.CDLL:
+    """The library in a form.
+
+    Args:
+        form: a key of `FORMS`; what the processor does not have is left out of it.
+
+    Raises:
+        ToolError: g++ is missing or fails.
+        OSError: the cache cannot be written.
+    """
+    path = compiled("kernels", NEEDED_BY, sources(), (*OPTIONS, *FORMS[form]))
+    library = ctypes.CDLL(str(path))
+    _declare(library)
+    return library
+
+
+def _declare(library: ctypes.CDLL) -> None:
+    pointer, size = c_void_p, c_int64
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "form": (ctypes.c_char_p, []),
+        "has_8_bit": (c_int, []),
+        "digest": (None, [pointer, size, size, pointer]),
+        "fake_quantise": (size, [pointer, pointer, size, size, size, pointer]),
+        "encode": (
+            size,
+            [pointer, pointer, size, size, size, c_int, pointer, pointer, pointer],
+        ),
+        "largest": (None, [pointer, size, size, size, pointer]),
+        "fake_quantise_real": (None, [*[pointer] * 4, size, size, size, pointer]),
+        "encode_real": (None, [*[pointer] * 4, size, size, size, c_int, pointer, pointer]),
+        "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
+        "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
+        "encode_multiply": (
+            size,
+            [*[pointer] * 2, size, c_int, c_int, *[pointer] * 2, c_int, c_int, c_float, pointer],
+        ),
+        "pack_aligned": (None, [pointer, pointer, c_int, pointer]),
+        "multiply_aligned": (None, [pointer, pointer, pointer, c_int, c_float, pointer]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, f"axs6_{name}")
+        function.restype, function.argtypes = result, arguments
+
+
+def name_of(library: ctypes.CDLL) -> str:
+    """Which of `NAMES` a library is."""
+    return library.axs6_form().decode()
+
+
+def chosen() -> ctypes.CDLL | None:
+    """The library that is used, or None where there is none and none of use.
+
+    There is none without g++, and none of use where the processor has no vectors of 256 bits.
+    """
+    return None if _State.form is None else _library(_State.form)
+
+
+def library() -> ctypes.CDLL:
+    """As `chosen`, where there is one.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    found = chosen()
+    if found is None:
+        raise RuntimeError("there are no compiled kernels, as axs6.torch.kernels.chosen() tells")
+    return found
+
+
+@cache
+def _library(form: str) -> ctypes.CDLL | None:
+    try:
+        library = load(form)
+    except CacheError as error:
+        _log.warning("no compiled kernels: %s", error)
+        return None
+    except (ToolError, OSError) as error:
+        _log.info("no compiled kernels: %s", error)
+        return None
+    return None if form == "native" and name_of(library) == "plain" else library
+
+
+@contextmanager
+def use(form: str | None) -> Iterator[None]:
+    """A context in which a form is used, or with None no library; for tests and comparisons.
+
+    Raises:
+        ValueError: the form is unknown.
+    """
+    if form is not None and form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)} or None, not {form!r}")
+    before, _State.form = _State.form, form
+    try:
+        yield
+    finally:
+        _State.form = before

@@ -1,0 +1,191 @@
+"""Operands as the kernels hold them."""
+
+import ctypes
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden import fp32
+from axs6.golden.blocks import Blocks, check_blocks
+from axs6.golden.formats import BlockFormat, Exponent, Integer, Level, Real, Shift
+from axs6.golden.scaling import real_values
+from axs6.torch.kernels.layout import Layout, layout
+from axs6.torch.kernels.library import Shape, library
+
+PANEL = 16
+"""Columns that lie together in a right operand."""
+
+LANES = (np.dtype(np.int8), np.dtype(np.int16), np.dtype(np.float32))
+"""Dtypes of lanes, narrow to wide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A batch of matrices as an operand of products.
+
+    Args:
+        layout: how values are held.
+        lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or
+            float32, which has NaN and infinities too.
+        factors: what the integers of a block are multiplied by, with a divisor such as AXS-6's over
+            its power of two left out; float64 of shape (G, R, n), exact, NaN where the scale is.
+        codes: codes of the exponents, uint8 of shape (G, R, n); None without exponents.
+        outer: scales of rows, by which results are multiplied at the end, float32 of shape (G, R).
+    """
+
+    layout: Layout
+    lanes: NDArray[Any]
+    factors: NDArray[np.float64]
+    codes: NDArray[np.uint8] | None = None
+    outer: NDArray[np.float32] | None = None
+
+    @property
+    def exponents(self) -> NDArray[np.int32]:
+        """The codes as int32."""
+        assert self.codes is not None
+        return self.codes.astype(np.int32)
+
+    def in_lanes(self, dtype: np.dtype[Any]) -> "Packed":
+        """The operand with wider lanes; kept, since weights serve again and again."""
+        if dtype == self.lanes.dtype:
+            return self
+        if dtype not in self._wider:
+            self._wider[dtype] = replace(self, lanes=self.lanes.astype(dtype))
+        return self._wider[dtype]
+
+    @cached_property
+    def _wider(self) -> dict[np.dtype[Any], "Packed"]:
+        return {}
+
+    @cached_property
+    def aligned(self) -> dict[tuple[bool, bool], tuple[NDArray[Any], ...]]:
+        """Right operands of products with aligned terms, by what their exponents are."""
+        return {}
+
+    @cached_property
+    def ways(self) -> dict[Any, Any]:
+        """How the operand is multiplied on the right, by layouts of left ones and libraries."""
+        return {}
+
+    @cached_property
+    def panels(self) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.int32]]:
+        """The lanes in the order of a right operand.
+
+        For integers: their words, the factors in FP32, and the limits of these; for float32:
+        nothing, the lanes, and how wide the integers of blocks are.
+        """
+        batches, rows, blocks = self.factors.shape
+        panels, words = -(-rows // PANEL), self.lanes.shape[-1] * self.lanes.itemsize // 4
+        order = (batches, panels, words, PANEL)
+        whole = self.lanes.dtype != np.float32
+        out = (
+            np.empty(order if whole else (0,), np.int32),
+            np.empty((batches, panels, blocks, PANEL) if whole else order, np.float32),
+            np.empty((batches, panels, 2 if whole else blocks), np.int32),
+        )
+        sizes = Shape(batches, 0, rows, blocks, self.layout.format.block, 1)
+        inputs = (self.lanes.ctypes.data, self.factors.ctypes.data, ctypes.byref(sizes))
+        library().axs6_pack(self.lanes.itemsize, *inputs, *(x.ctypes.data for x in out))
+        return out
+
+
+def lane_dtype(held: Layout) -> np.dtype[Any]:
+    """The narrowest dtype of lanes that the library has for a layout."""
+    if held.format.element.has_nan:
+        return LANES[-1]
+    for dtype in LANES[not library().axs6_has_8_bit() : 2]:
+        most = 1 << 8 * dtype.itemsize - 1
+        if -most <= held.low and held.high < most:
+            return dtype
+    return LANES[-1]
+
+
+def pack(blocks: Blocks) -> Packed:
+    """The operand of matrices that are encoded already.
+
+    Args:
+        blocks: of shape (G, R, K) or (R, K), in dense or sparse blocks along the last axis, of a
+            format that `packs` accepts.
+    """
+    held = layout(blocks.format)
+    lanes, factors, codes, outer = held_blocks(blocks)
+    batches, rows, count, size = lanes.shape
+    flat = lanes.reshape(batches, rows, count * size)
+    return Packed(held, np.ascontiguousarray(flat, lane_dtype(held)), factors, codes, outer)
+
+
+def held_blocks(
+    blocks: Blocks,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+    """The lanes of `pack` as int64 or float32 (G, R, n, B), its factors, codes and outer scales."""
+    check_blocks("blocks", blocks)
+    fmt, held = blocks.format, layout(blocks.format)
+    lanes: NDArray[Any] = _integers(blocks)
+    if fmt.element.has_nan:
+        lanes = lanes.astype(np.float32)
+        lanes[fmt.element.nan_codes[blocks.codes]] = np.nan
+        infinite = fmt.element.infinite_codes[blocks.codes]
+        lanes[infinite != 0] = infinite[infinite != 0] * np.float32(np.inf)
+    factors, codes, outer = np.full(lanes.shape[:-1], 2.0**held.offset), None, None
+    for level, found in zip(fmt.levels[::-1], blocks.scales, strict=True):
+        scale = level.scale
+        if not level.blocked:
+            assert isinstance(scale, Real)
+            scales = np.broadcast_to(real_values(scale.dtype, found), lanes.shape[:-2])
+            outer = scales.copy().reshape(prod(lanes.shape[:-3]), -1)
+        elif not isinstance(scale, Shift):
+            factors *= _factor(scale, found).reshape(factors.shape)
+        if isinstance(scale, Exponent):
+            codes = found
+    shape = (prod(lanes.shape[:-3]), *lanes.shape[-3:])
+    codes = None if codes is None else codes.reshape(shape[:-1])
+    return lanes.reshape(shape), factors.reshape(shape[:-1]), codes, outer
+
+
+def _integers(blocks: Blocks) -> NDArray[np.int64]:
+    """The integer of each value, shifts and zero points among them, (..., n, B)."""
+    fmt = blocks.format
+    integers = fmt.element.integers[blocks.codes]
+    if blocks.zero_points is not None:
+        integers = integers - _of_values(blocks.zero_points, fmt.levels[0], blocks)
+    for level, found in zip(fmt.levels[::-1], blocks.scales, strict=True):
+        if isinstance(level.scale, Shift):
+            integers = integers << level.scale.largest_code - _of_values(found, level, blocks)
+    return integers
+
+
+def _of_values(codes: NDArray[Any], level: Level, blocks: Blocks) -> NDArray[np.int64]:
+    """Codes of groups for each value, so that they broadcast to (..., n, B)."""
+    wide = codes.astype(np.int64)
+    if not level.blocked:
+        return wide[..., None, None]
+    size = int(level.group)
+    return np.repeat(wide, size, axis=-1).reshape(*blocks.leading, blocks.count, blocks.block)
+
+
+def _factor(scale: Exponent | Integer | Real, codes: NDArray[Any]) -> NDArray[np.float64]:
+    """What blocks are multiplied by, without the bias of an exponent, which the offset has."""
+    if isinstance(scale, Exponent):
+        powers = np.ldexp(1.0, codes.astype(np.int32))
+        return np.where(codes == scale.nan_code, np.nan, powers)
+    if isinstance(scale, Integer):
+        return codes.astype(np.float64)
+    return real_values(scale.dtype, codes).astype(np.float64)
+
+
+def packs(fmt: BlockFormat) -> bool:
+    """Whether the kernels hold a format: each block of it has one factor, each row one scale."""
+    apart = [x for x in fmt.blocked if not isinstance(x.scale, Shift) and x.group != fmt.block]
+    outer = [x.scale for x in fmt.outer]
+    whole = all(isinstance(x, Real) for x in outer) and len(outer) <= 1
+    return not apart and whole and fmt.block % 4 == 0
+
+
+def divisor_of(a: Layout, b: Layout) -> float:
+    """What sums are divided by at the end."""
+    divisor = a.format.element.divisor * b.format.element.divisor
+    return divisor / (1 << fp32.scale_bits(divisor))

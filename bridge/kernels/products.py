@@ -1,0 +1,360 @@
+"""Encoding and products by the kernels."""
+
+import ctypes
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.accumulator import Accumulator
+from axs6.golden.formats import BlockFormat, Exponent, Shift
+from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
+from axs6.golden.terms import Terms
+from axs6.torch.kernels import aligned
+from axs6.torch.kernels.layout import Layout, layout
+from axs6.torch.kernels.library import Operands, Shape, chosen, library
+from axs6.torch.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
+from axs6.torch.kernels.rows import RowScales
+
+FP32_SUMS: Final = Accumulator()
+"""Exact blocks, added in FP32."""
+
+FP32_BITS = 24
+"""Bits of sums that FP32 holds: more need float64."""
+
+DOUBLE_BITS = 53
+"""Bits of sums that float64 holds: more need factors that are powers of two."""
+
+WIDE_BITS = 126
+"""Bits of sums, at most."""
+
+
+@cache
+def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) -> bool:
+    """Whether the kernels multiply two formats as an accumulator says."""
+    if not (packs(a) and packs(b)):
+        return False
+    if accumulator != FP32_SUMS:
+        return aligned.steps(a, b, accumulator) is not None
+    try:
+        bits = _bits(a, b)
+    except ValueError:
+        return False
+    return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and _powers(a, b))
+
+
+def _powers(a: BlockFormat, b: BlockFormat) -> bool:
+    """Whether all factors are powers of two."""
+    return all(isinstance(x.scale, Exponent | Shift) for x in (*a.blocked, *b.blocked))
+
+
+def _bits(a: BlockFormat, b: BlockFormat) -> int:
+    """Bits of a block's sum with the significands of its factors."""
+    return Terms.of(a, b, Accumulator()).bound.bit_length()
+
+
+def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
+    """Whether the kernels encode a format, under a given scale if any.
+
+    `encode` and `fake_quantise` take both then.
+    """
+    return _encodes(layout(fmt), scale)
+
+
+def _encodes(held: Layout, scale: float | None) -> bool:
+    if scale is None:
+        return held.description is not None or held.real
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(scale))
+    return bool(held.format.outer) and held.real and 0 < rounded < math.inf
+
+
+@cache
+def _takes(a: Layout, b: Layout, accumulator: Accumulator) -> bool:
+    """As `takes`, with a faster look-up: a format's hash goes through all its levels."""
+    return takes(a.format, b.format, accumulator)
+
+
+@cache
+def _bits_and_powers(a: Layout, b: Layout) -> tuple[int, bool]:
+    return _bits(a.format, b.format), _powers(a.format, b.format)
+
+
+def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
+    """Whether there are two operands, and a library that multiplies them as an accumulator says."""
+    if a is None or b is None or chosen() is None:
+        return False
+    return _takes(a.layout, b.layout, accumulator)
+
+
+def encode(
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+    scale: float | None = None,
+) -> Packed | None:
+    """Encode matrices along their last axis, to nearest, as an operand of products.
+
+    Args:
+        x: float32 of shape (G, R, K), contiguous.
+        fmt: a format that `encodes` accepts.
+        nonfinite: "error" or "saturate", as `axs6.encode` has them.
+        threads: threads that share the work.
+        scale: of the tensor or of every row, instead of those that follow from the values.
+
+    Returns:
+        The operand, or None where `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: the kernels do not encode the format, or not under this scale, or `nonfinite`
+            is unknown.
+    """
+    held = layout(fmt)
+    _check(held, nonfinite, scale)
+    if held.real:
+        return _encode_real(x, held, nonfinite, threads, scale)
+    assert held.description is not None
+    batches, rows, length = x.shape
+    blocks = -(-length // held.block)
+    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
+    factors = np.empty((batches, rows, blocks))
+    codes = np.empty((batches, rows, blocks), np.uint8)
+    sizes = (batches * rows, length, threads, lanes.itemsize)
+    out = (each.ctypes.data for each in (lanes, factors, codes))
+    bad = library().axs6_encode(ctypes.byref(held.description), x.ctypes.data, *sizes, *out)
+    if bad and nonfinite == "error":
+        return None
+    return Packed(held, lanes, factors, codes)
+
+
+def _encode_real(
+    x: NDArray[np.float32],
+    held: Layout,
+    nonfinite: NonFinite,
+    threads: int,
+    scale: float | None,
+) -> Packed | None:
+    """As `encode`, where scales are real or integers."""
+    fmt = held.format
+    found = RowScales.find(x, fmt, nonfinite, threads, scale)
+    if found is None:
+        return None
+    batches, rows, length = x.shape
+    blocks = -(-length // held.block)
+    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
+    factors = np.empty((batches, rows, blocks))
+    library().axs6_encode_real(
+        *found.arguments(fmt, threads),
+        *(lanes.itemsize, lanes.ctypes.data, factors.ctypes.data),
+    )
+    outer = found.scales.reshape(batches, rows) if fmt.outer else None
+    return Packed(held, lanes, factors, None, outer)
+
+
+def fake_quantise(
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+    scale: float | None = None,
+) -> NDArray[np.float32] | None:
+    """Encode along the last axis, to nearest, and decode.
+
+    Args:
+        x: float32 of shape (..., K), contiguous.
+        fmt, nonfinite, threads, scale: as of `encode`.
+
+    Returns:
+        float32 of the shape of `x`, as `axs6.decode(axs6.encode(x, fmt))` gives it, or None where
+        `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: as `encode`.
+    """
+    held = layout(fmt)
+    _check(held, nonfinite, scale)
+    out = np.empty(x.shape, np.float32)
+    if held.real:
+        found = RowScales.find(x, fmt, nonfinite, threads, scale)
+        if found is None:
+            return None
+        library().axs6_fake_quantise_real(*found.arguments(fmt, threads), out.ctypes.data)
+        return out
+    assert held.description is not None
+    sizes = (x.size // max(1, x.shape[-1]), x.shape[-1], threads)
+    bad = library().axs6_fake_quantise(
+        *(ctypes.byref(held.description), x.ctypes.data, *sizes, out.ctypes.data)
+    )
+    return None if bad and nonfinite == "error" else out
+
+
+def _check(held: Layout, nonfinite: NonFinite, scale: float | None) -> None:
+    check_nonfinite(nonfinite, WITHOUT_NAN)
+    if not _encodes(held, scale):
+        under = "" if scale is None else f" under {scale}"
+        raise ValueError(f"no kernel encodes {held.format}{under}")
+
+
+def matmul(
+    a: Packed,
+    b: Packed,
+    accumulator: Accumulator = FP32_SUMS,
+    threads: int = 1,
+    bias: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], as `axs6.matmul` defines it.
+
+    Args:
+        a, b: operands of shapes (G, M, K) and (G, N, K).
+        accumulator: how products become one number. `takes` says whether it and the formats are
+            among those that the kernels have.
+        threads: threads that share the work; they change no bit.
+        bias: float32 of shape (G, N), contiguous, which is added in FP32 to the rounded products;
+            for exact blocks added in FP32 alone.
+
+    Returns:
+        float32 of shape (G, M, N). Subnormals are kept, overflow gives infinity, and a NaN is
+        always the accumulator's.
+
+    Raises:
+        ValueError: the kernels do not have the formats or the accumulator, or not with a bias, or
+            the bias has another shape.
+    """
+    if bias is not None:
+        _check_bias(bias, b, accumulator)
+    if not _takes(a.layout, b.layout, accumulator):
+        raise ValueError(
+            f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
+        )
+    batches, rows, blocks = a.factors.shape
+    columns, block = b.factors.shape[1], a.layout.block
+    y = np.empty((batches, rows, columns), np.float32)
+    if not y.size:
+        return y
+    if accumulator != FP32_SUMS:
+        aligned.multiply(a, b, accumulator, y, threads)
+        return y
+    how = _way(a.layout, b)
+    a = a.in_lanes(how.lanes)
+    outer = aligned.outer_scales(a, b)
+    arrays = (a.lanes, a.factors, *outer, bias)
+    operands = Operands(*how.addresses, *(None if x is None else x.ctypes.data for x in arrays))
+    library().axs6_multiply(
+        how.lanes.itemsize,
+        ctypes.byref(operands),
+        ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
+        *how.sums,
+        y.ctypes.data,
+    )
+    return y
+
+
+def fuses(fmt: BlockFormat, b: Packed) -> bool:
+    """Whether `encode_matmul` takes a left operand in a format beside this right one."""
+    return _way(layout(fmt), b).fused
+
+
+def encode_matmul(
+    x: NDArray[np.float32],
+    fmt: BlockFormat,
+    b: Packed,
+    nonfinite: NonFinite = "error",
+    threads: int = 1,
+    bias: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32] | None:
+    """What `matmul` gives for `x` encoded, in one go.
+
+    Args:
+        x: float32 of shape (G, M, K), contiguous.
+        fmt: a format that `fuses` accepts.
+        b: operand of shape (G, N, K).
+        nonfinite, threads: as of `encode`.
+        bias: as of `matmul`.
+
+    Returns:
+        float32 of shape (G, M, N), or None where `nonfinite` is "error" and a value is not finite.
+
+    Raises:
+        ValueError: `fuses` refuses the format, or the bias has another shape.
+    """
+    if bias is not None:
+        _check_bias(bias, b, FP32_SUMS)
+    held = layout(fmt)
+    how = _way(held, b)
+    if not how.fused:
+        raise ValueError(f"no kernel encodes and multiplies {fmt} and {b.layout.format}")
+    assert held.description is not None
+    batches, rows, length = x.shape
+    _, columns, blocks = b.factors.shape
+    y = np.empty((batches, rows, columns), np.float32)
+    if not y.size:
+        return None if encode(x, fmt, nonfinite, threads) is None else y
+    operands = Operands(*how.addresses)
+    operands.bias = None if bias is None else bias.ctypes.data
+    bad = library().axs6_encode_multiply(
+        *(ctypes.byref(held.description), x.ctypes.data, length, nonfinite == "error"),
+        *(how.lanes.itemsize, ctypes.byref(operands)),
+        ctypes.byref(Shape(batches, rows, columns, blocks, held.block, threads)),
+        *how.sums,
+        y.ctypes.data,
+    )
+    return None if bad and nonfinite == "error" else y
+
+
+def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) -> None:
+    if accumulator != FP32_SUMS:
+        raise ValueError(f"bias is for the accumulator {FP32_SUMS}, not {accumulator}")
+    if bias.shape != b.factors.shape[:2]:
+        raise ValueError(f"bias must have shape {b.factors.shape[:2]}, not {bias.shape}")
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How left operands of a layout are multiplied by a right operand.
+
+    Args:
+        lanes: dtype of the lanes of both.
+        sums: bits of sums, whether factors are powers of two, and the divisor.
+        addresses: of what the library reads of the right operand, which keeps it.
+        fused: whether the library encodes the left one too.
+    """
+
+    lanes: np.dtype[Any]
+    sums: tuple[int, bool, float]
+    addresses: tuple[int, ...]
+    fused: bool
+
+
+def _way(a: Layout, b: Packed) -> Way:
+    """The way; kept, since weights serve again and again, for each form of the library."""
+    key = (a, library())
+    found = b.ways.get(key)
+    if found is None:
+        found = b.ways[key] = _find_way(a, b)
+    return found
+
+
+def _find_way(a: Layout, b: Packed) -> Way:
+    bits, powers = _bits_and_powers(a, b.layout)
+    own = lane_dtype(a)
+    dtype = _common_lanes(own, b.lanes.dtype, bits)
+    if dtype != LANES[-1]:
+        bits = (a.block * a.bound * b.layout.bound).bit_length()
+    right = b.in_lanes(dtype)
+    arrays = (right.lanes, right.factors, *right.panels)
+    # Integers in float32 have a zero of either sign.
+    fused = a.description is not None and b.outer is None and dtype in (own, *LANES[:2])
+    addresses = tuple(x.ctypes.data for x in arrays)
+    return Way(dtype, (bits, powers, divisor_of(a, b.layout)), addresses, fused)
+
+
+def _common_lanes(a: np.dtype[Any], b: np.dtype[Any], bits: int) -> np.dtype[Any]:
+    """The dtype of lanes in which the library multiplies two operands."""
+    if bits > FP32_BITS:
+        return LANES[-1]
+    widest = max(map(LANES.index, (a, b)))
+    return LANES[widest if library().axs6_has_8_bit() else max(widest, 1)]

@@ -1,0 +1,170 @@
+"""How the products of a model are computed: formats, accumulator and backend."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Final, Self
+
+from axs6.golden.accumulator import ACCUMULATORS, Accumulator
+from axs6.golden.accumulator import accumulator as accumulator_of
+from axs6.golden.encode import check_nonfinite_in
+from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
+from axs6.golden.nonfinite import NonFinite
+from axs6.golden.terms import Terms
+from axs6.torch.constant import traced_as_constant
+
+BACKENDS: Final = ("emulated", "rtl", "golden")
+"""What computes products: compiled kernels, the simulated tile, or the NumPy model."""
+
+FP32: Final = "fp32"
+"""The format of what is no product of block formats."""
+
+FP32_SUMS: Final = ACCUMULATORS["fp32"]
+"""Exact blocks, added in FP32."""
+
+Format = str | BlockFormat
+Pair = tuple[BlockFormat, BlockFormat]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How products are computed.
+
+    Args:
+        backend: "emulated" computes the bits of the hardware with compiled kernels or torch's own
+            matrix products where they take the formats, else with the NumPy model; "rtl" simulates
+            the hardware's tile of dot products; "golden" is the NumPy model.
+        weights: format of weights.
+        activations: format of inputs, and of both operands of products without a weight.
+        gradients: format of the gradients of results, with which the backward products are
+            computed; None for FP32 products of the decoded operands.
+        accumulator: how the products of a dot product become one number.
+        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
+            encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
+            with NaN.
+        tile: parameters of `axs6.sim.tile.Tile`, as sorted pairs; for "rtl" alone.
+
+    Raises:
+        ValueError: a parameter is unknown, does not go with the backend, or two formats have no
+            product in the accumulator.
+    """
+
+    backend: str = "emulated"
+    weights: BlockFormat = AXS6
+    activations: BlockFormat = AXS6
+    gradients: BlockFormat | None = None
+    accumulator: Accumulator = FP32_SUMS
+    nonfinite: NonFinite = "error"
+    tile: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_backend("backend", self.backend)
+        for fmt in self.formats:
+            check_nonfinite_in(fmt, self.nonfinite)
+        for left, right in self.pairs:
+            Terms.of(left, right, self.accumulator)
+        if self.tile and self.backend != "rtl":
+            raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
+
+    @classmethod
+    def of(
+        cls,
+        format: Format = AXS6,
+        *,
+        weights: Format | None = None,
+        activations: Format | None = None,
+        gradients: Format | None = None,
+        accumulator: str | Accumulator = "fp32",
+        block: int | None = None,
+        backend: str = "emulated",
+        nonfinite: NonFinite = "error",
+        tile: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Options by names.
+
+        Args:
+            format: of weights and activations that have none of their own.
+            weights, activations, gradients: formats, as names, strings or BlockFormats; "fp32" as
+                that of gradients is None.
+            accumulator: a name, a string or an Accumulator.
+            block: values of the largest group of a fixed size, in place of those of all formats.
+            backend, nonfinite: as they are.
+            tile: a mapping.
+
+        Raises:
+            TypeError, ValueError: one is refused.
+        """
+
+        def chosen(given: Format | None) -> BlockFormat:
+            fmt = block_format(format if given is None else given)
+            return fmt if block is None else fmt.with_block(block)
+
+        return cls(
+            backend,
+            chosen(weights),
+            chosen(activations),
+            None if gradients in (None, FP32) else chosen(gradients),
+            accumulator_of(accumulator),
+            nonfinite,
+            tuple(sorted((tile or {}).items())),
+        )
+
+    @property
+    def formats(self) -> tuple[BlockFormat, ...]:
+        """The formats, each once."""
+        given = (self.activations, self.weights, self.gradients)
+        return tuple(dict.fromkeys(fmt for fmt in given if fmt is not None))
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Formats that are multiplied with each other, each pair once."""
+        rights = (self.weights, self.activations)
+        lefts = (self.activations, self.gradients)
+        found = [(a, b) for a in lefts for b in rights if a is not None]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a policy says of products with these options."""
+        return {
+            "weights": name_of(self.weights),
+            "activations": name_of(self.activations),
+            "gradients": FP32 if self.gradients is None else name_of(self.gradients),
+            "accumulator": str(self.accumulator),
+            "nonfinite": self.nonfinite,
+        }
+
+    def __str__(self) -> str:
+        shown = {"backend": self.backend}
+        if self.weights == self.activations:
+            shown["format"] = name_of(self.weights)
+        else:
+            shown |= {x: name_of(getattr(self, x)) for x in ("weights", "activations")}
+        if self.gradients is not None:
+            shown["gradients"] = name_of(self.gradients)
+        if self.accumulator != FP32_SUMS:
+            shown["accumulator"] = str(self.accumulator)
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def check_backend(argument: str, backend: str) -> None:
+    """Raise ValueError unless there is such a backend; `argument` is what the caller calls it."""
+    if backend not in BACKENDS:
+        raise ValueError(f"{argument} must be one of {', '.join(BACKENDS)}, not {backend!r}")
+
+
+@traced_as_constant
+def spelling(format: Format, block: int | None = None) -> str:
+    """The string of a format with a size of blocks, which torch's operators take.
+
+    Raises:
+        TypeError, ValueError: as `block_format` and `BlockFormat.with_block`.
+    """
+    fmt = block_format(format)
+    return name_of(fmt if block is None else fmt.with_block(block))
+
+
+@cache
+def spelled(text: str) -> BlockFormat:
+    """The format of a string, read once."""
+    return block_format(text)

@@ -1,0 +1,275 @@
+"""Converted models in files: weights as the packed blocks with which their products compute.
+
+The file is a container of `axs6.files`, docs/files.md, with a tensor for each entry of the model's
+`state_dict`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from axs6.files.coding import Encoded, reduction
+from axs6.files.container import container_metadata, open_container
+from axs6.files.tensors import DTYPES, NAMES, open_tensors
+from axs6.files.tensors import Tensor as Stored
+from axs6.files.writer import Entry, of_array, writing
+from axs6.golden import pack, unpack
+from axs6.golden.blocks import Blocks
+from axs6.golden.decode import decode
+from axs6.golden.formats import TENSOR, Mode
+from axs6.torch.convert import policy_of
+from axs6.torch.freeze import look_again
+from axs6.torch.matrices import joined
+from axs6.torch.matrices import matrices as matrices_of
+from axs6.torch.ops import as_matrices
+from axs6.torch.policy import Policy
+from axs6.torch.quantise import encode
+from axs6.torch.site import Site
+
+METADATA = "axs6.policy"
+"""Entry of a file's metadata with the policy of its model, as JSON."""
+
+
+def save_packed(model: nn.Module, path: str | Path) -> None:
+    """Write a converted model: the weights of its products in packed blocks, all else as it is.
+
+    A parameter that other modules use too is written as it is, and so are weights that `forward`
+    itself multiplies by: they are encoded again, to the same blocks, where the file is loaded. The
+    metadata have the policy of the model, `packed_policy`.
+
+    Args:
+        model: what `convert` returned.
+        path: the container to write, a .safetensors file.
+
+    Raises:
+        OSError: the file cannot be written.
+        TypeError: the model has a tensor of a dtype that safetensors files do not have.
+        ValueError: the model has no product with a weight, a weight is not finite, or `path` has
+            another ending.
+    """
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{path} must end in .safetensors")
+    weights = _weights(model)
+    look_again(model)
+    entries, contents = [], []
+    for name, tensor in model.state_dict().items():
+        dtype, array = _array(name, tensor)
+        if name in weights:
+            data = pack(_encoded(tensor, weights[name]))
+            fmt, shape = weights[name][0].formats[1], tuple(tensor.shape)
+            along = _reduction(weights[name][0], tensor.ndim)
+            how = Encoded(shape=shape, dtype=dtype, format=fmt, **along)
+            entries.append(Entry(name, dtype, shape, len(data), how))
+            contents.append(iter([data]))
+        else:
+            entries.append(Entry(name, dtype, array.shape, array.nbytes))
+            contents.append(of_array(array))
+    policy = {METADATA: json.dumps(policy_of(model).to_dict())}
+    with writing(path, entries, container_metadata(entries, policy)) as writer:
+        for entry, content in zip(entries, contents, strict=True):
+            writer.add(entry, content)
+
+
+def packed_policy(path: str | Path) -> Policy:
+    """The policy of the model in a file of `save_packed`, with which `convert` makes it again.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, or holds no policy.
+    """
+    with open_tensors(Path(path)) as (_, metadata):
+        return _policy(Path(path), metadata)
+
+
+def _policy(path: Path, metadata: Mapping[str, str]) -> Policy:
+    if METADATA not in metadata:
+        raise ValueError(f"{path} has no policy in its metadata, as save_packed writes it")
+    try:
+        return Policy.from_dict(json.loads(metadata[METADATA]))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: its policy cannot be read: {error}") from None
+
+
+def load_packed(model: nn.Module, path: str | Path) -> None:
+    """Load a container into a converted model, whose products then compute with its blocks.
+
+    Parameters take the values that the blocks decode to. The blocks themselves are kept beside
+    them, since encoding such values again would give others; a weight that changes is encoded
+    anew. The file may be of `save_packed`, or of `axs6 encode` with the model's block size.
+
+    Args:
+        model: what `convert` returned, of the architecture that was saved; changed in place.
+        path: the container.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, does not hold the tensors of the model, holds a weight in blocks
+            of another kind than the product computes with, or is of a model that was converted by
+            another policy. The model stays as it was.
+    """
+    path = Path(path)
+    weights, own = _weights(model), model.state_dict()
+    state: dict[str, Tensor] = {}
+    loaded: dict[str, Blocks] = {}
+    with open_container(path) as (tensors, encoded, metadata):
+        _check_names(own, [tensor.name for tensor in tensors])
+        for tensor in tensors:
+            how = encoded.get(tensor.name)
+            shape = tensor.shape if how is None else how.shape
+            _check_shape(tensor.name, shape, own[tensor.name])
+            if how is None:
+                state[tensor.name] = _tensor(tensor)
+            else:
+                blocks = _blocks(tensor, how)
+                rows = (*how.blocked_shape[: how.along], *how.blocked_shape[how.along + 1 :])
+                values = torch.from_numpy(decode(blocks)).reshape(*rows, how.length)
+                state[tensor.name] = values.movedim(-1, how.along).reshape(how.shape)
+                if tensor.name in weights:
+                    _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
+                    loaded[tensor.name] = blocks
+    if METADATA in metadata and _policy(path, metadata) != policy_of(model):
+        raise ValueError(
+            f"{path} is of a model that was converted by another policy: "
+            "convert this one with packed_policy"
+        )
+    for name, sites in weights.items():
+        for site in sites:
+            site.load(loaded.get(name))
+    model.load_state_dict(state)
+
+
+def _weights(model: nn.Module) -> dict[str, list[Site]]:
+    """The places that multiply by each parameter that no other module has, by its name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    owned: dict[int, set[str]] = defaultdict(set)
+    sites: dict[str, list[Site]] = {}
+    for prefix, module in model.named_modules(remove_duplicate=False):
+        for name, parameter in module._parameters.items():
+            if parameter is not None and parameter.numel():
+                key = f"{prefix}.{name}".lstrip(".")
+                owned[id(parameter)].add(key)
+                if own := [site for site in _sites(module) if site.parameter == name]:
+                    sites[key] = own
+    found: dict[str, list[Site]] = {}
+    for names in owned.values():
+        own = [site for name in names for site in sites.get(name, ())]
+        kinds = {site.formats[1] for site in own}
+        if names <= set(sites) and len(kinds) == 1 and all(map(_packs, own)):
+            found |= {name: sites[name] for name in names}
+    if not sites:
+        raise ValueError("the model has no product with a weight: convert it first")
+    if not found:
+        raise ValueError(
+            "the model has no weight to pack: all are of several modules, "
+            "in different formats or not as weights of products, or in parts of one scale"
+        )
+    return found
+
+
+def _sites(module: Any) -> Iterator[Site]:
+    if hasattr(module, "axs6_sites"):
+        yield from module.axs6_sites.values()
+    elif hasattr(module, "axs6_site"):
+        yield module.axs6_site
+
+
+def _packs(site: Site) -> bool:
+    """Whether the blocks of a weight's rows that a place has may lie beside those of others."""
+    return site.rows is None or all(x.group != TENSOR for x in site.formats[1].levels)
+
+
+def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
+    """The blocks with which places compute, of shape (N, K): each has its rows of the weight."""
+    parts = []
+    for site in sites:
+        rows = weight.detach()
+        matrices = as_matrices(site, rows.flatten(1).mT if site.transposed else rows, 1)
+        options = site.options
+        parts.append(
+            site.loaded(matrices)
+            or encode(
+                matrices,
+                site.formats[1],
+                nonfinite=options.nonfinite,
+                name=f"{site.name}: weight",
+            )
+        )
+    return joined([matrix for part in parts for matrix in matrices_of(part)])
+
+
+def _reduction(site: Site, axes: int) -> dict[str, Any]:
+    """Where the blocks of a place's weight lie, as `Encoded` says it."""
+    return {"axis": 0} if site.transposed else reduction(axes)
+
+
+def _blocks(tensor: Stored, how: Encoded) -> Blocks:
+    """All blocks of a tensor of a file, of shape (rows, K)."""
+    try:
+        shape = (how.channels, how.length)
+        return unpack(tensor.stored.all().data, shape, how.format, align=how.align)
+    except ValueError as error:
+        raise ValueError(f"tensor {tensor.name!r}: {error}") from error
+
+
+def _check_names(own: Mapping[str, Tensor], found: list[str]) -> None:
+    for name in own:
+        if name not in found:
+            raise ValueError(f"tensor {name!r} of the model is missing")
+        if own[name].is_meta:
+            raise ValueError(
+                f"tensor {name!r} of the model is on meta and takes no values: "
+                'give it memory before loading, model.to_empty(device="cpu")'
+            )
+    for name in found:
+        if name not in own:
+            raise ValueError(f"the model has no tensor {name!r}")
+
+
+def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
+    if came != tuple(own.shape):
+        raise ValueError(f"tensor {name!r} must have shape {tuple(own.shape)}, not {came}")
+
+
+def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
+    """Raise ValueError unless a product can compute with the blocks of a weight."""
+    along = _reduction(site, len(how.shape))
+    needed = Encoded(shape=how.shape, dtype=how.dtype, format=site.formats[1], **along)
+    same = (how.format, how.length) == (needed.format, needed.length)
+    if not (same and (how.along == needed.along if site.transposed else how.in_order)):
+        raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
+    if (blocks.modes == Mode.HIGH_PRECISION).any():
+        raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")
+
+
+def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
+    """A tensor's dtype as safetensors files name it, and its values."""
+    if not isinstance(tensor, Tensor):
+        kind = type(tensor).__name__
+        raise TypeError(f"{name} is of type {kind}, not a tensor, which the file cannot hold")
+    if tensor.is_meta:
+        raise ValueError(f"{name} is on meta and has no values: load them before saving")
+    held = tensor.detach().cpu().resolve_neg().contiguous()
+    if held.dtype == torch.bfloat16:
+        return "BF16", held.view(torch.uint16).numpy()
+    try:
+        array = held.numpy()
+        return NAMES[array.dtype.kind, array.dtype.itemsize], array
+    except (TypeError, KeyError):
+        raise TypeError(f"{name} has dtype {tensor.dtype}, which the file cannot hold") from None
+
+
+def _tensor(tensor: Stored) -> Tensor:
+    if tensor.dtype not in DTYPES:
+        raise ValueError(f"tensor {tensor.name!r} has dtype {tensor.dtype}, which is not loaded")
+    values = torch.from_numpy(tensor.stored.all())
+    return values.view(torch.bfloat16) if tensor.dtype == "BF16" else values

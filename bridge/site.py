@@ -1,0 +1,301 @@
+"""Places in a model where a matrix product is computed.
+
+Operators of torch take tensors and numbers, so a place is known to them by a number, its handle.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor
+
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import BlockFormat
+from axs6.torch.backends import Backend, Result, backend_of
+from axs6.torch.bits import Bits, are_same, bits_of, kept
+from axs6.torch.extent import encode_part, scales_tensor
+from axs6.torch.matrices import reshaped, rows
+from axs6.torch.options import Options, Pair
+from axs6.torch.quantise import decode
+
+_sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
+_handles = itertools.count(1)
+
+Wholes = tuple[Tensor | None, Tensor | None]
+"""The tensors that two operands are part of, whose scales they have; None where they are all."""
+
+Observer = Callable[["Site", Tensor, Tensor, Result, Wholes], None]
+"""Called with the place, the operands (G, M, K) and (G, N, K), the product of them, and wholes."""
+
+_observers: list[Observer] = []
+
+Role = Literal["left", "right", "gradient"]
+"""What an operand is at a place: of the forward product, or the gradient of its result."""
+
+
+class Scaling(Protocol):
+    """What knows scales of operands before their values."""
+
+    def scale(self, place: str, role: Role, fmt: BlockFormat) -> float | None:
+        """Scale of an operand in a format; None where it follows from the values."""
+        ...
+
+    def observe(self, place: str, role: Role, x: Tensor) -> None:
+        """See the values of an operand."""
+        ...
+
+
+class _Held(NamedTuple):
+    """The encoding of a weight.
+
+    Args:
+        key: what it depends on beside the bits of the weight.
+        bits: those of the rows of the weight.
+        encoding: what the backend made of them.
+        weight: of a frozen place, held on to, so that no other tensor takes its memory.
+        version: torch's count of the changes of that weight.
+    """
+
+    key: tuple[Any, ...]
+    bits: Bits
+    encoding: Any
+    weight: Tensor | None = None
+    version: int = 0
+
+    def is_of(self, weight: Tensor) -> bool:
+        """Whether this is of that very weight, of which torch knows no change."""
+        if self.weight is None or self.weight.data_ptr() != weight.data_ptr():
+            return False
+        return self.version == _version(weight)
+
+
+def _version(x: Tensor) -> int:
+    """How often torch has changed a tensor in place; it does not count in inference mode."""
+    return 0 if x.is_inference() else x._version
+
+
+class Site:
+    """One place, with its options and the encoded weight that it keeps.
+
+    Args:
+        name: what reports and errors call it: the name of the module.
+        options: how its products are computed.
+        rows: which rows of its weight it uses; None for all.
+        parameter: what its module calls the weight; None where it has none.
+        packed: blocks that the weight was loaded from, `load`.
+        weighted: whether its right operands are weights.
+        transposed: whether the first axis of the weight is K, not the others.
+
+    A copy, deep or through pickle, is a place of its own with the same arguments, and no `scaling`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        options: Options,
+        rows: tuple[int, int] | None = None,
+        parameter: str | None = None,
+        packed: Blocks | None = None,
+        weighted: bool = False,
+        transposed: bool = False,
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.rows = rows
+        self.parameter = parameter
+        self.packed = packed
+        self.weighted = weighted
+        self.transposed = transposed
+        self.handle = next(_handles)
+        self.scaling: Scaling | None = None
+        self._held: _Held | None = None
+        self._frozen = False
+        _sites[self.handle] = self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Site, (
+            *(self.name, self.options, self.rows, self.parameter, self.packed),
+            *(self.weighted, self.transposed),
+        )
+
+    @cached_property
+    def backend(self) -> Backend:
+        """What computes the products."""
+        return backend_of(self.options)
+
+    @cached_property
+    def formats(self) -> Pair:
+        """Formats of the two operands."""
+        options = self.options
+        return options.activations, options.weights if self.weighted else options.activations
+
+    def format(self, role: Role) -> BlockFormat:
+        """Format of an operand."""
+        if role == "gradient":
+            assert self.options.gradients is not None
+            return self.options.gradients
+        return self.formats[role == "right"]
+
+    def scale(self, role: Role) -> float | None:
+        """Scale of an operand, where it is known before the values."""
+        if self.scaling is None:
+            return None
+        return self.scaling.scale(self.name, role, self.format(role))
+
+    def prepare(self, x: Tensor, role: Role, called: str, whole: Tensor | None = None) -> Any:
+        """Encode an operand (G, R, K), part of a whole, which errors call this."""
+        prepared = self._prepare_by(self.backend, x, role, f"{self.name}: {called}", whole)
+        self._observe(x if whole is None else whole, role)
+        return prepared
+
+    def product(
+        self,
+        x: Tensor,
+        called: str,
+        right: Any,
+        bias: Tensor | None = None,
+        whole: Tensor | None = None,
+    ) -> Tensor:
+        """The product of a left operand (G, M, K), as `prepare` takes it, and a prepared one."""
+        name, backend = f"{self.name}: {called}", self.backend
+        blocks = self.part(x, "left", name, whole)
+        if blocks is None:
+            scale = self.scale("left")
+            result = backend.prepared_product(x, self.formats[0], name, right, bias, scale)
+        else:
+            result = backend.product(backend.take(blocks, x.device), right, bias)
+        self._observe(x if whole is None else whole, "left")
+        return result.values
+
+    def prepare_for(
+        self, backend: Backend, x: Tensor, role: Role, whole: Tensor | None = None
+    ) -> Any:
+        """Encode an operand (G, R, K) of the forward product for another backend."""
+        blocks = self.loaded(x) if role == "right" else None
+        if blocks is not None:
+            return backend.take(blocks, x.device)
+        return self._prepare_by(backend, x, role, self.name, whole)
+
+    def part(self, x: Tensor, role: Role, name: str, whole: Tensor | None) -> Blocks | None:
+        """Blocks of an operand whose scale is that of a whole; None where it is its own."""
+        how = (self.options.nonfinite, self.scale(role), name)
+        return encode_part(x, whole, self.format(role), *how)
+
+    def _prepare_by(
+        self, backend: Backend, x: Tensor, role: Role, name: str, whole: Tensor | None
+    ) -> Any:
+        blocks = self.part(x, role, name, whole)
+        if blocks is not None:
+            return backend.take(blocks, x.device)
+        return backend.prepare(x, self.format(role), name, self.scale(role))
+
+    def _observe(self, x: Tensor, role: Role) -> None:
+        if self.scaling is not None:
+            self.scaling.observe(self.name, role, x)
+
+    def scale_by(self, scaling: Scaling | None) -> None:
+        """Have scales that this knows."""
+        self.scaling = scaling
+
+    def chosen(self, x: Tensor) -> Tensor:
+        """The rows of a weight that this place uses."""
+        return x if self.rows is None else x[self.rows[0] : self.rows[1]]
+
+    def whole(self, weight: Tensor) -> Tensor | None:
+        """The weight, where this place uses only some of its rows."""
+        return None if self.rows is None else weight
+
+    def freeze(self, frozen: bool) -> None:
+        """Say whether the weight changes no more, but where torch counts it.
+
+        In any case the next product reads all of it.
+        """
+        self._frozen = frozen
+        if self._held is not None:
+            self._held = self._held._replace(weight=None)
+
+    def look_again(self) -> None:
+        """Let the next product read all of the weight, also where it is frozen."""
+        self.freeze(self._frozen)
+
+    def prepare_weight(self, weight: Tensor, matrices: Tensor) -> Any:
+        """Encode `matrices`, a view of `weight`, unless they have the bits of the last ones.
+
+        Its bits are read before it is encoded: a change in between is then seen the next time.
+        """
+        key = (
+            *(weight.dtype, weight.device, weight.shape, weight.stride()),
+            *(matrices.shape, self.scale("right")),
+        )
+        held = self._held if self._held is not None and self._held.key == key else None
+        if held is None or not held.is_of(weight):
+            bits = bits_of(weight if scales_tensor(self.formats[1]) else self.chosen(weight))
+            if held is None or not are_same(held.bits, bits):
+                held = _Held(key, kept(bits), self._prepared(weight, matrices))
+            if self._frozen:
+                held = held._replace(weight=weight.detach(), version=_version(weight))
+            self._held = held
+        self._observe(matrices if self.rows is None else weight, "right")
+        return held.encoding
+
+    def _prepared(self, weight: Tensor, matrices: Tensor) -> Any:
+        blocks = self.loaded(matrices)
+        if blocks is not None:
+            return self.backend.take(blocks, matrices.device)
+        name = f"{self.name}: weight"
+        return self._prepare_by(self.backend, matrices, "right", name, self.whole(weight))
+
+    def load(self, blocks: Blocks | None) -> None:
+        """Keep the blocks (all rows of the weight, K) from which the weight is loaded, or none."""
+        if blocks is not None and self.rows is not None:
+            blocks = rows(blocks, slice(*self.rows))
+        self.packed, self._held = blocks, None
+
+    def loaded(self, matrices: Tensor) -> Blocks | None:
+        """The blocks from which a weight (G, N, K) was loaded, while it is what they decode to.
+
+        Encoding it again would not give the same: the largest magnitude decodes to a power of two,
+        whose own block has the next exponent.
+        """
+        if self.packed is None or self.packed.codes.size == 0:
+            return None
+        values = decode(self.packed, device=matrices.device).to(matrices.dtype)
+        if not torch.equal(values.reshape(matrices.shape), matrices.detach()):
+            return None
+        return reshaped(self.packed, matrices.shape[:2])
+
+    def report(self, a: Tensor, b: Tensor, result: Result, wholes: Wholes = (None, None)) -> None:
+        """Tell the observers of a product."""
+        for observer in _observers:
+            observer(self, a, b, result, wholes)
+
+
+def site_of(handle: int) -> Site:
+    """The place with this handle.
+
+    Raises:
+        RuntimeError: it is gone, with the module it belonged to.
+    """
+    site = _sites.get(int(handle))
+    if site is None:
+        raise RuntimeError("this compiled function belongs to a converted model that is gone")
+    return site
+
+
+def is_observed() -> bool:
+    """Whether anything sees products, which it does without the bias."""
+    return bool(_observers)
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """A context in which `observer` sees every product."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)

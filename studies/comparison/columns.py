@@ -1,0 +1,108 @@
+"""The columns of a comparison, in groups that can be chosen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from axs6.studies.request import BUILT_IN
+
+DISTRIBUTIONS: Final = ("paper", "gauss", "uniform", "laplace", "student", "outliers")
+"""Those of `axs6.studies.distributions`."""
+
+KINDS: Final = ("weights", "activations", "gradients")
+"""Those of `axs6.studies.recorded`."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of every format.
+
+    Args:
+        name: its key in JSON, with the unit.
+        title: its heading in tables.
+        form: how its values are written.
+    """
+
+    name: str
+    title: str
+    form: str = ".2f"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that are measured together.
+
+    Args:
+        columns: in their order.
+        what: what they are, for the reader of a table.
+    """
+
+    columns: tuple[Column, ...]
+    what: str
+
+
+GROUPS: Final[Mapping[str, Group]] = {
+    "bits": Group(
+        (
+            Column("bits", "bits", "g"),
+            Column("packed_bits", "packed", "g"),
+            Column("tile_bits", "tile", "g"),
+        ),
+        "bits, packed, tile: bits of a value: its code and its share of the scales; blocks of "
+        "whole bytes; a tile of 256 values in memory lines of 64 bytes",
+    ),
+    "qsnr": Group(
+        tuple(Column(f"{name}_db", name) for name in (*DISTRIBUTIONS, "bound")),
+        "paper to outliers: QSNR in dB of random vectors: normal with a standard deviation of its "
+        "own for each vector; normal; uniform; Laplace; Student's t with 3 degrees of freedom; "
+        "normal with 1 value of 256 that is 32 times larger; bound: what Theorem 1 of the "
+        "shared-microexponents paper guarantees for any values, in dB",
+    ),
+    "recorded": Group(
+        tuple(Column(f"{kind}_db", kind) for kind in KINDS),
+        "weights, activations, gradients: QSNR in dB of the matrices of the models mlp, cnn and "
+        "transformer in FP32: -10 log10 of the mean over matrices of noise over signal",
+    ),
+    "cost": Group(
+        (
+            Column("lanes", "lanes", "d"),
+            Column("dot_area", "dot", ",.0f"),
+            Column("mac_area", "a MAC", ",.0f"),
+            Column("delay_ps", "ps", ",.0f"),
+            Column("of_bound", "of bound", ".0%"),
+            Column("encoder_area", "encoder", ",.0f"),
+            Column("decoder_area", "decoder", ",.0f"),
+        ),
+        "dot, a MAC, ps: area and longest path of the block dot product, without registers, and "
+        "its area over its lanes; of bound: the area of its products' gates and full adders over "
+        "its area; encoder, decoder: their areas, for as many values of bf16",
+    ),
+    "energy": Group(
+        (Column("mac_fj", "fJ", ",.1f"),),
+        "fJ: energy of a MAC of the dot product on the layers of a digits classifier",
+    ),
+    "accuracy": Group(
+        (
+            *(Column(f"{name}_accuracy", name, ".2%") for name in BUILT_IN),
+            *(Column(f"{name}_loss", f"{name} loss", ".4f") for name in BUILT_IN),
+        ),
+        "mlp, cnn, transformer: share of the test images that the models classify correctly with "
+        "all their products in the format, and their mean cross-entropy in nats",
+    ),
+}
+"""The groups by their names, those that take long last."""
+
+
+def check_groups(names: Iterable[str], known: Mapping[str, Group]) -> dict[str, Group]:
+    """Groups by their names, each once and in the order of the known ones.
+
+    Raises:
+        ValueError: there is no such group, or none is given.
+    """
+    given = list(names)
+    for name in given:
+        if name not in known:
+            raise ValueError(f"columns must be of {', '.join(known)}, not {name!r}")
+    if not given:
+        raise ValueError(f"columns must be at least one of {', '.join(known)}, not none")
+    return {name: group for name, group in known.items() if name in given}

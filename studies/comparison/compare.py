@@ -1,0 +1,119 @@
+"""Comparing formats: every cell is measured once and kept."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
+from axs6.studies.comparison import errors, hardware
+from axs6.studies.comparison.columns import GROUPS, Group, check_groups
+from axs6.studies.comparison.errors import FP32, Found
+from axs6.studies.comparison.hardware import Advance
+from axs6.studies.comparison.table import Cell, Comparison
+
+VECTORS: Final = 2_000
+"""Random vectors of each distribution."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what was measured, how many cells there are by then, and how many there will be."""
+
+
+def compare(
+    formats: Iterable[str | BlockFormat] | None = None,
+    columns: Iterable[str] | None = None,
+    *,
+    vectors: int = VECTORS,
+    liberty: Path | None = None,
+    timeout: float = 600,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = lambda line, done, total: None,
+) -> Comparison:
+    """Measure block formats beside each other.
+
+    Every figure is kept in the cache (`axs6.sim.cache`) under all that decides it: a comparison
+    that was interrupted goes on where it was. A figure that cannot be had has its reason in its
+    place.
+
+    Args:
+        formats: names, strings or BlockFormats; None for the catalog. Each is measured once.
+        columns: names of `axs6.studies.comparison.columns.GROUPS`; None for all of them.
+        vectors: random vectors of each distribution, at least 1.
+        liberty: cell library of areas, delays and energies; None for the compact sky130 library.
+        timeout, jobs, scheduler: as of `axs6.synth.sweep.sweep`, for designs.
+        progress: called as cells are measured.
+
+    Raises:
+        TypeError, ValueError: an argument is refused; the message says why.
+        SynthesisError, RuntimeError: as of `sweep`.
+        OSError: the cache cannot be written.
+    """
+    check_integer("vectors", vectors, 1)
+    groups = check_groups(GROUPS if columns is None else columns, GROUPS)
+    names = names_of(CATALOG if formats is None else formats)
+    how = hardware.options(liberty, timeout=timeout, jobs=jobs, scheduler=scheduler)
+
+    def measure(group: str, advance: Advance) -> Found:
+        return {
+            "bits": lambda: errors.bits(names),
+            "qsnr": lambda: errors.qsnr(names, vectors),
+            "recorded": lambda: errors.recorded(names),
+            "cost": lambda: hardware.cost(names, how, advance),
+            "energy": lambda: hardware.energy(names, how, advance),
+            "accuracy": lambda: errors.accuracy(names),
+        }[group]()
+
+    return gathered(names, groups, measure, {"random vectors": vectors}, how, progress)
+
+
+def names_of(formats: Iterable[str | BlockFormat]) -> list[str]:
+    """The names of formats, each once.
+
+    Raises:
+        TypeError, ValueError: one is no format, or there is none.
+    """
+    names = list(dict.fromkeys(name_of(block_format(each)) for each in formats))
+    if not names:
+        raise ValueError("formats must be at least one, not none")
+    return names
+
+
+def gathered(
+    names: list[str],
+    groups: Mapping[str, Group],
+    measure: Callable[[str, Advance], Found],
+    drawn: Mapping[str, Any],
+    how: Mapping[str, Any],
+    progress: Progress,
+) -> Comparison:
+    """Measure groups of columns one after the other.
+
+    Args:
+        names: of the formats.
+        groups: the groups by their names.
+        measure: gives the cells of a group, and tells what designs it has measured.
+        drawn: what figures of random vectors depend on.
+        how: as of `axs6.studies.comparison.hardware.options`.
+        progress: called as cells are measured.
+    """
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in [*names, FP32]}
+    total = len(names) * sum(len(group.columns) for group in groups.values())
+    done = 0
+
+    def design(line: str) -> None:
+        progress(line, done, total)
+
+    for group in groups:
+        for name, column, cell in measure(group, design):
+            cells[name][column] = cell
+            done += name != FP32
+            progress(f"{name}: {column.replace('_', ' ')}", done, total)
+    reference = cells.pop(FP32)
+    conditions = dict(drawn) if "qsnr" in groups else {}
+    if any(name in groups for name in ("cost", "encoder", "energy")):
+        library = how["liberty"]
+        conditions["cells"] = library.name if library else "sky130, areas in µm²"
+    if reference:
+        conditions["models in FP32"] = reference
+    return Comparison(dict(groups), cells, conditions)

@@ -1,0 +1,121 @@
+"""Areas, delays and energies of the units of formats."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from axs6.studies.comparison.errors import Found
+from axs6.studies.comparison.table import Cell
+from axs6.synth.bound import unit_bound
+from axs6.synth.sweep import Result, sweep
+
+CONVERTED = {"dtype": "bf16"}
+"""What encoders take and decoders give."""
+
+STIMULUS = "digits"
+
+Advance = Callable[[str], None]
+"""Called with each design that was measured."""
+
+
+def options(liberty: Path | None, **others: Any) -> dict[str, Any]:
+    """The arguments of `sweep` for all designs, those of `axs6 area --target sky130` or --liberty.
+
+    Args:
+        liberty: a cell library; None for the compact sky130 library.
+        others: `timeout`, `jobs` and `scheduler`.
+    """
+    target = "generic" if liberty else "sky130"
+    plain = {"optimise": "area", "adder_cells": False, "fmax": False}
+    return {"target": target, "liberty": liberty, **plain, **others}
+
+
+def cost(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
+    """Areas and delays of dot products, and areas of encoders and decoders."""
+    for name, result in zip(names, _measured("block_dot", names, how, advance), strict=True):
+        for column, figure in _dot(result).items():
+            yield name, column, result.reason or figure
+    yield from encoder(names, how, advance, {"encoder_area": "area"})
+    yield from _figures("decoder", names, how, advance, {"decoder_area": "area"}, CONVERTED)
+
+
+def encoder(
+    names: Sequence[str],
+    how: dict[str, Any],
+    advance: Advance,
+    columns: Mapping[str, str],
+) -> Found:
+    """Figures of encoders, by the columns in which they are wanted."""
+    return _figures("encoder", names, how, advance, columns, CONVERTED)
+
+
+def dot(names: Sequence[str], accumulator: str, how: dict[str, Any], advance: Advance) -> Found:
+    """Areas and delays of dot products with an accumulator."""
+    columns = {figure: figure for figure in ("area", "delay_ps")}
+    return _figures("dot", names, how, advance, columns, {"accumulator": accumulator})
+
+
+def _figures(
+    unit: str,
+    names: Sequence[str],
+    how: dict[str, Any],
+    advance: Advance,
+    columns: Mapping[str, str],
+    parameters: dict[str, Any],
+) -> Found:
+    """Figures of a unit, by the columns in which they are wanted."""
+    found = _measured(unit, names, how, advance, parameters)
+    for name, result in zip(names, found, strict=True):
+        for column, figure in columns.items():
+            yield name, column, _figure(result, figure)
+
+
+def _figure(result: Result, name: str) -> Cell:
+    """A figure of a design, or why there is none."""
+    if result.measured is None:
+        return str(result.reason)
+    return result.measured.figures.get(name, "the library has no delays")
+
+
+def _dot(result: Result) -> dict[str, Cell]:
+    """Figures of a dot product by their columns."""
+    lanes, area = result.point.parameters["block"], _figure(result, "area")
+    bound = unit_bound(result.point) if result.measured else None
+    return {
+        "lanes": lanes,
+        "dot_area": area,
+        "mac_area": area if isinstance(area, str) else area / lanes,
+        "delay_ps": _figure(result, "delay_ps"),
+        "of_bound": _NO_BOUND if bound is None or isinstance(area, str) else bound.area / area,
+    }
+
+
+_NO_BOUND = (
+    "the bound is of elements with a fixed point, with their signs alike, and of libraries with a "
+    "full adder"
+)
+
+
+def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
+    """Energies of the MACs of dot products."""
+    found = _measured("block_dot", names, {**how, "stimulus": STIMULUS}, advance)
+    for name, result in zip(names, found, strict=True):
+        used = result.measured.energy if result.measured else None
+        yield name, "mac_fj", used.measured.per_operation if used else str(result.reason)
+
+
+def _measured(
+    unit: str,
+    names: Sequence[str],
+    how: dict[str, Any],
+    advance: Advance,
+    parameters: dict[str, Any] | None = None,
+) -> tuple[Result, ...]:
+    """A unit in each format."""
+
+    def progress(result: Result, done: int, total: int) -> None:
+        advance(f"{result.point.label(['format'])} ({done} of {total})")
+
+    expression = f"format={','.join(names)}"
+    found = sweep([unit], expression, parameters=parameters, progress=progress, **how)
+    return found.results

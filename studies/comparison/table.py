@@ -1,0 +1,104 @@
+"""What a comparison holds, and its table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from axs6.golden.formats import block_format
+from axs6.studies.comparison.columns import Column, Group
+from axs6.synth.pages.document import Page, Section, Table
+
+Cell = float | str
+"""A figure, or the reason why there is none."""
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def reasons_of(cells: Iterable[Cell]) -> list[str]:
+    """Why figures are missing: each reason once, in the order of the cells."""
+    return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+
+
+def shown(cell: Cell, column: Column, reasons: Sequence[str]) -> str:
+    """A cell as tables have it: the raised number of its reason where there is no figure."""
+    if isinstance(cell, str):
+        return f"-{_raised(reasons.index(cell) + 1)}"
+    return format(cell, column.form)
+
+
+def numbered(reasons: Sequence[str]) -> list[str]:
+    """Notes, each with its raised number."""
+    return [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, 1)]
+
+
+def _raised(number: int) -> str:
+    return str(number).translate(_RAISED)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The figures of formats.
+
+    Args:
+        groups: the groups of columns by their names.
+        rows: the cells of each format by the names of their columns.
+        conditions: what the figures depend on, such as the number of vectors and the accuracy in
+            FP32, by what it is.
+    """
+
+    groups: Mapping[str, Group]
+    rows: Mapping[str, Mapping[str, Cell]]
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns in order."""
+        return [column for group in self.groups.values() for column in group.columns]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why figures are missing, each reason once, in the order of the table."""
+        return reasons_of(row[column.name] for row in self.rows.values() for column in self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison for JSON; a figure that is missing is None, its reason in `missing`."""
+        formats = []
+        for name, row in self.rows.items():
+            figures = {key: None if isinstance(x, str) else x for key, x in row.items()}
+            missing = {key: x for key, x in row.items() if isinstance(x, str)}
+            known = {"format": name, "string": str(block_format(name))}
+            formats.append({**known, **figures, "missing": missing})
+        conditions = {key.replace(" ", "_").lower(): x for key, x in self.conditions.items()}
+        return {"columns": list(self.groups), **conditions, "formats": formats}
+
+    def table(self) -> Table:
+        """A row for each format; raised numbers are those of `notes`."""
+        reasons = self.reasons
+        rows = [
+            [name, *(shown(row[column.name], column, reasons) for column in self.columns)]
+            for name, row in self.rows.items()
+        ]
+        return Table(["format", *(column.title for column in self.columns)], rows)
+
+    def legend(self) -> list[str]:
+        """What the columns are, and the conditions, in a line each."""
+        said = [f"{name}: {_said(x)}" for name, x in self.conditions.items()]
+        return [group.what for group in self.groups.values()] + said
+
+    def notes(self) -> list[str]:
+        """The reasons, each with its raised number."""
+        return numbered(self.reasons)
+
+    def page(self, command: str) -> Page:
+        """A report page, with the command that made it."""
+        sections = [Section("Figures", 1, [self.table(), *self.notes()])]
+        sections.append(Section("Columns", 1, self.legend()))
+        return Page("Block formats compared", Table(["", ""], [["made by", command]], 2), sections)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_said(x)}" for name, x in value.items())
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,98 @@
+"""The picture of the Pareto study."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from axs6.studies.pareto.results import Study
+from axs6.studies.pareto.space import Configuration
+from axs6.synth.pages.pictures import INK, in_shades, svg
+
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
+COLOURS: Final = (
+    *("#56B4E9", "#009E73", "#D55E00", "#0072B2", "#E69F00", "#CC79A7", "#8C6BB1", "#B39B00"),
+    "#999999",
+)
+"""Those of Okabe and Ito's palette, told apart with any colour vision, and three more."""
+
+
+PLACES: Final = tuple(
+    (right * x, up, side)
+    for up in (3, -8, 10, -15)
+    for right, x, side in ((1, 4, "left"), (-1, 4, "right"))
+)
+"""Where a name may stand: points to the right and up, and the side at which it is aligned."""
+
+
+def picture(study: Study, configurations: Sequence[Configuration]) -> str:
+    """Draw QSNR against area times memory: a point for each format, the frontier, the names.
+
+    Knees of the frontier are ringed. The same study gives the same text.
+
+    Args:
+        study: with at least one measurement.
+        configurations: the formats with their families; others are not drawn.
+
+    Returns:
+        An SVG file, light or dark as its viewer asks for.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+
+    def draw(figure: Any) -> None:
+        figure.set_size_inches(8, 5.6)
+        axes = figure.subplots()
+        _families(axes, study, configurations)
+        _frontier(axes, study)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_xlabel("area of a dot product x memory of a tile (FP8 = 1)")
+        axes.set_ylabel("QSNR (dB)")
+        axes.grid(visible=True, color="#808080", alpha=0.25, linewidth=0.6)
+        figure.legend(loc="outside lower center", ncols=6, fontsize=8)
+        _names(axes, study, configurations)
+
+    return in_shades(svg(draw))
+
+
+def _families(axes: Any, study: Study, configurations: Sequence[Configuration]) -> None:
+    families = list(dict.fromkeys(x.family for x in configurations))
+    for family, colour, marker in zip(families, COLOURS, MARKERS, strict=True):
+        points = [
+            study.measurements[x.name]
+            for x in configurations
+            if x.family == family and x.name in study.measurements
+        ]
+        if points:
+            look = {"s": 16, "color": colour, "marker": marker, "linewidths": 0, "alpha": 0.8}
+            axes.scatter(
+                [x.cost for x in points], [x.qsnr_db for x in points], label=family, **look
+            )
+
+
+def _frontier(axes: Any, study: Study) -> None:
+    frontier = [study.measurements[name] for name in study.frontier]
+    line = {"color": INK, "linewidth": 1, "label": "frontier"}
+    axes.step([x.cost for x in frontier], [x.qsnr_db for x in frontier], where="post", **line)
+    knees = [study.measurements[name] for name in study.knees]
+    ring = {"s": 60, "facecolors": "none", "edgecolors": INK, "label": "knee"}
+    axes.scatter([x.cost for x in knees], [x.qsnr_db for x in knees], **ring)
+
+
+def _names(axes: Any, study: Study, configurations: Sequence[Configuration]) -> None:
+    """Write each name beside its point, in the first place where it covers no other name."""
+    axes.figure.draw_without_rendering()
+    placed: list[Any] = []
+    for each in configurations:
+        if not each.named or each.name not in study.measurements:
+            continue
+        x = study.measurements[each.name]
+        where = {"xy": (x.cost, x.qsnr_db), "textcoords": "offset points", "fontsize": 7}
+        for right, up, side in PLACES:
+            text = axes.annotate(each.name, xytext=(right, up), ha=side, **where)
+            extent = text.get_window_extent()
+            if not any(extent.overlaps(other) for other in placed):
+                break
+            if (right, up, side) != PLACES[-1]:
+                text.remove()
+        placed.append(extent)

@@ -1,0 +1,226 @@
+"""What the Pareto study says: costs, the frontier and its knees, growth, and the paper's claims."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import log2
+from typing import Any, Final
+
+from axs6.golden.formats import block_format
+from axs6.studies.pareto.data import Conditions, Row
+from axs6.studies.pareto.space import (
+    BASELINE,
+    BLOCKS,
+    MAGNITUDES,
+    MICRO,
+    SHIFT_BITS,
+    SUBBLOCKS,
+    two_level,
+)
+from axs6.synth.sweep.growth import Fit, fit
+
+BYTE: Final = 8
+"""Bits that a value of FP8 takes in memory."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A format that was measured.
+
+    Args:
+        format: its name, or its string.
+        area: of its dot product, over that of the baseline.
+        memory: bits a value in a tile of 256 values in lines of 64 bytes, over the 8 of FP8.
+        qsnr_db: signal over quantisation noise.
+        delay_ps: the longest path of its dot product.
+    """
+
+    format: str
+    area: float
+    memory: float
+    qsnr_db: float
+    delay_ps: float
+
+    @property
+    def cost(self) -> float:
+        """Area times memory."""
+        return self.area * self.memory
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of two formats, and what was measured; None where one is missing.
+
+    Args:
+        what: the comparison.
+        format, other: the formats.
+        paper: its words.
+        db: by how much the first is better.
+        area, cost: that of the first over that of the other.
+    """
+
+    what: str
+    format: str
+    other: str
+    paper: str
+    db: float | None = None
+    area: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Law:
+    """How the area of formats grows with one of their parameters; see `axs6.synth.sweep.growth`.
+
+    Args:
+        format: the one that the others differ from in the parameter alone.
+        axis: the parameter: m, k1, k2 or d2.
+        points: its values and the areas over the baseline's.
+        fit: the line and the power law through them.
+    """
+
+    format: str
+    axis: str
+    points: list[tuple[int, float]]
+    fit: Fit
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a file says under some conditions.
+
+    Args:
+        conditions: of the measurements.
+        baseline_um2: area of the baseline.
+        measurements: by format.
+        frontier: the formats that no other is better than at the same or less cost, by cost.
+        knees: those of them where the frontier turns most: the corners of its concave hull over
+            the logarithm of the cost.
+        unbuildable: formats without hardware, and why.
+        missing: formats of the study that are still to be measured.
+        stale: formats in the file whose rows do not count: they are of other conditions.
+        claims, laws: of the paper, and of the area.
+    """
+
+    conditions: Conditions
+    baseline_um2: float
+    measurements: dict[str, Measurement]
+    frontier: list[str]
+    knees: list[str]
+    unbuildable: dict[str, str]
+    missing: list[str]
+    stale: list[str]
+    claims: list[Claim]
+    laws: list[Law]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study for JSON."""
+        found = asdict(self)
+        found["measurements"] = [{**asdict(x), "cost": x.cost} for x in self.measurements.values()]
+        return {"study": "pareto", **found}
+
+
+def study_of(rows: Mapping[str, Row], names: Sequence[str], conditions: Conditions) -> Study:
+    """What rows say under some conditions.
+
+    Args:
+        rows: by format, as `axs6.studies.pareto.data.read_rows` gives them.
+        names: the formats of the study.
+        conditions: what a row must have to count.
+
+    Raises:
+        ValueError: a format of the baseline is not among the rows that count.
+    """
+    usable = {name: row for name, row in rows.items() if row.conditions == conditions}
+    areas = [usable[name].area for name in BASELINE if name in usable]
+    whole = max((area for area in areas if area is not None), default=0.0)
+    if not whole or len(areas) < len(BASELINE):
+        raise ValueError(f"areas are relative to those of {' and '.join(BASELINE)}: measure them")
+    found = {name: _measurement(row, whole) for name, row in usable.items() if row.area is not None}
+    frontier = frontier_of(found.values())
+    return Study(
+        conditions,
+        whole,
+        found,
+        [x.format for x in frontier],
+        [x.format for x in knees_of(frontier)],
+        {name: row.reason for name, row in usable.items() if row.reason is not None},
+        [name for name in names if name not in usable],
+        [name for name in rows if name not in usable],
+        [_measured_claim(claim, found) for claim in claims()],
+        laws(found),
+    )
+
+
+def _measurement(row: Row, whole: float) -> Measurement:
+    assert row.area is not None
+    assert row.qsnr_db is not None
+    assert row.delay_ps is not None
+    memory = block_format(row.format).bits_a_value[2] / BYTE
+    return Measurement(row.format, row.area / whole, float(memory), row.qsnr_db, row.delay_ps)
+
+
+def frontier_of(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Those that no other reaches at the same or less cost, by cost."""
+    kept: list[Measurement] = []
+    for each in sorted(measurements, key=lambda x: (x.cost, -x.qsnr_db)):
+        if not kept or each.qsnr_db > kept[-1].qsnr_db:
+            kept.append(each)
+    return kept
+
+
+def knees_of(frontier: Sequence[Measurement]) -> list[Measurement]:
+    """The corners of the concave hull of a frontier over the logarithm of the cost, ends apart."""
+    hull: list[Measurement] = []
+    for each in frontier:
+        while len(hull) > 1 and _slope(hull[-1], each) >= _slope(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(each)
+    return hull[1:-1]
+
+
+def _slope(a: Measurement, b: Measurement) -> float:
+    return (b.qsnr_db - a.qsnr_db) / (log2(b.cost) - log2(a.cost))
+
+
+def claims() -> list[Claim]:
+    """What the shared-microexponents paper says of its formats in section IV-C."""
+    found = [
+        Claim("MX9 and FP8", "mx9", BASELINE[0], "+16 dB, an area close to FP8's"),
+        Claim("MX6 and FP8", "mx6", BASELINE[0], "half of FP8's area times memory"),
+        Claim("MX4 and FP8", "mx4", BASELINE[0], "a quarter of FP8's area times memory"),
+    ]
+    for name, m in MICRO.items():
+        found += [
+            Claim("d2 from 1 to 2", two_level(m, 16, 2, 2), name, "+0.5 dB for 30 to 50 %"),
+            Claim("k2 from 8 to 2", name, two_level(m, 16, 8, 1), "+2 dB for 3 %"),
+            Claim("k2 from 2 to 1", two_level(m, 16, 1, 1), name, "+0.7 dB for 30 to 40 %"),
+        ]
+    return found
+
+
+def _measured_claim(claim: Claim, found: Mapping[str, Measurement]) -> Claim:
+    one, other = found.get(claim.format), found.get(claim.other)
+    if one is None or other is None:
+        return claim
+    area, cost = (1.0, 1.0) if claim.other in BASELINE else (other.area, other.cost)
+    db = one.qsnr_db - other.qsnr_db
+    return replace(claim, db=db, area=one.area / area, cost=one.cost / cost)
+
+
+def laws(found: Mapping[str, Measurement]) -> list[Law]:
+    """How the area grows around each microexponent format, along what has three points or more."""
+    found_laws: list[Law] = []
+    for name, m in MICRO.items():
+        axes = {
+            "m": {x: two_level(x, 16, 2, 1) for x in sorted(MAGNITUDES)},
+            "k1": {x: two_level(m, x, 2, 1) for x in sorted(BLOCKS)},
+            "k2": {x: two_level(m, 16, x, 1) for x in sorted(SUBBLOCKS) if x < 16},
+            "d2": {x: two_level(m, 16, 2, x) for x in (0, *SHIFT_BITS)},
+        }
+        for axis, names in axes.items():
+            points = [(x, found[each].area) for x, each in names.items() if each in found]
+            fitted = fit([x for x, _ in points], [y for _, y in points])
+            same = any(law.points == points for law in found_laws)
+            if fitted and not same:
+                found_laws.append(Law(name, axis, points, fitted))
+    return found_laws

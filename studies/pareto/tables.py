@@ -1,0 +1,81 @@
+"""The tables of the Pareto study, for a terminal and for a page."""
+
+from collections.abc import Sequence
+
+from axs6.golden.formats import CATALOG
+from axs6.studies.pareto.results import Study
+from axs6.studies.pareto.space import BASELINE
+from axs6.synth.pages.document import Page, Section, Table
+from axs6.synth.pages.markdown import markdown as page_files
+
+
+def counts(study: Study) -> str:
+    """In one line, how many formats are measured, are not yet, and have no hardware."""
+    return (
+        f"{len(study.measurements):,} formats measured, {len(study.missing):,} to go, "
+        f"{len(study.unbuildable):,} without hardware, {len(study.stale):,} measured otherwise "
+        "do not count"
+    )
+
+
+def tables(study: Study, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
+    """The tables with their titles; where formats are wanted, one of those alone."""
+    if wanted:
+        return [("Formats", _formats(study, [x for x in wanted if x in study.measurements]))]
+    named = [name for name in study.measurements if name in CATALOG]
+    return [
+        ("Formats with names", _formats(study, named)),
+        ("The frontier", _formats(study, study.frontier)),
+        ("What the shared-microexponents paper says", _claims(study)),
+        ("Area along one parameter", _laws(study)),
+    ]
+
+
+def markdown(study: Study) -> str:
+    """The tables as a Markdown page."""
+    at = study.conditions
+    origin = [
+        ("lanes", str(at.reduction)),
+        ("vectors", f"{at.vectors:,}"),
+        ("pyosys", at.pyosys),
+        ("commands, scripts and library", at.flow),
+        (f"area of {' or '.join(BASELINE)}", f"{study.baseline_um2:,.0f} µm²"),
+        ("formats", counts(study)),
+    ]
+    sections = [Section(title, 1, [table]) for title, table in tables(study)]
+    reasons = [*study.unbuildable.items()]
+    sections.append(Section("Without hardware", 1, [Table(("format", "reason"), reasons, left=2)]))
+    page = Page("Pareto study", Table(("of", "value"), origin, left=2), sections)
+    return str(page_files(page, "pareto.md")["pareto.md"])
+
+
+def _formats(study: Study, names: Sequence[str]) -> Table:
+    rows = []
+    for name in names:
+        x = study.measurements[name]
+        mark = "knee" if name in study.knees else "yes" if name in study.frontier else ""
+        figures = (f"{x.qsnr_db:.2f}", f"{x.area:.3f}", f"{x.memory:.3f}", f"{x.cost:.3f}")
+        rows.append((name, *figures, f"{x.delay_ps / 1000:.1f}", mark))
+    columns = ("format", "QSNR dB", "area", "memory", "area x memory", "delay ns", "frontier")
+    return Table(columns, rows)
+
+
+def _claims(study: Study) -> Table:
+    rows = []
+    for x in study.claims:
+        ratios = [None if y is None else y - 1 for y in (x.area, x.cost)]
+        figures = ["-" if y is None else f"{y:+.0%}" for y in ratios]
+        db = "-" if x.db is None else f"{x.db:+.2f}"
+        rows.append((x.what, x.format, x.other, x.paper, db, *figures))
+    return Table(("", "of", "over", "the paper", "dB", "area", "area x memory"), rows, left=4)
+
+
+def _laws(study: Study) -> Table:
+    rows = []
+    for x in study.laws:
+        line = f"{x.fit.intercept:.3f} {x.fit.slope:+.4f} {x.axis}"
+        off = "-" if x.fit.deviation is None else f"{x.fit.deviation:.1%}"
+        power = "-" if x.fit.exponent is None else f"{x.axis}^{x.fit.exponent:.2f}"
+        values = ", ".join(f"{at}: {area:.3f}" for at, area in x.points)
+        rows.append((x.format, x.axis, values, line, off, power))
+    return Table(("around", "axis", "areas", "line", "off by", "power"), rows, left=4)

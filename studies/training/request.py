@@ -1,0 +1,80 @@
+"""What a training study can be asked for; without torch, so that a command refuses at once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from axs6.golden.accumulator import accumulator
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import block_format
+from axs6.golden.rounding import check_rounding
+
+TASKS = ("gpt", "vit")
+"""Names of the tasks of `axs6.studies.training.tasks`."""
+
+STEPS, SEEDS = 150, 3
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the products of a model are computed while it learns.
+
+    Args:
+        format: of weights and activations, a name or a string; None for FP32.
+        gradients: format of the gradients in the two backward products; None for FP32 products of
+            the decoded operands.
+        accumulator: adds the products, a name or a string.
+        rounding: of the gradients of weights, in that format too, before the step; None leaves
+            them as the products give them, in FP32.
+
+    Raises:
+        ValueError: a format, the accumulator or the rounding is unknown, or a rounding has no
+            format.
+    """
+
+    format: str | None = None
+    gradients: str | None = None
+    accumulator: str = "fp32"
+    rounding: str | None = None
+
+    def __post_init__(self) -> None:
+        for fmt in (self.format, self.gradients):
+            if fmt is not None:
+                block_format(fmt)
+        accumulator(self.accumulator)
+        if self.rounding is not None:
+            check_rounding(self.rounding)
+            if self.gradients is None:
+                raise ValueError("rounding needs a format of gradients")
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "fp32": Recipe(),
+    "mx9": Recipe("mx9", "mx9"),
+    "mx6": Recipe("mx6", "mx6"),
+    "mxfp8": Recipe("mxfp8_e4m3", "mxfp8_e5m2"),
+    "axs6": Recipe("axs6", "axs6", rounding="nearest"),
+    "axs6_stochastic": Recipe("axs6", "axs6", rounding="stochastic"),
+    "mxfp8_hopper": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8"),
+    "mxfp8_promoted": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8,promote=4"),
+}
+"""Recipes by their names, the baseline first."""
+
+COMPARED = tuple(name for name, recipe in RECIPES.items() if recipe.accumulator == "fp32")
+"""Recipes that a study compares unless others are asked for."""
+
+BASELINE = next(iter(RECIPES))
+
+
+def check_request(recipes: Iterable[str], seeds: int, steps: int) -> None:
+    """Raise ValueError unless `study_training` takes these arguments."""
+    for recipe in recipes:
+        if recipe not in RECIPES:
+            raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, not {recipe!r}")
+    check_integer("seeds", seeds, 1)
+    check_integer("steps", steps, 2)
+
+
+def check_task(task: str) -> None:
+    """Raise ValueError unless there is such a task."""
+    if task not in TASKS:
+        raise ValueError(f"NAME must be one of {', '.join(TASKS)}, not {task!r}")

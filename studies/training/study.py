@@ -1,0 +1,167 @@
+"""A task trained in several recipes, cast into their formats, and fine-tuned in them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+from torch import nn
+
+from axs6.studies.training.request import (
+    BASELINE,
+    COMPARED,
+    RECIPES,
+    SEEDS,
+    STEPS,
+    Recipe,
+    check_request,
+    check_task,
+)
+from axs6.studies.training.run import Plan, Trained, converted, train
+from axs6.studies.training.tasks import TASKS, Task
+
+TUNED_SHARE = 8
+"""Steps of training to one of fine-tuning."""
+
+TUNED_RATE = 0.1
+"""Learning rate of fine-tuning to the largest of training."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a recipe comes to, one number for each seed; empty where it does not apply.
+
+    Args:
+        recipe: its name.
+        trained: metric of the models trained in it.
+        cast: metric of the models trained in FP32 and converted.
+        tuned: metric of these after fine-tuning: products in the format forward, in FP32 backward,
+            with a new optimiser without momentum, and a constant learning rate.
+        losses: of the batch of each step of training, in nats, a list for each seed.
+    """
+
+    recipe: str
+    trained: list[float] = field(default_factory=list)
+    cast: list[float] = field(default_factory=list)
+    tuned: list[float] = field(default_factory=list)
+    losses: list[list[float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TrainingStudy:
+    """The rows of a task, that of FP32 first.
+
+    Args:
+        task: its name.
+        metric: "loss", cross-entropy in nats of text that the model has not seen, or "accuracy".
+        parameters: of the model.
+        steps: of training.
+        rows: one for each recipe.
+    """
+
+    task: str
+    metric: str
+    parameters: int
+    steps: int
+    rows: list[Row]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study for JSON, with what the bits depend on."""
+        machine = {
+            "torch": str(torch.__version__),
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+        }
+        return {"study": "training", **asdict(self), "machine": machine}
+
+
+def mean_and_deviation(values: list[float]) -> tuple[float, float]:
+    """Mean of the seeds and their standard deviation, 0 for a single one."""
+    return fmean(values), stdev(values) if len(values) > 1 else 0.0
+
+
+def study_training(
+    name: str,
+    recipes: Iterable[str] = COMPARED,
+    seeds: int = SEEDS,
+    steps: int = STEPS,
+    *,
+    checkpoints: Path | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> TrainingStudy:
+    """Train a task's model in FP32 and in each recipe, from the same weights on the same batches.
+
+    Args:
+        name: of a task of `axs6.studies.training.tasks`.
+        recipes: names of recipes; that of FP32 is always among them.
+        seeds: how many seeds, from 0.
+        steps: of a run.
+        checkpoints: folder of the runs' checkpoints; a study that was stopped goes on from them
+            and gives the same bits.
+        progress: called with a line of text at every step.
+
+    Raises:
+        ValueError: an argument is refused, or a checkpoint is that of another run.
+        OSError: a checkpoint cannot be read or written.
+    """
+    chosen = list(recipes)
+    check_task(name)
+    check_request(chosen, seeds, steps)
+    names = [x for x in RECIPES if x in {BASELINE, *chosen}]
+    runs = _Runs(name, TASKS[name](), steps, checkpoints, progress)
+    rows = {x: Row(x) for x in names}
+    for seed in range(seeds):
+        baseline = runs.trained(BASELINE, seed)
+        for each, row in rows.items():
+            found = baseline if each == BASELINE else runs.trained(each, seed)
+            row.losses.append(found.losses)
+            row.trained.append(runs.task.judge(found.model))
+            recipe = RECIPES[each]
+            if recipe.format is None or recipe.rounding == "stochastic":
+                # Rounded gradients change neither a model that is cast nor one that is tuned.
+                continue
+            row.cast.append(runs.task.judge(converted(baseline.model, recipe)))
+            row.tuned.append(runs.task.judge(runs.tuned(each, seed, baseline.model).model))
+    parameters = sum(x.numel() for x in baseline.model.parameters())
+    return TrainingStudy(name, runs.task.metric, parameters, steps, list(rows.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """The runs of a task, each with its file."""
+
+    name: str
+    task: Task
+    steps: int
+    checkpoints: Path | None
+    progress: Callable[[str], None]
+
+    def trained(self, recipe: str, seed: int) -> Trained:
+        """A model trained in a recipe."""
+        plan = Plan(self.name, RECIPES[recipe], seed, self.steps, self.task.rate)
+        return self._run(f"{self.name}-{recipe}-{seed}", plan)
+
+    def tuned(self, recipe: str, seed: int, start: nn.Module) -> Trained:
+        """A trained model fine-tuned: the format forward, FP32 backward and for the gradients."""
+        forward = RECIPES[recipe]
+        plan = Plan(
+            self.name,
+            Recipe(forward.format, None, forward.accumulator),
+            # Other batches than those of the training.
+            seed + (1 << 16),
+            max(2, self.steps // TUNED_SHARE),
+            self.task.rate * TUNED_RATE,
+            constant=True,
+            momentum=False,
+        )
+        return self._run(f"{self.name}-{recipe}-{seed}-tuned", plan, start)
+
+    def _run(self, name: str, plan: Plan, start: nn.Module | None = None) -> Trained:
+        file = None if self.checkpoints is None else self.checkpoints / f"{name}.pt"
+
+        def show(step: int) -> None:
+            self.progress(f"{name}: step {step} of {plan.steps}")
+
+        show(0)
+        return train(self.task, plan, start, file, show)

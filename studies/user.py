@@ -1,0 +1,84 @@
+"""Models of the user's own, from a function in a Python file."""
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from axs6.sim.tools import ToolError
+from axs6.studies.request import check_file
+from axs6.studies.workload import Workload
+
+
+def load(path: Path, function: str) -> Workload:
+    """Run a function of a Python file that returns a workload.
+
+    The function takes no argument and returns (model, inputs, targets), a fourth element being
+    the metric, or a `Workload`. While the file and the function run, imports find the modules
+    that lie beside it.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: there is no such function, it returns something else, or what it runs raises;
+            the message names the file, and the line where there is one.
+    """
+    check_file(path)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        with blamed(path):
+            make = getattr(_module(path), function, None)
+            if not callable(make):
+                raise ValueError(f"no function {function!r} in this file")
+            returned = make()
+            if isinstance(returned, Workload):
+                return returned
+            if not isinstance(returned, tuple) or len(returned) not in (3, 4):
+                kind = type(returned).__name__
+                if isinstance(returned, tuple):
+                    kind += f" of {len(returned)}"
+                raise TypeError(
+                    f"{function} must return (model, inputs, targets) or "
+                    f"(model, inputs, targets, metric), not {kind}"
+                )
+            return Workload(*returned)
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+
+
+@contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """A context in which exceptions become a ValueError that names the file.
+
+    Those of missing or failing tools of the project go through.
+    """
+    try:
+        yield
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ValueError(_blame(path, error)) from error
+
+
+def _blame(path: Path, error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == path.resolve()]
+    if lines:
+        return f"{path}:{lines[-1]}: {type(error).__name__}: {error}"
+    plain = isinstance(error, ValueError | TypeError | RuntimeError)
+    return f"{path}: {error}" if plain else f"{path}: {type(error).__name__}: {error}"
+
+
+def _module(path: Path) -> ModuleType:
+    """The file, imported under a name that is no other module's."""
+    name = f"axs6_study_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ValueError("the name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    # Where dataclasses and pickle look for what is defined in the file.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,201 @@
+"""Accumulators that align, truncate, round or promote, against the golden model."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import axs6
+from axs6.golden.accumulator import ACCUMULATORS, accumulator
+from axs6.golden.blocks import Blocks
+from axs6.golden.formats import CATALOG, block_format
+from axs6.torch import kernels
+from axs6.torch.kernels import library
+
+from .test_kernels import different, matrix
+
+Values = NDArray[np.float32]
+
+CHANGED = (
+    *("hopper_fp8,promote=2", "hopper,alignment=floor", "paper,fused=true", "hopper,fraction=31"),
+    *("fp32,promote=3", "paper,output=e5m10,rounding=toward_zero", "turing,fused=false"),
+    *("hopper,fraction=0", "paper,term=4", "fp32,nan=0x7fffffff"),
+)
+"""One accumulator for each property that no named one has with the others."""
+
+NAMED = tuple(name for name, how in ACCUMULATORS.items() if how.output is not None)
+FLOATS = ("mxfp8_e4m3", "mxfp8_e5m2", "fp8_e5m2", "mxfp4")
+OTHERS = ("axs6", "mx9", "mxint8", "nvfp4", "vsq8", "uint8")
+MIXED = (("mxfp8_e4m3", "mxfp8_e5m2"), ("mxfp8_e5m2", "axs6"), ("mxint8", "mxfp4"))
+
+SAMPLED = [
+    *((name, name, how) for name in FLOATS for how in (*NAMED[1:], *CHANGED)),
+    *((name, name, how) for name in OTHERS for how in ("paper", "blackwell_fp4", "hopper_fp8")),
+    *((*pair, how) for pair in MIXED for how in ("ampere", "paper")),
+]
+WIDE = [
+    (*pair, how)
+    for pair in (*((name, name) for name in CATALOG), *MIXED)
+    for how in (*NAMED, *CHANGED)
+    if (*pair, how) not in SAMPLED
+]
+
+
+def has(first: str, second: str, how: str) -> bool:
+    return kernels.takes(block_format(first), block_format(second), accumulator(how))
+
+
+@cache
+def blocks_of(name: str, rows: int, length: int, how: str, seed: int) -> Blocks:
+    """A matrix with zeros of either sign and, where the format has them, NaN and infinities."""
+    rng = np.random.default_rng(seed)
+    x = matrix(rng, rows, length, how)
+    keep = block_format(name).has_nan
+    if keep:
+        x[rng.random(x.shape) < 0.002] = np.nan
+        x[rng.random(x.shape) < 0.002] = -np.inf
+    return axs6.encode(x, name, nonfinite="propagate" if keep else "error")
+
+
+def compare(first: str, second: str, how: str) -> None:
+    for values in ("near one", "everything", "overflow"):
+        for rows, columns, length in ((1, 17, 96), (6, 19, 200)):
+            a = blocks_of(first, rows, length, values, 1)
+            b = blocks_of(second, columns, length, values, 2)
+            expected = axs6.matmul(a, b, how)
+            packed = (kernels.pack(x) for x in (a, b))
+            assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
+
+
+@pytest.mark.parametrize(("first", "second", "how"), [x for x in SAMPLED if has(*x)])
+def test_products(first: str, second: str, how: str) -> None:
+    compare(first, second, how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *((name, "blackwell_mx") for name in FLOATS if name != "fp8_e5m2"),
+        *(("mxfp4", how) for how in ("blackwell_fp4", "blackwell_fp4,least=-120", "turing")),
+    ],
+)
+def test_tiny_sums_and_terms_of_zeros(name: str, how: str, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+
+    def operand(rows: int) -> Blocks:
+        codes = rng.integers(0, 1 << fmt.element.width, (rows, 8, fmt.block))
+        numbers = ~fmt.element.nan_codes & (fmt.element.infinite_codes == 0)
+        zeros = np.repeat(rng.random((rows, 8, fmt.block // 16)) < 0.4, 16, axis=-1)
+        codes = np.where(numbers[codes] & ~zeros, codes, codes & fmt.element.sign_bit)
+        scales = np.where(rng.random((rows, 8)) < 0.1, 100, 57 + rng.integers(-8, 9, (rows, 8)))
+        shape = (rows, 8 * fmt.block)
+        return Blocks(fmt, (scales.astype(np.uint8),), codes.astype(np.uint8), shape)
+
+    a, b = operand(9), operand(35)
+    expected = axs6.matmul(a, b, how)
+    assert ((expected == 0) & np.signbit(expected)).sum() == 0
+    assert (axs6.matmul(a, b, f"{how},alignment=floor") != expected).any()
+    packed = (kernels.pack(x) for x in (a, b))
+    assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
+
+
+@pytest.mark.parametrize(("first", "second", "how"), [x for x in WIDE if has(*x)])
+def test_all_products(first: str, second: str, how: str) -> None:
+    compare(first, second, how)
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("how", ["hopper_fp8", "paper", "hopper,fraction=31,alignment=floor"])
+@pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp4"])
+def test_every_form(name: str, how: str) -> None:
+    compare(name, name, how)
+
+
+def test_what_has_a_kernel() -> None:
+    for name in ("mxfp8_e4m3", "fp8_e5m2", "mxfp6_e3m2", "mxfp4", "nvfp4", "axs6", "int8"):
+        assert all(has(name, name, how) for how in ("hopper_fp8", "ampere", "paper"))
+    for how in ("exact", "fp32,reduction=64", "hopper,reduction=2", "hopper,fraction=48"):
+        assert not has("mxfp8_e4m3", "mxfp8_e4m3", how)
+    fmt = block_format("mxfp8_e4m3")
+    packed = kernels.pack(axs6.encode(np.ones((2, 32), np.float32), fmt))
+    with pytest.raises(ValueError, match=r"no kernel multiplies .* in exact"):
+        kernels.matmul(packed, packed, accumulator("exact"))
+
+
+def pairs_of_codes(name: str, other: Values) -> tuple[Blocks, Blocks]:
+    """Every code in the first lane of a row, and of a column; in the second lane `other`."""
+    blocks = []
+    for seed in (1, 2):
+        x = axs6.encode(np.broadcast_to(other[seed - 1], (256, 32)).copy(), name)
+        codes = x.codes.copy()
+        codes[:, 0, 0] = np.arange(256)
+        blocks.append(replace(x, codes=codes))
+    return blocks[0], blocks[1]
+
+
+@pytest.mark.parametrize("how", ["hopper_fp8", "hopper,alignment=floor"])
+@pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp8_e5m2"])
+def test_every_pair_of_codes(name: str, how: str, rng: np.random.Generator) -> None:
+    other = np.zeros((2, 32), np.float32)
+    other[:, 1:8] = np.ldexp(rng.standard_normal((2, 7)), rng.integers(-6, 3, (2, 7)))
+    a, b = pairs_of_codes(name, other)
+    found = kernels.matmul(kernels.pack(a), kernels.pack(b), accumulator(how))[0]
+    assert not different(found, axs6.matmul(a, b, how))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 64), (3, 0, 64), (3, 2, 0)])
+def test_nothing(shape: tuple[int, int, int]) -> None:
+    rows, columns, length = shape
+    a, b = (
+        kernels.encode(np.ones((1, n, length), np.float32), block_format("mxfp8_e4m3"))
+        for n in (rows, columns)
+    )
+    assert a is not None
+    assert b is not None
+    found = kernels.matmul(a, b, accumulator("hopper_fp8"))
+    assert not different(found, np.zeros((1, rows, columns), np.float32))
+
+
+def test_threads_and_batches_change_nothing(rng: np.random.Generator) -> None:
+    fmt, how = block_format("mxfp8_e4m3"), accumulator("hopper_fp8")
+    x = np.stack([matrix(rng, 70, 256, "near one") for _ in range(6)])
+    a, b = kernels.encode(x[:3], fmt), kernels.encode(x[3:], fmt)
+    assert a is not None
+    assert b is not None
+    one = kernels.matmul(a, b, how)
+    for threads in (2, 3, 8):
+        assert not different(kernels.matmul(a, b, how, threads), one)
+    for g in range(3):
+        blocks = (axs6.encode(x[i, :5], fmt) for i in (g, g + 3))
+        assert not different(one[g, :5, :5].copy(), axs6.matmul(*blocks, how))
+
+
+WRONG = {
+    "rounds the accumulator": ("std::trunc(own)", "std::nearbyint(own)"),
+    "counts zeros": ("NO_FIELD = -64", "NO_FIELD = 0"),
+    "rounds to nearest": ("how.truncate ?", "false ?"),
+    "forgets infinities": ("sum += left * right", "sum += 0"),
+}
+
+QUICK = ("counts zeros", "forgets infinities")
+"""Compiling takes seconds, so the others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(x, marks=[pytest.mark.slow] * (x not in QUICK)) for x in WRONG]
+)
+def test_a_wrong_kernel_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: dict[str, Any] = library.sources()
+    right, wrong = WRONG[fault]
+    assert right in texts["aligned.hpp"]
+    texts["aligned.hpp"] = texts["aligned.hpp"].replace(right, wrong)
+    monkeypatch.setattr(library, "sources", lambda: texts)
+    monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
+    broken = library.load.__wrapped__("native")
+    monkeypatch.setattr(library, "_library", lambda form: broken)
+    with pytest.raises(AssertionError, match=r"assert not \d+"):
+        compare("mxfp8_e5m2", "mxfp8_e5m2", "hopper_fp8")
