@@ -5,7 +5,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
-TYPED := build/typed
 
 # Tests start some hundred processes: bytecode is kept, whatever the environment says, and in $(VENV).
 export PYTHONDONTWRITEBYTECODE :=
@@ -19,13 +18,10 @@ demo: $(VENV)/demo.stamp
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# mypy reads the package as users install it: an editable install maps folders where it cannot look.
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	rm -rf $(TYPED) build/lib
-	$(PIP) --no-deps --no-build-isolation --target $(TYPED) .
-	MYPYPATH=$(TYPED) $(BIN)/mypy -p axs6
+	$(BIN)/mypy -p axs6
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py

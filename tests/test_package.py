@@ -1,6 +1,8 @@
 """The package as users install it."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,7 +18,6 @@ from axs6.cli import COMMANDS
 from axs6.install import install_command
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {"axs6": "axs6", **{f"axs6/{n}": n for n in ("files", "golden", "hw", "sim", "synth")}}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in filter(None, tracked.decode().split("\0")):
         target = copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((ROOT / name).read_bytes())
+        shutil.copyfile(ROOT / name, target, follow_symlinks=False)
     subprocess.run([*command, str(copy)], check=True, capture_output=True, timeout=300)
     (path,) = folder.glob("*.whl")
     return path
@@ -43,10 +44,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def modules() -> list[str]:
     """Every module in the sources, by the name under which users import it."""
     found = []
-    for package, folder in SOURCES.items():
-        for path in (ROOT / folder).rglob("*.py"):
-            name = f"{package}/{path.relative_to(ROOT / folder)}".removesuffix(".py")
-            found.append(name.removesuffix("/__init__").replace("/", "."))
+    for folder, _, names in os.walk(ROOT / "axs6", followlinks=True):
+        for name in names:
+            path = (Path(folder) / name).relative_to(ROOT)
+            if path.suffix == ".py":
+                found.append(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
     return sorted(found)
 
 
