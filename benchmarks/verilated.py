@@ -11,7 +11,7 @@ import numpy as np
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find
 from axs6.hw.verilog import generate
-from axs6.sim.arrays import element_type
+from axs6.sim.compiled import element_type
 from axs6.sim.tools import check_simulator, simulator_environment
 from axs6.sim.words import to_words
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.core.layouts import Field
-from axs6.sim.arrays import room
+from axs6.sim.compiled import room
 
 HANDSHAKE = ("i_valid", "i_ready", "o_valid", "o_ready")
 

@@ -1,4 +1,4 @@
-"""Area reports as tables for a terminal."""
+"""Reports of area and energy as tables for a terminal."""
 
 from collections.abc import Iterable
 
@@ -7,8 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from axs6.synth.energy_report import EnergyReport
 from axs6.synth.pages import document
 from axs6.synth.pages.conditions import conditions, mapped_for
+from axs6.synth.pages.energy import LEFT_OUT, energy_table, energy_title
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import cells_table, parts_table, totals_table
 from axs6.synth.report import AreaReport
@@ -34,6 +36,12 @@ def render(report: AreaReport, latency: int | None = None) -> Group:
         head = Text("By submodule, hierarchy kept: differs from the flattened total", style="bold")
         shown += [head, Text(note.format(main), style="dim"), rich_table(parts_table(report))]
     return Group(*shown)
+
+
+def render_energy(name: str, report: EnergyReport) -> Group:
+    """Return the energy of the unit called `name`, and that of the reference beside it."""
+    head = Text(energy_title(report), style="bold")
+    return Group(head, rich_table(energy_table(name, report)), Text(LEFT_OUT, style="dim"))
 
 
 def notes(lines: Iterable[str]) -> list[RenderableType]:

@@ -31,9 +31,8 @@ from pyosys import libyosys
 
 from axs6.synth.adder_groups import INVERTED, adders_in_small_groups, inverted_adders
 from axs6.synth.adders import AS_GATES, FIND
-from axs6.synth.canonical import Child
+from axs6.synth.canonical import Child, representatives
 from axs6.synth.fanout import Buffering, add_buffers
-from axs6.synth.identical import representatives
 from axs6.synth.targets import MAP_SCRIPT, NETLIST
 
 

@@ -21,7 +21,6 @@ from axs6.commands.output import (
     write_json,
 )
 from axs6.commands.packages import need
-from axs6.synth import energy_tables
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
@@ -31,7 +30,7 @@ from axs6.synth.pages.document import Table
 from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
-from axs6.synth.tables import notes, render, rich_table
+from axs6.synth.tables import notes, render, render_energy, rich_table
 
 _log = logging.getLogger("axs6")
 
@@ -141,7 +140,7 @@ def _units(
             out.print(Text(known.text(measured.report)), "", sep="\n")
             found["bound"] = known.to_dict(measured.report)
         if used := measured.energy:
-            print_table(out, energy_tables.render(point.unit, used))
+            print_table(out, render_energy(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
         found |= timed.run(measured.design, options, out)

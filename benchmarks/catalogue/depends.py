@@ -39,13 +39,13 @@ TORCH_BITS = tuple(
 )
 """What decides the bits of the torch bridge."""
 
-SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
+SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp")
 """What decides the speed of the batch simulator, beside the design."""
 
 BESIDE_VERILATOR = ("benchmarks/simulators.py", "benchmarks/verilated.py")
 """What runs it beside others."""
 
-CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/stall.py", "sim/*.hpp")
+CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp")
 
 BLOCK_DOT = ("block_dot", {"block": 32})
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.core.layouts import Field
-from axs6.sim.arrays import pointers, room
 from axs6.sim.batch.engine import OPTIONS, Column
 from axs6.sim.batch.model import NETS, model_source, runtime
 from axs6.sim.batch.netlist import TOP, NetlistError
 from axs6.sim.batch.read import CLOCK, read_netlist
+from axs6.sim.compiled import pointers, room
 from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.control import call, control_header, workers
 from axs6.sim.tools import ToolError

@@ -15,15 +15,22 @@ from numpy.typing import NDArray
 from axs6.golden.arguments import check_integer
 from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.registry import find_with_streams
-from axs6.sim.arrays import element_type, pointers, room
 from axs6.sim.batch.model import model_source, runtime
 from axs6.sim.batch.netlist import yosys_json
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.cache import cached, sources
+from axs6.sim.compiled import (
+    PATIENCE,
+    Outcome,
+    Stall,
+    check_outcome,
+    element_type,
+    pointers,
+    room,
+    stall_header,
+)
 from axs6.sim.compiler import SOURCE, compiled
 from axs6.sim.control import Progress, in_threads, reached
-from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
-from axs6.sim.stall import Stall, stall_header
 from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import (
     Items,

@@ -6,11 +6,11 @@ from itertools import count, groupby
 from pathlib import Path
 
 from axs6.hw.core.layouts import Field
-from axs6.sim.arrays import element_type
 from axs6.sim.batch.emit import Emitter, block, function
 from axs6.sim.batch.logic import TRUE, Literal
 from axs6.sim.batch.netlist import Netlist, Register
 from axs6.sim.batch.schedule import Group, schedule
+from axs6.sim.compiled import element_type
 
 RUNTIME = ("bits.hpp", "transpose.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from axs6.hw.core.layouts import Field
 from axs6.hw.registry import find_with_streams
 from axs6.replacing import replacing
-from axs6.sim.arrays import element_type, pointers, room
+from axs6.sim.compiled import PATIENCE, Outcome, Stall, check_outcome, element_type, pointers, room
 from axs6.sim.compiler import SOURCE, check_compiler, compiled
 from axs6.sim.control import Progress, call, workers
 from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
-from axs6.sim.outcome import PATIENCE, Outcome, check_outcome
-from axs6.sim.stall import Stall
 from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import Items, Rows, check_items, completing
 

@@ -9,10 +9,9 @@ from typing import Any
 from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.core.rtlil import convert, without_fields
 from axs6.hw.core.yosys import YosysError
-from axs6.sim.arrays import element_type
+from axs6.sim.compiled import element_type, stall_header
 from axs6.sim.control import control_header
 from axs6.sim.cxxrtl.concatenations import balanced
-from axs6.sim.stall import stall_header
 from axs6.sim.tools import ToolError, yosys
 
 HEADERS = ("fields.hpp", "stream.hpp")

@@ -16,10 +16,10 @@ import pytest
 
 from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import BatchModel
+from axs6.sim.compiled import Stall
 from axs6.sim.control import StoppedError, workers
 from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.process import child_process, wait
-from axs6.sim.stall import Stall
 
 # Parameters of tests/sim/test_batch.py, whose model this is.
 UNIT = "decoder"

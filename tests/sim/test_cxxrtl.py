@@ -13,10 +13,10 @@ from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.registry import UNITS, find
 from axs6.sim.batch import engine as batch
 from axs6.sim.batch.engine import BatchModel
+from axs6.sim.compiled import Stall
 from axs6.sim.cxxrtl import engine as cxxrtl
 from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.cxxrtl.source import design
-from axs6.sim.stall import Stall
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import HANDSHAKE, Trace
 from axs6.sim.words import to_words

@@ -12,7 +12,7 @@ from axs6.hw.core import ranks
 from axs6.hw.core.pipeline import Pipeline, Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.sim.batch.engine import ComponentModel, component_source
-from axs6.sim.stall import Stall
+from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))

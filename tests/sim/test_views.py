@@ -17,8 +17,8 @@ from axs6.hw.dot.shape import Shape
 from axs6.hw.dot.words import Multiply, block_dot_words
 from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import ComponentModel, component_source
+from axs6.sim.compiled import Stall
 from axs6.sim.regress import configurations
-from axs6.sim.stall import Stall
 from axs6.sim.words import Items
 
 VIEWED = [name for name, unit in UNITS.items() if "view" in unit.choices({})]

@@ -13,7 +13,7 @@ import pytest
 
 from axs6.hw.verilog import generate
 from axs6.synth.area import area
-from axs6.synth.identical import representatives
+from axs6.synth.canonical import representatives
 
 PARTS = r"""
 module leaf(input [3:0] a, input signed [3:0] b, input clk, output [4:0] \s$1 , output reg q);
@@ -163,7 +163,7 @@ def test_merged_inputs_are_one(netlist: Modules) -> None:
 
 REPLACE = """
 import pathlib, sys
-from axs6.synth.identical import representatives
+from axs6.synth.canonical import representatives
 from axs6.synth.worker import Yosys
 folder = pathlib.Path(sys.argv[1])
 yosys = Yosys(folder)
