@@ -39,7 +39,7 @@ fuzz: $(VENV)/dev.stamp
 
 # Measures area and depth of the units anew: commit the table with what changed it.
 quality: $(VENV)/dev.stamp
-	$(BIN)/python -m axs6.synth.quality tests/synth/quality.csv
+	$(BIN)/python benchmarks/quality.py tests/synth/quality.csv
 
 # Hashes the Verilog of many designs anew: commit the list with what changed it.
 hashes: $(VENV)/dev.stamp

@@ -70,7 +70,7 @@ BENCHMARKS = (
         ),
         sources=(
             "benchmarks/straightforward.py",
-            "synth/plain.py",
+            "benchmarks/plain.py",
             *dict.fromkeys((*GENERIC, *SKY130)),
         ),
         packages=("pyosys",),

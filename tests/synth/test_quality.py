@@ -5,15 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import quality
 from amaranth.hdl import Module, Signal
-
-from axs6.hw.decoder.decoder import Decoder
-from axs6.hw.registry import ALL_UNITS, UNITS
-from axs6.hw.verilog import generate
-from axs6.synth import quality
-from axs6.synth.area import area, modules_area
-from axs6.synth.errors import SynthesisError
-from axs6.synth.quality import (
+from quality import (
     Change,
     Key,
     Table,
@@ -23,6 +17,12 @@ from axs6.synth.quality import (
     read_table,
     write_table,
 )
+
+from axs6.hw.decoder.decoder import Decoder
+from axs6.hw.registry import ALL_UNITS, UNITS
+from axs6.hw.verilog import generate
+from axs6.synth.area import area, modules_area
+from axs6.synth.errors import SynthesisError
 
 pytestmark = pytest.mark.filterwarnings("default:remake the table")
 

@@ -2,11 +2,12 @@
 
 from fractions import Fraction
 
+import plain
 import pytest
+import straightforward
+from straightforward import PLAIN, compare, differences
 
 from axs6.golden.formats import BF16, FP32, Float
-from axs6.synth import comparison, plain
-from axs6.synth.comparison import PLAIN, compare, differences
 from axs6.synth.errors import SynthesisError
 
 BLOCK = 8
@@ -35,7 +36,7 @@ def test_wrong_unit_is_counted_and_not_measured(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(plain, "quotients", lambda fmt: wrong)
     parameters = {"block": BLOCK, "dtype": "bf16"}
     assert differences(PLAIN["decoder"](**parameters), "decoder", parameters, 10) > 1000
-    monkeypatch.setattr(comparison, "area", None)
+    monkeypatch.setattr(straightforward, "area", None)
     with pytest.raises(SynthesisError, match=r"must equal the golden model; \d+ items differ"):
         compare("decoder", parameters)
 

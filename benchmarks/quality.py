@@ -1,6 +1,6 @@
 """Area and depth of every unit in a few configurations, and what changed since a table of them.
 
-`python -m axs6.synth.quality FILE` measures all of it and writes the table; `make quality` does so
+`python benchmarks/quality.py FILE` measures all of it and writes the table; `make quality` does so
 for the one that the tests compare with.
 """
 
@@ -191,7 +191,7 @@ def _joined(tables: Iterable[Table]) -> Table:
 def main(arguments: Sequence[str]) -> int:
     """Measure everything and write the table; say what differs from the one that was there."""
     if len(arguments) != 1:
-        print("axs6: needed: python -m axs6.synth.quality FILE", file=sys.stderr)
+        print("axs6: needed: python benchmarks/quality.py FILE", file=sys.stderr)
         return 2
     path = Path(arguments[0])
     try:
