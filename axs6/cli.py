@@ -1,4 +1,4 @@
-"""The command line: `axs6`, one sub-command for each file in `axs6/commands`."""
+"""The command line: `axs6`. Sub-command NAME is `axs6/commands/NAME_command.py`."""
 
 import gc
 import os

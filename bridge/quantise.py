@@ -296,7 +296,7 @@ def _encode_by_golden(
     scale: float | None,
     name: str,
 ) -> Blocks:
-    """What the golden model gives: it takes all formats, and float64 at its own exact values."""
+    """What the golden model gives: it takes all formats, and reads float64 without rounding."""
     options: dict[str, Any] = {"scale": scale}
     if random is not None:
         options |= {"random": random.cpu().numpy(), "random_bits": how.bits}

@@ -198,7 +198,7 @@ def _arranged(
     tensor: Ends | None,
     of: Callable[[Any], Any] = np.asarray,
 ) -> NDArray[Any]:
-    """Values in whole blocks, those of a row in a row or, if `flat`, each in one of its own.
+    """Values in whole blocks: one output row per input row, or per block if `flat`.
 
     The ends of rows, or what `of` makes of them, follow in blocks at the end of each, and those of
     the tensor in rows.

@@ -150,7 +150,7 @@ def flow(
     elif target not in TARGETS:
         raise SynthesisError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
     if kind in FPGAS and optimise != "area":
-        raise SynthesisError(f"{source} has no goal {optimise!r}: the flows of FPGAs have but one")
+        raise SynthesisError(f"--optimise is only for gate targets, not for {source}")
     if adders and kind not in ("liberty", "sky130"):
         raise SynthesisError(f"adder cells need a cell library, which {source} has not")
     cells = None

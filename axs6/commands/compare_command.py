@@ -64,8 +64,8 @@ def run(
 
     bits and qsnr take a minute for all formats that have names; cost and energy, which synthesise
     three units of each, more than half an hour. Figures are kept: what was measured before is not
-    measured again, and a comparison that was interrupted goes on where it was. A figure that
-    cannot be had has a note that says why.
+    measured again, and a comparison that was interrupted goes on where it was. Missing figures
+    have a footnote saying why.
 
     Example: axs6 compare --columns bits,qsnr
 

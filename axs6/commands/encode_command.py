@@ -42,9 +42,10 @@ def run(
         str | None, typer.Option(help="nearest, toward_zero or stochastic.")
     ] = None,
     random_bits: Annotated[
-        int | None, typer.Option(help="Of stochastic rounding, 1 to 32.", metavar="R")
+        int | None,
+        typer.Option(help="Bits of a random word of stochastic rounding, 1 to 32.", metavar="R"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of stochastic rounding.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of stochastic rounding.")] = None,
     nonfinite: Annotated[
         str | None,
         typer.Option(

@@ -203,8 +203,8 @@ class Pipeline(wiring.Component):
     Ports `i` and `o` are streams with `valid`, `ready` and `payload`. A rank takes new data when
     it is empty or its data moves on, so bubbles close up under backpressure; with no ranks the
     unit is combinational from `i` to `o` and `ready` goes straight back. In long pipelines some
-    ranks have a spare register, and take new data when that is empty: `ready` goes no further in
-    a cycle. Only what says that a register is in use is reset.
+    ranks have a spare register, and take new data when that is empty: this cuts the `ready` path.
+    Only what says that a register is in use is reset.
 
     Args:
         steps: combinational cores, each taking what the one before gives.

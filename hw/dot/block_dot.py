@@ -214,10 +214,10 @@ class BlockDot(Pipeline):
     one adder at its end; in the behaviour view they are `*`, `<<` and a balanced tree of `+`.
 
     The result is `sum` * 2^`exponent` times a constant of the formats, which
-    `axs6.golden.block_dot_unit` gives. Sums of more than 64 bits have the higher ones in `high`.
-    For formats that may hold NaN, `special` is 1 where the products add up to NaN, 2 for +Inf, 3
-    for -Inf, and 0 for a number; where it is not 0, `sum` is. Where blocks have no exponents there
-    is no `exponent`. Scales of channels and tensors take no part.
+    `axs6.golden.dot.block_dot_unit` gives. Sums of more than 64 bits have the higher ones in
+    `high`. For formats that may hold NaN, `special` is 1 where the products add up to NaN, 2 for
+    +Inf, 3 for -Inf, and 0 for a number; where it is not 0, `sum` is. Where blocks have no
+    exponents there is no `exponent`. Scales of channels and tensors take no part.
 
     Args:
         block: values in a block; the format's own by default.

@@ -16,8 +16,9 @@ class SumPlan:
     """Plan of the sum of addends.
 
     Input nodes are the bits of addend 0, its sign, if it has one, the bits of addend 1, and so on.
-    An addend of negative sign is worth less by a number W. One tree counts the signs, and multiples
-    of the count, that make up for W times it, enter the other tree. Sums are modulo 2^width.
+    An addend needs a number W subtracted when its sign is set. One tree counts the signs, and
+    multiples of the count, that make up for W times it, enter the other tree. Sums are modulo
+    2^width.
 
     Args:
         addends: their number.

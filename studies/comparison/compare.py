@@ -33,8 +33,7 @@ def compare(
     """Measure block formats beside each other.
 
     Every figure is kept in the cache (`axs6.sim.cache`) under all that decides it: a comparison
-    that was interrupted goes on where it was. A figure that cannot be had has its reason in its
-    place.
+    that was interrupted goes on where it was. A missing figure has the reason in its place.
 
     Args:
         formats: names, strings or BlockFormats; None for the catalog. Each is measured once.

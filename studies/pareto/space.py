@@ -11,8 +11,8 @@ REDUCTION: Final = 64
 """Lanes of a dot product."""
 
 BASELINE: Final = ("fp8_e4m3", "fp8_e5m2")
-"""What areas are divided by that of: the larger of their dot products. One that takes both formats
-is no smaller, since with either of them alone it is one of these."""
+"""Baseline for relative areas: the larger of their dot products. A unit that takes both formats is
+no smaller, since with either of them alone it is one of these."""
 
 BLOCKS: Final = (16, 32, 64, 8, 128)
 """k1: values under one scale."""

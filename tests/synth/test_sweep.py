@@ -140,7 +140,7 @@ def test_a_goal_that_one_target_lacks_is_missing_there() -> None:
     found = dots("target=sky130,ice40 optimise=area,speed")
     assert [result.reason for result in found.results] == [
         *(None, None, None),
-        "target ice40 has no goal 'speed': the flows of FPGAs have but one",
+        "--optimise is only for gate targets, not for target ice40",
     ]
     area, speed = (result.measured.figures for result in found.results[:2] if result.measured)
     assert speed["delay_ps"] < area["delay_ps"]
