@@ -20,11 +20,12 @@ from axs6.synth.capacitance import Capacitances, capacitances
 from axs6.synth.energy_nets import KINDS, Nets, find_nets
 from axs6.synth.energy_report import Consumption, EnergyReport
 from axs6.synth.energy_stimulus import (
+    RANDOM,
     SEQUENCES,
     Formats,
     Items,
     Product,
-    check_stimulus,
+    Stimulus,
     products,
     reference_items,
     unit_items,
@@ -60,7 +61,7 @@ def energy(
     liberty: Path | None = None,
     optimise: str = "area",
     adder_cells: bool = False,
-    stimulus: str = "digits",
+    stimulus: Stimulus = RANDOM,
     timeout: float = 600,
 ) -> EnergyReport:
     """Measure the energy of a unit after synthesis, and of an INT8 dot product on the same data.
@@ -76,17 +77,16 @@ def energy(
             `sky130`, whose energies are in fJ.
         liberty: Liberty file of standard cells to map to instead; energies are in fJ.
         optimise, adder_cells: as for `axs6.synth.area.area`, for the unit and the reference.
-        stimulus: `digits` (layers of a trained perceptron) or `random` (uniform codes).
+        stimulus: the data, such as `axs6.studies.stimuli.DIGITS`, layers of a trained perceptron.
         timeout: limit in seconds for each of the two syntheses.
 
     Raises:
         ValueError: an unknown unit or parameter.
         SynthesisError: as `axs6.synth.area.area`; a target without gates; a library without the
-            capacitance of a pin, or without voltage or unit of capacitance; an unknown stimulus, or
-            a package that it needs is missing.
+            capacitance of a pin, or without voltage or unit of capacitance.
         ToolError: g++ is missing or fails.
     """
-    check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
+    check_energy(unit, target=target, liberty=liberty)
     entry = find(unit)
     settings = entry.parameters(parameters or {})
     made = generate(unit, **settings)
@@ -104,22 +104,27 @@ def energy(
     )
     reference = _reference(settings["block"], mapping, stimulus)
     return EnergyReport(
-        library.unit, entry.operation, stimulus, SEQUENCES, measured, reference, settings["block"]
+        library.unit,
+        entry.operation,
+        stimulus.name,
+        SEQUENCES,
+        measured,
+        reference,
+        settings["block"],
     )
 
 
-def check_energy(unit: str, *, target: str, liberty: Path | None, stimulus: str) -> None:
+def check_energy(unit: str, *, target: str, liberty: Path | None) -> None:
     """Check what `energy` is asked for, as far as that shows before any synthesis.
 
     Raises:
         ValueError: an unknown unit, or one without streams.
-        SynthesisError: energy is not measured of this target, the library lacks what all energies
-            need, or the stimulus is unknown or needs a package that is missing.
+        SynthesisError: energy is not measured of this target, or the library lacks what all
+            energies need.
         ToolError: g++ is missing.
     """
     find_with_streams(unit)
     _library(target, liberty)
-    check_stimulus(stimulus)
     check_compiler("the batch simulator")
 
 
@@ -135,12 +140,12 @@ def _library(target: str, liberty: Path | None) -> Capacitances:
 
 
 @lru_cache(maxsize=4)
-def _work(stimulus: str, block: int, formats: Formats = (AXS6, AXS6)) -> tuple[Product, ...]:
+def _work(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) -> tuple[Product, ...]:
     return tuple(products(stimulus, block, formats))
 
 
 @lru_cache(maxsize=16)
-def _reference(lanes: int, mapping: _Mapping, stimulus: str) -> Consumption:
+def _reference(lanes: int, mapping: _Mapping, stimulus: Stimulus) -> Consumption:
     """Measure the reference unit; in one process only once for each library and stimulus."""
     component = Int8Dot(lanes)
     return measure(

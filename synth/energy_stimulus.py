@@ -1,8 +1,8 @@
 """Real and random data for energy: streams in the order in which a matrix product presents them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,12 @@ from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names
 from axs6.hw.registry import find
 from axs6.hw.units.blocks import packed_items, special_codes
 from axs6.hw.units.packed import packed_dense
-from axs6.install import install_command
-from axs6.synth.errors import SynthesisError
+from axs6.sim.cache import sources
 from axs6.synth.reference import LARGEST, quantise
 
-STIMULI = ("digits", "random")
 SEQUENCES, LENGTH = 64, 128
 """How many sequences of items a measurement has, and the items of each."""
 SEED = 0
-
-TRAINED_WITH = ("torch", "scikit-learn")
-"""Distributions with which the perceptron of `digits` is trained."""
 
 Items = dict[str, NDArray[Any]]
 Floats = NDArray[np.float32]
@@ -34,6 +29,36 @@ Formats = tuple[BlockFormat, BlockFormat]
 
 _RANDOM_ROWS, _RANDOM_BLOCKS = 128, 4
 _RANDOM_EXPONENTS = (123, 131)
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """Data on which energies are measured.
+
+    Args:
+        name: in reports.
+        layers: gives the inputs (M, K) and weights (N, K) of each layer, float32; None for random
+            codes. It is a function of a module, so that other processes find it.
+        packages: distributions that it needs; their versions decide what it gives.
+    """
+
+    name: str
+    layers: Callable[[], Iterable[tuple[Floats, Floats]]] | None = None
+    packages: tuple[str, ...] = ()
+
+    def missing(self) -> list[str]:
+        """Those of the packages that are not installed."""
+        return [name for name in self.packages if not any(metadata.distributions(name=name))]
+
+    def key(self) -> list[str]:
+        """What decides the data beside the golden model: sources and versions."""
+        versions = [metadata.version(name) for name in self.packages]
+        own = [] if self.layers is None else [sources(self.layers.__module__.rpartition(".")[0])]
+        return [self.name, *own, *versions]
+
+
+RANDOM = Stimulus("random")
+"""Uniform codes, exponents and 8-bit integers; for encoders, normally distributed values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,61 +83,23 @@ class Product:
     b: Operand
 
 
-def check_stimulus(stimulus: str) -> None:
-    """Check that a stimulus is one of `STIMULI`, and that the packages that it needs are there.
-
-    Raises:
-        SynthesisError: it is not, or they are not.
-    """
-    if stimulus not in STIMULI:
-        raise SynthesisError(f"stimulus must be one of {', '.join(STIMULI)}, not {stimulus!r}")
-    missing = [name for name in ("torch", "sklearn") if find_spec(name) is None]
-    if stimulus == "digits" and missing:
-        raise SynthesisError(
-            f"the stimulus digits needs {' and '.join(missing)}: {install_command('study')}"
-        )
-
-
-def products(stimulus: str, block: int, formats: Formats = (AXS6, AXS6)) -> list[Product]:
+def products(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) -> list[Product]:
     """Return the matrix products of a stimulus.
 
-    `digits` are the layers of the built-in perceptron on the images that it was not trained on;
-    `random` is one product of uniform codes, exponents and 8-bit integers, and of values with a
-    standard normal distribution.
-
     Args:
-        stimulus: one of `STIMULI`.
+        stimulus: the layers, each of which is a product, or `RANDOM`: one product of uniform codes,
+            exponents and 8-bit integers, and of values with a standard normal distribution.
         block: values in a block.
         formats: of the two operands.
-
-    Raises:
-        SynthesisError: as `check_stimulus`.
     """
-    check_stimulus(stimulus)
     left, right = (fmt.with_block(block) if fmt.blocked else fmt for fmt in formats)
-    if stimulus == "random":
+    if stimulus.layers is None:
         rng = np.random.default_rng(SEED)
         return [Product(_random_operand(rng, left, block), _random_operand(rng, right, block))]
     return [
         Product(_operand(x, left, block), _operand(weights, right, block))
-        for x, weights in _digit_layers()
+        for x, weights in stimulus.layers()
     ]
-
-
-def _digit_layers() -> Iterator[tuple[Floats, Floats]]:
-    """Yield the inputs (M, K) and weights (N, K) of each layer of the trained perceptron."""
-    import torch
-    from torch import nn
-
-    from axs6.studies.models import mlp
-
-    workload = mlp()
-    x = workload.tensors[0]
-    with torch.no_grad():
-        for layer in workload.model.children():
-            if isinstance(layer, nn.Linear):
-                yield x.numpy(), layer.weight.numpy()
-            x = layer(x)
 
 
 def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> Operand:

@@ -22,7 +22,7 @@ BELOW = {
 }
 """Each room, and the rooms that it may import; CONTRIBUTING.md draws them."""
 
-BASE = ("damaged", "install", "replacing", "signals", "steps")
+BASE = ("damaged", "install", "replacing", "signals", "steps", "terminal")
 """Modules of `axs6` that import nothing of the project but each other."""
 
 ALIASES = ("axs6.sim.torch",)

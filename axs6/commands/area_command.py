@@ -68,6 +68,7 @@ def run(
     Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
     """
     from axs6.commands.area_sweep import measure
+    from axs6.studies.stimuli import DIGITS, find_stimulus
 
     if "," in target:
         raise ValueError(
@@ -78,7 +79,7 @@ def run(
     complete = measure(
         units,
         sweep,
-        stimulus=(stimulus or "digits") if energy else None,
+        stimulus=find_stimulus(stimulus or DIGITS.name) if energy else None,
         netlist=netlist,
         opensta=opensta,
         html=html,

@@ -24,6 +24,7 @@ from axs6.commands.packages import need
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
+from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.errors import SynthesisError
 from axs6.synth.pages.conditions import conditions, mapped_for, reports, telling_growth
 from axs6.synth.pages.document import Table
@@ -39,7 +40,7 @@ def measure(
     units: Sequence[str],
     expression: str | None,
     *,
-    stimulus: str | None,
+    stimulus: Stimulus | None,
     netlist: Path | None,
     opensta: bool,
     html: Path | None,
@@ -71,7 +72,7 @@ def measure(
     if stimulus:
         target = arguments["target"]
         for unit in units:
-            check_energy(unit, target=target, liberty=liberty, stimulus=stimulus)
+            check_energy(unit, target=target, liberty=liberty)
     timed = TimedOutput(netlist, opensta)
     timed.check(units, expression, arguments["target"], liberty)
     if html or markdown:

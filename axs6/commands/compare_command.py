@@ -80,10 +80,12 @@ def run(
     check_packages(groups)
     check_writable(html, markdown, json_path(json), inputs=[liberty] if liberty else [])
     if "energy" in groups:
+        from axs6.studies.stimuli import DIGITS, find_stimulus
         from axs6.synth.energy import check_energy
 
         target = "generic" if liberty else "sky130"
-        check_energy("block_dot", target=target, liberty=liberty, stimulus="digits")
+        check_energy("block_dot", target=target, liberty=liberty)
+        find_stimulus(DIGITS.name)
     from axs6.studies.comparison.compare import compare
 
     given = [name for each in formats or () for name in each.split(",")]

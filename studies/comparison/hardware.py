@@ -6,13 +6,13 @@ from typing import Any
 
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.table import Cell
+from axs6.studies.stimuli import DIGITS
 from axs6.synth.bound import unit_bound
 from axs6.synth.sweep import Result, sweep
 
 CONVERTED = {"dtype": "bf16"}
 """What encoders take and decoders give."""
 
-STIMULUS = "digits"
 
 Advance = Callable[[str], None]
 """Called with each design that was measured."""
@@ -98,7 +98,7 @@ _NO_BOUND = (
 
 def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
     """Energies of the MACs of dot products."""
-    found = _measured("block_dot", names, {**how, "stimulus": STIMULUS}, advance)
+    found = _measured("block_dot", names, {**how, "stimulus": DIGITS}, advance)
     for name, result in zip(names, found, strict=True):
         used = result.measured.energy if result.measured else None
         yield name, "mac_fj", used.measured.per_operation if used else str(result.reason)

@@ -9,6 +9,7 @@ from typing import Any
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated
 from axs6.synth.energy_report import EnergyReport
+from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
 
@@ -25,7 +26,7 @@ class Point:
     parameters: dict[str, Any]
     options: dict[str, Any]
     between_registers: bool = False
-    stimulus: str | None = None
+    stimulus: Stimulus | None = None
 
     def value(self, axis: str) -> Any:
         """The point's value of a swept parameter or setting."""
@@ -145,7 +146,7 @@ def all_points(
     axes: Axes,
     parameters: Mapping[str, Any],
     options: Mapping[str, Any],
-    stimulus: str | None = None,
+    stimulus: Stimulus | None = None,
 ) -> list[Point]:
     """Every combination of the axes' values, for each unit.
 

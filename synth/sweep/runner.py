@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Component, Flow, In, Out
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
+from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import check_run, flow
 from axs6.synth.place import check_place, check_ports
@@ -29,7 +30,7 @@ def sweep(
     expression: str | None = None,
     *,
     parameters: Mapping[str, Any] | None = None,
-    stimulus: str | None = None,
+    stimulus: Stimulus | None = None,
     timeout: float = 600,
     jobs: int = 1,
     scheduler: str | None = None,

@@ -10,7 +10,6 @@ from axs6.sim.cache import kept, recalled, sources
 from axs6.synth.area import area
 from axs6.synth.energy import energy
 from axs6.synth.energy_report import EnergyReport
-from axs6.synth.energy_stimulus import TRAINED_WITH, check_stimulus
 from axs6.synth.place import placer
 from axs6.synth.registered import registered
 from axs6.synth.report import AreaReport
@@ -43,7 +42,7 @@ def measure(point: Point, timeout: float) -> Measured:
     def simulate() -> EnergyReport:
         _log.info("simulating the gates of %s", point.subject)
         options = {name: point.options[name] for name in _MAPPED if name in point.options}
-        how = {**options, "stimulus": str(point.stimulus), "timeout": timeout}
+        how = {**options, "stimulus": point.stimulus, "timeout": timeout}
         return energy(point.unit, point.parameters, **how)
 
     report = kept("area", _area_key(point, design), AreaReport, synthesise)
@@ -113,9 +112,7 @@ def _stimulus(point: Point) -> list[str]:
     """What decides the energy beside the netlist: the data, and what simulates them."""
     if point.stimulus is None:
         return []
-    check_stimulus(point.stimulus)
-    trained = [version(name) for name in TRAINED_WITH] if point.stimulus == "digits" else []
-    return [point.stimulus, sources("axs6.golden", "axs6.sim"), version("numpy"), *trained]
+    return [*point.stimulus.key(), sources("axs6.golden", "axs6.sim"), version("numpy")]
 
 
 def _tools(point: Point) -> list[str]:

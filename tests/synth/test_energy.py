@@ -12,14 +12,21 @@ from axs6.golden.formats import block_format
 from axs6.hw.core.layouts import fields
 from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import convert, generate
-from axs6.install import install_command
 from axs6.sim.batch.activity import Activity
-from axs6.synth import capacitance, energy_stimulus, gates
+from axs6.studies.stimuli import DIGITS
+from axs6.synth import capacitance, gates
 from axs6.synth.capacitance import Capacitances, Pin, generic
 from axs6.synth.energy import consumption, energy, measure
 from axs6.synth.energy_nets import KINDS, Nets, find_nets
 from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption
-from axs6.synth.energy_stimulus import LENGTH, SEQUENCES, products, reference_items, unit_items
+from axs6.synth.energy_stimulus import (
+    LENGTH,
+    RANDOM,
+    SEQUENCES,
+    products,
+    reference_items,
+    unit_items,
+)
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
 from axs6.synth.reference import Int8Dot, int8_dot
@@ -151,7 +158,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:
-    report = energy(unit, parameters, stimulus="random")
+    report = energy(unit, parameters, stimulus=RANDOM)
     used = report.measured
     assert used.per_item == pytest.approx(sum(used.parts.values()))
     assert list(used.parts) == list(PARTS)
@@ -170,7 +177,7 @@ def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> Non
 
 
 def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
-    used = energy("lfsr", {"block": 8}, stimulus="random").measured
+    used = energy("lfsr", {"block": 8}, stimulus=RANDOM).measured
     assert used.standard_error < 1e-9 * used.per_item
     assert used.parts["inputs"] == 0
     assert min(used.parts[kind] for kind in ("gates", "flip_flops", "clock")) > 0
@@ -178,9 +185,9 @@ def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
 
 
 def test_two_runs_are_equal_and_data_matters() -> None:
-    first, second = (energy("block_dot", {"block": 8}, stimulus="digits") for _ in range(2))
+    first, second = (energy("block_dot", {"block": 8}, stimulus=DIGITS) for _ in range(2))
     assert first == second
-    random = energy("block_dot", {"block": 8}, stimulus="random")
+    random = energy("block_dot", {"block": 8}, stimulus=RANDOM)
     assert random.measured.per_item > 1.1 * first.measured.per_item
 
 
@@ -217,7 +224,7 @@ def test_energy_on_a_library(
         monkeypatch.setattr("axs6.synth.energy._reference", lambda *given: of_nothing)
     liberty = with_capacitances(tiny, HEAD)
     parameters = {"block": 8, "stages": 1}
-    report = energy("block_dot", parameters, liberty=liberty, stimulus="random")
+    report = energy("block_dot", parameters, liberty=liberty, stimulus=RANDOM)
     assert report.unit == "fJ"
     made = generate("block_dot", **parameters)
     flip_flops = mapped_netlist(made.verilog, made.module, liberty=liberty).count('"TINY_DFF"')
@@ -232,7 +239,7 @@ def test_energy_on_sky130(adder_cells: bool) -> None:
         {"block": 8, "stages": 1},
         target="sky130",
         adder_cells=adder_cells,
-        stimulus="random",
+        stimulus=RANDOM,
     )
     # A register for each bit of the sum and the exponent and for `valid`; 1.76 to 1.79 fF, 1.8 V
     registers = report.measured.parts["clock"] / 1.8**2
@@ -244,7 +251,7 @@ def test_energy_on_sky130(adder_cells: bool) -> None:
 def test_a_library_without_capacitances_is_named(tiny: Path) -> None:
     tiny.write_text(tiny.read_text().replace("(tiny) {", f"(tiny) {{ {HEAD}", 1))
     with pytest.raises(SynthesisError) as caught:
-        energy("block_dot", {"block": 8}, liberty=tiny, stimulus="random")
+        energy("block_dot", {"block": 8}, liberty=tiny, stimulus=RANDOM)
     found = re.fullmatch(
         rf"library {tiny} must give the capacitance of pin [AB] of TINY_\w+ and does not",
         str(caught.value),
@@ -302,7 +309,6 @@ def test_every_generic_gate_has_capacitances() -> None:
     ("options", "message"),
     [
         ({"target": "ecp5"}, "energy is that of gates, generic, sky130 or a library, not of ecp5"),
-        ({"stimulus": "noise"}, "stimulus must be one of digits, random, not 'noise'"),
         ({"liberty": Path("/none.lib")}, "cannot read the library /none.lib: No such file"),
     ],
 )
@@ -311,16 +317,9 @@ def test_bad_options_are_one_line(options: dict[str, Any], message: str) -> None
         energy("block_dot", {"block": 8}, **options)
 
 
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy_stimulus, "find_spec", lambda name: None)
-    said = f"needs torch and sklearn: {install_command('study')}"
-    with pytest.raises(SynthesisError, match=re.escape(said)):
-        products("digits", 16)
-
-
 def test_real_data_keeps_its_order() -> None:
     """Rows of activations stay, rows of weights follow one another, block by block."""
-    (product, *_) = work = products("digits", 32)
+    (product, *_) = work = products(DIGITS, 32)
     given = reference_items(work)
     assert given["a"].shape == (SEQUENCES, LENGTH, 32)
     a, b = (operand.int8 for operand in (product.a, product.b))
@@ -345,7 +344,7 @@ def test_real_data_keeps_its_order() -> None:
 def test_scales_of_tensors_and_channels_are_fields(unit: str, format: str) -> None:
     parameters = find(unit).parameters({"format": format})
     left, *_, right = parameters["format"].split(",") * 2
-    work = products("random", parameters["block"], (block_format(left), block_format(right)))
+    work = products(RANDOM, parameters["block"], (block_format(left), block_format(right)))
     component: Any = find(unit).build(**parameters)
     given = unit_items(unit, parameters, work)
     expected = fields(component.i.payload.shape())

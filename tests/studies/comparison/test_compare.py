@@ -19,6 +19,7 @@ from axs6.studies.comparison.compare import compare
 from axs6.studies.comparison.table import Comparison
 from axs6.studies.distributions import DISTRIBUTIONS, draw
 from axs6.studies.qsnr import measure
+from axs6.synth.energy_stimulus import RANDOM
 from axs6.synth.sweep import store, sweep
 
 Cli = Callable[..., Any]
@@ -128,9 +129,9 @@ def test_progress_counts_up_to_all_cells() -> None:
 
 @pytest.mark.slow
 def test_energy_is_that_of_axs6_area(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "STIMULUS", "random")
+    monkeypatch.setattr(hardware, "DIGITS", RANDOM)
     row = compare([SMALL], ["energy"]).rows[SMALL]
-    how = {**hardware.options(None), "stimulus": "random"}
+    how = {**hardware.options(None), "stimulus": RANDOM}
     (same,) = sweep(["block_dot"], parameters={"format": SMALL}, **how).results
     assert same.cached
     assert same.measured is not None
