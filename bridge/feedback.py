@@ -4,7 +4,7 @@ c = fp32(x + e) is encoded, and fp32(c - decode(c)) is the new e. Both sums are 
 whose 53 bits are enough that rounding them once more, to FP32, gives what one rounding would.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ class ErrorFeedback(nn.Module):
                 f"{name} must have the shape of the error {tuple(self.error.shape)}, "
                 f"not {tuple(x.shape)}"
             )
-        operator = _feed_back
+        operator: Callable[..., Any] = _feed_back
         if not torch.compiler.is_compiling() and is_transformed():
             operator = _feed_back_transformed
         values, left = operator(x, self.error, how, rounding, random, random_bits, nonfinite, name)

@@ -9,6 +9,7 @@ products are the hardware's too: g and its transpose are encoded in that format 
 own, transposed before they are encoded, so that all blocks run along the axis that is summed.
 """
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NoReturn
 
@@ -95,7 +96,7 @@ def fake_quantise(
     quantise.check_input(x, name)
     check_random(random)
     how = spelling(format, block)
-    operator = _fake_quantise
+    operator: Callable[..., Any] = _fake_quantise
     if not torch.compiler.is_compiling() and is_transformed():
         operator = _quantise_transformed
     return operator(x, how, rounding, random, random_bits, nonfinite, scale, name)
@@ -354,7 +355,8 @@ def _operand_gradients(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of the two operands of a product."""
     encoded = site.options.gradients is not None
-    multiply, decode = gradient_product, decoded
+    multiply: Callable[..., Any] = gradient_product
+    decode: Callable[..., Any] = decoded
     if is_transformed():
         multiply, decode = _gradient_product_transformed, _decoded_transformed
     grad_a = grad_b = None

@@ -237,9 +237,8 @@ def plan(
     def settled(rules: Iterable[Rule]) -> list[Settings | None]:
         """What holds for the modules that may compute products."""
         found = resolved(rules)
-        return [
-            found[name] and _given(found[name]) for name in modules if multiplies(modules[name])
-        ]
+        settings = [found[name] for name in modules if multiplies(modules[name])]
+        return [each and _given(each) for each in settings]
 
     for i, rule in enumerate(rules):
         before, others = rules[:i], rules[:i] + rules[i + 1 :]

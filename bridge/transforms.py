@@ -32,15 +32,19 @@ def transformable(
         operator: called with its arguments by position.
         setup_context, backward: what its `register_autograd` has.
     """
+
+    def forward(*arguments: Any) -> Any:
+        return operator(*arguments)
+
     members: dict[str, Any] = {
         "generate_vmap_rule": True,
-        "forward": staticmethod(operator.__call__),
+        "forward": staticmethod(forward),
         "setup_context": staticmethod(setup_context),
         "backward": staticmethod(backward),
         "jvp": staticmethod(_refuse_forward_mode),
     }
     function = type("Transformed", (torch.autograd.Function,), members)
-    return function.apply  # type: ignore[attr-defined, no-any-return]
+    return function.apply  # type: ignore[attr-defined]
 
 
 def _refuse_forward_mode(*tangents: Any) -> NoReturn:
