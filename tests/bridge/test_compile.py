@@ -158,7 +158,7 @@ def test_errors_name_the_layer() -> None:
 def test_the_operators_keep_the_rules_of_torch() -> None:
     layer = convert(nn.Linear(40, 3))
     x = torch.randn(1, 5, 40, requires_grad=True)
-    arguments = (x, layer.weight, layer.bias, layer.axs6_site.handle)
+    arguments = (x, layer.weight, layer.bias, layer.axs6_site.handle, None)
     torch.library.opcheck(torch.ops.axs6.weight_product.default, arguments)
     other = torch.randn(1, 6, 40, requires_grad=True)
     site = layer.axs6_site.handle
@@ -166,7 +166,7 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     torch.library.opcheck(
         torch.ops.axs6.fake_quantise.default, (x, "axs6", "nearest", None, 16, "error", None, "x")
     )
-    torch.library.opcheck(torch.ops.axs6.decoded.default, (x, site, False))
+    torch.library.opcheck(torch.ops.axs6.decoded.default, (x, site, False, None))
 
 
 class _Seen(TorchDispatchMode):

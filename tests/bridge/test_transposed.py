@@ -160,7 +160,9 @@ def test_a_loaded_model_gives_the_same_bits(format: str, tmp_path: Path, same: S
     assert not same(again(x), first(x))
     load_packed(again, path)
     assert same(again(x), first(x))
-    assert path.stat().st_size < 4 * sum(p.numel() for p in first.parameters()) * 2
+    header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
+    # Rows of a few values are padded to whole blocks.
+    assert path.stat().st_size - header < 4 * sum(p.numel() for p in first.parameters()) * 2
     from axs6.files import describe_file
 
     packed = {each.name for each in describe_file(path) if each.encoded}
