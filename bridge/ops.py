@@ -25,7 +25,7 @@ from axs6.torch.constant import refuse_tracing
 from axs6.torch.extent import scales_tensor
 from axs6.torch.options import Format, spelled, spelling
 from axs6.torch.rounding import check_device, check_random
-from axs6.torch.site import Role, Site, Wholes, is_observed, site_of
+from axs6.torch.site import Role, Site, Wholes, check_origin, is_observed, site_of
 from axs6.torch.transforms import check_traced, is_transformed, transformable
 
 Gradients = tuple[Tensor | None, ...]
@@ -130,6 +130,8 @@ def product(a: Tensor, b: Tensor, site: int) -> Tensor:
     """
     a, b = _of_one_dtype(a, b, torch.promote_types(a.dtype, b.dtype))
     if not torch.compiler.is_compiling():
+        for x in (a, b):
+            check_origin(site_of(site), x)
         # Modes that replace functions would see every step of it.
         with torch._C.DisableTorchFunction():
             if _is_direct(a, b):

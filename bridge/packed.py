@@ -30,7 +30,7 @@ from axs6.torch.matrices import matrices as matrices_of
 from axs6.torch.ops import as_matrices
 from axs6.torch.policy import Policy
 from axs6.torch.quantise import encode
-from axs6.torch.site import Site
+from axs6.torch.site import Site, note_origin
 
 METADATA = "axs6.policy"
 """Entry of a file's metadata with the policy of its model, as JSON."""
@@ -108,6 +108,9 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
         model: what `convert` returned, of the architecture that was saved; changed in place.
         path: the container.
 
+    A weight that another product multiplies by too is encoded again there, from the values that the
+    blocks decode to. The bits are not those of the model that was saved: a UserWarning says so.
+
     Raises:
         OSError: the file cannot be read.
         ValueError: it is damaged, does not hold the tensors of the model, holds a weight in blocks
@@ -143,6 +146,8 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
         for site in sites:
             site.load(loaded.get(name))
     model.load_state_dict(state)
+    for name in loaded:
+        note_origin(model.get_parameter(name), name)
 
 
 def _weights(model: nn.Module) -> dict[str, list[Site]]:

@@ -4,6 +4,7 @@ Operators of torch take tensors and numbers, so a place is known to them by a nu
 """
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
@@ -32,6 +34,9 @@ Observer = Callable[["Site", Tensor, Tensor, Result, Wholes], None]
 """Called with the place, the operands (G, M, K) and (G, N, K), the product of them, and wholes."""
 
 _observers: list[Observer] = []
+
+_from_blocks = WeakIdKeyDictionary()
+"""Weights whose values came with their blocks: the name, and torch's count of changes then."""
 
 Role = Literal["left", "right", "gradient"]
 """What an operand is at a place: of the forward product, or the gradient of its result."""
@@ -246,6 +251,8 @@ class Site:
         blocks = self.loaded(matrices)
         if blocks is not None:
             return self.backend.take(blocks, matrices.device)
+        if self.packed is None:
+            check_origin(self, weight)
         name = f"{self.name}: weight"
         return self._prepare_by(self.backend, matrices, "right", name, self.whole(weight))
 
@@ -272,6 +279,26 @@ class Site:
         """Tell the observers of a product."""
         for observer in _observers:
             observer(self, a, b, result, wholes)
+
+
+def note_origin(weight: Tensor, name: str) -> None:
+    """Note that a weight has the values of blocks with which its place computes."""
+    _from_blocks[weight] = (name, _version(weight))
+
+
+def check_origin(place: Site, x: Tensor) -> None:
+    """Warn, once for each weight, where values that came with their blocks are encoded again."""
+    root = x if x._base is None else x._base
+    name, version = _from_blocks.get(root, ("", 0))
+    if not name or version != _version(root):
+        return
+    del _from_blocks[root]
+    warnings.warn(
+        f"{place.name} multiplies by {name}, which was loaded from the blocks of another product: "
+        "the result has not the bits of the model that was saved",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def site_of(handle: int) -> Site:

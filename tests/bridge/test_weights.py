@@ -455,6 +455,40 @@ def test_what_files_do_not_hold(tmp_path: Path) -> None:
     load_packed(meta.to_empty(device="cpu"), path)
 
 
+class Tied(nn.Module):
+    """A layer whose weight another product takes too, along the same axis or the other one."""
+
+    def __init__(self, transposed: bool) -> None:
+        super().__init__()
+        self.a, self.transposed = nn.Linear(8, 8), transposed
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.a(x)
+        return y @ self.a.weight if self.transposed else nn.functional.linear(y, self.a.weight)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_loaded_weight_in_another_product(
+    transposed: bool, tmp_path: Path, same: Same, recwarn: pytest.WarningsRecorder
+) -> None:
+    x, path = torch.randn(2, 8), tmp_path / "x.safetensors"
+    model = convert(Tied(transposed), format="mxfp4")
+    save_packed(model, path)
+    model(x)
+    assert not recwarn
+    again = convert(Tied(transposed), format="mxfp4")
+    load_packed(again, path)
+    with pytest.warns(UserWarning, match=r"multiplies by a\.weight, which was loaded from the bl"):
+        again(x)
+    again(x)
+    assert not recwarn
+    load_packed(again, path)
+    with torch.no_grad():
+        again.a.weight.mul_(2)
+    assert is_fresh(again, x, same)
+    assert not recwarn
+
+
 @pytest.mark.parametrize("formats", [("mxfp4", "mx9"), ("mxfp4", "mxfp4")])
 def test_layers_that_share_a_weight(formats: tuple[str, str], tmp_path: Path, same: Same) -> None:
     def model(count: int = 3) -> nn.Module:
