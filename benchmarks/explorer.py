@@ -14,7 +14,7 @@ from axs6.studies.pareto.data import read_rows
 from axs6.studies.pareto.results import study_of
 from axs6.studies.pareto.space import BASELINE, space
 
-MEASURED = ROOT / "axs6" / "explorer" / "measured.json"
+MEASURED = ROOT / "studies" / "explorer" / "measured.json"
 POINTS = ROOT / "docs" / "data" / "pareto.jsonl"
 PAGE = ROOT / "docs" / "explorer.html"
 COMPARED = {"comparison": ("bits", "qsnr", "recorded"), "costs": ("cost", "energy")}

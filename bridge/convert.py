@@ -279,7 +279,7 @@ def _is_users_function(function: Any) -> bool:
 def _has_own_forward(module: nn.Module) -> bool:
     """Whether a `forward` that is none of torch's own hides that of the class."""
     assigned = vars(module).get("forward")
-    if assigned is None:
+    if assigned is None or not _is_users_function(assigned):
         return False
     kept = [x.__func__ for x in vars(module).values() if isinstance(x, MethodType)]
     return type(module).forward not in kept

@@ -94,9 +94,10 @@ def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
         try:
             found = readers[path.suffix](path, stack)
         except OSError as error:
-            if error.strerror is None:
+            missing = "No such file or directory" if isinstance(error, FileNotFoundError) else None
+            if (reason := error.strerror or missing) is None:
                 raise
-            raise OSError(f"cannot read {path}: {error.strerror}") from error
+            raise OSError(f"cannot read {path}: {reason}") from error
         except _RefusedError as error:
             raise ValueError(f"{path}: {error}") from error
         except UNREADABLE as error:

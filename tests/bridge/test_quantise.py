@@ -141,7 +141,7 @@ def test_every_code_decodes_as_in_the_golden_model(
 ) -> None:
     exponents = np.repeat(np.arange(256, dtype=np.uint8), 64 // size)[:, None]
     codes = np.tile(np.arange(64, dtype=np.uint8), 256).reshape(-1, 1, size)
-    shape = (len(codes), size - 1)
+    shape = (len(codes), size)
     blocks = axs6.Blocks.with_modes(exponents, np.zeros_like(exponents), codes, shape)
     got = decode(blocks, dtype)
     assert got.shape == shape

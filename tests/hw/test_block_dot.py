@@ -103,7 +103,8 @@ def test_what_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("fmt", "block", "message"),
     [
-        ("axs6,mx9", None, "a and b must have levels of the same groups in a block"),
+        ("axs6,mx9", None, "axs6 has blocks of 32 and mx9 of 16: block must say which both"),
+        ("axs6,mx9", 16, "a and b must have levels of the same groups in a block"),
         ("uint8", None, "uint8 has zero points, for which dot products have no hardware"),
         ("mxfp4,mxfp4,mxfp4", None, "a dot product has one format or two, not 3"),
         ("mxfp4", 48, "group must be a power of two"),

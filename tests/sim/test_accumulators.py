@@ -205,7 +205,7 @@ def test_other_accumulators_are_found(change: str) -> None:
     ("parameters", "message"),
     [
         ({"format": "mxfp4", "accumulator": "hooper"}, "accumulator must be one of fp32"),
-        ({"format": "mxfp4,mx9"}, "a and b must have levels of the same groups"),
+        ({"format": "mxfp4,mx9", "block": 16}, "a and b must have levels of the same groups"),
         ({"format": "mxfp8_e5m2", "accumulator": "blackwell_fp4"}, "needs terms of"),
         ({"format": "mx9", "accumulator": "fp32,reduction=2,fraction=9"}, "reduction must be more"),
         ({"format": "mxfp4", "accumulator": "fp32,reduction=24"}, "a multiple or a part of"),

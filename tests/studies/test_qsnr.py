@@ -11,7 +11,7 @@ import axs6
 from axs6.studies.distributions import CHUNK, LENGTH, draw
 from axs6.studies.qsnr import CLAIMS, FORMATS, study_qsnr
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 KNOWN = {
     "axs6": 29.69,

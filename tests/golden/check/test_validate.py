@@ -260,7 +260,7 @@ def test_dot_products_of_other_formats_are_checked_too():
     def toward_zero(a, b, how):
         return matmul(a, b, f"{how},rounding=toward_zero")
 
-    assert_caught(Model(matmul=toward_zero), SHARE_DOT, "matmul fp32 of mx")
+    assert_caught(Model(matmul=toward_zero), SHARE_DOT, r"matmul \w+ of mx")
 
 
 def test_formats_are_checks_of_their_own():

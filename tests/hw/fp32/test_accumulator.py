@@ -12,7 +12,7 @@ from axs6.hw.fp32 import accumulator
 from axs6.hw.fp32.accumulator import Skips
 from axs6.hw.units.dot import DOT
 from axs6.sim.batch.engine import ComponentModel, component_source
-from axs6.sim.stall import Stall
+from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 
 

@@ -12,7 +12,7 @@ import axs6
 from axs6.golden.formats import CATALOG, Rule, block_format
 from axs6.studies.explorer.page import ARITHMETIC, describe, script
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 COMPARISON = Path(__file__).with_name("vectors.js").read_text()
 WITHOUT_MODES = [name for name, fmt in CATALOG.items() if not fmt.has_modes]
 SHARES = {"elements": "wrongElements", "scales": "wrongScales", "encode": "wrongArrays"}

@@ -14,7 +14,7 @@ import axs6
 from axs6.golden.formats import CATALOG
 from axs6.studies.explorer.page import page
 
-PAGE = Path(__file__).parents[2] / "docs" / "explorer.html"
+PAGE = Path(__file__).parents[3] / "docs" / "explorer.html"
 Cli = Callable[..., Any]
 
 
