@@ -75,9 +75,18 @@ def quantised(names: Any) -> list[BlockFormat]:
 QUICK = quantised((*CATALOG, *EDGES))
 
 
-@pytest.mark.parametrize("fmt", QUICK, ids=str)
-@pytest.mark.usefixtures("form")
-def test_kernels(fmt: BlockFormat) -> None:
+@pytest.mark.parametrize(
+    ("fmt", "form"),
+    [
+        pytest.param(fmt, form, marks=[pytest.mark.slow] * bool((i + k) % len(kernels.FORMS)))
+        for i, fmt in enumerate(QUICK)
+        for k, form in enumerate(kernels.FORMS)
+    ],
+    indirect=["form"],
+    ids=str,
+)
+def test_kernels(fmt: BlockFormat, form: str) -> None:
+    """Each format in one form; the slow tests have it in the others."""
     assert_golden(by_kernels, fmt, TENSORS)
 
 
