@@ -1,5 +1,4 @@
-"""Measures the figures in README and docs that are out of date, fills the pages, and
-writes the explorer.
+"""Measures the figures in README and docs that are out of date, and fills the pages.
 
 Run with `make figures`, or `python benchmarks/figures.py`. Each figure is kept in
 docs/figures/NAME.json with its commands, the machine, the date and the digests of what it was
@@ -13,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import explorer
 from catalogue import FIGURES
 from figure import DATA, Figure
 from pages import PAGES, fill
@@ -44,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wanted = [each for each in FIGURES.values() if not each.stored() or each.out_of_date()]
     failed = [figure for figure in wanted if not update(figure, options.liberty)]
     fill_pages()
-    explorer.write(FIGURES)
     print(f"{len(wanted) - len(failed)} measured, {len(failed)} failed, {len(FIGURES)} in all")
     return 1 if failed else 0
 

@@ -18,8 +18,7 @@ from axs6.golden.metrics import qsnr_bound
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.golden.terms import Terms
 from axs6.studies.distributions import DISTRIBUTIONS, draw
-from axs6.studies.pareto.data import read_rows
-from axs6.studies.pareto.results import Measurement, study_of
+from axs6.studies.pareto.data import Measurement, measurements_of, read_rows
 from axs6.studies.qsnr import study_qsnr
 
 SEED = 0
@@ -196,8 +195,7 @@ def dot_widths() -> tuple[int, int]:
 @cache
 def in_hardware(name: str) -> Measurement:
     """A format in the Pareto study: its dot product and memory, over those of FP8."""
-    rows = read_rows(ROOT / "docs" / "data" / "pareto.jsonl")
-    return study_of(rows, [name], rows[name].conditions).measurements[name]
+    return measurements_of(read_rows(ROOT / "docs" / "data" / "pareto.jsonl"))[name]
 
 
 def dearer(one: str, other: str) -> float:

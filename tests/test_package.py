@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from axs6.cli import COMMANDS
 from axs6.install import install_command
+from axs6.studies.explorer.page import page
 
 ROOT = Path(__file__).parent.parent
 
@@ -66,11 +67,14 @@ def test_the_wheel_has_every_module_and_each_imports(wheel: Path, tmp_path: Path
         f"    assert pathlib.Path(module.__file__).is_relative_to({str(tmp_path)!r}), name\n"
         "from axs6.install import install_command\n"
         "assert install_command('sim') == 'pip install \"axs6[sim]\"'\n"
+        "from axs6.studies.explorer.page import page\n"
+        "pathlib.Path('explorer.html').write_text(page())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "explorer.html").read_text() == page()
 
 
 def test_the_install_command_is_that_of_this_checkout() -> None:

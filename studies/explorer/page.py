@@ -20,6 +20,7 @@ from axs6.golden.formats import (
     TwosComplement,
     Unsigned,
 )
+from axs6.studies.explorer.measured import measured
 
 KINDS: Final = {
     SignMagnitude: "sign_magnitude",
@@ -49,7 +50,7 @@ def page() -> str:
         style=part("style.css"),
         script=script(SCRIPTS),
         formats=embedded({name: describe(fmt) for name, fmt in CATALOG.items()}),
-        measured=embedded(json.loads(part("measured.json"))),
+        measured=embedded(measured()),
     )
 
 

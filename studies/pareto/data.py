@@ -7,11 +7,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Self
 
+from axs6.golden.formats import block_format
 from axs6.replacing import replacing
-from axs6.synth.flow import flow
+from axs6.studies.pareto.space import BASELINE
 
 OPTIONS: Final = {"target": "sky130", "breakdown": False, "share": False}
 """Arguments of `axs6.synth.area.area`, which leave out what only takes time in a sweep."""
+
+
+BYTE: Final = 8
+"""Bits that a value of FP8 takes in memory."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Conditions:
     @classmethod
     def here(cls, reduction: int, vectors: int) -> Self:
         """Those of this installation."""
+        from axs6.synth.flow import flow
+
         plan = flow(str(OPTIONS["target"]), share=bool(OPTIONS["share"]))
         return cls(reduction, vectors, version("pyosys"), plan.digest()[:16])
 
@@ -80,6 +87,30 @@ class Row:
             raise ValueError(f"it must be a row of this study: {error}") from None
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """A format that was measured.
+
+    Args:
+        format: its name, or its string.
+        area: of its dot product, over that of the baseline.
+        memory: bits a value in a tile of 256 values in lines of 64 bytes, over the 8 of FP8.
+        qsnr_db: signal over quantisation noise.
+        delay_ps: the longest path of its dot product.
+    """
+
+    format: str
+    area: float
+    memory: float
+    qsnr_db: float
+    delay_ps: float
+
+    @property
+    def cost(self) -> float:
+        """Area times memory."""
+        return self.area * self.memory
+
+
 def read_rows(path: Path) -> dict[str, Row]:
     """The rows of a file by format; none where there is no file.
 
@@ -108,3 +139,34 @@ def write_rows(path: Path, rows: Mapping[str, Row], order: Iterable[str]) -> Non
     names = [name for name in dict.fromkeys([*order, *rows]) if name in rows]
     with replacing(path) as file:
         file.write("".join(rows[name].to_line() for name in names).encode())
+
+
+def baseline_of(rows: Mapping[str, Row]) -> float:
+    """The area that others are relative to.
+
+    Raises:
+        ValueError: a format of the baseline is not among the rows.
+    """
+    areas = [rows[name].area for name in BASELINE if name in rows]
+    whole = max((area for area in areas if area is not None), default=0.0)
+    if not whole or len(areas) < len(BASELINE):
+        raise ValueError(f"areas are relative to those of {' and '.join(BASELINE)}: measure them")
+    return whole
+
+
+def measurements_of(rows: Mapping[str, Row]) -> dict[str, Measurement]:
+    """Rows of the same conditions, as points; without formats that have no hardware.
+
+    Raises:
+        ValueError: a format of the baseline is not among the rows.
+    """
+    whole = baseline_of(rows)
+    return {name: _measurement(row, whole) for name, row in rows.items() if row.area is not None}
+
+
+def _measurement(row: Row, whole: float) -> Measurement:
+    assert row.area is not None
+    assert row.qsnr_db is not None
+    assert row.delay_ps is not None
+    memory = block_format(row.format).bits_a_value[2] / BYTE
+    return Measurement(row.format, row.area / whole, float(memory), row.qsnr_db, row.delay_ps)

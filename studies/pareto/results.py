@@ -3,10 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import log2
-from typing import Any, Final
+from typing import Any
 
-from axs6.golden.formats import block_format
-from axs6.studies.pareto.data import Conditions, Row
+from axs6.studies.pareto.data import (
+    Conditions,
+    Measurement,
+    Row,
+    baseline_of,
+    measurements_of,
+)
 from axs6.studies.pareto.space import (
     BASELINE,
     BLOCKS,
@@ -17,33 +22,6 @@ from axs6.studies.pareto.space import (
     two_level,
 )
 from axs6.synth.sweep.growth import Fit, fit
-
-BYTE: Final = 8
-"""Bits that a value of FP8 takes in memory."""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """A format that was measured.
-
-    Args:
-        format: its name, or its string.
-        area: of its dot product, over that of the baseline.
-        memory: bits a value in a tile of 256 values in lines of 64 bytes, over the 8 of FP8.
-        qsnr_db: signal over quantisation noise.
-        delay_ps: the longest path of its dot product.
-    """
-
-    format: str
-    area: float
-    memory: float
-    qsnr_db: float
-    delay_ps: float
-
-    @property
-    def cost(self) -> float:
-        """Area times memory."""
-        return self.area * self.memory
 
 
 @dataclass(frozen=True)
@@ -131,11 +109,8 @@ def study_of(rows: Mapping[str, Row], names: Sequence[str], conditions: Conditio
         ValueError: a format of the baseline is not among the rows that count.
     """
     usable = {name: row for name, row in rows.items() if row.conditions == conditions}
-    areas = [usable[name].area for name in BASELINE if name in usable]
-    whole = max((area for area in areas if area is not None), default=0.0)
-    if not whole or len(areas) < len(BASELINE):
-        raise ValueError(f"areas are relative to those of {' and '.join(BASELINE)}: measure them")
-    found = {name: _measurement(row, whole) for name, row in usable.items() if row.area is not None}
+    whole = baseline_of(usable)
+    found = measurements_of(usable)
     frontier = frontier_of(found.values())
     return Study(
         conditions,
@@ -149,14 +124,6 @@ def study_of(rows: Mapping[str, Row], names: Sequence[str], conditions: Conditio
         [_measured_claim(claim, found) for claim in claims()],
         laws(found),
     )
-
-
-def _measurement(row: Row, whole: float) -> Measurement:
-    assert row.area is not None
-    assert row.qsnr_db is not None
-    assert row.delay_ps is not None
-    memory = block_format(row.format).bits_a_value[2] / BYTE
-    return Measurement(row.format, row.area / whole, float(memory), row.qsnr_db, row.delay_ps)
 
 
 def frontier_of(measurements: Iterable[Measurement]) -> list[Measurement]:

@@ -17,9 +17,9 @@ import pytest
 
 from axs6.golden.formats import CATALOG, block_format, name_of
 from axs6.hw.verilog import generate
-from axs6.studies.pareto.data import Conditions, Row, read_rows, write_rows
+from axs6.studies.pareto.data import Conditions, Measurement, Row, read_rows, write_rows
 from axs6.studies.pareto.picture import picture
-from axs6.studies.pareto.results import Measurement, frontier_of, knees_of, study_of
+from axs6.studies.pareto.results import frontier_of, knees_of, study_of
 from axs6.studies.pareto.run import measure
 from axs6.studies.pareto.space import BASELINE, space
 from axs6.studies.pareto.tables import markdown

@@ -1,43 +1,31 @@
-"""The explorer's measured data, from the figures that are kept, and its page in docs."""
+"""What the explorer shows of costs and accumulators: figures of the docs, and the Pareto study."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from importlib.resources import as_file, files
+from typing import Any, Final
 
-from digests import ROOT
-from figure import Figure
-
-from axs6.replacing import replacing
 from axs6.studies.comparison.columns import GROUPS
-from axs6.studies.explorer.page import page
-from axs6.studies.pareto.data import read_rows
-from axs6.studies.pareto.results import study_of
+from axs6.studies.pareto.data import measurements_of, read_rows
 from axs6.studies.pareto.space import BASELINE, space
 
-MEASURED = ROOT / "studies" / "explorer" / "measured.json"
-POINTS = ROOT / "docs" / "data" / "pareto.jsonl"
-PAGE = ROOT / "docs" / "explorer.html"
-COMPARED = {"comparison": ("bits", "qsnr", "recorded"), "costs": ("cost", "energy")}
+COMPARED: Final = {"comparison": ("bits", "qsnr", "recorded"), "costs": ("cost", "energy")}
 """Figures with tables of `axs6 compare`, and the groups of their columns."""
 
-ACCUMULATORS = "accumulators"
-"""The figure with errors of accumulators."""
-
-COSTS = (
+COSTS: Final = (
     *("bits", "tile_bits", "lanes", "dot_area", "mac_area", "delay_ps", "mac_fj"),
     *("encoder_area", "decoder_area"),
 )
 """Columns that the page shows, beside the QSNR."""
 
 
-def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
-    """What the page shows of costs, the Pareto study and accumulators.
+def measured() -> dict[str, Any]:
+    """What the page shows.
 
     costs: see `costs`. pareto: see `pareto`. accumulators: `products` and `length`,
     `fractions`, and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for
     each fraction; null where results are exact. sources: sentences that say where these are from.
     """
-    accumulators = figures[ACCUMULATORS].stored()
+    accumulators = figure("accumulators")
     series = [
         {
             "format": name,
@@ -48,7 +36,7 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
         for name, how, own, *errors in accumulators["table"]["rows"]
     ]
     return {
-        "costs": costs(figures),
+        "costs": costs(),
         "pareto": pareto(),
         "accumulators": {
             **accumulators["values"],
@@ -56,14 +44,23 @@ def measured(figures: Mapping[str, Figure]) -> dict[str, Any]:
             "series": series,
         },
         "sources": [
-            f"Costs: axs6 compare, sky130, {figures['costs'].stored()['date']}.",
+            f"Costs: axs6 compare, sky130, {figure('costs')['date']}.",
             "Pareto: axs6 study pareto, docs/data/pareto.jsonl.",
             f"Accumulators: axs6 study accumulators, {accumulators['date']}.",
         ],
     }
 
 
-def costs(figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
+def figure(name: str) -> dict[str, Any]:
+    """What docs/figures keeps of a figure. `figures` beside this module is a link to it, and has
+    copies in a wheel of those that are read here."""
+    found: dict[str, Any] = json.loads(
+        (files(__package__) / "figures" / f"{name}.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def costs() -> list[dict[str, Any]]:
     """Formats with a dot product, as points.
 
     Each has the `format`, `COSTS`, None where there is none; `qsnr_db` on the vectors of the
@@ -72,7 +69,7 @@ def costs(figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for name, groups in COMPARED.items():
         columns = [column.name for group in groups for column in GROUPS[group].columns]
-        for each, *cells in figures[name].stored()["table"]["rows"]:
+        for each, *cells in figure(name)["table"]["rows"]:
             found = zip(columns, map(_or_none, cells), strict=True)
             rows.setdefault(each, {}).update(found)
     families = {each.name: each.family for each in space()}
@@ -95,11 +92,13 @@ def pareto() -> dict[str, Any]:
     lanes: of the dot products; formats: how many the study has; command: makes the Verilog of the
     dot product of FORMAT; points: those measured, areas and memory over those of FP8.
     """
-    rows = read_rows(POINTS)
+    with as_file(files(__package__) / "data" / "pareto.jsonl") as path:
+        rows = read_rows(path)
     conditions = rows[BASELINE[0]].conditions
+    found = measurements_of(
+        {name: row for name, row in rows.items() if row.conditions == conditions}
+    )
     listed = space()
-    found = study_of(rows, [each.name for each in listed], conditions).measurements
-    measured = [(each, found[each.name]) for each in listed if each.name in found]
     accumulator = f"paper,reduction={conditions.reduction}"
     return {
         "lanes": conditions.reduction,
@@ -115,20 +114,11 @@ def pareto() -> dict[str, Any]:
                 "qsnr_db": x.qsnr_db,
                 "delay_ps": round(x.delay_ps),
             }
-            for each, x in measured
+            for each in listed
+            if (x := found.get(each.name))
         ],
     }
 
 
 def _or_none(cell: Any) -> Any:
     return None if cell in ("-", "exact") else cell
-
-
-def write(figures: Mapping[str, Figure]) -> None:
-    """Write the data and the page, where their figures are among these."""
-    if not {ACCUMULATORS, *COMPARED} <= figures.keys():
-        return
-    with replacing(MEASURED) as file:
-        file.write(f"{json.dumps(measured(figures), indent=1)}\n".encode())
-    with replacing(PAGE) as file:
-        file.write(page().encode())
