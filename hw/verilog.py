@@ -12,9 +12,9 @@ from amaranth.lib.wiring import In
 from axs6.golden.formats import AXS6, name_of
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
+from axs6.hw.core.amaranth_internals import ToolNotFound, YosysError, find_yosys
 from axs6.hw.core.layouts import Field, fields
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR, STRUCTURE
-from axs6.hw.core.yosys import ToolNotFound, YosysError, find_yosys
 from axs6.hw.field_ports import FieldPorts, port_of
 from axs6.hw.keywords import KEYWORDS
 from axs6.hw.registry import BUS_UNITS, find

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from axs6.hw.core.yosys import ToolNotFound, YosysError, find_yosys
+from axs6.hw.core.amaranth_internals import ToolNotFound, YosysError, find_yosys
 from axs6.install import install_command
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 import wasmtime
-from amaranth._toolchain.yosys import YosysBinary
 
 from axs6.cli import COLLECTIONS
-from axs6.hw.core.yosys import PackagedYosys
+from axs6.hw.core.amaranth_internals import PackagedYosys
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,7 +55,7 @@ def yosys_in_this_process() -> Iterator[None]:
     """
 
     def run(
-        cls: type[YosysBinary],
+        cls: type[PackagedYosys],
         args: Sequence[str],
         stdin: str = "",
         *,

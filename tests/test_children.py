@@ -10,7 +10,7 @@ SHADOWS = ("math", "random", "socket", "struct", "tempfile", "wasmtime", "amaran
 START = """
 import multiprocessing, sys
 from axs6 import cli
-from axs6.hw.core.yosys import find_yosys
+from axs6.hw.core.amaranth_internals import find_yosys
 
 if __name__ == "__main__":
     find_yosys().run(["-V"])

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from amaranth.back import rtlil as backend
 from amaranth.hdl import (
     ClockDomain,
     ClockSignal,
@@ -23,6 +22,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Flow, In
 
 from axs6.hw.axi_stream import AxiStream
+from axs6.hw.core.amaranth_internals import convert_fragment
 
 
 class Modules:
@@ -95,7 +95,7 @@ def convert_top(
         domain = ClockDomain("sync")
         fragment.add_domains(domain)
         ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
-    text, _ = backend.convert_fragment(fragment, ports, name, emit_src=False)
+    text, _ = convert_fragment(fragment, ports, name, emit_src=False)
     return str(text)
 
 

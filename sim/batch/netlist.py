@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from amaranth.lib import wiring
 
+from axs6.hw.core.amaranth_internals import YosysError
 from axs6.hw.core.rtlil import convert, without_fields
-from axs6.hw.core.yosys import YosysError
 from axs6.sim.batch.logic import Literal, Logic
 from axs6.sim.batch.modules import with_functions
 from axs6.sim.tools import ToolError, yosys

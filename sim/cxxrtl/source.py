@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from axs6.hw.core.amaranth_internals import YosysError
 from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.core.rtlil import convert, without_fields
-from axs6.hw.core.yosys import YosysError
 from axs6.sim.compiled import element_type, stall_header
 from axs6.sim.control import control_header
 from axs6.sim.cxxrtl.concatenations import balanced

@@ -1,4 +1,7 @@
-"""The Yosys that Amaranth uses, told nothing by the folder that it is started in."""
+"""All that is used of Amaranth beside its documented API: the RTLIL back end and its Yosys.
+
+Another release may change it; no other module imports it.
+"""
 
 import subprocess
 import sys
@@ -6,8 +9,9 @@ from typing import Any
 
 from amaranth._toolchain import ToolNotFound, yosys
 from amaranth._toolchain.yosys import YosysError
+from amaranth.back.rtlil import convert_fragment
 
-__all__ = ["PackagedYosys", "ToolNotFound", "YosysError", "find_yosys"]
+__all__ = ["PackagedYosys", "ToolNotFound", "YosysError", "convert_fragment", "find_yosys"]
 
 MIN_YOSYS = (0, 40)
 """Amaranth's own bound for its back ends; the headers of CXXRTL lie where they do since then."""
