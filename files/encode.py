@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from axs6.files.checkpoint import check_pair, pair_contents, pair_entries
 from axs6.files.coding import Coding, Encoded, Piece, reduction
 from axs6.files.container import container_metadata, encoded_before
-from axs6.files.outer import Values, Whole, finite
+from axs6.files.outer import Values, Whole
 from axs6.files.stored import Stored
 from axs6.files.tensors import FLOATS, Tensor, open_tensors
 from axs6.files.writer import Entry, plain, writing
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
+from axs6.golden.encode import SATURATED
 from axs6.golden.floats import fp32_bits
 from axs6.golden.lfsr import Lfsr
 from axs6.golden.metrics import ErrorSums
@@ -225,7 +226,9 @@ def _blocks(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[Blocks]
 
 def _add_errors(errors: ErrorSums, values: Values, decoded: NDArray[np.float64]) -> None:
     """Count the values that are finite, before and after."""
-    known = finite(values) & np.isfinite(decoded)
+    known = np.isfinite(values) & np.isfinite(decoded)
+    if values.dtype == np.float64:
+        known &= np.abs(values) < SATURATED
     if known.all():
         errors.add(values.astype(np.float64), decoded)
     else:

@@ -32,6 +32,16 @@ def chunks(rows: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
+def padded(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Values (..., K) with zeros after them to whole blocks of this size."""
+    missing = -values.shape[-1] % size
+    if not missing:
+        return values
+    whole = np.zeros((*values.shape[:-1], values.shape[-1] + missing), values.dtype)
+    whole[..., : values.shape[-1]] = values
+    return whole
+
+
 def check_blocks(name: str, value: object) -> None:
     """Raise TypeError unless `value` is Blocks, ValueError if its arrays were changed to no codes.
 

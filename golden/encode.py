@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.arguments import check_axis, check_unmasked
-from axs6.golden.blocks import Blocks, chunks, scale_shape
+from axs6.golden.blocks import Blocks, chunks, padded, scale_shape
 from axs6.golden.decode import decode
 from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
@@ -15,7 +15,7 @@ from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_
 from axs6.golden.levels import RowEncoder
 from axs6.golden.modes import check_mode, elements, sparse_values
 from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
-from axs6.golden.outer import OuterScales
+from axs6.golden.outer import NOWHERE, OuterScales, Reach
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.golden.scaling import code_dtype
@@ -36,6 +36,7 @@ def encode(
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
     scale: ArrayLike | None = None,
+    outer: OuterScales | None = None,
 ) -> Blocks:
     """Encode values into blocks along an axis.
 
@@ -63,6 +64,8 @@ def encode(
         scale: the outermost real scale, positive numbers that broadcast to its shape, instead of
             the one that follows from the values (delayed scaling). As that one, it is held to the
             numbers of its dtype.
+        outer: all scales of channels and the tensor, where the values are a part of others, as
+            `axs6.golden.outer` finds them, in place of those that follow from the values.
 
     Returns:
         The blocks. A group of zeros has the smallest exponent. A negative value that rounds to
@@ -96,7 +99,7 @@ def encode(
     def encoded(mode: Mode) -> Blocks:
         quantiser = Quantiser(elements(fmt, mode), how, random_bits)
         run = _Run(fmt, quantiser, mode, axis, nonfinite, values.shape)
-        return run.encode(values, words, scale)
+        return run.encode(values, words, scale, outer)
 
     if wanted in (Mode.DENSE, Mode.HIGH_PRECISION):
         return encoded(wanted)
@@ -143,13 +146,18 @@ class _Run:
         values: NDArray[Any],
         words: NDArray[np.uint64] | None,
         scale: ArrayLike | None,
+        outer: OuterScales | None,
     ) -> Blocks:
         size = self.fmt.block
         rows = self._rows(values)
         given = None if words is None else self._rows(words)
         leading = tuple(np.delete(self.shape, self.axis).tolist())
         count = -(-self.shape[self.axis] // size)
-        outer = OuterScales.find(self.fmt, rows, leading, count, self._saturate, scale)
+        if outer is None:
+            outer = self._outer(rows, leading, scale)
+        elif scale is not None or outer.fmt != self.fmt:
+            raise ValueError(f"outer must be of {name_of(self.fmt)}, and without scale")
+        shaped = outer.shaped(leading)
         scales = [
             np.empty((len(rows), size // int(level.group)), code_dtype(level.scale.bits))
             for level in self.fmt.blocked[::-1]
@@ -157,22 +165,22 @@ class _Run:
         codes = np.empty(rows.shape, np.uint8)
         zero_points = np.empty((len(rows), 1), np.uint8)
         encoder = RowEncoder(self.fmt, self.quantiser)
-        poisoned = np.zeros(len(rows), bool)
         for part in chunks(len(rows), size):  # an empty one checks the dtype
             x = Finite.of(rows[part], self._saturate)
             if x.infinite is not None and self.nonfinite == "error":
                 self._refuse(values, x, part.start)
             random = None if given is None else given[part]
             here = [each[part] for each in scales]
-            encoder.encode(x, random, outer.of(part), here, codes[part], zero_points[part])
+            above = outer.found.of_rows(np.arange(part.start, part.stop) // max(1, count))
+            encoder.encode(x, random, above, here, codes[part], zero_points[part])
             if x.infinite is not None:
-                poisoned[part] = self._keep(x, here, codes[part])
-        outer.poison(poisoned, codes)
+                self._keep(x, here, codes[part])
+        outer.clear(codes)
         shapes = [scale_shape(level, leading, count, size) for level in self.fmt.blocked[::-1]]
         found = [each.reshape(shape) for each, shape in zip(scales, shapes, strict=True)]
         return Blocks(
             self.fmt,
-            (*outer.shaped(leading), *found),
+            (*shaped, *found),
             codes.reshape(*leading, count, size),
             self.shape,
             self.axis,
@@ -188,7 +196,17 @@ class _Run:
         """Blocks as rows, padded with zeros."""
         native = np.asarray(values, values.dtype.newbyteorder("="))
         moved = np.moveaxis(native, self.axis, -1)
-        return _pad(np.ascontiguousarray(moved), self.fmt.block).reshape(-1, self.fmt.block)
+        return padded(np.ascontiguousarray(moved), self.fmt.block).reshape(-1, self.fmt.block)
+
+    def _outer(
+        self, rows: NDArray[Any], leading: tuple[int, ...], scale: ArrayLike | None
+    ) -> OuterScales:
+        """The scales of channels and the tensor that follow from blocks (rows, B)."""
+        channels = tensor = NOWHERE
+        if self.fmt.outer:
+            reach = Reach.of(rows, self.fmt, self.nonfinite)
+            channels, tensor = reach.of_groups(int(np.prod(leading))), reach.of_groups(1)
+        return OuterScales.find(self.fmt, channels, tensor, scale, leading)
 
     def _zero_points(
         self,
@@ -204,16 +222,14 @@ class _Run:
         found = of_blocks if outer.zero_point is None else outer.zero_point
         return found.astype(np.uint8).reshape(shape)
 
-    def _keep(
-        self, x: Finite, scales: list[NDArray[Any]], codes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
-        """Write the codes of NaN and infinities; return rows that need a NaN in an outer scale."""
+    def _keep(self, x: Finite, scales: list[NDArray[Any]], codes: NDArray[np.uint8]) -> None:
+        """Write the codes of NaN and infinities, and scales of blocks that stand for them."""
         assert x.infinite is not None
         assert x.nan is not None
         infinite = x.infinite != 0
         if self._saturate:
             codes[infinite] = self.quantiser.largest(x.infinite < 0)[infinite]
-            return np.zeros(len(codes), bool)
+            return
         element, left = self.fmt.element, infinite | x.nan
         if element.has_nan:
             assert isinstance(element, Float)
@@ -226,14 +242,13 @@ class _Run:
         if all(level.scale.nan_code is None for level in self.fmt.levels):
             assert isinstance(element, Float)
             codes[left] = element.quiet_nan
-            return np.zeros(len(codes), bool)
+            return
         for level, found in zip(self.fmt.blocked, reversed(scales), strict=True):
             if level.scale.nan_code is not None:
                 groups = left.reshape(len(codes), -1, int(level.group)).any(axis=2)
                 found[groups] = level.scale.nan_code
                 codes[np.repeat(groups, int(level.group), axis=1)] = 0
-                return np.zeros(len(codes), bool)
-        return left.any(axis=1)
+                return
 
     def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:
         """Raise the error that names the first value without a code, in order of the blocks."""
@@ -282,15 +297,8 @@ def _squared_errors(values: NDArray[Any], blocks: Blocks) -> NDArray[np.float64]
     with np.errstate(invalid="ignore"):  # of signalling NaN
         exact = (values if bits is None else bits.view(np.float32)).astype(np.float64)
     errors = np.where(np.abs(exact) < SATURATED, exact, np.nan) - decode(blocks, np.float64)
-    terms = _pad(np.moveaxis(errors**2, blocks.axis, -1), blocks.block).reshape(blocks.codes.shape)
+    terms = padded(np.moveaxis(errors**2, blocks.axis, -1), blocks.block).reshape(
+        blocks.codes.shape
+    )
     # The last of the running sums is added in index order, which np.sum is not.
     return np.cumsum(terms, axis=-1)[..., -1]
-
-
-def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
-    missing = -values.shape[-1] % size
-    if not missing:
-        return values
-    padded = np.zeros((*values.shape[:-1], values.shape[-1] + missing), values.dtype)
-    padded[..., : values.shape[-1]] = values
-    return padded

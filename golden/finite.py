@@ -47,6 +47,17 @@ class Largest:
         exponent = np.concatenate([x.exponent for x in wide])
         return cls(None, magnitudes(significand, exponent))
 
+    @classmethod
+    def merged(cls, parts: Sequence["Largest"]) -> "Largest":
+        """The larger of the same rows of several parts, all (rows, 1)."""
+        if parts[0].bits is not None:
+            bits = np.stack([x.bits for x in parts if x.bits is not None])
+            return cls(bits.max(axis=0), None)
+        wide = [x.wide for x in parts if x.wide is not None]
+        significand = np.concatenate([x.significand for x in wide], axis=1)
+        exponent = np.concatenate([x.exponent for x in wide], axis=1)
+        return cls(None, wide_max(magnitudes(significand, exponent), len(wide)))
+
     @property
     def exact(self) -> Wide:
         """As exact integers."""

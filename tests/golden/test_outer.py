@@ -1,0 +1,59 @@
+"""Values in parts, under scales of channels and the tensor that follow from all of them."""
+
+import numpy as np
+import pytest
+
+import axs6
+from axs6.golden.formats import CATALOG, block_format
+from axs6.golden.nonfinite import NonFinite
+from axs6.golden.outer import OuterScales, Reach
+
+OUTER = [
+    *(name for name, fmt in CATALOG.items() if fmt.outer),
+    *(
+        "int8_float32_t0",
+        "uint8_float32_uint8_t0",
+        "int8_float16_t0_float32",
+        "e2m1fn_e8m0_t0_float32",
+    ),
+]
+ROWS, PARTS = 3, 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nonfinite", ["error", "saturate", "propagate"])
+@pytest.mark.parametrize("name", OUTER)
+def test_parts_under_the_scales_of_the_whole(name: str, nonfinite: NonFinite, dtype: type) -> None:
+    fmt = block_format(name)
+    if nonfinite == "propagate" and not fmt.has_nan:
+        return
+    size = fmt.block
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((ROWS, PARTS * size)) * np.exp2(rng.integers(-9, 9, (ROWS, 1)))
+    if nonfinite != "error":
+        x[0, 3], x[0, size], x[1, -1] = np.nan, np.inf, -np.inf
+    x = x.astype(dtype)
+    parts = np.split(x, PARTS, axis=1)
+    channels = Reach.merged([Reach.of(part, fmt, nonfinite) for part in parts])
+    outer = OuterScales.find(fmt, channels, channels.of_groups(1))
+    whole = axs6.encode(x, fmt, nonfinite=nonfinite)
+    for number, part in enumerate(parts):
+        found = axs6.encode(part, fmt, nonfinite=nonfinite, outer=outer)
+        assert np.array_equal(found.codes, whole.codes[:, number : number + 1])
+        for level, ours, theirs in zip(fmt.levels[::-1], found.scales, whole.scales, strict=True):
+            wanted = theirs[:, number : number + 1] if level.blocked else theirs
+            assert np.array_equal(ours, wanted)
+        if whole.zero_points is not None:
+            assert np.array_equal(found.zero_points, whole.zero_points)
+
+
+def test_scales_of_something_else_are_refused() -> None:
+    fmt = block_format("int8_float32_t0")
+    reach = Reach.of(np.ones((2, fmt.block), np.float32), fmt, "error")
+    outer = OuterScales.find(fmt, reach, reach.of_groups(1))
+    with pytest.raises(ValueError, match="outer must be of 3 channels, not 2"):
+        axs6.encode(np.ones((3, 8)), fmt, outer=outer)
+    with pytest.raises(ValueError, match="outer must be of int4_e8m0_t32, and without scale"):
+        axs6.encode(np.ones((2, 8)), "int4_e8m0_t32", outer=outer)
+    with pytest.raises(ValueError, match="and without scale"):
+        axs6.encode(np.ones((2, 8)), fmt, outer=outer, scale=1.0)
