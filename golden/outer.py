@@ -47,14 +47,14 @@ class Reach:
     def merged(cls, parts: Sequence[Self]) -> Self:
         """That of rows whose values are in several parts."""
         each = zip(*(x.largest for x in parts), strict=True)
-        lost = np.stack([x.lost for x in parts]).any(axis=0)
+        lost = np.logical_or.reduce([x.lost for x in parts])
         return cls(tuple(map(Largest.merged, each)), lost)
 
     def of_groups(self, groups: int) -> "Reach":
         """That of `groups` equal groups of rows."""
         largest = tuple(x.of_groups(groups) for x in self.largest)
         rows = len(self.lost) // max(1, groups)
-        return Reach(largest, self.lost.reshape(groups, rows).any(axis=1))
+        return Reach(largest, np.logical_or.reduce(self.lost.reshape(groups, rows), axis=1))
 
 
 NOWHERE: Final = Reach((), np.zeros(0, bool))
@@ -124,6 +124,7 @@ class OuterScales:
             else:
                 scales, factor = factor.find(fmt, level, largest[0], values)
             if level == nan_level and reach.lost.any():
+                assert level.scale.nan_code is not None
                 lost, scales = reach.lost, scales.copy()
                 scales[lost] = level.scale.nan_code
             codes.append(scales)
