@@ -37,9 +37,10 @@ fuzz: $(VENV)/dev.stamp
 	$(PIP) -e ".[fuzz]"
 	$(BIN)/python fuzz/run.py
 
-# Measures area and depth of the units anew: commit the table with what changed it.
+# Measures area and depth of the units, or of those of ONLY, anew: commit the table with what
+# changed it.
 quality: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/quality.py tests/synth/quality.csv
+	$(BIN)/python benchmarks/quality.py tests/synth/quality.csv $(ONLY)
 
 # Hashes the Verilog of many designs anew: commit the list with what changed it.
 hashes: $(VENV)/dev.stamp

@@ -1,35 +1,24 @@
-"""The command line: `axs6`. Sub-command NAME is `axs6/commands/NAME_command.py`."""
+"""The command line: `axs6`. Sub-command NAME is `axs6/commands/NAME_command.py`.
+
+A file there adds its command: `run` is the function, or `app` holds sub-commands, and `EXTRA` is
+the extra that holds the packages.
+"""
 
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated, Any, NoReturn
 
+import axs6.commands
 from axs6 import __version__
 from axs6.install import install_command
 from axs6.signals import check_ended, ending
 from axs6.terminal import printing, shown
 
-COMMANDS = {
-    "list": "hw",
-    "generate": "hw",
-    "validate": "hw",
-    "regress": "sim",
-    "simulate": "hw",
-    "area": "synth",
-    "encode": "files",
-    "decode": "files",
-    "info": "files",
-    "study": "study",
-    "compare": "compare",
-    "explore": "cli",
-    "demo": "demo",
-}
-"""The extra that holds the packages of each command, in the order in which --help shows them.
-
-Each is a module `axs6.commands.NAME_command`, whose `run` is the command, or whose `app` holds its
-sub-commands."""
+_SUFFIX = "_command"
 
 COLLECTIONS = (50_000, 10, 10)
 """Thresholds of Python's collection of garbage in a process of the command line."""
@@ -62,7 +51,8 @@ def _main() -> None:
     from axs6.steps import say_steps
 
     say_steps()
-    command = _command()
+    known = commands()
+    command = command_line(known)
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:
         sys.exit(command(standalone_mode=False))
@@ -77,14 +67,23 @@ def _main() -> None:
         if os.environ.get(TRACEBACK):
             raise
         if isinstance(error, ModuleNotFoundError):
-            extra = next((COMMANDS[name] for name in sys.argv if name in COMMANDS), "cli")
+            extra = next((known[name].EXTRA for name in sys.argv if name in known), "cli")
             package = str(error.name).partition(".")[0]
             _fail(f"the package {package} is missing: {install_command(extra)}")
         _fail(str(error))
 
 
-def _command() -> Any:
-    """The command line with its sub-commands."""
+def commands() -> dict[str, Any]:
+    """The modules of the sub-commands by their names, in the order in which --help shows them."""
+    return {
+        each.name.removesuffix(_SUFFIX): import_module(f"axs6.commands.{each.name}")
+        for each in iter_modules(axs6.commands.__path__)
+        if each.name.endswith(_SUFFIX)
+    }
+
+
+def command_line(known: Mapping[str, Any]) -> Any:
+    """The command line with these sub-commands."""
     import typer
     from typer.main import get_command
 
@@ -108,8 +107,7 @@ def _command() -> Any:
     ) -> None:
         pass
 
-    for name in COMMANDS:
-        module = import_module(f"axs6.commands.{name}_command")
+    for name, module in known.items():
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:

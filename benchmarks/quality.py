@@ -1,7 +1,7 @@
 """Area and depth of every unit in a few configurations, and what changed since a table of them.
 
-`python benchmarks/quality.py FILE` measures all of it and writes the table; `make quality` does so
-for the one that the tests compare with.
+`python benchmarks/quality.py FILE [UNIT]...` measures all units, or those that are named, and
+writes the table; `make quality` does so for the one that the tests compare with.
 """
 
 import csv
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axs6.hw.registry import BUS_UNITS
+from axs6.hw.registry import ALL_UNITS, find
 from axs6.hw.verilog import generate
 from axs6.replacing import replacing
 from axs6.synth.area import area, modules_area
@@ -37,15 +37,12 @@ def _in_formats(*names: str) -> list[dict[str, Any]]:
     return [{"block": 8, "format": name, "dtype": "bf16"} for name in names]
 
 
-DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
+_CHOSEN: Sequence[tuple[str, dict[str, Any]]] = (
     *(("encoder", each) for each in _DTYPES),
     *(("decoder", each) for each in _DTYPES),
     ("encoder", {"block": 8, "mode": "high_precision"}),
     ("encoder", {"block": 8, "mode": "sparse"}),
     ("encoder", {"block": 8, "rounding": "stochastic"}),
-    ("stochastic_encoder", {"block": 8}),
-    ("feedback_encoder", {"block": 8}),
-    ("lfsr", {"block": 8}),
     ("decoder", {"block": 8, "blocks": "packed"}),
     ("expander", {"block": 8}),
     ("expander", {"block": 32}),
@@ -56,9 +53,13 @@ DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
     ("dot", {"block": 32, "interleave": 4}),
     ("dot", {"block": 8, "blocks": "packed"}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
-    *((unit, {"block": 8}) for unit in BUS_UNITS),
     *(("encoder", each) for each in _in_formats("mxfp4", "mxfp8_e4m3", "mx9")),
     *(("decoder", each) for each in _in_formats("mxfp4", "mx9")),
+)
+
+DESIGNS: Sequence[tuple[str, dict[str, Any]]] = (
+    *_CHOSEN,
+    *((unit, {"block": 8}) for unit in ALL_UNITS if unit not in dict(_CHOSEN)),
 )
 """The units that are measured, with their parameters."""
 
@@ -171,12 +172,14 @@ def write_table(path: Path, table: Mapping[Key, float]) -> None:
         file.write(text.getvalue().encode())
 
 
-def _measured_all() -> Iterator[Table]:
+def _measured_all(units: Sequence[str]) -> Iterator[Table]:
     for unit, parameters in DESIGNS:
         for target in FIGURES:
-            yield measured(unit, parameters, target)
+            if unit in units:
+                yield measured(unit, parameters, target)
     for unit, parameters in IN_MODULES:
-        yield measured_in_modules(unit, parameters)
+        if unit in units:
+            yield measured_in_modules(unit, parameters)
 
 
 def _joined(tables: Iterable[Table]) -> Table:
@@ -189,15 +192,18 @@ def _joined(tables: Iterable[Table]) -> Table:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure everything and write the table; say what differs from the one that was there."""
-    if len(arguments) != 1:
-        print("axs6: needed: python benchmarks/quality.py FILE", file=sys.stderr)
+    """Measure units and write the table; say what differs from the one that was there."""
+    if not arguments:
+        print("axs6: needed: python benchmarks/quality.py FILE [UNIT]...", file=sys.stderr)
         return 2
     path = Path(arguments[0])
     try:
+        units = [find(name).name for name in arguments[1:]] or list(ALL_UNITS)
         old = read_table(path) if path.exists() else {}
-        new = _joined(_measured_all())
-        write_table(path, new)
+        new = _joined(_measured_all(units))
+        others = set(ALL_UNITS) - set(units)
+        kept = {key: old[key] for key in old if key in new or key.unit in others}
+        write_table(path, kept | new)
     except (OSError, ValueError, SynthesisError) as error:
         print(f"axs6: {error}", file=sys.stderr)
         return 2

@@ -1,29 +1,37 @@
-"""The units by name. Every command, test, benchmark and report finds a unit here."""
+"""The units by name. Every command, test, benchmark and report finds a unit here.
+
+Every module in `axs6.hw.units` is searched: a file there adds its units.
+"""
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 
-from axs6.hw.units import axis, block_dot, decoder, dot, encoder, lfsr
+from axs6.hw import units
 from axs6.hw.units.unit import Unit
 
-UNITS: Mapping[str, Unit] = {
-    unit.name: unit
-    for unit in (
-        encoder.ENCODER,
-        encoder.STOCHASTIC_ENCODER,
-        encoder.FEEDBACK_ENCODER,
-        lfsr.LFSR,
-        decoder.DECODER,
-        decoder.EXPANDER,
-        block_dot.BLOCK_DOT,
-        dot.DOT,
-        dot.MATMUL,
-    )
-}
+
+def collect(package: ModuleType) -> dict[str, Unit]:
+    """The units in the modules of a package, in the order of their names.
+
+    Raises:
+        ValueError: two units have one name.
+    """
+    found: dict[str, Unit] = {}
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Unit) and found.setdefault(value.name, value) is not value:
+                raise ValueError(f"{module.name} has a second unit with the name {value.name}")
+    return dict(sorted(found.items()))
+
+
+_FOUND = collect(units)
+
+UNITS: Mapping[str, Unit] = {name: unit for name, unit in _FOUND.items() if not unit.bus}
 """The units with streams `i` and `o`, by name."""
 
-BUS_UNITS: Mapping[str, Unit] = {
-    unit.name: unit for unit in (axis.AXIS_ENCODER, axis.AXIS_DECODER, axis.AXIS_DOT)
-}
+BUS_UNITS: Mapping[str, Unit] = {name: unit for name, unit in _FOUND.items() if unit.bus}
 """The units on AXI4-Stream, by name: the others behind a bus."""
 
 ALL_UNITS: Mapping[str, Unit] = {**UNITS, **BUS_UNITS}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 import wasmtime
@@ -84,6 +85,26 @@ def yosys_in_this_process() -> Iterator[None]:
             patch.setattr(each, "run", classmethod(run))
         yield
     yosys_program.cache_clear()
+
+
+SMALL = {"block": 8, "dtype": "bf16", "rows": 1, "columns": 2}
+
+
+@pytest.fixture(scope="session")
+def small_form() -> Callable[[str], dict[str, Any]]:
+    """Gives parameters of a unit that make it small, with a quarter of its stages.
+
+    The last of each parameter's samples is there too.
+    """
+    from axs6.hw.registry import find
+
+    def form(unit: str) -> dict[str, Any]:
+        entry = find(unit)
+        last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, {})}
+        found = last | {name: value for name, value in SMALL.items() if name in entry.defaults}
+        return {**found, "stages": -(-entry.most_stages(entry.parameters(found)) // 4)}
+
+    return form
 
 
 class Done(subprocess.CompletedProcess[str]):

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from axs6.cli import COMMANDS
+from axs6.cli import commands
 from axs6.install import install_command
 from axs6.studies.explorer.page import page
 
@@ -81,7 +81,7 @@ def test_the_install_command_is_that_of_this_checkout() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for extra in project["optional-dependencies"]:
         assert install_command(extra) == f'pip install -e "{ROOT}[{extra}]"'
-    assert set(COMMANDS.values()) <= set(project["optional-dependencies"])
+    assert {each.EXTRA for each in commands().values()} <= set(project["optional-dependencies"])
 
 
 def run_script(script: str) -> str:

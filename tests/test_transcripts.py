@@ -18,7 +18,8 @@ import pytest
 import typer
 from catalogue import FIGURES
 
-from axs6.cli import _command
+from axs6.cli import command_line
+from axs6.cli import commands as known_commands
 
 LONG = ("--fmax", "axs6 demo", "examples/axis_top")
 """What commands have that take most of a minute or more, or that other tests run in each run."""
@@ -106,7 +107,7 @@ def test_a_wrong_number_in_a_transcript_is_found() -> None:
 def refused() -> Callable[[str], str | None]:
     """Parses a command line as `axs6` does and runs nothing; the name of the error, if any."""
     usage_error: Any = typer.BadParameter.__bases__[0]
-    whole: Any = _command()
+    whole: Any = command_line(known_commands())
 
     def parse(command: str) -> str | None:
         tool = whole

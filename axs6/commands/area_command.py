@@ -7,6 +7,8 @@ import typer
 
 from axs6.commands.options import Jobs, Json, Scheduler, Timeout, with_unit_options
 
+EXTRA = "synth"
+
 
 @with_unit_options
 def run(

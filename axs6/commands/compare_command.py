@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from axs6.studies.comparison.compare import Progress
     from axs6.studies.comparison.table import Comparison
 
+EXTRA = "compare"
+
 NEEDED = {
     "recorded": ("torch", "sklearn"),
     "cost": ("amaranth", "pyosys"),

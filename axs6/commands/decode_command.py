@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+EXTRA = "files"
+
 
 def run(
     source: Annotated[

@@ -8,6 +8,8 @@ import typer
 from axs6.commands.options import Json
 from axs6.commands.packages import need
 
+EXTRA = "demo"
+
 UNITS = ("encoder", "decoder", "matmul")
 MEASURED = ("encoder", "decoder", "dot")
 """Units whose area is shown; `dot` is one lane of the tile."""

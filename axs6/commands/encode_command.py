@@ -11,6 +11,8 @@ from axs6.golden.rounding import Rounding
 if TYPE_CHECKING:
     from axs6.files.encode import Row
 
+EXTRA = "files"
+
 Patterns = Annotated[
     list[str] | None, typer.Option(metavar="PATTERN", help="Names of tensors, with * and ?.")
 ]

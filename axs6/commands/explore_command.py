@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+EXTRA = "cli"
+
 
 def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file.", metavar="FILE")],

@@ -8,6 +8,8 @@ import typer
 
 from axs6.commands.options import Unit, with_unit_options
 
+EXTRA = "hw"
+
 
 @with_unit_options
 def run(

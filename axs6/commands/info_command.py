@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from axs6.files.describe import Description
     from axs6.golden.formats import BlockFormat
 
+EXTRA = "files"
+
 
 def run(
     source: Annotated[

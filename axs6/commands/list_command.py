@@ -10,6 +10,8 @@ from axs6.commands.options import Json
 if TYPE_CHECKING:
     from axs6.hw.units.unit import Unit
 
+EXTRA = "hw"
+
 
 def run(
     formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,

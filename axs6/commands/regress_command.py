@@ -7,6 +7,8 @@ import typer
 
 from axs6.commands.options import Json, with_unit_options
 
+EXTRA = "sim"
+
 WAVES_FOLDER = Path("waves")
 
 LARGE = 100_000_000

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from axs6.hw.core.layouts import Field
 
+EXTRA = "hw"
+
 ENGINES = ("batch", "cxxrtl")
 WINDOW = "0:1000"
 

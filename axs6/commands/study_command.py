@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from axs6.studies.rounding import RoundingRow
     from axs6.studies.training.study import TrainingStudy
 
+EXTRA = "study"
+
 PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
 """Kind of each picture by its file."""
 

@@ -7,6 +7,8 @@ import typer
 
 from axs6.commands.options import Json
 
+EXTRA = "hw"
+
 BLOCKS = 2000
 
 

@@ -195,6 +195,7 @@ AXIS_ENCODER = Unit(
     random=_random(ENCODER, _encoder_beats, _no_words),
     samples=ALIGN_SAMPLES,
     operation="value",
+    bus=True,
 )
 
 AXIS_DECODER = Unit(
@@ -209,6 +210,7 @@ AXIS_DECODER = Unit(
     random=_random(DECODER, _decoder_beats, _packed),
     samples=ALIGN_SAMPLES,
     operation="value",
+    bus=True,
 )
 
 AXIS_DOT = Unit(
@@ -220,4 +222,5 @@ AXIS_DOT = Unit(
     corners=_corners(DOT, _dot_beats, _packed),
     random=_random(DOT, _dot_beats, _packed),
     samples={**INTERLEAVE_SAMPLES, **ALIGN_SAMPLES},
+    bus=True,
 )

@@ -63,6 +63,7 @@ class Unit:
             converts them or makes them.
         remembers: whether an output depends on all items since reset.
         blocks: whether blocks go in or come out, which have a format.
+        bus: whether the streams are AXI4-Stream, another unit behind a bus.
         needs: for a parameter that keeps its default unless another one has a certain value, the
             name of that one and the value.
     """
@@ -78,6 +79,7 @@ class Unit:
     operation: str = "MAC"
     remembers: bool = False
     blocks: bool = True
+    bus: bool = False
     needs: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
     @property

@@ -222,7 +222,7 @@ def files_in(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["divider", "-i", "x.npy"], "unit must be one of encoder, "),
+        (["divider", "-i", "x.npy"], "unit must be one of block_dot, "),
         (["encoder"], "Missing option '--input'"),
         (["encoder", "-i", "none.npy"], "cannot read none.npy: No such file or directory"),
         (["encoder", "-i", "."], "cannot read .: Is a directory"),

@@ -110,5 +110,7 @@ def test_a_wrong_alignment_is_refused(align: Any) -> None:
 def test_units_with_streams_are_the_others() -> None:
     assert {**UNITS, **BUS_UNITS} == ALL_UNITS
     assert find_with_streams("dot") is UNITS["dot"]
-    with pytest.raises(ValueError, match="axis_dot is on AXI4-Stream; unit must be one of encoder"):
+    with pytest.raises(
+        ValueError, match="axis_dot is on AXI4-Stream; unit must be one of block_dot"
+    ):
         find_with_streams("axis_dot")

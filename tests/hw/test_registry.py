@@ -45,7 +45,7 @@ def test_any_two_choices_meet_in_a_combination() -> None:
 
 
 def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unit must be one of encoder, .*, not 'divider'"):
+    with pytest.raises(ValueError, match=r"unit must be one of block_dot, .*, not 'divider'"):
         find("divider")
 
 

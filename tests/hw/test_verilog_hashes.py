@@ -1,8 +1,9 @@
 """The Verilog of many designs is what `verilog.sha256` says, byte for byte.
 
 Each line of that file is a hash and a design: a unit with parameters, and with `ports` of
-`generate`. `make hashes` (`python tests/hw/test_verilog_hashes.py`) writes the file again with the
-designs that it has; a design is added by a line with any word in place of the hash. The ordinary
+`generate`. `make hashes` (`python tests/hw/test_verilog_hashes.py`) writes the file again, with
+designs for values of parameters that it lacks, such as all those of a new unit; other designs are
+added by a line with any word in place of the hash. The ordinary
 run takes designs from the top until every value of every parameter was there, but of blocks of 32
 those of units that are not around others; `pytest -m slow` takes the others.
 """
@@ -51,9 +52,9 @@ def verilog_hash(design: str) -> str:
     return hashlib.sha256("".join(kept).encode()).hexdigest()
 
 
-def write_list(path: Path = LIST) -> None:
-    """Write the hashes of all designs in the list anew."""
-    lines = [TOOLS, *(f"{verilog_hash(design)}  {design}" for design in read_list(path))]
+def write_list(path: Path, designs: Iterable[str]) -> None:
+    """Write the hashes of designs."""
+    lines = [TOOLS, *(f"{verilog_hash(design)}  {design}" for design in designs)]
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -75,6 +76,27 @@ def known_values() -> Iterable[tuple[str, ...]]:
             yield from ((name, parameter, str(value)) for value in known)
         if name not in BUS_UNITS:
             yield from ((name, "ports", ports) for ports in PORTS)
+
+
+def stages() -> Iterable[tuple[str, ...]]:
+    """Numbers of stages that every unit is listed with: none, one and three, if it can."""
+    for name, unit in ALL_UNITS.items():
+        most = unit.most_stages(unit.parameters({"block": 8}))
+        yield from ((name, "stages", str(min(number, most))) for number in (0, 1, 3))
+
+
+def completed(designs: Iterable[str]) -> list[str]:
+    """Designs, and behind them one for each of `known_values` and `stages` that they lack."""
+    found = list(designs)
+    listed: set[tuple[str, ...]] = set().union(*map(values, found))
+    for unit, parameter, value in (*known_values(), *stages()):
+        if (unit, parameter, value) not in listed:
+            given = {"block": "8", parameter: value}
+            if parameter in ALL_UNITS[unit].needs:
+                given |= [ALL_UNITS[unit].needs[parameter]]
+            found.append(" ".join([unit, *(f"{name}={each}" for name, each in given.items())]))
+            listed |= values(found[-1])
+    return found
 
 
 def sample(designs: Iterable[str]) -> list[str]:
@@ -117,12 +139,19 @@ def test_the_verilog_of_the_other_designs_is_unchanged(design: str) -> None:
 
 
 def test_every_value_of_every_parameter_is_in_the_list() -> None:
-    listed: set[tuple[str, ...]] = set().union(*map(values, DESIGNS))
-    missing = [" ".join(each) for each in known_values() if each not in listed]
-    assert not missing, f"add a design with each of {missing}; {COMMAND}"
-    for unit in ALL_UNITS:
-        stages = {value for name, key, value in listed if (name, key) == (unit, "stages")}
-        assert {"0", "1"} < stages, f"{unit} needs designs with stages 0, 1 and more; {COMMAND}"
+    missing = completed(DESIGNS)[len(DESIGNS) :]
+    assert not missing, f"the list lacks {missing}; {COMMAND}"
+
+
+def test_a_new_unit_gets_designs_with_every_value() -> None:
+    others = [design for design in DESIGNS if design.split()[0] != "stochastic_encoder"]
+    added = completed(others)[len(others) :]
+    found: set[tuple[str, ...]] = set().union(*map(values, added))
+    needed = {each for each in (*known_values(), *stages()) if each[0] == "stochastic_encoder"}
+    assert needed <= found
+    for design in added:
+        given = {k: v for k, v in parameters(design).items() if k != "ports"}
+        ALL_UNITS["stochastic_encoder"].parameters(given)
 
 
 class Wrong(Lfsr):
@@ -145,10 +174,9 @@ def test_a_changed_unit_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_list_is_written_as_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "list"
     design = "lfsr block=8 random_bits=4"
-    path.write_text(f"{TOOLS}\nnew  {design}\n")
-    write_list(path)
+    write_list(path, [design])
     assert read_list(path) == {design: verilog_hash(design)}
 
 
 if __name__ == "__main__":
-    write_list()
+    write_list(LIST, completed(DESIGNS))

@@ -71,7 +71,7 @@ def test_bad_input_is_one_line(main: Cli, arguments: tuple[str, ...], message: s
             ("--target", "ecp5"),
             "energy is that of gates, generic, sky130 or a library, not of ecp5",
         ),
-        ("axis_dot", (), "axis_dot is on AXI4-Stream; unit must be one of encoder, "),
+        ("axis_dot", (), "axis_dot is on AXI4-Stream; unit must be one of block_dot, "),
     ],
 )
 def test_what_has_no_energy_is_refused_before_any_synthesis(

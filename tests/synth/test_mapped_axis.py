@@ -14,11 +14,7 @@ from axs6.hw.verilog import Generated, generate
 from axs6.sim.regress import Regression, regress
 from axs6.synth.mapped import mapped_netlist
 
-SMALL: dict[str, dict[str, Any]] = {
-    "axis_encoder": {"block": 8, "dtype": "bf16", "stages": 2},
-    "axis_decoder": {"block": 8, "stages": 1, "align": 32},
-    "axis_dot": {"block": 8, "stages": 1, "align": 32, "interleave": 2},
-}
+Form = Callable[[str], dict[str, Any]]
 TARGETS = ("generic", "sky130", "ice40", "ecp5", "xc7")
 SIMULATOR = "icarus" if shutil.which("iverilog") else "verilator"
 """Icarus builds in no time."""
@@ -46,27 +42,27 @@ def as_verilog(pyosys: Any, tmp_path: Path) -> AsVerilog:
     return written
 
 
-def regressed(unit: str, made: Generated, test: str | None = None) -> Regression:
+def regressed(made: Generated, test: str | None = None) -> Regression:
     given = {"simulator": SIMULATOR, "items": 40, "seed": 1, "test": test}
-    return regress(unit, SMALL[unit], generated=made, **given)
+    return regress(made.manifest["unit"], made.manifest["parameters"], generated=made, **given)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", BUS_UNITS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_mapped_units(target: str, unit: str, as_verilog: AsVerilog) -> None:
-    made = generate(unit, **SMALL[unit])
-    outcome = regressed(unit, as_verilog(mapped(made, target), made))
+def test_mapped_units(target: str, unit: str, as_verilog: AsVerilog, small_form: Form) -> None:
+    made = generate(unit, **small_form(unit))
+    outcome = regressed(as_verilog(mapped(made, target), made))
     assert outcome.failures == []
     assert outcome.tests
 
 
-def test_a_wrong_gate_is_caught(as_verilog: AsVerilog) -> None:
-    made = generate("axis_decoder", **SMALL["axis_decoder"])
+def test_a_wrong_gate_is_caught(as_verilog: AsVerilog, small_form: Form) -> None:
+    made = generate("axis_decoder", **small_form("axis_decoder"))
     netlist = json.loads(mapped(made, "generic"))
     cells = netlist["modules"]["top"]["cells"].values()
     gates = [cell for cell in cells if cell["type"] == "$_AND_"]
     gates[len(gates) // 2]["type"] = "$_OR_"
-    outcome = regressed("axis_decoder", as_verilog(json.dumps(netlist), made), "full_rate")
+    outcome = regressed(as_verilog(json.dumps(netlist), made), "full_rate")
     assert not outcome.passed
     assert any("the golden model gives" in text for _, text in outcome.failures)

@@ -82,7 +82,8 @@ def test_table_has_every_design() -> None:
         (unit, " ".join(f"{name}={value}" for name, value in parameters.items()))
         for unit, parameters in quality.DESIGNS
     }
-    assert names <= {key[:2] for key in read_table(TABLE)}
+    missing = sorted({unit for unit, _ in names - {key[:2] for key in read_table(TABLE)}})
+    assert not missing, f'not in the table: `make quality ONLY="{" ".join(missing)}"`'
     assert {unit for unit, _ in names} == set(ALL_UNITS)
 
 
@@ -179,10 +180,17 @@ def test_command_measures_and_writes(
     monkeypatch.setattr(quality, "FIGURES", {"generic": ("gates", "levels")})
     monkeypatch.setattr(quality, "IN_MODULES", [])
     path = tmp_path / "quality.csv"
-    write_table(path, {Key("decoder", "block=8 dtype=bf16", "generic", "gates"): 1.0})
-    assert quality.main([str(path)]) == 0
-    assert {key.figure for key in read_table(path)} == {"gates", "levels"}
+    gates = Key("decoder", "block=8 dtype=bf16", "generic", "gates")
+    write_table(path, {gates: 1.0, KEY: 2.0})
+    assert quality.main([str(path), "decoder"]) == 0
+    table = read_table(path)
+    assert {key.figure for key in table if key.unit == "decoder"} == {"gates", "levels"}
+    assert table[KEY] == 2
     assert "gates was 1 and is" in capsys.readouterr().out
+    monkeypatch.setattr(quality, "measured", lambda *_: {gates: 3.0})
+    assert quality.main([str(path)]) == 0
+    assert read_table(path) == {gates: 3}
+    assert quality.main([str(path), "divider"]) == 2
 
 
 def test_command_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +15,13 @@ from axs6.sim.batch.engine import GateModel
 from axs6.sim.tools import ToolError
 from axs6.synth.mapped import mapped_netlist
 
-PIPELINED = {
-    "encoder": {"block": 8, "stages": 2},
-    "decoder": {"block": 8, "stages": 2},
-    "stochastic_encoder": {"block": 8, "stages": 4},
-    "feedback_encoder": {"block": 8, "stages": 6},
-    "lfsr": {"block": 8, "stages": 1},
-    "expander": {"block": 8, "stages": 2},
-    "block_dot": {"block": 8, "stages": 3},
-    "dot": {"block": 8, "stages": 3, "interleave": 2},
-    "matmul": {"block": 8, "rows": 1, "columns": 2, "stages": 2, "interleave": 1},
-}
+Form = Callable[[str], dict[str, Any]]
+
 FEW = [("generic", "decoder"), *((t, "block_dot") for t in ("generic", "sky130", "ice40"))]
 REST = [
     (target, unit)
     for target in ("generic", "sky130", "ice40", "ecp5", "xc7")
-    for unit in PIPELINED
+    for unit in UNITS
     if (target, unit) not in FEW
 ]
 
@@ -72,12 +64,7 @@ def measured(netlist: str, unit: str, **parameters: Any) -> Pipeline:
     return Pipeline(flip_flops, latency)
 
 
-def test_every_unit_has_a_pipelined_form() -> None:
-    assert set(PIPELINED) == set(UNITS)
-
-
-def check(target: str, unit: str, **more: str) -> None:
-    parameters: dict[str, Any] = {**PIPELINED[unit], **more}
+def check(target: str, unit: str, parameters: dict[str, Any]) -> None:
     found = read_back(unit, target=target, **parameters)
     component: Any = find(unit).build(**parameters)
     assert found.latency == component.latency
@@ -88,26 +75,26 @@ def check(target: str, unit: str, **more: str) -> None:
 
 
 @pytest.mark.parametrize(("target", "unit"), FEW)
-def test_promises_are_kept(target: str, unit: str) -> None:
-    check(target, unit)
+def test_promises_are_kept(target: str, unit: str, small_form: Form) -> None:
+    check(target, unit, small_form(unit))
 
 
 @pytest.mark.parametrize(
     "unit",
     [
         pytest.param(name, marks=[pytest.mark.slow] * (name != "block_dot"))
-        for name in PIPELINED
+        for name in UNITS
         if "view" in UNITS[name].choices({}) and name != "feedback_encoder"
     ],
 )
-def test_promises_are_kept_in_words(unit: str) -> None:
-    check("generic", unit, view="behaviour")
+def test_promises_are_kept_in_words(unit: str, small_form: Form) -> None:
+    check("generic", unit, {**small_form(unit), "view": "behaviour"})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "unit"), REST)
-def test_promises_are_kept_everywhere(target: str, unit: str) -> None:
-    check(target, unit)
+def test_promises_are_kept_everywhere(target: str, unit: str, small_form: Form) -> None:
+    check(target, unit, small_form(unit))
 
 
 def test_a_missing_rank_is_found() -> None:
