@@ -18,7 +18,7 @@ import axs6.hw.encoder.random
 import axs6.hw.fp32.add
 import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
-from axs6.golden.formats import AXS6, BF16, CATALOG, FP16, Rule, block_format
+from axs6.golden.formats import AXS6, BF16, FP16, block_format
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.rtlil import add_lanes
@@ -26,150 +26,15 @@ from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.encoder_spaces import ENCODED, encoder_spaces, maximum_classes
-from axs6.sim.exhaustive.fp32_spaces import addition_corners
 from axs6.sim.exhaustive.runner import Outcome, Share, run_space
 from axs6.sim.exhaustive.scaled_spaces import SCALED
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State
 
+from .counts import COUNTS
+
 THREADS = 2
 SHARE = Share(1, 256)
-
-COUNTS = (
-    {
-        "decoder-fp32": 2**8 * 64 * 8,
-        "decoder-bf16": 2**8 * 64 * 8,
-        "decoder-fp32-high_precision": 2**8 * 128 * 8,
-        "decoder-bf16-high_precision": 2**8 * 128 * 8,
-        "masks": 10_518_300,
-        "zeros": 2**17,
-        "products": 64 * 64 * 32,
-        "conversion": 2**16 * 511,
-        "multiplication-corners": len(addition_corners()) ** 2,
-        "multiplication-bf16": 2**32,
-        "multiplication-fractions": 2**23 * 29 * 2,
-        "multiplication-depths": 2**23 * 27,
-        "addition-corners": len(addition_corners()) ** 2,
-        "addition-random": 2**28,
-        "division": 2**23 * 2**8 * 2,
-        "reciprocal": 2**23 * 254,
-        "fused-floor": 2**28,
-        "fused-zero": 2**28,
-    }
-    | {
-        f"encoder-{name}": cases
-        for rounding in ("nearest", "toward_zero")
-        for name, cases in {
-            f"fp32-{rounding}-gaps": 2**23 * 32 * 2,
-            f"fp32-{rounding}-subnormals": 2**24 * 8,
-            f"fp32-{rounding}-patterns": 2**32,
-            f"bf16-{rounding}-patterns": 2**16 * (1 + 7 + 254 + 2),
-            f"fp16-{rounding}-patterns": 2**16 * (1 + 10 + 30 + 2),
-            f"bf16-{rounding}-high_precision-patterns": 2**17 * (1 + 7 + 254 + 2),
-            f"fp16-{rounding}-high_precision-patterns": 2**17 * (1 + 10 + 30 + 2),
-        }.items()
-    }
-    | {
-        f"decoder-{name}-{dtype}": cases * 8
-        for name, cases in {
-            "mx9": 2**17,
-            "mx6": 2**14,
-            "mx4": 2**12,
-            "mxfp8_e4m3": 2**16,
-            "mxfp8_e5m2": 2**16,
-            "mxfp6_e3m2": 2**14,
-            "mxfp6_e2m3": 2**14,
-            "mxfp4": 2**12,
-            "mxint8": 2**16,
-            "nvfp4": 15 * 128 * 16,
-            "msfp16": 2**16,
-            "msfp12": 2**12,
-            "fp8_e4m3": 263 * 2**8,
-            "fp8_e5m2": 263 * 2**8,
-            "int8": 263 * 2**8,
-            "int6": 263 * 2**6,
-            "int4": 263 * 2**4,
-            "uint8": 8 * 2**16,
-            "vsq4": 60 * 16 * 2**4,
-            "vsq6": 60 * 16 * 2**6,
-            "vsq8": 60 * 16 * 2**8,
-        }.items()
-        for dtype in ("fp32", "bf16")
-    }
-    | {
-        f"products-{name}": 4**fmt.element.width * fmt.block
-        for name, fmt in CATALOG.items()
-        if name not in ("axs6", "uint8")
-    }
-    | {
-        "encoder-bf16-stochastic-patterns": 2**20 * (1 + 7 + 254 + 2),
-        "encoder-fp16-stochastic-patterns": 2**20 * (1 + 10 + 30 + 2),
-    }
-    | {f"encoder-{name}-bf16-nearest-patterns": 2**16 * (1 + 7 + 254 + 2) for name in ENCODED}
-    | {
-        f"encoder-{name}-{rule}-fp32-nearest-scales": 2**31
-        for name in ("mxfp8_e4m3", "mxint8")
-        for rule in Rule
-    }
-    | {
-        f"encoder-{name}-bf16-nearest-patterns": 2**16 * scales
-        for name, scales in {
-            "nvfp4": 3 * 120,
-            "vsq4": 3 * 15,
-            "vsq6": 3 * 15,
-            "vsq8": 3 * 15,
-            **dict.fromkeys(("fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4"), 256),
-        }.items()
-    }
-    | {f"encoder-{name}-bf16-nearest-scales": 2**15 * 256 for name in ("nvfp4", "vsq8")}
-    | {
-        f"conversion-{name}": (sums + 3) * 511
-        for name, sums in {
-            "mx9": 7393,
-            "mx6": 2**15,
-            "mx4": 2**11,
-            "mxfp8_e4m3": 49_407,
-            "mxfp8_e5m2": 192_319,
-            "mxfp6_e3m2": 10_803,
-            "mxfp6_e2m3": 2**18,
-            "mxfp4": 2**14,
-            "mxint8": 7393,
-            "msfp16": 2**19,
-            "msfp12": 2**11,
-        }.items()
-    }
-    | {
-        f"conversion-{name}": 2**bits
-        for name, bits in {
-            "int8": 21,
-            "int6": 17,
-            "int4": 13,
-            "vsq4": 19,
-            "vsq6": 23,
-            "vsq8": 27,
-        }.items()
-    }
-    | {
-        "conversion-nvfp4": (2**20 + 3) * 31,
-        "conversion-fp8_e4m3": 49_407 + 3,
-        "conversion-fp8_e5m2": 192_319 + 3,
-    }
-    | {
-        f"aligned-{name}": (sums + 3) * exponents
-        for name, (sums, exponents) in {
-            "paper": (23_827, 515),
-            "volta": (16_563, 515),
-            "turing": (19_999, 515),
-            "hopper": (23_827, 515),
-            "ada_fp8": (6419, 515),
-            "hopper_fp8": (7393, 515),
-            "blackwell": (25_893, 515),
-            "blackwell_fp4": (70_483, 511),
-        }.items()
-    }
-    | {f"division-{divisor}": 2**23 * 5 for divisor in RECIPROCALS if divisor != 961}
-)
-
 
 IN_FORMATS = [
     name
