@@ -74,7 +74,7 @@ MICRO = [micro(bits) for bits in range(3, 9)]
 MEASURED = tuple(
     dict.fromkeys(
         (
-            *(name for name in CATALOG if name != "uint8"),
+            *(name for name, fmt in CATALOG.items() if fmt.element.signed),
             *MICRO,
             *(name for bits in (8, 5, 3) for name in (micro(bits, shift=2), micro(bits, 8))),
             *(micro(bits, 1) for bits in (8, 5, 3)),

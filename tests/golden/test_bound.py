@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from axs6.golden import block_format, qsnr
+from axs6.golden.check.exact.formats import CATALOG as DEFINITIONS
+from axs6.golden.check.exact.formats import Definition, Exponent
 from axs6.golden.formats import CATALOG
 from axs6.golden.metrics import qsnr_bound
 
@@ -17,8 +19,23 @@ def test_the_bound_is_that_of_the_paper(bits: int, k1: int, k2: int, d2: int) ->
     assert qsnr_bound(f"int{bits}_e8m0_t{k1}s{k2}o{d2}") == pytest.approx(paper, abs=0.01)
 
 
+def has_bound(definition: Definition) -> bool:
+    """Whether a format is as in Theorem 1: fixed point with signs, shifts at most in one level."""
+    *shifts, top = definition.levels
+    return (
+        not definition.element.floating
+        and definition.element.values[-1] != definition.element.largest
+        and isinstance(top, Exponent)
+        and isinstance(top.group, int)
+        and top.rule == "floor"
+        and len(shifts) < 2
+    )
+
+
 def test_formats_with_a_bound() -> None:
-    assert BOUNDED == ["axs6", "mx9", "mx6", "mx4", "mxint8", "msfp16", "msfp12"]
+    assert [name for name, each in DEFINITIONS.items() if has_bound(each)] == BOUNDED
+    assert {"axs6", "mx9", "mxint8", "msfp12"} <= set(BOUNDED)
+    assert not {"int8", "nvfp4", "mxfp8_e4m3", "vsq4"} & set(BOUNDED)
     for name in ("mx9-ceil", "int8_e8m0_t16s8o1s2o1", "int8_e8m0_t0", "e4m3fn_e8m0_t8"):
         assert qsnr_bound(name) is None
 

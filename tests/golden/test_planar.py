@@ -1,17 +1,27 @@
 """Blocks as arrays of other libraries' dtypes, whose values are those of the golden model."""
 
+import math
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 import axs6
+from axs6.golden import formats
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import CATALOG, Exponent, block_format
+from axs6.golden.check.exact.blocks import scale_value
+from axs6.golden.check.exact.floats import Special
+from axs6.golden.check.exact.formats import Exponent, Real, real_element
+from axs6.golden.check.subjects import Subject
+from axs6.golden.formats import CATALOG, block_format
 from axs6.golden.planar import (
     Planar,
     checkpoint_pair,
@@ -20,44 +30,89 @@ from axs6.golden.planar import (
     planar,
 )
 
-NUMPY = {
-    "mxfp8_e4m3": "float8_e4m3fn",
-    "mxfp8_e5m2": "float8_e5m2",
-    "mxfp6_e3m2": "float6_e3m2fn",
-    "mxfp6_e2m3": "float6_e2m3fn",
-    "mxfp4": "float4_e2m1fn",
-    "mxint8": "int8",
-    "nvfp4": "float4_e2m1fn",
-    "fp8_e4m3": "float8_e4m3fn",
-    "fp8_e5m2": "float8_e5m2",
-    "int8": "int8",
-    "int4": "int4",
-    "uint8": "uint8",
-    "vsq4": "int4",
-    "vsq8": "int8",
-    "e3m4_float32_t0": "float8_e3m4",
-    "e4m3_e8m0_t32": "float8_e4m3",
-    "tc8_e8m0_t16s2o1": "int8",
+LIBRARY = {
+    name: np.dtype(getattr(ml_dtypes, name, None) or getattr(np, name))
+    for name in ("int8", "uint8", *dir(ml_dtypes))
+    if re.fullmatch(r"(u?int|float)[1-8](_e\d.*)?", name)
 }
+"""The dtypes of NumPy and ml_dtypes of up to eight bits."""
+
+WIDE = {(8, 23): "float32", (8, 7): "bfloat16", (5, 10): "float16"}
+"""Those of more bits, by their exponent and fraction."""
+
+IN_TORCH = {
+    **{name: name for name in ("int8", "uint8", "float32", "float16", "bfloat16")},
+    **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")},
+    "float4_e2m1fn": "float4_e2m1fn_x2",
+}
+"""Those that torch has tensors of, as it calls them."""
+
+
+@cache
+def values_of(dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """The values of all codes of a dtype."""
+    info = ml_dtypes.iinfo if re.match("u?int", dtype.name) else ml_dtypes.finfo
+    bits = info(dtype).bits
+    with np.errstate(invalid="ignore"):  # signaling NaN
+        return np.arange(1 << bits, dtype=np.uint8).view(dtype).astype(np.float64)
+
+
+def dtype_of(values: Sequence[Any]) -> str | None:
+    """The dtype whose codes have these values, zeros with their signs."""
+    given = np.array([math.nan if x is Special.NAN else as_float(x) for x in values])
+    for name, dtype in LIBRARY.items():
+        known = values_of(dtype)
+        if np.array_equal(known, given, equal_nan=True):
+            number = ~np.isnan(known)
+            if np.array_equal(np.signbit(known[number]), np.signbit(given[number])):
+                return name
+    return None
+
+
+def as_float(x: Any) -> float:
+    named = {
+        Special.INFINITY: math.inf,
+        Special.NEGATIVE_INFINITY: -math.inf,
+        Special.NEGATIVE_ZERO: -0.0,
+    }
+    return named[x] if isinstance(x, Special) else float(x)
+
+
+def dtypes(name: str) -> list[str | None]:
+    """The dtypes of a format's codes and scales, by the public definition of each of them."""
+    definition = Subject.of(name).definition
+    element = definition.element
+    unit = 1 if element.floating else element.magnitudes[1]
+    found = [dtype_of([x if isinstance(x, Special) else x / unit for x in element.values])]
+    for level in definition.levels:
+        if isinstance(level, Exponent):
+            found.append(dtype_of([scale_value(k, level) for k in range(1 << level.bits)]))
+        elif isinstance(level, Real):
+            fields = level.exponent_bits, level.fraction_bits
+            wide = level.bits > 8
+            found.append(WIDE.get(fields) if wide else dtype_of(real_element(level).values))
+        else:
+            found.append(dtype_of(range(1 << level.bits)))
+    return found
+
+
+COMPOSED = ("e3m4_float32_t0", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1", "e5m2_float16_t0",
+            "e4m3fn_bfloat16_t0")  # fmt: skip
+
+DTYPES = {name: dtypes(name) for name in (*CATALOG, *COMPOSED)}
+
+NUMPY = {name: str(each[0]) for name, each in DTYPES.items() if None not in each}
 """Formats, and the dtypes of their codes in NumPy and ml_dtypes."""
 
 TORCH = {
-    "mxfp8_e4m3": torch.float8_e4m3fn,
-    "mxfp8_e5m2": torch.float8_e5m2,
-    "mxfp4": torch.float4_e2m1fn_x2,
-    "mxint8": torch.int8,
-    "nvfp4": torch.float4_e2m1fn_x2,
-    "fp8_e4m3": torch.float8_e4m3fn,
-    "fp8_e5m2": torch.float8_e5m2,
-    "int8": torch.int8,
-    "uint8": torch.uint8,
-    "e5m2_float16_t0": torch.float8_e5m2,
-    "e4m3fn_bfloat16_t0": torch.float8_e4m3fn,
+    name: getattr(torch, IN_TORCH[codes])
+    for name, codes in NUMPY.items()
+    if set(DTYPES[name]) <= set(IN_TORCH)
 }
 """The same in torch."""
 
-NEITHER = ("axs6", "mx9", "mx6", "mx4", "msfp16", "msfp12", "int6", "vsq6")
-"""Formats of the catalog that have no such dtype."""
+NEITHER = [name for name in DTYPES if name not in NUMPY]
+"""Formats that have no such dtype."""
 
 
 def random_blocks(name: str, shape: tuple[int, ...] = (3, 2, 64), axis: int = -1) -> Blocks:
@@ -74,10 +129,19 @@ def random_blocks(name: str, shape: tuple[int, ...] = (3, 2, 64), axis: int = -1
     return Blocks(blocks.format, tuple(scales), codes, shape, zero_points=blocks.zero_points)
 
 
-def test_the_tables_hold_the_whole_catalog() -> None:
-    assert set(CATALOG) <= {*NUMPY, *NEITHER}
-    assert not set(NUMPY) & set(NEITHER)
-    assert set(TORCH) & set(CATALOG) <= set(NUMPY)
+def test_dtypes_are_found_by_the_values_of_their_codes() -> None:
+    known = {
+        "mxfp8_e4m3": "float8_e4m3fn",
+        "mxfp6_e3m2": "float6_e3m2fn",
+        "nvfp4": "float4_e2m1fn",
+        "mxint8": "int8",
+        "vsq4": "int4",
+        "uint8": "uint8",
+        "e3m4_float32_t0": "float8_e3m4",
+    }
+    assert known.items() <= NUMPY.items()
+    assert {"axs6", "mx9", "msfp12", "int6"} <= set(NEITHER)
+    assert "vsq8" in NUMPY.keys() - TORCH.keys()  # torch has no scales of four bits
 
 
 def same(a: Blocks, b: Blocks) -> None:
@@ -131,7 +195,7 @@ def test_numpy_and_ml_dtypes(name: str) -> None:
     same(from_planar(arrays, name), blocks)
     same(from_planar(planar(blocks, arrays.codes.dtype), name), blocks)
     for level, scale in zip(blocks.format.levels[::-1], arrays.scales, strict=True):
-        if isinstance(level.scale, Exponent):
+        if isinstance(level.scale, formats.Exponent):
             assert scale.dtype == ml_dtypes.float8_e8m0fnu
 
 

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.dot import ACCUMULATORS as COMPARED
 from axs6.golden.check.dot import compare_catalog, compare_products, fits, partners
 from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact.formats import Exponent, Real
 from axs6.golden.check.formats import ALL
 from axs6.golden.check.subjects import Subject
 from axs6.golden.formats import CATALOG, block_format
@@ -48,22 +50,29 @@ def test_a_share_of_the_catalog():
 
 def test_every_named_accumulator_is_compared():
     assert exact_dot.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
-    assert len({accumulator(name) for name in COMPARED}) == len(COMPARED) - 2  # two pairs are equal
+    for a, b in combinations(COMPARED, 2):
+        assert (accumulator(a) == accumulator(b)) == (COMPARED[a] == COMPARED[b])
+
+
+def lanes_of_one_exponent(name):
+    """Lanes that share the exponents of all their scales in a block."""
+    definition = Subject.of(name).definition
+    groups = [x.group for x in definition.levels if isinstance(x, Exponent | Real)]
+    return min((x for x in groups if isinstance(x, int)), default=definition.block)
 
 
 def test_what_formats_do_not_have():
     """Terms of 8 or 16 lanes with one exponent, which "blackwell_fp4" and three like it need."""
     lacking = {(name, how) for name in ALL for how in COMPARED
                if not fits(block_format(name), block_format(name), how)}  # fmt: skip
-    fours = {"sm8d_e8m0_t4", "sm4q55_e4m3fn_t4_float32_t0"}
-    eights = {
-        *("axs6_t8", "sm5_e5m0_t8", "e4m3fn_u4_t8_float32_t0", "e3m2fnb-50_e8m0-rceil_t8"),
-        "e4m3fn_e5m0_t8_bfloat16_t64_float32",
-    }
-    needs = {8: fours, 16: fours | eights}
     assert lacking == {
-        (name, how) for how in COMPARED for name in needs.get(accumulator(how).term, ())
+        (name, how)
+        for name in ALL
+        for how, exact in COMPARED.items()
+        if lanes_of_one_exponent(name) < exact.joined
     }
+    assert {how for _, how in lacking} == {how for how in COMPARED if COMPARED[how].joined > 1}
+    assert {"sm8d_e8m0_t4", "axs6_t8"} <= {name for name, _ in lacking} < set(ALL)
 
 
 def test_formats_without_products_have_nothing_to_compare():
@@ -73,7 +82,8 @@ def test_formats_without_products_have_nothing_to_compare():
 
 
 def test_partners_have_the_same_groups():
-    assert partners(CATALOG["mx9"], ALL) == ["mx6", "mx4", "mx9-rceil", "mx6-ceil"]
+    names = ("mx9", "mx6", "mx4", "msfp16", "mx9-rceil", "mx6-ceil", "mxfp4")
+    assert partners(CATALOG["mx9"], names) == ["mx6", "mx4", "mx9-rceil", "mx6-ceil"]
     assert partners(CATALOG["axs6"], ("mxfp4", "nvfp4", "axs6")) == ["mxfp4"]
     made = compared(GOLDEN, "axs6", ("mxfp4", "nvfp4"))
     assert any(re.search("axs6 and mxfp4|mxfp4 and axs6", x.what) for x in made)
