@@ -39,7 +39,6 @@ FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
 SUBTILE = re.compile(rf"s({N})o({N})")
 GROUP = re.compile(rf"t({N})")
-NAMED = re.compile(rf"({'|'.join(sorted(CATALOG, key=len, reverse=True))})(?:-([^_]*))?(?:_(.*))?")
 PART = re.compile("_?[^_]+")
 
 
@@ -117,7 +116,8 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
 
 def _named(text: str) -> BlockFormat | None:
     """The format of a name; None where there is no name, or an element with scales after it."""
-    match = NAMED.fullmatch(text)
+    names = "|".join(sorted(CATALOG, key=len, reverse=True))
+    match = re.fullmatch(rf"({names})(?:-([^_]*))?(?:_(.*))?", text)
     if match is None or (match[3] is not None and any(x.fullmatch(match[1]) for x in ELEMENTS)):
         return None
     name, rule, group = match.groups()
