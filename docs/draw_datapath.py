@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 
 BLOCK = 32
 UNIT, CORE, LINE, TEXT = "#dbe7f5", "#f7f3e6", "#44546a", "#1c2733"
@@ -37,7 +37,7 @@ def arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float, text: str = "") 
 
 
 def main() -> None:
-    shape = Shape.of("axs6", BLOCK)
+    shape = DotShape.of("axs6", BLOCK)
     product_bits = (AXS6_ELEMENT.largest_code**2).bit_length()
     codes = f"{BLOCK} x {AXS6_ELEMENT.width}"
     figure, ax = plt.subplots(figsize=(12, 5.6))

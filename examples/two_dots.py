@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.hw.core.layouts import pair_layout
 from axs6.hw.dot.block_dot import BlockDot
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.verilog import convert
 
 BLOCK = 16
@@ -25,7 +25,7 @@ class PairOfDots(wiring.Component):
         self._dots = [BlockDot(BLOCK, stages) for _ in range(2)]
         self.latency = self._dots[0].latency
         pairs = data.ArrayLayout(pair_layout(BLOCK), 2)
-        total = data.StructLayout({"sum": signed(Shape.of("axs6", BLOCK).width + 1)})
+        total = data.StructLayout({"sum": signed(DotShape.of("axs6", BLOCK).width + 1)})
         super().__init__(
             {"i": In(stream.Signature(pairs)), "o": Out(stream.Signature(total))},
         )

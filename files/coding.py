@@ -13,7 +13,7 @@ from axs6.golden.arguments import check_shape
 from axs6.golden.formats import CHANNEL, BlockFormat, Mode, name_of
 from axs6.golden.lfsr import RANDOM_SEED, check_seed
 from axs6.golden.modes import check_mode
-from axs6.golden.pack import Layout, layout_of
+from axs6.golden.pack import BlockLayout, layout_of
 from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.golden.scaling import code_dtype
 
@@ -83,7 +83,7 @@ class Coding:
         check_seed(self.seed)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> BlockLayout:
         """Where the parts of a block lie in its bytes."""
         return layout_of(self.format, self.align)
 

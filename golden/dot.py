@@ -16,7 +16,7 @@ from axs6.golden.floats import INTEGER
 from axs6.golden.formats import AXS6, BlockFormat, Mode, block_format, name_of
 from axs6.golden.operands import Operand
 from axs6.golden.sums import combined
-from axs6.golden.terms import Product, Step, Terms, digits_of
+from axs6.golden.terms import ProductSteps, StepTerms, Terms, digits_of
 
 TILE_TERMS: Final = 1 << 15
 """Terms of `matmul` worked on at a time, so that a processor's cache holds them."""
@@ -117,12 +117,12 @@ def accumulate(
     return combined(terms, steps, sums.shape[:-1]).view(np.float32)
 
 
-def _steps(sums: NDArray[Any], exponents: NDArray[np.integer], terms: Terms) -> Iterator[Step]:
+def _steps(sums: NDArray[Any], exponents: NDArray[np.integer], terms: Terms) -> Iterator[StepTerms]:
     """Sums (n, ...) and exponents by the step."""
     for start in range(0, len(sums), terms.step):
         here = slice(start, start + terms.step)
         parts = digits_of(sums[here], terms.width) if terms.split else [sums[here]]
-        yield Step([x.astype(np.int64) for x in parts], exponents[here].astype(np.int64))
+        yield StepTerms([x.astype(np.int64) for x in parts], exponents[here].astype(np.int64))
 
 
 def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDArray[np.float32]:
@@ -147,7 +147,7 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
     how = accumulator_of(accumulator)
     check_product(a, b)
     terms = Terms.of(a.format, b.format, how)
-    product = Product(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
+    product = ProductSteps(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
     scaled = a.format.outer or b.format.outer
     outer = (FinalScale.of(a), FinalScale.of(b)) if scaled else None
     y = np.zeros((*a.leading, *b.leading), np.uint32)

@@ -24,14 +24,14 @@ from axs6.golden.formats import (
 )
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.levels import divisor
-from axs6.golden.pack import Layout
+from axs6.golden.pack import BlockLayout
 
 SHOWN: Final = 3
 """Fields of a run that a drawing shows all; of longer runs it shows two and the last."""
 
 
 @dataclass(frozen=True)
-class Field:
+class BlockField:
     """Some bits of a packed block.
 
     Args:
@@ -62,28 +62,28 @@ def symbol(fmt: BlockFormat, level: Level) -> str:
     return f"{letter}_{level.group}"
 
 
-def fields(fmt: BlockFormat) -> list[Field]:
+def fields(fmt: BlockFormat) -> list[BlockField]:
     """The fields of a dense block in order of their bits; they fill its bytes.
 
     A zero point of the block has its place after the scales.
     """
-    levels, layout = fmt.blocked[::-1], Layout(fmt)
-    found = [Field("mode", None, 0, fmt.mode_bits)] if fmt.has_modes else []
+    levels, layout = fmt.blocked[::-1], BlockLayout(fmt)
+    found = [BlockField("mode", None, 0, fmt.mode_bits)] if fmt.has_modes else []
     for number, group, first, bits in layout.scales:
         if number == len(levels):
-            found.append(Field("z", None, first, bits))
+            found.append(BlockField("z", None, first, bits))
             continue
         level = levels[number]
         index = None if level.group == fmt.block else group
-        found.append(Field(symbol(fmt, level), index, first, bits))
+        found.append(BlockField(symbol(fmt, level), index, first, bits))
     used = found[-1].first + found[-1].bits if found else 0
     if fmt.has_modes:
-        found.append(Field("0", None, used, HEADER_BITS - used))
+        found.append(BlockField("0", None, used, HEADER_BITS - used))
     width = fmt.element.width
-    found += [Field("code", i, fmt.scale_bits + i * width, width) for i in range(fmt.block)]
+    found += [BlockField("code", i, fmt.scale_bits + i * width, width) for i in range(fmt.block)]
     end = found[-1].first + width
     if end < 8 * fmt.packed_bytes:
-        found.append(Field("0", None, end, 8 * fmt.packed_bytes - end))
+        found.append(BlockField("0", None, end, 8 * fmt.packed_bytes - end))
     return found
 
 

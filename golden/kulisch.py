@@ -90,7 +90,7 @@ def parted(x: NDArray[Any], bits: int) -> list[Integers]:
     return [np.asarray(part, np.int64) for part in (*low, parts[-1])]
 
 
-class Accumulator:
+class KulischAccumulator:
     """An array of integers times 2^lowest, as limbs whose carries are settled at the end.
 
     Args:

@@ -20,7 +20,7 @@ INTEGER_BITS = 62
 
 
 @dataclass(frozen=True)
-class Form:
+class IntegerForm:
     """How the values of a format are integers: integer * 2^(exponent + offset) / divisor.
 
     The integers hold what a block has but exponents: the element, the significands of real scales,
@@ -143,7 +143,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Operand:
-    """Blocks in a `Form`.
+    """Blocks in an `IntegerForm`.
 
     Args:
         form: the form.
@@ -153,14 +153,14 @@ class Operand:
         infinite: signs of infinities, int8 of that shape; None where none is.
     """
 
-    form: Form
+    form: IntegerForm
     integers: Integers
     exponents: Integers
     nan: NDArray[np.bool_] | None = None
     infinite: NDArray[np.int8] | None = None
 
     @classmethod
-    def of(cls, blocks: Blocks, form: Form) -> Self:
+    def of(cls, blocks: Blocks, form: IntegerForm) -> Self:
         """Blocks of the form's format."""
         element, codes = form.format.element, blocks.codes
         nan = _some(element.nan_codes[codes]) if element.has_nan else None
@@ -208,7 +208,7 @@ def _some(values: NDArray[Any]) -> NDArray[Any] | None:
     return values if values.any() else None
 
 
-def _element_exponents(blocks: Blocks, form: Form) -> Integers:
+def _element_exponents(blocks: Blocks, form: IntegerForm) -> Integers:
     if form.apart:
         return form.fields[blocks.codes]
     return np.zeros((*blocks.codes.shape[:-1], blocks.block // form.span), np.int64)

@@ -26,7 +26,7 @@ MODE_MASK = int(max(Mode))
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """Where the parts of a block lie in its bytes.
 
     Args:
@@ -76,7 +76,7 @@ class Layout:
 
 def layout_of(
     format: str | BlockFormat = "axs6", align: int = 1, block: int | None = None
-) -> Layout:
+) -> BlockLayout:
     """The layout of blocks of a format, or of it with another block.
 
     Raises:
@@ -84,7 +84,7 @@ def layout_of(
     """
     check_integer("align", align, 1, ALIGN_MAX)
     fmt = block_format(format)
-    return Layout(fmt if block is None else fmt.with_block(block), align)
+    return BlockLayout(fmt if block is None else fmt.with_block(block), align)
 
 
 def packed_bytes(
@@ -158,7 +158,7 @@ def _outer_bytes(blocks: Blocks) -> bytes:
 
 
 def _packed(
-    layout: Layout, scales: list[NDArray[Any]], codes: NDArray[np.uint8], mode: Mode
+    layout: BlockLayout, scales: list[NDArray[Any]], codes: NDArray[np.uint8], mode: Mode
 ) -> NDArray[np.uint8]:
     """Blocks of one mode as bytes (n, length)."""
     packed = np.zeros((len(codes), layout.bytes_of(mode)), np.uint8)
@@ -187,7 +187,7 @@ def rows_by_mode(
             yield mode, np.flatnonzero(here)
 
 
-def _payload(layout: Layout, codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
+def _payload(layout: BlockLayout, codes: NDArray[np.uint8], mode: Mode) -> NDArray[np.uint8]:
     """Payloads (n, bytes) of blocks of codes (n, B)."""
     widths = layout.widths(mode)
     if mode is not Mode.SPARSE:

@@ -12,7 +12,7 @@ from axs6.golden.formats import FP32
 from axs6.golden.kulisch import PART_BITS, Leading
 from axs6.golden.operands import INTEGER_BITS, Integers
 from axs6.golden.rounding import Rounding
-from axs6.golden.terms import DIGIT_BITS, FLOAT_BITS, Step, Terms
+from axs6.golden.terms import DIGIT_BITS, FLOAT_BITS, StepTerms, Terms
 
 NOTHING = -(1 << 18)
 """In place of the exponent of a term that does not count: below that of every other."""
@@ -22,7 +22,7 @@ FP32_RANGE = (FP32.emin - FP32.fraction_bits, FP32.bias - FP32.fraction_bits)
 
 
 def combined(
-    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None = None
+    terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None = None
 ) -> fp32.Bits:
     """FP32 results of steps that come in index order.
 
@@ -37,7 +37,7 @@ def combined(
 
 
 def _rounded(
-    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None
+    terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None
 ) -> fp32.Bits:
     """Sums that are rounded after each step."""
     how = terms.accumulator
@@ -53,7 +53,7 @@ def _rounded(
     return total if scale is None else fp32.multiply(total, scale)
 
 
-def after_step(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
+def after_step(terms: Terms, step: StepTerms, total: fp32.Bits) -> fp32.Bits:
     """The accumulator after one more step."""
     how = terms.accumulator
     assert how.output is not None
@@ -79,7 +79,7 @@ def after_step(terms: Terms, step: Step, total: fp32.Bits) -> fp32.Bits:
 
 
 def _exact(
-    terms: Terms, steps: Iterable[Step], shape: tuple[int, ...], scale: fp32.Bits | None
+    terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None
 ) -> fp32.Bits:
     """Sums of one rounding at the end."""
     wide = None
@@ -93,7 +93,7 @@ def _exact(
             lowest = terms.offset + terms.point - terms.accumulator.fraction
             highest = lowest + terms.largest_exponent + PART_BITS * (len(digits) - 1)
             bits = terms.aligned_bits if len(digits) == 1 else PART_BITS
-            wide = wide or kulisch.Accumulator(shape, lowest, highest, bits)
+            wide = wide or kulisch.KulischAccumulator(shape, lowest, highest, bits)
             for part, digit in enumerate(digits):
                 wide.add(digit, np.maximum(exponent, lowest) + PART_BITS * part)
         if step.special is not None:
@@ -106,8 +106,8 @@ def _exact(
 
 
 def _wide_enough(
-    terms: Terms, shape: tuple[int, ...], step: Step, total: bool = False
-) -> kulisch.Accumulator:
+    terms: Terms, shape: tuple[int, ...], step: StepTerms, total: bool = False
+) -> kulisch.KulischAccumulator:
     """A wide integer for terms of any exponent and, if `total`, for an FP32 value."""
     bits = max(FLOAT_BITS, FP32.fraction_bits + 1) if len(step.digits) > 1 else terms.width - 1
     lowest = terms.offset
@@ -115,16 +115,16 @@ def _wide_enough(
     if total:
         lowest, highest = min(lowest, FP32_RANGE[0]), max(highest, FP32_RANGE[1])
         bits = max(bits, FP32.fraction_bits + 1)
-    return kulisch.Accumulator(shape, lowest, highest, bits)
+    return kulisch.KulischAccumulator(shape, lowest, highest, bits)
 
 
-def _add_terms(terms: Terms, step: Step, wide: kulisch.Accumulator) -> None:
+def _add_terms(terms: Terms, step: StepTerms, wide: kulisch.KulischAccumulator) -> None:
     for part, digits in enumerate(step.digits):
         for term, exponent in zip(digits, step.exponents, strict=True):
             wide.add(term, exponent + (terms.offset + DIGIT_BITS * part))
 
 
-def exactly(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
+def exactly(terms: Terms, step: StepTerms, total: fp32.Bits | None) -> Leading:
     """The sum of the terms of a step, and of the accumulator where it is one of them."""
     shape = step.exponents.shape[1:]
     wide = _wide_enough(terms, shape, step, total is not None)
@@ -136,7 +136,7 @@ def exactly(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
     return wide.leading()
 
 
-def aligned(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
+def aligned(terms: Terms, step: StepTerms, total: fp32.Bits | None) -> Leading:
     """As `exactly`, with the bits dropped that lie too far below the largest exponent."""
     digits, exponent = aligned_sum(terms, step, total)
     negative, top, above, sticky = kulisch.leading(digits, PART_BITS)
@@ -144,7 +144,7 @@ def aligned(terms: Terms, step: Step, total: fp32.Bits | None) -> Leading:
 
 
 def aligned_sum(
-    terms: Terms, step: Step, total: fp32.Bits | None
+    terms: Terms, step: StepTerms, total: fp32.Bits | None
 ) -> tuple[list[Integers], Integers]:
     """That sum as settled digits of PART_BITS bits, or one where int64 holds it; its exponent.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import FP32, BlockFormat, name_of
-from axs6.golden.operands import INTEGER_BITS, Form, Integers, Operand
+from axs6.golden.operands import INTEGER_BITS, IntegerForm, Integers, Operand
 
 FLOAT_BITS = 53
 """Bits that float64 holds exactly."""
@@ -36,8 +36,8 @@ class Terms:
         ValueError: blocked levels have different groups, or the accumulator does not fit.
     """
 
-    a: Form
-    b: Form
+    a: IntegerForm
+    b: IntegerForm
     accumulator: Accumulator
 
     @classmethod
@@ -45,7 +45,7 @@ class Terms:
         """Terms of these formats: products, where elements have exponents that count."""
         aligned = accumulator.fraction is not None and accumulator.term is None
         apart = aligned and not (a.element.fixed and b.element.fixed)
-        return cls(Form(a, apart), Form(b, apart), accumulator)
+        return cls(IntegerForm(a, apart), IntegerForm(b, apart), accumulator)
 
     def __post_init__(self) -> None:
         a, b = ([int(x.group) for x in form.format.blocked] for form in (self.a, self.b))
@@ -156,7 +156,7 @@ def _listed(groups: list[int]) -> str:
     return ", ".join(map(str, groups)) or "none"
 
 
-class Step(NamedTuple):
+class StepTerms(NamedTuple):
     """The terms of a step, for results of shape (...).
 
     Digits are integers of shape (terms, ...) that are added times powers of 2^DIGIT_BITS; there is
@@ -189,7 +189,7 @@ def products_of_digits(
     return digits
 
 
-class Side:
+class OperandTerms:
     """An operand of a matrix product by terms: its arrays have the shape (terms, rows, lanes).
 
     Args:
@@ -223,7 +223,7 @@ class Side:
         return np.ascontiguousarray(terms.swapaxes(0, 1))
 
 
-class Product:
+class ProductSteps:
     """The steps of a product of two matrices, y[m, n] = sum over k of a[m, k] * b[n, k].
 
     Args:
@@ -233,10 +233,10 @@ class Product:
 
     def __init__(self, a: Operand, b: Operand, terms: Terms) -> None:
         special = any(x is not None for x in (a.nan, a.infinite, b.nan, b.infinite))
-        self._a, self._b = Side(a, terms, special), Side(b, terms, special)
+        self._a, self._b = OperandTerms(a, terms, special), OperandTerms(b, terms, special)
         self._terms, self._special = terms, special
 
-    def steps(self, rows: slice, columns: slice) -> Iterator[Step]:
+    def steps(self, rows: slice, columns: slice) -> Iterator[StepTerms]:
         """The steps, in index order, for some rows of y and some columns."""
         a, b = self._a, self._b
         for start in range(0, len(a.exponents), self._terms.step):
@@ -254,7 +254,7 @@ class Product:
                     for parts in (left, right)
                 )
                 some = multiply(x, y) > 0
-            yield Step(digits, exponents, special, some)
+            yield StepTerms(digits, exponents, special, some)
 
     def _specials(self, here: slice, rows: slice, columns: slice) -> fp32.Bits:
         """The sum of the products that are no numbers: an infinity, NaN, or +0 without one."""

@@ -12,7 +12,7 @@ from axs6.golden.blocks import Blocks, chunks, scale_shape
 from axs6.golden.formats import TENSOR, BlockFormat, Mode
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.modes import dropped_values, sparse_values
-from axs6.golden.pack import MODE_MASK, Layout, layout_of, rows_by_mode
+from axs6.golden.pack import MODE_MASK, BlockLayout, layout_of, rows_by_mode
 from axs6.golden.scaling import code_dtype
 
 
@@ -87,7 +87,7 @@ def _outer(
 
 
 def unpack_some(
-    data: NDArray[np.uint8], count: int, layout: Layout, first: int
+    data: NDArray[np.uint8], count: int, layout: BlockLayout, first: int
 ) -> tuple[Blocks, int]:
     """The first blocks of many, and how many bytes they take.
 
@@ -161,7 +161,7 @@ class _Fields(NamedTuple):
         )
 
 
-def _starts(raw: NDArray[np.uint8], count: int, layout: Layout) -> NDArray[np.int64]:
+def _starts(raw: NDArray[np.uint8], count: int, layout: BlockLayout) -> NDArray[np.int64]:
     """Where the first `count` blocks start, fewer if the bytes end in one."""
     strides = layout.strides
     dense = int(strides[Mode.DENSE])
@@ -181,7 +181,7 @@ def _starts(raw: NDArray[np.uint8], count: int, layout: Layout) -> NDArray[np.in
 
 
 def _unpack(
-    raw: NDArray[np.uint8], starts: NDArray[np.int64], layout: Layout, first: int
+    raw: NDArray[np.uint8], starts: NDArray[np.int64], layout: BlockLayout, first: int
 ) -> _Fields:
     """What the blocks that start there hold; `first` is the number of the first in messages."""
     count, size = len(starts), layout.format.block
@@ -230,7 +230,7 @@ def _modes(
 
 
 def _unpack_payload(
-    packed: NDArray[np.uint8], layout: Layout, mode: Mode, numbers: NDArray[np.intp]
+    packed: NDArray[np.uint8], layout: BlockLayout, mode: Mode, numbers: NDArray[np.intp]
 ) -> NDArray[np.uint8]:
     """Codes (n, B) of blocks with their padding; `numbers` are those of the blocks."""
     first, drop = divmod(layout.format.scale_bits, 8)

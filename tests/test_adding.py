@@ -17,7 +17,7 @@ from axs6.golden.check.dot import compare_products
 from axs6.golden.check.exact import dot as exact_dot
 from axs6.golden.check.exact import formats as exact_formats
 from axs6.golden.check.exact.floats import power
-from axs6.golden.check.subjects import Subject
+from axs6.golden.check.subjects import CheckedFormat
 from axs6.golden.formats import CATALOG, BlockFormat, Exponent, Level, TwosComplement
 from axs6.hw import registry, units
 from axs6.torch import fake_quantise, matmul
@@ -72,7 +72,9 @@ def test_an_accumulator(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(ACCUMULATORS, "newest", Accumulator(reduction=16, fraction=3, fused=True))
     public = exact_dot.Accumulator(reduction=16, fraction=3, fused=True)
     monkeypatch.setattr("axs6.golden.check.dot.ACCUMULATORS", {"newest": public})
-    compared = list(compare_products(GOLDEN, np.random.default_rng(0), 1, Subject.of("mxfp4")))
+    compared = list(
+        compare_products(GOLDEN, np.random.default_rng(0), 1, CheckedFormat.of("mxfp4"))
+    )
     assert {each.what.split()[1] for each in compared if each.what.startswith("matmul")} == {
         "newest"
     }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import BlockFormat, Exponent, Real
-from axs6.golden.operands import Form
+from axs6.golden.operands import IntegerForm
 from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
 from axs6.golden.terms import FLOAT_BITS, Terms
@@ -60,7 +60,7 @@ class Side(ctypes.Structure):
     ]
 
     @classmethod
-    def of(cls, x: Packed, form: Form, arrays: tuple[NDArray[Any], ...]) -> Self:
+    def of(cls, x: Packed, form: IntegerForm, arrays: tuple[NDArray[Any], ...]) -> Self:
         """An operand whose lanes, exponents and significands are `arrays`."""
         _, rows, blocks = x.factors.shape
         element = form.format.element
@@ -132,7 +132,7 @@ def steps(a: BlockFormat, b: BlockFormat, how: Accumulator) -> tuple[Steps, bool
     ), doubles
 
 
-def _fits(form: Form) -> bool:
+def _fits(form: IntegerForm) -> bool:
     """Whether FP32 holds the integers of an operand, with exponents apart in a byte."""
     fmt, fields = form.format, int(form.fields.max())
     floats = form.apart and not fmt.element.fixed
@@ -181,7 +181,7 @@ def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
     ]
 
 
-def _arrays(x: Packed, form: Form) -> tuple[NDArray[Any], ...]:
+def _arrays(x: Packed, form: IntegerForm) -> tuple[NDArray[Any], ...]:
     """Lanes in FP32, and the exponents and significands of the scales of blocks."""
     exponents = np.zeros(x.factors.shape, np.int32)
     for level in form.format.blocked:

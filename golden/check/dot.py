@@ -12,9 +12,9 @@ from axs6.golden.check.cases.dot import Look, operands
 from axs6.golden.check.comparison import Comparison, Model
 from axs6.golden.check.exact import dot as exact_dot
 from axs6.golden.check.exact.blocks import Block
-from axs6.golden.check.exact.dot import Output, Products, Row
+from axs6.golden.check.exact.dot import ExactRow, Output, Products
 from axs6.golden.check.exact.floats import Format, Special
-from axs6.golden.check.subjects import Subject, as_rows, plain
+from axs6.golden.check.subjects import CheckedFormat, as_rows, plain
 from axs6.golden.dot import block_dot_unit
 from axs6.golden.formats import CATALOG, BlockFormat, block_format
 from axs6.golden.terms import Terms
@@ -70,7 +70,7 @@ def compare_products(
     model: Model,
     rng: np.random.Generator,
     blocks: int,
-    subject: Subject,
+    subject: CheckedFormat,
     names: tuple[str, ...] = (),
 ) -> Iterator[Comparison]:
     """Everything that is compared of the dot products of a format: nothing where it has none.
@@ -90,7 +90,7 @@ def compare_products(
         yield from _compare(model, subject, subject, (1, 2), look, rng)
     others = partners(subject.fmt, names)
     if others:
-        pair = (subject, Subject.of(others[int(rng.integers(len(others)))]))
+        pair = (subject, CheckedFormat.of(others[int(rng.integers(len(others)))]))
         a, b = pair if rng.integers(2) else pair[::-1]
         for index in rng.permutation(len(looks))[: len(looks) // 2].tolist():
             yield from _compare(model, a, b, (1, 1), looks[index], rng)
@@ -101,15 +101,15 @@ def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iter
     looks = list(Look)
     for name in CATALOG:
         if name != "axs6":
-            subject, look = Subject.of(name), looks[int(rng.integers(len(looks)))]
+            subject, look = CheckedFormat.of(name), looks[int(rng.integers(len(looks)))]
             for _ in range(1 + blocks // 4000):
                 yield from _compare(model, subject, subject, (1, 1), look, rng)
 
 
 def _compare(
     model: Model,
-    a: Subject,
-    b: Subject,
+    a: CheckedFormat,
+    b: CheckedFormat,
     shape: tuple[int, int],
     look: Look,
     rng: np.random.Generator,
@@ -117,8 +117,8 @@ def _compare(
     """One product of two matrices, and block by block."""
     left, right = operands(a, b, shape, look, rng)
     rows, columns = as_rows(left), as_rows(right)
-    of_rows = [Row.of(exact_dot.Operand(x, a.definition)) for x in rows]
-    of_columns = [Row.of(exact_dot.Operand(x, b.definition)) for x in columns]
+    of_rows = [ExactRow.of(exact_dot.Operand(x, a.definition)) for x in rows]
+    of_columns = [ExactRow.of(exact_dot.Operand(x, b.definition)) for x in columns]
     what = f"{a.name} and {b.name}, {look.value}"
     exactly = [[Products.of(x, y) for y in of_columns] for x in of_rows]
     for name, how in ACCUMULATORS.items():
@@ -133,7 +133,7 @@ def _compare(
     yield from _compare_blocks(model, (left, rows[0], a), (right, columns[0], b), what)
 
 
-Side = tuple[Blocks, list[Block], Subject]
+Side = tuple[Blocks, list[Block], CheckedFormat]
 
 
 def _compare_blocks(model: Model, a: Side, b: Side, what: str) -> Iterator[Comparison]:

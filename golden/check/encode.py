@@ -41,7 +41,7 @@ def encode_random(model: Model, rng: np.random.Generator, blocks: int) -> Iterat
 
 
 def _compare_encode(
-    model: Model, kind: inputs.Kind, patterns: inputs.Patterns, **options: str
+    model: Model, kind: inputs.InputKind, patterns: inputs.Patterns, **options: str
 ) -> Iterator[Comparison]:
     size = patterns.shape[1]
     rows, values = patterns.tolist(), _values(kind, patterns)
@@ -52,7 +52,7 @@ def _compare_encode(
             yield Comparison(what, row, block, exact.encode_block(value, rounding))
 
 
-def _values(kind: inputs.Kind, patterns: inputs.Patterns) -> list[list[Value]]:
+def _values(kind: inputs.InputKind, patterns: inputs.Patterns) -> list[list[Value]]:
     return [[kind.value(pattern) for pattern in row] for row in patterns.tolist()]
 
 

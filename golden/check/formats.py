@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases import formats as format_cases
 from axs6.golden.check.cases import inputs
-from axs6.golden.check.cases.inputs import KINDS, Kind, Patterns
+from axs6.golden.check.cases.inputs import KINDS, InputKind, Patterns
 from axs6.golden.check.comparison import Comparison, Model
 from axs6.golden.check.exact import formats as definitions
 from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer
 from axs6.golden.check.exact.encode import NEAREST, Rounding, encode
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
-from axs6.golden.check.subjects import Subject, as_blocks, as_rows, plain
+from axs6.golden.check.subjects import CheckedFormat, as_blocks, as_rows, plain
 from axs6.golden.formats import CATALOG, BlockFormat
 from axs6.golden.rounding import RANDOM_BITS_MAX
 
@@ -43,8 +43,8 @@ OUTPUTS: Final = (("float32", FP32), ("bfloat16", BF16), ("float64", FP64))
 
 def _compare_encode(
     model: Model,
-    subject: Subject,
-    kind: Kind,
+    subject: CheckedFormat,
+    kind: InputKind,
     patterns: Patterns,
     rounding: Rounding,
     **options: Any,
@@ -76,7 +76,7 @@ def _compare_encode(
             yield Comparison(what, inputs, plain(answers[i][k]), plain(block))
 
 
-Check = Callable[[Model, Subject, np.random.Generator, int], Iterator[Comparison]]
+Check = Callable[[Model, CheckedFormat, np.random.Generator, int], Iterator[Comparison]]
 
 
 def _share(blocks: int, part: int, size: int) -> int:
@@ -85,7 +85,7 @@ def _share(blocks: int, part: int, size: int) -> int:
 
 
 def encode_special(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Powers of two and their neighbours, limits, zeros of both signs, NaN and infinities."""
     for kind in KINDS:
@@ -97,7 +97,7 @@ def encode_special(
 
 
 def encode_thresholds(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Values next to every code and every midpoint; largest values where scales change."""
     definition = subject.definition
@@ -116,7 +116,7 @@ def encode_thresholds(
 
 
 def encode_random(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Random arrays over all exponents, some not of whole blocks, some with a given scale."""
     size = subject.definition.block
@@ -134,7 +134,7 @@ def encode_random(
 
 
 def encode_stochastic(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Stochastic rounding by random words, many of them 0 or the largest."""
     for kind in (KINDS[0], KINDS[3]):
@@ -150,7 +150,7 @@ def encode_stochastic(
 
 
 def encode_nonfinite(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """NaN and infinities among other values: saturated, propagated and refused."""
     for kind in (kind for kind in KINDS if kind.fmt):
@@ -175,7 +175,9 @@ def _refuses(model: Model, x: NDArray[Any], fmt: BlockFormat, policy: str) -> bo
     return False
 
 
-def _coded(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[list[Block], Blocks]]:
+def _coded(
+    subject: CheckedFormat, rng: np.random.Generator
+) -> Iterator[tuple[list[Block], Blocks]]:
     """Blocks to decode and pack, in arrays of the model: those that share a scale together."""
     outer = [i for i, x in enumerate(subject.fmt.levels[::-1]) if isinstance(x.group, str)]
     together: dict[Any, list[Block]] = {}
@@ -187,7 +189,7 @@ def _coded(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[list[Bl
 
 
 def decode_all(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Every code beside the smallest, the largest and other codes of every scale."""
     for given, array in _coded(subject, rng):
@@ -204,7 +206,7 @@ def decode_all(
 
 
 def pack_bytes(
-    model: Model, subject: Subject, rng: np.random.Generator, blocks: int
+    model: Model, subject: CheckedFormat, rng: np.random.Generator, blocks: int
 ) -> Iterator[Comparison]:
     """Bytes of arrays, and arrays from bytes."""
     for given, array in _coded(subject, rng):
@@ -236,7 +238,7 @@ CHECKS: Final[dict[str, Check]] = {
 
 
 def compare_format(
-    model: Model, rng: np.random.Generator, blocks: int, subject: Subject
+    model: Model, rng: np.random.Generator, blocks: int, subject: CheckedFormat
 ) -> Iterator[Comparison]:
     """Everything that is compared of a format."""
     return chain.from_iterable(check(model, subject, rng, blocks) for check in CHECKS.values())
@@ -247,4 +249,4 @@ def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iter
     for name in CATALOG:
         if name != "axs6":
             for check in (encode_special, encode_random, encode_nonfinite):
-                yield from check(model, Subject.of(name), rng, 1 + blocks // 100)
+                yield from check(model, CheckedFormat.of(name), rng, 1 + blocks // 100)

@@ -27,7 +27,7 @@ from axs6.golden.formats import (
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedFormat:
     """A format to check.
 
     Args:
@@ -41,7 +41,7 @@ class Subject:
     definition: Definition
 
     @classmethod
-    def of(cls, name: str) -> "Subject":
+    def of(cls, name: str) -> "CheckedFormat":
         """The format of a name or string; those of the catalog are defined by the exact model."""
         fmt = block_format(name)
         known = definitions.CATALOG.get(name)

@@ -17,7 +17,7 @@ from axs6.golden.arguments import check_integer
 from axs6.golden.check import decode, dot, encode, sums
 from axs6.golden.check import formats as block_formats
 from axs6.golden.check.comparison import GOLDEN, Comparison, Model
-from axs6.golden.check.subjects import Subject
+from axs6.golden.check.subjects import CheckedFormat
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def validate(
         if name in chosen
     ]
     for name in formats:
-        subject = Subject.of(name)
+        subject = CheckedFormat.of(name)
         of_format = partial(block_formats.compare_format, subject=subject)
         products = partial(dot.compare_products, subject=subject, names=block_formats.ALL)
         planned.append((f"format {name}", [seed, *name.encode()], of_format))

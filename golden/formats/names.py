@@ -42,7 +42,7 @@ GROUP = re.compile(rf"t({N})")
 PART = re.compile("_?[^_]+")
 
 
-class _Reader:
+class _FormatReader:
     """The parts of a string, one after the other, and the error that names the one at hand."""
 
     def __init__(self, text: str) -> None:
@@ -135,7 +135,7 @@ def _named(text: str) -> BlockFormat | None:
 
 
 def _composed(text: str) -> BlockFormat:
-    reader = _Reader(text)
+    reader = _FormatReader(text)
     match = next((found for found in map(reader.take, ELEMENTS) if found), None)
     if match is None:
         raise reader.error("a name, or an element such as e4m3fn or int8")
@@ -198,7 +198,7 @@ def _float(match: re.Match[str]) -> Float:
     return Float(exponent, fraction, specials_of(1 + exponent + fraction, match[3]), bias)
 
 
-def _levels(reader: _Reader) -> list[Level]:
+def _levels(reader: _FormatReader) -> list[Level]:
     """The next scale and its groups, fine to coarse."""
     scale = _scale(reader)
     with _placed(reader.text, reader.place):
@@ -209,7 +209,7 @@ def _levels(reader: _Reader) -> list[Level]:
         return [*reversed(shifts), Level(scale, int(tile[1]) or CHANNEL)]
 
 
-def _scale(reader: _Reader) -> Scale:
+def _scale(reader: _FormatReader) -> Scale:
     with _placed(reader.text, reader.place):
         if match := reader.take(EXPONENT):
             nan = match[2] == "n" if match[2] else match[1] == "8"

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from axs6.golden.check.cases.inputs import Kind, near_thresholds
+from axs6.golden.check.cases.inputs import InputKind, near_thresholds
 from axs6.golden.check.exact.floats import FP16, Format, power
 
 Patterns = list[int]
@@ -12,7 +12,7 @@ SHORT = 8
 """Values in the blocks that are the same in every block size, repeated."""
 
 
-def directed_blocks(kind: Kind) -> dict[str, Patterns]:
+def directed_blocks(kind: InputKind) -> dict[str, Patterns]:
     """Blocks of 8 values: ties, borders of the exponent, subnormals, zeros, NaN and infinities."""
     found = {**_ordinary(kind), **_tiny(kind), **_special(kind)}
     if kind.fmt is not FP16:
@@ -20,17 +20,17 @@ def directed_blocks(kind: Kind) -> dict[str, Patterns]:
     return {name: values + [0] * (SHORT - len(values)) for name, values in found.items()}
 
 
-def _format(kind: Kind) -> Format:
+def _format(kind: InputKind) -> Format:
     assert kind.fmt is not None
     return kind.fmt
 
 
-def _with_negatives(kind: Kind, magnitudes: Patterns) -> Patterns:
+def _with_negatives(kind: InputKind, magnitudes: Patterns) -> Patterns:
     """The magnitudes, and then the same below zero."""
     return [*magnitudes, *(_format(kind).sign | each for each in magnitudes)]
 
 
-def _ordinary(kind: Kind) -> dict[str, Patterns]:
+def _ordinary(kind: InputKind) -> dict[str, Patterns]:
     sign, p = _format(kind).sign, kind.nearest
     one, two, step = p(Fraction(1)), p(Fraction(2)), p(Fraction(2, 62))
     worked = [one, sign | p(Fraction(1, 2)), p(Fraction(1, 4)), 0, 0, 0, 0, p(Fraction(1, 25))]
@@ -52,7 +52,7 @@ def _ordinary(kind: Kind) -> dict[str, Patterns]:
     }
 
 
-def _tiny(kind: Kind) -> dict[str, Patterns]:
+def _tiny(kind: InputKind) -> dict[str, Patterns]:
     fmt = _format(kind)
     normal = 1 << fmt.fraction_bits
     return {
@@ -65,7 +65,7 @@ def _tiny(kind: Kind) -> dict[str, Patterns]:
     }
 
 
-def _limits(kind: Kind) -> dict[str, Patterns]:
+def _limits(kind: InputKind) -> dict[str, Patterns]:
     """At the ends of the exponents' range, which FP16 does not reach."""
     sign, p = _format(kind).sign, kind.nearest
     scale = power(-127)
@@ -84,7 +84,7 @@ def _limits(kind: Kind) -> dict[str, Patterns]:
     }
 
 
-def _special(kind: Kind) -> dict[str, Patterns]:
+def _special(kind: InputKind) -> dict[str, Patterns]:
     fmt = _format(kind)
     sign, infinity = fmt.sign, fmt.infinity
     nan, largest = infinity | 1 << fmt.fraction_bits - 1, infinity - 1
@@ -103,7 +103,7 @@ def _special(kind: Kind) -> dict[str, Patterns]:
     }
 
 
-def blocks_by_zeros(kind: Kind, block: int) -> dict[str, Patterns]:
+def blocks_by_zeros(kind: InputKind, block: int) -> dict[str, Patterns]:
     """Blocks with more, as many and fewer zeros than sparse blocks need: a quarter."""
     sign, one = _format(kind).sign, kind.nearest(Fraction(1))
     quarter = block // 4
@@ -124,7 +124,7 @@ def blocks_by_zeros(kind: Kind, block: int) -> dict[str, Patterns]:
     }
 
 
-def blocks_by_error(kind: Kind, block: int) -> dict[str, Patterns]:
+def blocks_by_error(kind: InputKind, block: int) -> dict[str, Patterns]:
     """Blocks that are nearer to dense values, nearer to high-precision ones, and infinite."""
     p, infinity = kind.nearest, _format(kind).infinity
     dense = [p(Fraction(2 * (31 - k % 31), 31)) for k in range(1, block + 1)]
@@ -137,7 +137,7 @@ def blocks_by_error(kind: Kind, block: int) -> dict[str, Patterns]:
     }
 
 
-def precise_thresholds(kind: Kind, block: int, exponent: int) -> list[Patterns]:
+def precise_thresholds(kind: InputKind, block: int, exponent: int) -> list[Patterns]:
     """Blocks of values next to the rounding thresholds of high-precision codes, all of them.
 
     The first value fixes the scale: the largest below it.

@@ -169,7 +169,7 @@ def stochastic_cases() -> Iterator[Case]:
 
 
 def _random_words(
-    form: str, kind: inputs.Kind, block: int, bits: int, rng: np.random.Generator
+    form: str, kind: inputs.InputKind, block: int, bits: int, rng: np.random.Generator
 ) -> Iterator[Case]:
     """Random blocks with words next to those that decide."""
     for mode in (Mode.DENSE, Mode.SPARSE, Mode.HIGH_PRECISION, None):

@@ -33,7 +33,16 @@ from axs6.golden.formats import (
 from axs6.golden.pack import pack
 from axs6.golden.unpack import unpack
 from axs6.golden.vectors.exactly import exact_sum, pattern_of, unpacked
-from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERN, PATTERNS, WORD, Case, Kind, Subject
+from axs6.golden.vectors.subject import (
+    BYTES,
+    NUMBER,
+    PATTERN,
+    PATTERNS,
+    WORD,
+    Case,
+    Subject,
+    WordKind,
+)
 
 NAMES: Final = tuple(name for name in CATALOG if not CATALOG[name].has_modes)
 """Formats with a folder in the repository: those of the catalog but AXS-6, which has its own."""
@@ -45,7 +54,7 @@ Answer = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Pack:
+class FormatVectors:
     """The vectors of a format.
 
     Args:
@@ -90,8 +99,8 @@ class Pack:
         self,
         name: str,
         title: str,
-        inputs: dict[str, Kind],
-        outputs: dict[str, Kind],
+        inputs: dict[str, WordKind],
+        outputs: dict[str, WordKind],
         cases: Callable[[], Iterator[Case]],
         by_definition: Callable[..., Answer],
         by_golden: Callable[..., Answer],
@@ -361,5 +370,9 @@ def format_subjects(
     formats: Sequence[str | BlockFormat] = NAMES, count: int = CASES
 ) -> dict[str, Subject]:
     """The files of these formats, by their names."""
-    found = [subject for each in formats for subject in Pack(block_format(each), count).subjects()]
+    found = [
+        subject
+        for each in formats
+        for subject in FormatVectors(block_format(each), count).subjects()
+    ]
     return {subject.name: subject for subject in found}

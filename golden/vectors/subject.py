@@ -8,7 +8,7 @@ ARROW: Final = "->"
 """Stands between the inputs and the outputs of a case."""
 
 
-class Kind(NamedTuple):
+class WordKind(NamedTuple):
     """How a value becomes a word of a line, and a word a value."""
 
     write: Callable[[Any], str]
@@ -23,12 +23,12 @@ def _decimal(values: Sequence[int]) -> str:
     return ",".join(map(str, values))
 
 
-WORD: Final = Kind(str, str)
-NUMBER: Final = Kind(str, int)
-NUMBERS: Final = Kind(_decimal, lambda word: [int(x) for x in word.split(",")])
-PATTERN: Final = Kind(lambda value: f"{value:x}", lambda word: int(word, 16))
-PATTERNS: Final = Kind(_hexadecimal, lambda word: [int(x, 16) for x in word.split(",")])
-BYTES: Final = Kind(bytes.hex, bytes.fromhex)
+WORD: Final = WordKind(str, str)
+NUMBER: Final = WordKind(str, int)
+NUMBERS: Final = WordKind(_decimal, lambda word: [int(x) for x in word.split(",")])
+PATTERN: Final = WordKind(lambda value: f"{value:x}", lambda word: int(word, 16))
+PATTERNS: Final = WordKind(_hexadecimal, lambda word: [int(x, 16) for x in word.split(",")])
+BYTES: Final = WordKind(bytes.hex, bytes.fromhex)
 
 
 class Case(NamedTuple):
@@ -64,8 +64,8 @@ class Subject:
 
     name: str
     title: str
-    inputs: Mapping[str, Kind]
-    outputs: Mapping[str, Kind]
+    inputs: Mapping[str, WordKind]
+    outputs: Mapping[str, WordKind]
     cases: Callable[[], Iterable[Case]]
     exact: Callable[..., tuple[Any, ...]]
     golden: Callable[..., tuple[Any, ...]]

@@ -12,7 +12,7 @@ from axs6.golden.arguments import check_integer
 from axs6.hw.core.parameters import STRUCTURE, check_view
 from axs6.hw.core.placement import Ranks, handshake_bits, place_registers, spare_ranks
 from axs6.hw.core.ranks import ADD_RANK
-from axs6.hw.core.rtlil import add_lanes, snake_case
+from axs6.hw.core.rtlil import add_lanes, verilog_name
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 
@@ -35,8 +35,8 @@ class Step(wiring.Component):
 
 
 def add_steps(m: Module, steps: Sequence[Step]) -> None:
-    """Make each step a submodule named after its class, numbered where a class repeats."""
-    names = [snake_case(type(step).__name__) for step in steps]
+    """Make each step a submodule with its `verilog_name`, numbered where a name repeats."""
+    names = [verilog_name(step) for step in steps]
     for index, (name, step) in enumerate(zip(names, steps, strict=True)):
         number = names[:index].count(name) if names.count(name) > 1 else ""
         m.submodules[f"{name}{number}"] = step
@@ -361,7 +361,7 @@ class Wrapper(wiring.Component):
         return int(self.inner.flip_flops)
 
 
-class Series(wiring.Component):
+class UnitSeries(wiring.Component):
     """Units one after the other as one, with an input stream `i` and an output stream `o`.
 
     Args:

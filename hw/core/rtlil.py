@@ -43,7 +43,7 @@ class Modules:
 
     def add(self, core: wiring.Component, *, clocked: bool = False) -> str:
         """Return the name of the module of a core, a new one if none is equal."""
-        name = first = f"{self._prefix}.{snake_case(type(core).__name__)}"
+        name = first = f"{self._prefix}.{verilog_name(core)}"
         text = _not_on_top(convert_top(core, name, self, clocked=clocked))
         number = 1
         while self._texts.setdefault(name, text) != text:
@@ -174,6 +174,11 @@ def _instance_ports(
     }
 
 
-def snake_case(name: str) -> str:
-    """The name of a class as that of a module."""
-    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+def verilog_name(core: wiring.Component) -> str:
+    """What Verilog calls a core: its class's `verilog_name`, or else the class, in snake case.
+
+    Names of classes say in which unit a core is; in Verilog the module around it does.
+    """
+    name = type(core).__name__
+    default = "".join(f"_{c}" if c.isupper() and i else c for i, c in enumerate(name)).lower()
+    return str(getattr(core, "verilog_name", default))

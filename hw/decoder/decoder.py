@@ -34,7 +34,7 @@ from axs6.hw.decoder.expander import expand_steps
 from axs6.hw.decoder.lane import (
     LOW_BITS,
     LaneKind,
-    RoundLane,
+    RoundTurnedLane,
     TurnLane,
     aligned,
     ends_layout,
@@ -44,17 +44,19 @@ from axs6.hw.decoder.lane import (
     scale_layout,
     with_narrow,
 )
-from axs6.hw.decoder.packed import Check
-from axs6.hw.decoder.plan import Plan
+from axs6.hw.decoder.packed import SplitChecked
+from axs6.hw.decoder.plan import DecoderPlan
 from axs6.hw.decoder.value import value_steps
 from axs6.hw.decoder.words import decode_words
 
 
-class Scale(Step):
+class ScaleTables(Step):
     """The tables of `scale_layout` from the shared exponent, and the codes of each lane.
 
     With two kinds of lanes, `high_precision` says which codes a block has.
     """
+
+    verilog_name = "scale"
 
     def __init__(self, i: data.StructLayout, kinds: Sequence[LaneKind]) -> None:
         self._kinds = kinds
@@ -119,8 +121,10 @@ class Turn(Step):
         return m
 
 
-class Round(Step):
-    """`RoundLane` for each lane."""
+class RoundTurned(Step):
+    """`RoundTurnedLane` for each lane."""
+
+    verilog_name = "round"
 
     def __init__(self, fmt: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
         self._fmt = fmt
@@ -138,7 +142,7 @@ class Round(Step):
             {"ends": self.i.ends, "turned": turned, "value": value}
             for turned, value in zip(lanes_of(self.i.lanes), self.o.values, strict=True)
         )
-        makes = [partial(RoundLane, self._fmt, kind) for kind in self._kinds]
+        makes = [partial(RoundTurnedLane, self._fmt, kind) for kind in self._kinds]
         add_lanes(m, platform, makes, with_narrow(self._kinds, self.i, lanes))
         return m
 
@@ -152,9 +156,9 @@ def turning_steps(i: data.StructLayout, dtype: Float, kinds: Sequence[LaneKind])
         dtype: of the values.
         kinds: of the lanes.
     """
-    scale = Scale(i, kinds)
+    scale = ScaleTables(i, kinds)
     turn = Turn(kinds, scale.o.shape())
-    return [scale, turn, Round(dtype, kinds, turn.o.shape())]
+    return [scale, turn, RoundTurned(dtype, kinds, turn.o.shape())]
 
 
 def turning_kind(fmt: BlockFormat, dtype: Float) -> LaneKind | None:
@@ -184,7 +188,7 @@ def dense_steps(fmt: BlockFormat, lanes: int, dtype: Float, view: str) -> list[S
     """
     kind = turning_kind(fmt, dtype)
     if kind is None:
-        return value_steps(Plan(fmt, lanes, dtype))
+        return value_steps(DecoderPlan(fmt, lanes, dtype))
     kinds = [kind]
     i = StructLayout(dict(scaled_layout(lanes, fmt).members))
     return decode_words(i, dtype, kinds) if view == BEHAVIOUR else turning_steps(i, dtype, kinds)
@@ -207,7 +211,7 @@ def packed_steps(
     """
     if not fmt.has_modes:
         steps = dense_steps(fmt, lanes, dtype, view)
-        return [Check(fmt, lanes, align), *past(steps, error_layout)]
+        return [SplitChecked(fmt, lanes, align), *past(steps, error_layout)]
     if turning_kind(fmt, dtype) is None:
         raise ValueError(f"packed blocks with modes are decoded in axs6 alone, not {name_of(fmt)}")
     kinds = lane_kinds(every_mode=True)

@@ -193,7 +193,7 @@ class TurnLane(wiring.Component):
         return chosen([any_of(each) for each in uses], turns)
 
 
-class RoundLane(wiring.Component):
+class RoundTurnedLane(wiring.Component):
     """The value, rounded to nearest even.
 
     As many places in a row as m has bits are never all ones unless m is the largest, so a carry
@@ -203,6 +203,8 @@ class RoundLane(wiring.Component):
         fmt: format of the value.
         kind: as in `TurnLane`.
     """
+
+    verilog_name = "round_lane"
 
     def __init__(self, fmt: Float, kind: LaneKind) -> None:
         self._fmt = fmt

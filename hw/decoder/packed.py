@@ -20,7 +20,7 @@ from axs6.hw.core.trees import any_of
 from axs6.hw.decoder.read import elements_of
 
 
-class Fields(Step):
+class SplitBlock(Step):
     """The fields of a packed block, and whether it cannot be read.
 
     It cannot where a real scale is neither a positive number nor the NaN of its format, or a bit
@@ -31,6 +31,8 @@ class Fields(Step):
         lanes: values in a block.
         align: bytes to a multiple of which it is padded.
     """
+
+    verilog_name = "fields"
 
     def __init__(self, fmt: BlockFormat, lanes: int, align: int = 1) -> None:
         self._fmt = fmt
@@ -58,11 +60,13 @@ class Fields(Step):
         return m
 
 
-class Check(Step):
-    """As `Fields`, with zeros where a block cannot be read."""
+class SplitChecked(Step):
+    """As `SplitBlock`, with zeros where a block cannot be read."""
+
+    verilog_name = "check"
 
     def __init__(self, fmt: BlockFormat, lanes: int, align: int = 1) -> None:
-        self._fields = Fields(fmt, lanes, align)
+        self._fields = SplitBlock(fmt, lanes, align)
         super().__init__(self._fields.i.shape(), self._fields.o.shape(), levels=8)
 
     def elaborate(self, platform: Any) -> Module:

@@ -47,7 +47,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupScale:
     """What scales give to the values of a group.
 
     Args:
@@ -60,8 +60,8 @@ class Part:
     factor: int = 0
     nan: bool = False
 
-    def __add__(self, other: "Part") -> "Part":
-        return Part(
+    def __add__(self, other: "GroupScale") -> "GroupScale":
+        return GroupScale(
             self.exponent + other.exponent, self.factor + other.factor, self.nan or other.nan
         )
 
@@ -73,22 +73,24 @@ class Part:
         return StructLayout({"exponent": self.exponent.shape, **nan, **factor})
 
 
-def part_of(scale: Scale, constant: int = 0) -> Part:
+def group_scale(scale: Scale, constant: int = 0) -> GroupScale:
     """What a scale gives; the exponent with a constant added."""
     offset = Range(constant, constant)
     if isinstance(scale, Exponent):
-        return Part(Range(0, (1 << scale.bits) - 1) + offset, nan=scale.nan)
+        return GroupScale(Range(0, (1 << scale.bits) - 1) + offset, nan=scale.nan)
     if isinstance(scale, Shift):
-        return Part(Range(-scale.largest_code, 0) + offset)
+        return GroupScale(Range(-scale.largest_code, 0) + offset)
     if isinstance(scale, Integer):
-        return Part(Range(0, scale.bits - 1) + offset, scale.bits)
+        return GroupScale(Range(0, scale.bits - 1) + offset, scale.bits)
     dtype = scale.dtype
     top = (1 << dtype.exponent_bits) - 1
-    return Part(Range(1 - max(1, dtype.fraction_bits), top) + offset, dtype.fraction_bits + 1, True)
+    return GroupScale(
+        Range(1 - max(1, dtype.fraction_bits), top) + offset, dtype.fraction_bits + 1, True
+    )
 
 
 @dataclass(frozen=True)
-class Plan:
+class DecoderPlan:
     """The numbers of a decoder's datapath.
 
     Args:
@@ -194,16 +196,16 @@ class Plan:
         return total
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[GroupScale]:
         """What each level of scales gives, fine to coarse; the coarsest has the constant too."""
         last = len(self.fmt.levels) - 1
         return [
-            part_of(level.scale, self.constant if number == last else 0)
+            group_scale(level.scale, self.constant if number == last else 0)
             for number, level in enumerate(self.fmt.levels)
         ]
 
     @cached_property
-    def group(self) -> Part:
+    def group(self) -> GroupScale:
         """What all scales give together."""
         first, *rest = self.parts
         return sum(rest, start=first)
@@ -297,4 +299,4 @@ class Plan:
 
 
 def _bits(scale: Scale) -> int:
-    return part_of(scale).factor
+    return group_scale(scale).factor

@@ -24,7 +24,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced, leading_zeros
-from axs6.hw.decoder.plan import Plan, part_of
+from axs6.hw.decoder.plan import DecoderPlan, group_scale
 
 
 def elements_of(field: Any) -> list[Value]:
@@ -56,8 +56,8 @@ def significand_and_exponent(
     return significand, Mux(normal, field, -zeros)
 
 
-class ScaleLane(wiring.Component):
-    """What one scale gives: see `axs6.hw.decoder.plan.Part`.
+class ReadScaleLane(wiring.Component):
+    """What one scale gives: see `axs6.hw.decoder.plan.GroupScale`.
 
     A pattern of a real scale that is no positive number counts as NaN.
 
@@ -66,9 +66,11 @@ class ScaleLane(wiring.Component):
         constant: added to the exponent.
     """
 
+    verilog_name = "scale_lane"
+
     def __init__(self, scale: Scale, constant: int) -> None:
         self._scale, self._constant = scale, constant
-        super().__init__({"code": In(scale.bits), "part": Out(part_of(scale, constant).layout)})
+        super().__init__({"code": In(scale.bits), "part": Out(group_scale(scale, constant).layout)})
 
     def elaborate(self, platform: Any) -> Module:
         """Build the part."""
@@ -98,7 +100,7 @@ class ScaleLane(wiring.Component):
         return m
 
 
-def element_layout(plan: Plan) -> data.StructLayout:
+def element_layout(plan: DecoderPlan) -> data.StructLayout:
     """Fields of an element; `x` is its exponent where its significand is normalised."""
     element = plan.fmt.element
     return StructLayout(
@@ -112,15 +114,17 @@ def element_layout(plan: Plan) -> data.StructLayout:
     )
 
 
-def normalised_layout(plan: Plan) -> data.StructLayout:
+def normalised_layout(plan: DecoderPlan) -> data.StructLayout:
     """Fields of an element whose significand has its leading one on top, if it is not 0."""
     return StructLayout({**element_layout(plan).members, "x": plan.x.shape})
 
 
-class ElementLane(wiring.Component):
+class ReadElementLane(wiring.Component):
     """What a code says, its zero point subtracted."""
 
-    def __init__(self, plan: Plan) -> None:
+    verilog_name = "element_lane"
+
+    def __init__(self, plan: DecoderPlan) -> None:
         self._plan = plan
         width = plan.fmt.element.width
         zero = {} if plan.fmt.element.signed else {ZERO_POINT: In(width)}
@@ -160,7 +164,7 @@ class Read(Step):
     there is but one.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DecoderPlan) -> None:
         self._plan = plan
         levels = zip(level_names(plan), plan.parts, plan.fmt.levels, strict=True)
         arrays = {
@@ -181,20 +185,20 @@ class Read(Step):
             pairs = zip(elements_of(i[name]), self.o[array], strict=True)
             m.submodules[name] = cores(
                 platform,
-                partial(ScaleLane, fmt.levels[number].scale, constant),
+                partial(ReadScaleLane, fmt.levels[number].scale, constant),
                 [{"code": code, "part": part} for code, part in pairs],
             )
         zero = {} if fmt.element.signed else {ZERO_POINT: i[ZERO_POINT]}
         pairs = zip(i.codes, self.o.lanes, strict=True)
         m.submodules.codes = cores(
             platform,
-            partial(ElementLane, self._plan),
+            partial(ReadElementLane, self._plan),
             [{"code": code, "o": o, **zero} for code, o in pairs],
         )
         return m
 
 
-def level_names(plan: Plan) -> list[str]:
+def level_names(plan: DecoderPlan) -> list[str]:
     """Names of the arrays of parts of the levels, fine to coarse."""
     count = len(plan.fmt.levels)
     return ["groups"] if count == 1 else [f"level{number}" for number in range(count)]
@@ -222,7 +226,7 @@ def normalise(m: Module, magnitude: Value) -> tuple[Value, Value]:
 class NormaliseLane(wiring.Component):
     """An element of fixed point with its leading one on top."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DecoderPlan) -> None:
         super().__init__({"i": In(element_layout(plan)), "o": Out(normalised_layout(plan))})
 
     def elaborate(self, platform: Any) -> Module:
@@ -243,7 +247,7 @@ class Combine(Step):
     Elements of fixed point are normalised where a factor comes to them.
     """
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         lane = normalised_layout(plan) if plan.factors else element_layout(plan)
         o = StructLayout(
@@ -281,7 +285,7 @@ class Combine(Step):
         return m
 
 
-def read_steps(plan: Plan) -> list[Step]:
+def read_steps(plan: DecoderPlan) -> list[Step]:
     """Steps from `scaled_layout` to `groups` and `lanes`."""
     read = Read(plan)
     needed = len(plan.fmt.levels) > 1 or (plan.factors and not plan.floating)

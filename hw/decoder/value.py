@@ -12,7 +12,7 @@ from axs6.hw.core.layouts import values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import chosen, leading_zeros
-from axs6.hw.decoder.plan import Plan
+from axs6.hw.decoder.plan import DecoderPlan
 from axs6.hw.decoder.read import cores, read_steps
 from axs6.hw.fp32.common import limited, shift_right_sticky
 
@@ -20,16 +20,18 @@ GUARD = 2
 """Bits below a significand that decide its rounding; the lowest is the or of all that follow."""
 
 
-def product_layout(plan: Plan, lane: data.StructLayout) -> data.StructLayout:
+def product_layout(plan: DecoderPlan, lane: data.StructLayout) -> data.StructLayout:
     """Fields of an element times its factor, the leading one on top if it is not 0."""
     x = (plan.x + plan.products).shape
     return StructLayout({**lane.members, "significand": plan.word, "x": x})
 
 
-class ProductLane(wiring.Component):
+class TimesFactorLane(wiring.Component):
     """An element's significand times the factor of its group, the leading one on top."""
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    verilog_name = "product_lane"
+
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         ports = {"group": In(plan.group.layout), "i": In(i), "o": Out(product_layout(plan, i))}
         super().__init__(ports)
@@ -47,7 +49,7 @@ class ProductLane(wiring.Component):
         return m
 
 
-def measured_layout(plan: Plan, significand: int) -> data.StructLayout:
+def measured_layout(plan: DecoderPlan, significand: int) -> data.StructLayout:
     """Fields of a significand, how far it goes to its place, and the exponent field.
 
     `high` says that the value is too large.
@@ -66,13 +68,13 @@ def measured_layout(plan: Plan, significand: int) -> data.StructLayout:
     )
 
 
-def distance_bits(plan: Plan) -> int:
+def distance_bits(plan: DecoderPlan) -> int:
     """Bits of the distance that a significand goes to its place."""
     zeros = 0 if plan.normalised else plan.magnitude - 1
     return (plan.right + zeros).bit_length()
 
 
-def table_layout(plan: Plan) -> data.StructLayout:
+def table_layout(plan: DecoderPlan) -> data.StructLayout:
     """What the exponent of a group means for its lanes.
 
     The field of a value is `low` and an element's exponent, from 0 up, with one of two numbers
@@ -100,7 +102,7 @@ def table_layout(plan: Plan) -> data.StructLayout:
 class TableLane(wiring.Component):
     """The table of a group; see `table_layout`."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DecoderPlan) -> None:
         self._plan = plan
         super().__init__({"group": In(plan.group.layout), "table": Out(table_layout(plan))})
 
@@ -143,7 +145,7 @@ class MeasureLane(wiring.Component):
     place of a subnormal value.
     """
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         self._significand = i["significand"].width
         o = measured_layout(plan, self._significand)
@@ -200,12 +202,12 @@ class MeasureLane(wiring.Component):
         return down[:bits] & subnormal.replicate(bits)
 
 
-def placed_bits(plan: Plan) -> int:
+def placed_bits(plan: DecoderPlan) -> int:
     """Bits of a significand in its place: those that are kept, and what decides the rounding."""
     return min(max(plan.wide, plan.precision), plan.precision + GUARD)
 
 
-def placed_layout(plan: Plan, i: data.StructLayout) -> data.StructLayout:
+def placed_layout(plan: DecoderPlan, i: data.StructLayout) -> data.StructLayout:
     """Fields of a significand in its place."""
     rest = {name: shape for name, (shape) in i.members.items() if name != "distance"}
     return StructLayout({**rest, "significand": placed_bits(plan)})
@@ -219,10 +221,12 @@ def reduced(value: Value, bits: int) -> Value:
     return Cat(value[: dropped + 1].any(), value[dropped + 1 :])
 
 
-class PlaceLane(wiring.Component):
+class PlaceSignificandLane(wiring.Component):
     """A significand in its place."""
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    verilog_name = "place_lane"
+
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         super().__init__({"i": In(i), "o": Out(placed_layout(plan, i))})
 
@@ -255,10 +259,12 @@ class PlaceLane(wiring.Component):
         return Cat(magnitude.any(), *[magnitude] * times)
 
 
-class RoundLane(wiring.Component):
+class RoundSignificandLane(wiring.Component):
     """The value, rounded to nearest even; the largest finite one where it is too large."""
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    verilog_name = "round_lane"
+
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         super().__init__({"i": In(i), "value": Out(plan.dtype.width)})
 
@@ -309,8 +315,8 @@ class LaneStep(Step):
 
     def __init__(
         self,
-        plan: Plan,
-        make: Callable[[Plan, data.StructLayout], wiring.Component],
+        plan: DecoderPlan,
+        make: Callable[[DecoderPlan, data.StructLayout], wiring.Component],
         i: data.StructLayout,
         *,
         keeps: bool = False,
@@ -345,14 +351,18 @@ class LaneStep(Step):
         return m
 
 
-class Multiply(LaneStep):
-    """`ProductLane` for each lane."""
+class TimesFactor(LaneStep):
+    """`TimesFactorLane` for each lane."""
+
+    verilog_name = "multiply"
 
 
-class Table(Step):
+class GroupTables(Step):
     """`TableLane` for each group."""
 
-    def __init__(self, plan: Plan, i: data.StructLayout) -> None:
+    verilog_name = "table"
+
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
         o = StructLayout(
             {"groups": ArrayLayout(table_layout(plan), plan.finest), "lanes": i["lanes"].shape}
@@ -373,21 +383,32 @@ class Measure(LaneStep):
     """`MeasureLane` for each lane."""
 
 
-class Place(LaneStep):
-    """`PlaceLane` for each lane."""
+class PlaceSignificands(LaneStep):
+    """`PlaceSignificandLane` for each lane."""
+
+    verilog_name = "place"
 
 
-class Round(LaneStep):
-    """`RoundLane` for each lane."""
+class RoundSignificands(LaneStep):
+    """`RoundSignificandLane` for each lane."""
+
+    verilog_name = "round"
 
 
-def value_steps(plan: Plan) -> list[Step]:
+def value_steps(plan: DecoderPlan) -> list[Step]:
     """Steps from `scaled_layout` to `values_layout`, for any format."""
     steps = read_steps(plan)
     if plan.factors:
-        steps.append(Multiply(plan, ProductLane, steps[-1].o.shape(), keeps=True, levels=24))
-    steps.append(Table(plan, steps[-1].o.shape()))
+        steps.append(TimesFactor(plan, TimesFactorLane, steps[-1].o.shape(), keeps=True, levels=24))
+    steps.append(GroupTables(plan, steps[-1].o.shape()))
     steps.append(Measure(plan, MeasureLane, steps[-1].o.shape(), levels=12))
-    steps.append(Place(plan, PlaceLane, steps[-1].o.shape(), levels=2 * distance_bits(plan) + 1))
+    steps.append(
+        PlaceSignificands(
+            plan, PlaceSignificandLane, steps[-1].o.shape(), levels=2 * distance_bits(plan) + 1
+        )
+    )
     rounding = (2 * plan.precision if plan.rounds_normal else 10) if plan.rounds else 3
-    return [*steps, Round(plan, RoundLane, steps[-1].o.shape(), levels=rounding)]
+    return [
+        *steps,
+        RoundSignificands(plan, RoundSignificandLane, steps[-1].o.shape(), levels=rounding),
+    ]

@@ -67,7 +67,7 @@ class LocateLane(wiring.Component):
         return m
 
 
-class RoundLane(wiring.Component):
+class RoundFractionLane(wiring.Component):
     """The value, rounded to nearest even.
 
     The places go on for ever, so the next one decides, and there is no tie. The largest magnitude
@@ -77,6 +77,8 @@ class RoundLane(wiring.Component):
         fmt: format of the value.
         kind: codes that the lane takes.
     """
+
+    verilog_name = "round_lane"
 
     def __init__(self, fmt: Float, kind: LaneKind) -> None:
         self._fmt = fmt
@@ -137,8 +139,10 @@ class Locate(Step):
         return m
 
 
-class Round(Step):
-    """`RoundLane` for each lane."""
+class RoundFractions(Step):
+    """`RoundFractionLane` for each lane."""
+
+    verilog_name = "round"
 
     def __init__(self, fmt: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
         self._fmt = fmt
@@ -151,11 +155,16 @@ class Round(Step):
         m = Module()
         pairs = zip(lanes_of(self.i.lanes), self.o.values, strict=True)
         lanes = ({"located": located, "value": value} for located, value in pairs)
-        add_lanes(m, platform, [partial(RoundLane, self._fmt, kind) for kind in self._kinds], lanes)
+        add_lanes(
+            m,
+            platform,
+            [partial(RoundFractionLane, self._fmt, kind) for kind in self._kinds],
+            lanes,
+        )
         return m
 
 
 def decode_words(i: data.StructLayout, fmt: Float, kinds: Sequence[LaneKind]) -> list[Step]:
     """The steps of `axs6.hw.decoder.decoder.turning_steps`, in words."""
     locate = Locate(i, kinds)
-    return [locate, Round(fmt, kinds, locate.o.shape())]
+    return [locate, RoundFractions(fmt, kinds, locate.o.shape())]

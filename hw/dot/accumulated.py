@@ -13,15 +13,15 @@ from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.parameters import block_format_of, block_of
 from axs6.hw.core.pipeline import Step, past, viewed
-from axs6.hw.dot.align import AlignPlan, OneTerm, Shift, distance_steps
+from axs6.hw.dot.align import AlignPlan, AlignTerms, OneTerm, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.exact import AddWide, ExactPlan, PlaceSum, PlaceTerms, rounding_steps
 from axs6.hw.dot.fused import fused_steps
 from axs6.hw.dot.parts import BlockParts, Parts, finishing_steps
 from axs6.hw.dot.promote import Promote, promoting_steps
-from axs6.hw.dot.shape import Shape
-from axs6.hw.dot.terms import Products, TermPlan, step_layout, step_terms
-from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.dot.terms import MakeTerms, TermPlan, step_layout, step_terms
+from axs6.hw.fp32.accumulator import Fp32Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.add_to import adding_steps
@@ -92,13 +92,13 @@ class TermParts(Parts):
     def front(self, view: str) -> list[Step]:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
         align = self._align
-        steps: list[Step] = [Products(align.plan, view)]
+        steps: list[Step] = [MakeTerms(align.plan, view)]
         wide = align.wide
         if self._how.fraction is not None:
             steps += distance_steps(align)
             if self._how.fused:
                 return steps
-            steps += [Shift(align, view), *sum_steps(align, view)]
+            steps += [AlignTerms(align, view), *sum_steps(align, view)]
             steps += [PlaceSum(self._exact)] if self._how.output is None else []
         elif align.plan.count > 1 or self._how.output is None:
             steps.append(PlaceTerms(self._exact))
@@ -177,7 +177,7 @@ def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
     """
     terms = dot_terms(format, block, accumulator)
     if terms is None:
-        return BlockParts(Shape.of(format, block))
+        return BlockParts(DotShape.of(format, block))
     return TermParts(terms, _lanes(format.split(","), block))
 
 

@@ -19,7 +19,7 @@ from axs6.hw.core.pipeline import Past, Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.terms import TermPlan
 from axs6.hw.fp32.common import limited, pass_on
-from axs6.hw.fp32.normalise import SPECIAL, Wide
+from axs6.hw.fp32.normalise import SPECIAL, ScaledInteger
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,14 @@ class AlignPlan:
         return self.plan.count * (term + self.plan.signed) + own
 
     @property
-    def wide(self) -> Wide:
+    def wide(self) -> ScaledInteger:
         """The sums, and how they are rounded: an exact one has the exponent of its term."""
         how = self.plan.terms.accumulator
         toward_zero = how.output is not None and how.rounding is Rounding.TOWARD_ZERO
         bits, exponent = self.sum_bound.bit_length(), self.base - self.fraction
         if how.fraction is None:
             bits, exponent = self.plan.magnitude_bits, self.base - self.plan.terms.point
-        return Wide(bits, self.code_bound, exponent, self.output, toward_zero, self.fused)
+        return ScaledInteger(bits, self.code_bound, exponent, self.output, toward_zero, self.fused)
 
     @property
     def special(self) -> dict[str, int]:
@@ -342,8 +342,10 @@ def signed_value(magnitude: Value, negative: Value, inverted: bool) -> Value:
     return Mux(negative, -magnitude, magnitude)
 
 
-class Shift(Step):
+class AlignTerms(Step):
     """The terms on one exponent, of a step that the accumulator is not part of."""
+
+    verilog_name = "shift"
 
     def __init__(self, align: AlignPlan, view: str) -> None:
         self._align, self._inverted = align, view == STRUCTURE

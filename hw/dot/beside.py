@@ -9,11 +9,11 @@ from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
 from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, significand_and_field
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
-from axs6.hw.dot.shape import SPECIAL_GROUP, Scaling, Shape
+from axs6.hw.dot.shape import SPECIAL_GROUP, DotShape, GroupScaling
 
 
-def add_beside(m: Module, shape: Shape, i: data.View, o: data.View) -> None:
-    """Drive the fields of `Shape.beside` or `Shape.with_specials` from the operands."""
+def add_beside(m: Module, shape: DotShape, i: data.View, o: data.View) -> None:
+    """Drive the fields of `DotShape.beside` or `DotShape.with_specials` from the operands."""
     sides = [(shape.a, i.a), (shape.b, i.b)]
     if shape.exponent_bits:
         m.d.comb += o.exponent.eq(balanced(list(_exponents(sides)), lambda a, b: a + b))
@@ -53,7 +53,7 @@ def _exponents(sides: Sides) -> Iterator[Value]:
                 yield significand_and_field(level.scale.dtype, first)[1]
 
 
-def _scales(shape: Shape, scaling: Scaling, sides: Sides) -> Iterator[tuple[str, Value]]:
+def _scales(shape: DotShape, scaling: GroupScaling, sides: Sides) -> Iterator[tuple[str, Value]]:
     """The fields of one size of groups, an element for each group."""
     shifts: list[list[Value]] = [[] for _ in range(shape.block // scaling.group)]
     factors: list[list[Value]] = [[] for _ in shifts]
@@ -114,7 +114,7 @@ def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
 
 
 def _special(m: Module, found: Sequence[Value]) -> Value:
-    """What the products add up to where one of them is no number; see `Shape.sum`."""
+    """What the products add up to where one of them is no number; see `DotShape.sum`."""
     if len(found) == 1:
         return Cat(found[0], Const(0, 1))
     some = [Signal(name=name) for name in ("nan", "plus", "minus")]

@@ -15,9 +15,16 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside
 from axs6.hw.dot.heap import Heap, sum_plan
-from axs6.hw.dot.lanes import Addend, Lane, PartialLane, ProductLane, lane, shifted
+from axs6.hw.dot.lanes import (
+    Addend,
+    CompressProductLane,
+    LanePlan,
+    PartialProductLane,
+    lane_plan,
+    shifted,
+)
 from axs6.hw.dot.products import product_steps
-from axs6.hw.dot.shape import Scaling, Shape, passed, result
+from axs6.hw.dot.shape import DotShape, GroupScaling, passed, result
 from axs6.hw.dot.words import block_dot_words
 
 LEVELS_A_STEP = 3
@@ -25,13 +32,13 @@ LEVELS_A_STEP = 3
 
 
 class PartialProducts(Step):
-    """`PartialLane` for each pair of codes, and what goes along with the products."""
+    """`PartialProductLane` for each pair of codes, and what goes along with the products."""
 
-    def __init__(self, shape: Shape, plan: Lane) -> None:
+    def __init__(self, shape: DotShape, plan: LanePlan) -> None:
         self._shape, self._plan = shape, plan
         products = ArrayLayout(plan.partial, shape.block)
         o = StructLayout({"products": products, **shape.beside(shape.scalings)})
-        super().__init__(shape.pair, o, levels=PartialLane(plan).levels)
+        super().__init__(shape.pair, o, levels=PartialProductLane(plan).levels)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -41,7 +48,7 @@ class PartialProducts(Step):
             {"i": Cat(a, b), "o": product}
             for a, b, product in zip(self.i.a.codes, self.i.b.codes, self.o.products, strict=True)
         )
-        add_lanes(m, platform, [partial(PartialLane, self._plan)], lanes)
+        add_lanes(m, platform, [partial(PartialProductLane, self._plan)], lanes)
         return m
 
 
@@ -61,10 +68,12 @@ class TreeStep(Step):
             m.d.comb += bits.eq(Cat(values[node] for node in plan.alive(self._level)))
 
 
-class Products(TreeStep):
-    """`ProductLane` for each product, and the levels of the tree that are as early."""
+class CompressProducts(TreeStep):
+    """`CompressProductLane` for each product, and the levels of the tree that are as early."""
 
-    def __init__(self, heap: Heap, plan: Lane, i: data.StructLayout) -> None:
+    verilog_name = "products"
+
+    def __init__(self, heap: Heap, plan: LanePlan, i: data.StructLayout) -> None:
         self._plan = plan
         levels = 2 * (heap.plan.level - plan.multiplier.half) + 2 * plan.shift_bits
         super().__init__(heap, i, heap.plan.level, levels=levels)
@@ -76,7 +85,7 @@ class Products(TreeStep):
         products = self.i.products
         inverted = Signal(ArrayLayout(len(self._plan.addend.bits), len(products)))
         lanes = ({"i": i, "bits": bits} for i, bits in zip(products, inverted, strict=True))
-        add_lanes(m, platform, [partial(ProductLane, self._plan)], lanes)
+        add_lanes(m, platform, [partial(CompressProductLane, self._plan)], lanes)
         signed = self._plan.addend.sign != 0
         inputs: list[list[Value]] = [[] for _ in range(self._heap.groups)]
         for index, (each, product) in enumerate(zip(inverted, products, strict=True)):
@@ -85,8 +94,10 @@ class Products(TreeStep):
         return m
 
 
-class Compress(TreeStep):
+class CompressColumns(TreeStep):
     """Some levels of the compressor tree."""
+
+    verilog_name = "compress"
 
     def __init__(self, heap: Heap, after: int, to: int) -> None:
         self._after = after
@@ -102,7 +113,7 @@ class Compress(TreeStep):
         return m
 
 
-def scaled(scaling: Scaling, width: int) -> Addend:
+def scaled(scaling: GroupScaling, width: int) -> Addend:
     """The bits of a number of some width with a sign, times its scales."""
     width += scaling.shift
     factor = scaling.factor.bit_length()
@@ -110,10 +121,12 @@ def scaled(scaling: Scaling, width: int) -> Addend:
     return Addend(bits, -sum(1 << width - 1 + y for y in range(factor)))
 
 
-class Scale(Step):
+class ScaleGroupSums(Step):
     """The sums of groups times their scales, as the bits of `scaled`."""
 
-    def __init__(self, heap: Heap, scaling: Scaling, following: Heap) -> None:
+    verilog_name = "scale"
+
+    def __init__(self, heap: Heap, scaling: GroupScaling, following: Heap) -> None:
         self._heap, self._scaling = heap, scaling
         levels = 2 * scaling.shift.bit_length() + 1
         after = heap.layout(heap.plan.deepest)
@@ -162,7 +175,7 @@ class AddRows(Step):
         return m
 
 
-def heaps(shape: Shape, plan: Lane) -> list[Heap]:
+def heaps(shape: DotShape, plan: LanePlan) -> list[Heap]:
     """The sums of a block dot product, of the smallest groups first."""
     found = []
     addend, size, bound = plan.addend, 1, shape.bound // shape.block
@@ -179,8 +192,8 @@ def heaps(shape: Shape, plan: Lane) -> list[Heap]:
     return [*found, Heap(shape, shape.block, last, ())]
 
 
-def block_dot_steps(shape: Shape, view: str = STRUCTURE, *, fine: bool = False) -> list[Step]:
-    """The steps of a block dot product, from a pair of blocks to `Shape.sum`.
+def block_dot_steps(shape: DotShape, view: str = STRUCTURE, *, fine: bool = False) -> list[Step]:
+    """The steps of a block dot product, from a pair of blocks to `DotShape.sum`.
 
     Args:
         shape: the block dot product.
@@ -189,22 +202,22 @@ def block_dot_steps(shape: Shape, view: str = STRUCTURE, *, fine: bool = False) 
     """
     if view == BEHAVIOUR:
         return block_dot_words(shape)
-    plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
+    plan = lane_plan(shape.a.element, shape.b.element, bool(shape.scalings))
     first, *others = heaps(shape, plan)
     steps: list[Step] = product_steps(first, plan) if fine else []
     if not fine:
         steps.append(PartialProducts(shape, plan))
-        steps.append(Products(first, plan, steps[-1].o.shape()))
+        steps.append(CompressProducts(first, plan, steps[-1].o.shape()))
     steps += _compress(first, first.plan.level)
     for before, scaling, heap in zip([first, *others], shape.scalings, others, strict=False):
-        steps += [Scale(before, scaling, heap), *_compress(heap, 0)]
+        steps += [ScaleGroupSums(before, scaling, heap), *_compress(heap, 0)]
     return [*steps, AddRows([first, *others][-1])]
 
 
 def _compress(heap: Heap, level: int) -> list[Step]:
     """The adders of a heap above a level."""
     cuts = [*range(level, heap.plan.deepest, LEVELS_A_STEP), heap.plan.deepest]
-    return [Compress(heap, after, to) for after, to in pairwise(cuts)]
+    return [CompressColumns(heap, after, to) for after, to in pairwise(cuts)]
 
 
 class BlockDot(Pipeline):
@@ -239,6 +252,6 @@ class BlockDot(Pipeline):
         view: str = STRUCTURE,
         format: str = "axs6",
     ) -> None:
-        shape = Shape.of(format, block)
+        shape = DotShape.of(format, block)
         steps, like = viewed(partial(block_dot_steps, shape), view)
         super().__init__(steps, stages, like=like)

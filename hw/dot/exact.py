@@ -17,7 +17,7 @@ from axs6.hw.core.trees import balanced, leading_zeros
 from axs6.hw.dot.align import AlignPlan
 from axs6.hw.fp32.common import SIGNIFICAND, layout, pass_on, significand_of
 from axs6.hw.fp32.multiply import product
-from axs6.hw.fp32.normalise import SPECIAL, Wide, normalising_steps
+from axs6.hw.fp32.normalise import SPECIAL, ScaledInteger, normalising_steps
 
 HEADROOM = 32
 """Bits of an exact accumulator above those of a step."""
@@ -54,10 +54,12 @@ class ExactPlan:
         """What is added."""
         return self.align.plan.terms
 
-    def wide(self, headroom: int = 0) -> Wide:
+    def wide(self, headroom: int = 0) -> ScaledInteger:
         """The sums, and how they are rounded."""
         align = self.align.wide
-        return Wide(self.bits + headroom - 1, 0, self.lowest, align.dtype, align.toward_zero)
+        return ScaledInteger(
+            self.bits + headroom - 1, 0, self.lowest, align.dtype, align.toward_zero
+        )
 
 
 class PlaceTerms(Step):
@@ -139,7 +141,7 @@ class AddWide(Step):
 class Total(Step):
     """The accumulator as a sum to be rounded."""
 
-    def __init__(self, wide: Wide) -> None:
+    def __init__(self, wide: ScaledInteger) -> None:
         super().__init__(wide_layout(wide.bits + 1), wide.sum_layout, levels=0)
 
     def elaborate(self, platform: Any) -> Module:
@@ -159,7 +161,7 @@ def leading_layout(bits: int, top: int) -> data.StructLayout:
 class Leading(Step):
     """The highest bits of a magnitude."""
 
-    def __init__(self, wide: Wide, bits: int) -> None:
+    def __init__(self, wide: ScaledInteger, bits: int) -> None:
         self._wide, self._bits = wide, bits
         levels = 5 * wide.bits.bit_length()
         o = leading_layout(bits, wide.bits + wide.top_bound)
@@ -189,7 +191,7 @@ class DivideLeading(Step):
     has, gives the quotient of every number.
     """
 
-    def __init__(self, wide: Wide, bits: int, divisor: int, top: int) -> None:
+    def __init__(self, wide: ScaledInteger, bits: int, divisor: int, top: int) -> None:
         self._bits, self._divisor = bits, divisor
         super().__init__(leading_layout(bits, top), wide.magnitude_layout, levels=60)
 
@@ -209,17 +211,17 @@ class DivideLeading(Step):
         return m
 
 
-def scaled_by_outer(wide: Wide) -> Wide:
+def scaled_by_outer(wide: ScaledInteger) -> ScaledInteger:
     """Magnitudes times a significand of FP32, under its exponent field."""
     exponent = wide.exponent + FP32.emin - 1 - FP32.fraction_bits
     largest = FP32.exponent_special - 1
-    return Wide(wide.bits + SIGNIFICAND, largest, exponent, wide.dtype, wide.toward_zero)
+    return ScaledInteger(wide.bits + SIGNIFICAND, largest, exponent, wide.dtype, wide.toward_zero)
 
 
 class TimesOuter(Step):
     """A magnitude times an FP32 value, exactly."""
 
-    def __init__(self, wide: Wide, view: str) -> None:
+    def __init__(self, wide: ScaledInteger, view: str) -> None:
         self._view = view
         i = StructLayout({**wide.magnitude_layout.members, **outer_layout.members})
         super().__init__(i, scaled_by_outer(wide).magnitude_layout, levels=60)
@@ -260,6 +262,6 @@ def rounding_steps(exact: ExactPlan, outer: data.StructLayout, view: str) -> lis
     quotient = ((1 << bits) - 1) // terms.divisor
     exponent = wide.exponent + terms.scale_bits - bits - 1
     top = wide.bits + wide.top_bound
-    after = Wide(quotient.bit_length() + 1, top, exponent, FP32, False)
+    after = ScaledInteger(quotient.bit_length() + 1, top, exponent, FP32, False)
     divide = DivideLeading(after, bits, terms.divisor, top)
     return [*steps, Leading(wide, bits), divide, *normalising_steps(after)[1:]]

@@ -9,7 +9,7 @@ from amaranth.lib import data
 from axs6.hw.core.compressor import ONE, Bit, Tree
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.lanes import Addend
-from axs6.hw.dot.shape import Scaling, Shape
+from axs6.hw.dot.shape import DotShape, GroupScaling
 
 
 class SumPlan:
@@ -78,10 +78,10 @@ class Heap:
         later: scales that are still to be used.
     """
 
-    shape: Shape
+    shape: DotShape
     group: int
     plan: SumPlan
-    later: tuple[Scaling, ...]
+    later: tuple[GroupScaling, ...]
 
     @property
     def groups(self) -> int:

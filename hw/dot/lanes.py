@@ -143,7 +143,7 @@ with adder cells, a block dot product of MXFP4, with 8 bits, takes 13,477 um2 wh
 58,850 or 71,597."""
 
 
-class Lane:
+class LanePlan:
     """Plan of a lane: its multiplier, and the bits that come out.
 
     Args:
@@ -198,15 +198,17 @@ class Lane:
 
 
 @cache
-def lane(a: Element, b: Element, whole: bool) -> Lane:
+def lane_plan(a: Element, b: Element, whole: bool) -> LanePlan:
     """The plan for elements of two operands."""
-    return Lane(a, b, whole)
+    return LanePlan(a, b, whole)
 
 
-class PartialLane(Step):
+class PartialProductLane(Step):
     """Partial products of two codes, and the first half of their compression."""
 
-    def __init__(self, plan: Lane) -> None:
+    verilog_name = "partial_lane"
+
+    def __init__(self, plan: LanePlan) -> None:
         self._plan = plan
         code = {"a": plan.a.element.width, "b": plan.b.element.width}
         levels = 1 + 2 * plan.multiplier.half
@@ -230,14 +232,16 @@ class PartialLane(Step):
         return m
 
 
-class ProductLane(wiring.Component):
+class CompressProductLane(wiring.Component):
     """The second half of a product, as the bits of the plan's addend.
 
     A negative product that is not shifted comes inverted: the bits are worth the product less the
     sum of all weights.
     """
 
-    def __init__(self, plan: Lane) -> None:
+    verilog_name = "product_lane"
+
+    def __init__(self, plan: LanePlan) -> None:
         self._plan = plan
         super().__init__({"i": In(plan.partial), "bits": Out(len(plan.addend.bits))})
 
@@ -271,12 +275,12 @@ def negated(bits: Sequence[Value], sign: Value, negative: bool) -> list[Value]:
     return [bits[0], *found] if negative else [bits[0], *found, flips[-1]]
 
 
-def shift_fine(m: Module, plan: Lane, bits: Sequence[Value], shift: Value) -> list[Value]:
+def shift_fine(m: Module, plan: LanePlan, bits: Sequence[Value], shift: Value) -> list[Value]:
     """A number shifted by the low bits of its shift."""
     return shifted(m, bits, shift[: plan.fine])
 
 
-def shift_coarse(m: Module, plan: Lane, bits: Sequence[Value], shift: Value) -> list[Value]:
+def shift_coarse(m: Module, plan: LanePlan, bits: Sequence[Value], shift: Value) -> list[Value]:
     """The result of `shift_fine` shifted by the high bits, as the bits of the plan's addend."""
     bits = placed(m, bits, shift, plan.shift + plan.offset >> plan.fine, 1 << plan.fine)
     bits = bits[plan.offset : len(plan.addend.bits) + plan.offset]

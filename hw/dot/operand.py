@@ -6,12 +6,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib import data
 
 from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, TwosComplement
-from axs6.golden.operands import Form
+from axs6.golden.operands import IntegerForm
 from axs6.hw.core.codes import significand_and_field, split
 from axs6.hw.core.layouts import scale_names
 
 
-def operand_layout(form: Form, lanes: int) -> data.StructLayout:
+def operand_layout(form: IntegerForm, lanes: int) -> data.StructLayout:
     """Some lanes of a format with their scales: a block, or several in a row."""
     fmt = form.format
     fields: dict[str, Any] = {}
@@ -23,12 +23,12 @@ def operand_layout(form: Form, lanes: int) -> data.StructLayout:
     return data.StructLayout({**fields, "codes": codes})
 
 
-def _levels(form: Form) -> list[tuple[str, Level]]:
+def _levels(form: IntegerForm) -> list[tuple[str, Level]]:
     """Levels within a block, fine to coarse, with the names of their fields."""
     return list(zip(scale_names(form.format)[::-1], form.format.blocked, strict=True))
 
 
-class Operand:
+class OperandSignals:
     """The signals of one operand.
 
     Args:
@@ -38,7 +38,7 @@ class Operand:
         name: of the operand, which names of signals begin with.
     """
 
-    def __init__(self, m: Module, form: Form, view: Any, name: str) -> None:
+    def __init__(self, m: Module, form: IntegerForm, view: Any, name: str) -> None:
         self._m, self._form, self._view, self._name = m, form, view, name
         self._element = form.format.element
         self._zeros: dict[str, Value] = {}
@@ -59,7 +59,7 @@ class Operand:
         return codes[lane // int(level.group)] if isinstance(codes, data.View) else codes
 
     def element(self, lane: int) -> tuple[Value, Value, Value]:
-        """Sign, magnitude and exponent field of an element, as `Form` has them."""
+        """Sign, magnitude and exponent field of an element, as `IntegerForm` has them."""
         code, element = self._view.codes[lane], self._element
         none = Const(0, 0)
         if isinstance(element, TwosComplement):

@@ -30,7 +30,7 @@ from axs6.hw.core.pipeline import Step, past
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import any_of
 from axs6.hw.decoder.expander import expand_pair_steps
-from axs6.hw.decoder.packed import Fields
+from axs6.hw.decoder.packed import SplitBlock
 from axs6.hw.dot.parts import Parts
 from axs6.hw.fp32.common import pass_on
 from axs6.hw.fp32.multiply import factors_layout, multiplication_steps
@@ -161,7 +161,7 @@ class CheckPair(Step):
         wrong = [i.error] if pairs.marked else []
         found: list[tuple[Value, Value]] = []
         for side, fmt in zip("ab", pairs.formats, strict=True):
-            m.submodules[f"fields_{side}"] = fields = Fields(fmt, pairs.lanes)
+            m.submodules[f"fields_{side}"] = fields = SplitBlock(fmt, pairs.lanes)
             m.d.comb += fields.i.eq(i[side])
             wrong.append(fields.o.error)
             found += [(o[side][name], fields.o[name]) for name in o[side].shape().members]

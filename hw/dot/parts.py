@@ -10,8 +10,8 @@ from axs6.hw.core.layouts import outer_layout
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import NOTHING, Step, past
 from axs6.hw.dot.block_dot import block_dot_steps
-from axs6.hw.dot.shape import Shape
-from axs6.hw.fp32.accumulator import Accumulator as Fp32Accumulator
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.fp32.accumulator import Fp32Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.divide import division_steps
@@ -71,7 +71,7 @@ class BlockParts(Parts):
         shape: the block dot product.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DotShape) -> None:
         super().__init__(shape.formats, shape.block, shape.pair, Accumulator())
         self._shape = shape
 

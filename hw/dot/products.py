@@ -18,7 +18,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside, join_specials
 from axs6.hw.dot.heap import Heap
-from axs6.hw.dot.lanes import Lane, added_shifts, negated, shift_coarse, shift_fine
+from axs6.hw.dot.lanes import LanePlan, added_shifts, negated, shift_coarse, shift_fine
 from axs6.hw.dot.shape import passed
 
 LEVELS_A_STEP = 3
@@ -29,7 +29,7 @@ Nodes = dict[int, Value]
 
 
 @dataclass(frozen=True)
-class Place:
+class RegisterPlace:
     """A place for registers: what there is of products and of the first sums at a level.
 
     Bits of products become those of the lane's addend, inverted where the product is negative, at
@@ -45,7 +45,7 @@ class Place:
     """
 
     heap: Heap
-    plan: Lane
+    plan: LanePlan
     level: int
     negated: bool = False
     moved: bool = False
@@ -122,7 +122,12 @@ class ProductStep(Step):
     """
 
     def __init__(
-        self, at: Place, to: Place, *, levels: int, i: data.StructLayout | None = None
+        self,
+        at: RegisterPlace,
+        to: RegisterPlace,
+        *,
+        levels: int,
+        i: data.StructLayout | None = None,
     ) -> None:
         self._at, self._to = at, to
         super().__init__(i or at.layout, to.layout, levels=levels)
@@ -185,8 +190,8 @@ class ProductStep(Step):
 class First(ProductStep):
     """Partial products of codes, and the first levels of the trees."""
 
-    def __init__(self, to: Place) -> None:
-        at = Place(to.heap, to.plan, 0)
+    def __init__(self, to: RegisterPlace) -> None:
+        at = RegisterPlace(to.heap, to.plan, 0)
         super().__init__(at, to, levels=1 + 2 * to.level, i=to.heap.shape.pair)
 
     def elaborate(self, platform: Any) -> Module:
@@ -213,7 +218,7 @@ class First(ProductStep):
 class Next(ProductStep):
     """Some levels of the multipliers and of the sums."""
 
-    def __init__(self, at: Place, to: Place) -> None:
+    def __init__(self, at: RegisterPlace, to: RegisterPlace) -> None:
         super().__init__(at, to, levels=2 * (to.level - at.level))
 
     def elaborate(self, platform: Any) -> Module:
@@ -233,7 +238,7 @@ class Next(ProductStep):
 class Negate(ProductStep):
     """Products as numbers, negated where their signs are set."""
 
-    def __init__(self, at: Place, to: Place) -> None:
+    def __init__(self, at: RegisterPlace, to: RegisterPlace) -> None:
         super().__init__(at, to, levels=8)
 
     def elaborate(self, platform: Any) -> Module:
@@ -253,7 +258,7 @@ class Negate(ProductStep):
 class ShiftFine(ProductStep):
     """Products shifted by the low bits of their shifts."""
 
-    def __init__(self, at: Place, to: Place) -> None:
+    def __init__(self, at: RegisterPlace, to: RegisterPlace) -> None:
         super().__init__(at, to, levels=2 * to.plan.fine + 1)
 
     def elaborate(self, platform: Any) -> Module:
@@ -272,7 +277,7 @@ class ShiftFine(ProductStep):
 class ShiftCoarse(ProductStep):
     """Products shifted by the high bits of their shifts, in the sums."""
 
-    def __init__(self, at: Place, to: Place) -> None:
+    def __init__(self, at: RegisterPlace, to: RegisterPlace) -> None:
         super().__init__(at, to, levels=2 + 2 * max(0, to.plan.shift_bits - to.plan.fine))
 
     def elaborate(self, platform: Any) -> Module:
@@ -295,18 +300,20 @@ def signs_of(products: Any) -> list[Value]:
     return [product.sign if signed else Const(0, 1) for product in products]
 
 
-def product_steps(heap: Heap, plan: Lane) -> list[Step]:
+def product_steps(heap: Heap, plan: LanePlan) -> list[Step]:
     """The steps from a pair of blocks to the level of the heap's plan at which products end."""
     end = heap.plan.level
     last = plan.multiplier.level if plan.shift else end
-    places = [Place(heap, plan, level) for level in range(LEVELS_A_STEP, last, LEVELS_A_STEP)]
-    places.append(Place(heap, plan, last))
+    places = [
+        RegisterPlace(heap, plan, level) for level in range(LEVELS_A_STEP, last, LEVELS_A_STEP)
+    ]
+    places.append(RegisterPlace(heap, plan, last))
     if heap.shape.many_special and (plan.shift or len(places) > 1):
         places[0] = replace(places[0], specials=True)
     steps: list[Step] = [First(places[0]), *(Next(at, to) for at, to in pairwise(places))]
     if plan.shift:
-        before = Place(heap, plan, last, negated=True)
-        moved = Place(heap, plan, last, negated=True, moved=True)
+        before = RegisterPlace(heap, plan, last, negated=True)
+        moved = RegisterPlace(heap, plan, last, negated=True, moved=True)
         steps += [Negate(places[-1], before), ShiftFine(before, moved)]
-        steps.append(ShiftCoarse(moved, Place(heap, plan, end)))
+        steps.append(ShiftCoarse(moved, RegisterPlace(heap, plan, end)))
     return steps

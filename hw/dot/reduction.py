@@ -11,8 +11,8 @@ from axs6.hw.core.layouts import error_layout, last_layout
 from axs6.hw.core.pipeline import (
     NOTHING,
     Pipeline,
-    Series,
     Step,
+    UnitSeries,
     Wrapper,
     most_split_stages,
     past,
@@ -25,7 +25,7 @@ from axs6.hw.dot.packed import PackedPairs
 from axs6.hw.dot.parts import Parts
 
 
-class Reduction(Series):
+class Reduction(UnitSeries):
     """Dot products of vectors of blocks.
 
     For the accumulator "fp32" each block sum becomes FP32 (for AXS-6 as P * 2^(Ea + Eb - 264)) and

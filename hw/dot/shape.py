@@ -20,7 +20,7 @@ from axs6.golden.formats import (
     name_of,
 )
 from axs6.golden.fp32 import scale_bits
-from axs6.golden.operands import Form
+from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import block_layout
 from axs6.hw.core.parameters import block_of
@@ -37,7 +37,7 @@ SPECIAL_GROUP = 4
 
 
 @dataclass(frozen=True)
-class Scaling:
+class GroupScaling:
     """What multiplies the sums of the groups of one size, for both operands.
 
     Args:
@@ -52,7 +52,7 @@ class Scaling:
 
 
 @dataclass(frozen=True)
-class Shape:
+class DotShape:
     """The block dot product of operands a and b, whose blocks have `block` lanes.
 
     Raises:
@@ -103,9 +103,9 @@ class Shape:
         return self.a, self.b
 
     @cached_property
-    def forms(self) -> tuple[Form, Form]:
+    def forms(self) -> tuple[IntegerForm, IntegerForm]:
         """How values are integers under exponents."""
-        return Form(self.a, False), Form(self.b, False)
+        return IntegerForm(self.a, False), IntegerForm(self.b, False)
 
     @cached_property
     def bound(self) -> int:
@@ -152,7 +152,7 @@ class Shape:
         return any(x.element.has_nan for x in self.formats)
 
     @cached_property
-    def scalings(self) -> tuple[Scaling, ...]:
+    def scalings(self) -> tuple[GroupScaling, ...]:
         """Levels whose scales multiply sums, fine to coarse."""
         found = []
         for levels in zip(self.a.blocked, self.b.blocked, strict=True):
@@ -163,7 +163,7 @@ class Shape:
                 elif isinstance(level.scale, Integer | Real):
                     factor *= largest_factor(level)
             if shift or factor > 1:
-                found.append(Scaling(int(levels[0].group), shift, factor))
+                found.append(GroupScaling(int(levels[0].group), shift, factor))
         return tuple(found)
 
     @property
@@ -182,7 +182,7 @@ class Shape:
         low = unsigned(WORD) if wide else signed(self.width)
         return data.StructLayout({"sum": low, **wide, **self.beside(())})
 
-    def beside(self, scalings: Sequence[Scaling]) -> dict[str, Any]:
+    def beside(self, scalings: Sequence[GroupScaling]) -> dict[str, Any]:
         """Fields that go along with the products, with the scales that have still to be used."""
         fields: dict[str, Any] = {}
         if self.exponent_bits:
@@ -226,7 +226,7 @@ def passed(i: data.View, o: data.View) -> list[Any]:
 
 
 def result(total: Value, i: data.View, o: data.View) -> list[Any]:
-    """Assignments of the fields of `Shape.sum`, with 0 in place of a sum that is no number."""
+    """Assignments of the fields of `DotShape.sum`, with 0 in place of a sum that is no number."""
     members = o.shape().members
     if "special" in members:
         total = total & (i.special == 0).replicate(len(total))

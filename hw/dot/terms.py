@@ -16,7 +16,7 @@ from axs6.golden.formats import (
     Real,
     name_of,
 )
-from axs6.golden.operands import Form
+from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.core.codes import infinite_products, is_infinite, is_nan
 from axs6.hw.core.parameters import STRUCTURE
@@ -25,9 +25,8 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced
 from axs6.hw.dot.block_dot import block_dot_steps
-from axs6.hw.dot.operand import Operand, operand_layout
-from axs6.hw.dot.shape import BLOCK_MAX
-from axs6.hw.dot.shape import Shape as BlockShape
+from axs6.hw.dot.operand import OperandSignals, operand_layout
+from axs6.hw.dot.shape import BLOCK_MAX, DotShape
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class TermPlan:
         return self.terms.reduction
 
     @property
-    def forms(self) -> tuple[Form, Form]:
+    def forms(self) -> tuple[IntegerForm, IntegerForm]:
         """The forms of the operands."""
         return self.terms.a, self.terms.b
 
@@ -133,14 +132,14 @@ class TermPlan:
         )
 
     @cached_property
-    def core(self) -> BlockShape | None:
+    def core(self) -> DotShape | None:
         """The block dot products that terms of several lanes are made of, if they are."""
         size = min(self.terms.lanes, BLOCK_MAX)
         if size == 1:
             return None
         dense = [replace(form.format, modes=(Mode.DENSE,)) for form in self.forms]
         a, b = (x.with_block(size) if x.blocked and x.block > size else x for x in dense)
-        return BlockShape(a, b, size)
+        return DotShape(a, b, size)
 
     @property
     def special(self) -> dict[str, int]:
@@ -198,12 +197,14 @@ def step_layout(terms: Terms) -> data.StructLayout:
     return data.StructLayout({"a": a, "b": b})
 
 
-class Products(Step):
+class MakeTerms(Step):
     """The terms of a step.
 
     In the structure, products that are added exactly are those of block dot products: compressor
     trees.
     """
+
+    verilog_name = "products"
 
     def __init__(self, plan: TermPlan, view: str) -> None:
         self._plan = plan
@@ -216,7 +217,7 @@ class Products(Step):
         m = Module()
         plan = self._plan
         sides = [
-            Operand(m, form, view, name)
+            OperandSignals(m, form, view, name)
             for form, view, name in zip(plan.forms, (self.i.a, self.i.b), "ab", strict=True)
         ]
         if self._core:
@@ -232,7 +233,7 @@ class Products(Step):
         self._special(m, sides)
         return m
 
-    def _product(self, m: Module, sides: Sequence[Operand], index: int) -> None:
+    def _product(self, m: Module, sides: Sequence[OperandSignals], index: int) -> None:
         """A term of one lane."""
         (a_sign, a, a_field), (b_sign, b, b_field) = (side.element(index) for side in sides)
         magnitude = Signal(self._plan.magnitude_bits, name=f"product{index}")
@@ -248,7 +249,9 @@ class Products(Step):
         m.d.comb += self.o.values[index].eq(value)
         self._code(m, index, a_field + b_field, magnitude.any())
 
-    def _cores(self, m: Module, platform: Any, sides: Sequence[Operand], shape: BlockShape) -> None:
+    def _cores(
+        self, m: Module, platform: Any, sides: Sequence[OperandSignals], shape: DotShape
+    ) -> None:
         """Terms of several lanes as sums of block dot products, whose exponents are left out."""
         plan = self._plan
         cores = plan.reduction // shape.block
@@ -266,7 +269,7 @@ class Products(Step):
         for index, total in enumerate(_grouped(numbers, size)):
             self._term(m, sides, index, total)
 
-    def _sum(self, m: Module, sides: Sequence[Operand], index: int) -> None:
+    def _sum(self, m: Module, sides: Sequence[OperandSignals], index: int) -> None:
         """A term of several lanes: sums of groups, multiplied by what their levels say."""
         plan = self._plan
         first, lanes, size = index * plan.terms.lanes, plan.terms.lanes, 1
@@ -285,7 +288,7 @@ class Products(Step):
         (total,) = _grouped(values, lanes // size)
         self._term(m, sides, index, total)
 
-    def _term(self, m: Module, sides: Sequence[Operand], index: int, total: Value) -> None:
+    def _term(self, m: Module, sides: Sequence[OperandSignals], index: int, total: Value) -> None:
         """A term of several lanes from their sum."""
         plan = self._plan
         number = Signal(signed(plan.magnitude_bits + 1), name=f"sum{index}")
@@ -307,7 +310,7 @@ class Products(Step):
         elif len(code):
             m.d.comb += code.eq(fields)
 
-    def _special(self, m: Module, sides: Sequence[Operand]) -> None:
+    def _special(self, m: Module, sides: Sequence[OperandSignals]) -> None:
         """NaN, infinities and their signs, over all lanes."""
         plan, (a, b) = self._plan, sides
         pairs = list(zip(self.i.a.codes, self.i.b.codes, strict=True))
@@ -327,7 +330,7 @@ class Products(Step):
             m.d.comb += self.o.nan.eq(any_of(nan))
 
 
-def _core_pair(shape: BlockShape, sides: Sequence[Operand], first: int) -> Value:
+def _core_pair(shape: DotShape, sides: Sequence[OperandSignals], first: int) -> Value:
     """The operands of a block dot product from some lane on; the codes of its exponents are 0."""
     fields: list[Value] = []
     for side, fmt in zip(sides, shape.formats, strict=True):

@@ -9,10 +9,10 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.dot.beside import add_beside
 from axs6.hw.dot.lanes import Code
-from axs6.hw.dot.shape import Scaling, Shape, passed, result
+from axs6.hw.dot.shape import DotShape, GroupScaling, passed, result
 
 
-class Terms:
+class SignedTerms:
     """Signed terms that are still to be added, and what goes along.
 
     Args:
@@ -22,17 +22,21 @@ class Terms:
         later: scales that are still to be used.
     """
 
-    def __init__(self, shape: Shape, count: int, bound: int, later: tuple[Scaling, ...]) -> None:
+    def __init__(
+        self, shape: DotShape, count: int, bound: int, later: tuple[GroupScaling, ...]
+    ) -> None:
         self.shape, self.count, self.bound, self.later = shape, count, bound, later
         self.width = bound.bit_length() + 1
         terms = ArrayLayout(signed(self.width), count)
         self.layout: data.StructLayout = StructLayout({"terms": terms, **shape.beside(later)})
 
 
-class Multiply(Step):
+class MultiplyCodes(Step):
     """The signed product of each pair of codes, and what goes along with them."""
 
-    def __init__(self, shape: Shape, terms: Terms) -> None:
+    verilog_name = "multiply"
+
+    def __init__(self, shape: DotShape, terms: SignedTerms) -> None:
         self._shape, self.terms = shape, terms
         self._codes = Code.of(shape.a.element), Code.of(shape.b.element)
         levels = 12 + 2 * max(code.bits for code in self._codes)
@@ -72,7 +76,7 @@ class Multiply(Step):
 class AddPairs(Step):
     """One level of the tree: half as many terms, one bit wider."""
 
-    def __init__(self, terms: Terms, sums: Terms) -> None:
+    def __init__(self, terms: SignedTerms, sums: SignedTerms) -> None:
         super().__init__(terms.layout, sums.layout, levels=8)
 
     def elaborate(self, platform: Any) -> Module:
@@ -90,7 +94,7 @@ class AddPairs(Step):
 class ScaleTerms(Step):
     """Every term times the scales of its group."""
 
-    def __init__(self, terms: Terms, scaling: Scaling, products: Terms) -> None:
+    def __init__(self, terms: SignedTerms, scaling: GroupScaling, products: SignedTerms) -> None:
         self._scaling = scaling
         levels = 4 * scaling.shift.bit_length() + 3 * (scaling.factor - 1).bit_length()
         super().__init__(terms.layout, products.layout, levels=levels)
@@ -113,7 +117,7 @@ class ScaleTerms(Step):
 class AddLast(Step):
     """The last two terms become the sum, or the last one is it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: SignedTerms) -> None:
         self._count = terms.count
         super().__init__(terms.layout, terms.shape.sum, levels=9)
 
@@ -126,24 +130,24 @@ class AddLast(Step):
         return m
 
 
-def block_dot_words(shape: Shape) -> list[Step]:
-    """The steps of a block dot product, from a pair of blocks to `Shape.sum`."""
+def block_dot_words(shape: DotShape) -> list[Step]:
+    """The steps of a block dot product, from a pair of blocks to `DotShape.sum`."""
     bound = shape.bound // shape.block
     for scaling in shape.scalings:
         bound //= scaling.factor << scaling.shift
-    terms = Terms(shape, shape.block, bound, shape.scalings)
-    steps: list[Step] = [Multiply(shape, terms)]
+    terms = SignedTerms(shape, shape.block, bound, shape.scalings)
+    steps: list[Step] = [MultiplyCodes(shape, terms)]
     for index, scaling in enumerate(shape.scalings):
         while terms.count * scaling.group > shape.block:
-            sums = Terms(shape, terms.count // 2, 2 * terms.bound, terms.later)
+            sums = SignedTerms(shape, terms.count // 2, 2 * terms.bound, terms.later)
             steps.append(AddPairs(terms, sums))
             terms = sums
         bound = terms.bound * scaling.factor << scaling.shift
-        products = Terms(shape, terms.count, bound, shape.scalings[index + 1 :])
+        products = SignedTerms(shape, terms.count, bound, shape.scalings[index + 1 :])
         steps.append(ScaleTerms(terms, scaling, products))
         terms = products
     while terms.count > 2:
-        sums = Terms(shape, terms.count // 2, 2 * terms.bound, terms.later)
+        sums = SignedTerms(shape, terms.count // 2, 2 * terms.bound, terms.later)
         steps.append(AddPairs(terms, sums))
         terms = sums
     return [*steps, AddLast(terms)]

@@ -11,7 +11,7 @@ from axs6.hw.core.layouts import encoded_layout, words_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.encoder.format_lanes import RoundLane, ShiftLane, shifted_lane
+from axs6.hw.encoder.format_lanes import RoundMagnitudeLane, ShiftSignificandLane, shifted_lane
 from axs6.hw.encoder.lane_numbers import LaneNumbers
 
 
@@ -40,8 +40,10 @@ class LaneSteps(Step, Generic[Numbers]):
         m.d.comb += [self.o[name].eq(self.i[name]) for name in names]
 
 
-class Shift(LaneSteps[LaneNumbers]):
-    """`ShiftLane` for each lane."""
+class ShiftSignificands(LaneSteps[LaneNumbers]):
+    """`ShiftSignificandLane` for each lane."""
+
+    verilog_name = "shift"
 
     def __init__(self, scheme: LaneNumbers, i: data.StructLayout) -> None:
         levels = 4 * scheme.farthest.bit_length() + 2
@@ -53,12 +55,14 @@ class Shift(LaneSteps[LaneNumbers]):
         self.pass_scales(m)
         pairs = zip(self.i.lanes, self.o.lanes, strict=True)
         lanes = [{"aligned": i.as_value(), "shifted": o.as_value()} for i, o in pairs]
-        add_lanes(m, platform, [partial(ShiftLane, self._scheme)], lanes)
+        add_lanes(m, platform, [partial(ShiftSignificandLane, self._scheme)], lanes)
         return m
 
 
-class Round(Step):
-    """`RoundLane` for each lane, with the random words as a field of the input if there are any."""
+class RoundMagnitudes(Step):
+    """`RoundMagnitudeLane` for each lane; random words, if any, are a field of the input."""
+
+    verilog_name = "round"
 
     def __init__(self, scheme: LaneNumbers, i: data.StructLayout) -> None:
         self._scheme = scheme
@@ -79,5 +83,5 @@ class Round(Step):
         for index, lane in enumerate(self.i.lanes):
             word = {"random": self.i.random[index]} if self._random else {}
             lanes.append({"shifted": lane.as_value(), **word, "code": block.codes[index]})
-        add_lanes(m, platform, [partial(RoundLane, self._scheme)], lanes)
+        add_lanes(m, platform, [partial(RoundMagnitudeLane, self._scheme)], lanes)
         return m

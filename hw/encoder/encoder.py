@@ -30,8 +30,8 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.encoder.fields import deepest_subnormal, positions, unused_exponent_bits
 from axs6.hw.encoder.format_steps import format_steps
-from axs6.hw.encoder.front import Exponent, Unpack, passing_layout
-from axs6.hw.encoder.lane import Candidates, ChooseLane, RoundLane, choice_layout
+from axs6.hw.encoder.front import BlockExponent, UnpackFloats, passing_layout
+from axs6.hw.encoder.lane import Candidates, ChooseLane, RoundChoiceLane, choice_layout
 from axs6.hw.encoder.largest import distances_layout, search_steps
 from axs6.hw.encoder.modes import (
     add_rounding,
@@ -69,7 +69,7 @@ class SharedExponent(Step):
     def elaborate(self, platform: Any) -> Module:
         """Build the exponent of a block of subnormals, and decode the distances."""
         m = Module()
-        exponent = Exponent(m, self._fmt, self.i)
+        exponent = BlockExponent(m, self._fmt, self.i)
         deepest = deepest_subnormal(self._fmt)
         m.d.comb += [
             self.o.exponent.eq(exponent.value),
@@ -118,8 +118,10 @@ class Choose(Step):
         return m
 
 
-class Round(Step):
-    """`RoundLane` for each lane."""
+class RoundChoices(Step):
+    """`RoundChoiceLane` for each lane."""
+
+    verilog_name = "round"
 
     def __init__(
         self, fmt: Float, kinds: Sequence[Candidates], mode: Mode, i: data.StructLayout
@@ -137,7 +139,7 @@ class Round(Step):
             {"choice": lane.choice, "sign": lane.sign, "infinite": lane.infinite}
             for lane in lanes_of(self.i.lanes)
         )
-        makes = [partial(RoundLane, kind.rounding, kind.code) for kind in self._kinds]
+        makes = [partial(RoundChoiceLane, kind.rounding, kind.code) for kind in self._kinds]
         add_rounding(m, platform, self, self._mode, makes, lanes)
         return m
 
@@ -153,8 +155,8 @@ def deterministic_steps(
     search = search_steps(block, fmt.exponent_bits, passing_layout(block, fmt, kinds))
     shared = SharedExponent(block, fmt, kinds)
     choose = Choose(fmt, kinds, shared.o.shape())
-    round_ = Round(fmt, kinds, mode, choose.o.shape())
-    return [Unpack(block, fmt, kinds), *search, shared, choose, round_]
+    round_ = RoundChoices(fmt, kinds, mode, choose.o.shape())
+    return [UnpackFloats(block, fmt, kinds), *search, shared, choose, round_]
 
 
 def stochastic_steps(

@@ -66,8 +66,10 @@ def above(scheme: LaneNumbers) -> dict[str, Any]:
     return field | ({"over": 1} if scheme.exceeds else {})
 
 
-class UnpackLane(wiring.Component):
+class UnpackSignificandLane(wiring.Component):
     """Place and significand of one value, and what it is if it is special."""
+
+    verilog_name = "unpack_lane"
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
@@ -202,8 +204,10 @@ class AlignLane(wiring.Component):
         return m
 
 
-class ShiftLane(wiring.Component):
+class ShiftSignificandLane(wiring.Component):
     """The significand at its distance."""
+
+    verilog_name = "shift_lane"
 
     def __init__(self, scheme: LaneNumbers) -> None:
         self._scheme = scheme
@@ -231,8 +235,10 @@ class ShiftLane(wiring.Component):
         return m
 
 
-class RoundLane(wiring.Component):
+class RoundMagnitudeLane(wiring.Component):
     """The code: the magnitude rounded and held to the largest, its sign, and specials."""
+
+    verilog_name = "round_lane"
 
     def __init__(self, scheme: LaneNumbers) -> None:
         self._scheme = scheme

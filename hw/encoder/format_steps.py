@@ -12,10 +12,10 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced
-from axs6.hw.encoder.code_steps import LaneSteps, Round, Shift, scales_layout
+from axs6.hw.encoder.code_steps import LaneSteps, RoundMagnitudes, ShiftSignificands, scales_layout
 from axs6.hw.encoder.format_lanes import (
     AlignLane,
-    UnpackLane,
+    UnpackSignificandLane,
     aligned_lane,
     passing_lane,
     raising_bits,
@@ -52,8 +52,10 @@ def searched(scheme: Scheme) -> int:
     return scheme.fmt.block + (scheme.least_place is not None)
 
 
-class Unpack(Step):
-    """`UnpackLane` for each value, and the least place that a block has."""
+class UnpackSignificands(Step):
+    """`UnpackSignificandLane` for each value, and the least place that a block has."""
+
+    verilog_name = "unpack"
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
@@ -85,7 +87,7 @@ class Unpack(Step):
                     **raising,
                 }
             )
-        add_lanes(m, platform, [partial(UnpackLane, scheme)], lanes)
+        add_lanes(m, platform, [partial(UnpackSignificandLane, scheme)], lanes)
         m.d.comb += rest.invalid.eq(any_of(special))
         if scheme.propagates:
             m.d.comb += rest.lost.eq(any_of(lost))
@@ -95,11 +97,13 @@ class Unpack(Step):
         return m
 
 
-class Share(Step):
+class ShareScales(Step):
     """The scales of a block, and what each lane's is more than its block's place asks for.
 
     Where a value that is not finite has no other code, the exponent is NaN and all codes are 0.
     """
+
+    verilog_name = "share"
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
@@ -268,7 +272,9 @@ def format_steps(scheme: Scheme) -> tuple[list[Step], Step]:
         for step in search:
             lane = step.o.shape()["lanes"].shape.elem_shape
             step.held -= lane["field"].width if "field" in lane.members else lane.size
-    share = Share(scheme)
+    share = ShareScales(scheme)
     align = Align(scheme, share.o.shape())
-    shift = Shift(scheme, align.o.shape())
-    return [Unpack(scheme), *search, share, align, shift], Round(scheme, shift.o.shape())
+    shift = ShiftSignificands(scheme, align.o.shape())
+    return [UnpackSignificands(scheme), *search, share, align, shift], RoundMagnitudes(
+        scheme, shift.o.shape()
+    )

@@ -52,11 +52,13 @@ def passing_layout(block: int, fmt: Float, kinds: Sequence[Kept]) -> data.Struct
     )
 
 
-class UnpackLane(wiring.Component):
+class UnpackFloatLane(wiring.Component):
     """Fields of one value, zeros and NaN without sign.
 
     Subnormals have exponent field 1 and infinities that of the largest finite value.
     """
+
+    verilog_name = "unpack_lane"
 
     def __init__(self, fmt: Float, kind: Kept) -> None:
         self._fmt = fmt
@@ -93,8 +95,10 @@ class UnpackLane(wiring.Component):
         return m
 
 
-class Unpack(Step):
-    """`UnpackLane` for each value."""
+class UnpackFloats(Step):
+    """`UnpackFloatLane` for each value."""
+
+    verilog_name = "unpack"
 
     def __init__(self, block: int, fmt: Float, kinds: Sequence[Kept]) -> None:
         self._fmt = fmt
@@ -124,7 +128,7 @@ class Unpack(Step):
             }
             for index, value in enumerate(self.i.values)
         )
-        add_lanes(m, platform, [partial(UnpackLane, self._fmt, k) for k in self._kinds], lanes)
+        add_lanes(m, platform, [partial(UnpackFloatLane, self._fmt, k) for k in self._kinds], lanes)
         m.d.comb += [
             rest.normal.eq(any_of(normal)),
             rest.fractions.eq(any_of(fractions)),
@@ -134,7 +138,7 @@ class Unpack(Step):
         return m
 
 
-class Exponent:
+class BlockExponent:
     """The shared exponent of a block, from what the search for the largest field gave.
 
     `value` is the exponent. `uses[k]` says that it lies k below that of the largest field, as in

@@ -153,8 +153,10 @@ class ChooseLane(wiring.Component):
         return m
 
 
-class RoundLane(wiring.Component):
+class RoundChoiceLane(wiring.Component):
     """The code: its bits, plus or minus one where rounding changes them."""
+
+    verilog_name = "round_lane"
 
     def __init__(self, rounding: Rounding, code: SignMagnitude) -> None:
         self._rounding = rounding

@@ -90,8 +90,10 @@ def rounded_bits(block: int, mode: Mode, fmt: Float) -> int:
     return held_bits(rounded_layout(block, mode), fmt, constant)
 
 
-class CountZeros(Step):
+class CountZeroValues(Step):
     """How many of the first B/4 zeros of a block lie in front of each lane."""
+
+    verilog_name = "count_zeros"
 
     def __init__(self, block: int, fmt: Float) -> None:
         self._block = block
@@ -157,5 +159,5 @@ def packing_steps(block: int, mode: Mode, fmt: Float) -> list[Step]:
     """Steps from `rounded_layout` to `encoded_layout`, if they differ."""
     if mode is not Mode.SPARSE:
         return []
-    count = CountZeros(block, fmt)
+    count = CountZeroValues(block, fmt)
     return [count, PackSparse(block, fmt, count.o.shape())]

@@ -22,7 +22,7 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import chosen
 from axs6.hw.encoder.fields import unused_exponent_bits
-from axs6.hw.encoder.front import Exponent, Unpack, passing_layout
+from axs6.hw.encoder.front import BlockExponent, UnpackFloats, passing_layout
 from axs6.hw.encoder.largest import distances_layout, search_steps
 from axs6.hw.encoder.modes import (
     add_rounding,
@@ -82,7 +82,7 @@ class NormaliseBlock(Step):
     def elaborate(self, platform: Any) -> Module:
         """Build a selection among the shifts of a block of subnormals in each lane."""
         m = Module()
-        exponent = Exponent(m, self._fmt, self.i)
+        exponent = BlockExponent(m, self._fmt, self.i)
         m.d.comb += [
             self.o.exponent.eq(exponent.value),
             self.o.invalid.eq(self.i.rest.invalid),
@@ -102,8 +102,10 @@ class NormaliseBlock(Step):
         return m
 
 
-class ScaleLane(wiring.Component):
+class ScaleSignificandLane(wiring.Component):
     """The product with a code's largest magnitude, as far as R bits behind the point reach."""
+
+    verilog_name = "scale_lane"
 
     def __init__(self, kind: Significand) -> None:
         self._kind = kind
@@ -123,8 +125,10 @@ class ScaleLane(wiring.Component):
         return m
 
 
-class ShiftLane(wiring.Component):
+class ShiftScaledLane(wiring.Component):
     """The magnitude with R bits behind the point: the product at the lane's distance."""
+
+    verilog_name = "shift_lane"
 
     def __init__(self, kind: Significand, bits: int) -> None:
         super().__init__(
@@ -142,8 +146,10 @@ class ShiftLane(wiring.Component):
         return m
 
 
-class RoundLane(wiring.Component):
+class RoundRandomlyLane(wiring.Component):
     """The code: the magnitude, plus one where the random word carries."""
+
+    verilog_name = "round_lane"
 
     def __init__(self, kind: Significand) -> None:
         self._kind = kind
@@ -183,8 +189,10 @@ def magnitudes_layout(
     )
 
 
-class Scale(Step):
-    """`ScaleLane` for each lane."""
+class ScaleSignificands(Step):
+    """`ScaleSignificandLane` for each lane."""
+
+    verilog_name = "scale"
 
     def __init__(
         self, block: int, fmt: Float, kinds: Sequence[Significand], i: data.StructLayout
@@ -201,12 +209,14 @@ class Scale(Step):
         for i, o in zip(lanes_of(self.i.lanes), lanes_of(self.o.lanes), strict=True):
             lanes.append({"significand": i.significand, "scaled": o.scaled})
             m.d.comb += [getattr(o, name).eq(getattr(i, name)) for name in ("distance", *_SPECIAL)]
-        add_lanes(m, platform, [partial(ScaleLane, kind) for kind in self._kinds], lanes)
+        add_lanes(m, platform, [partial(ScaleSignificandLane, kind) for kind in self._kinds], lanes)
         return m
 
 
-class Shift(Step):
-    """`ShiftLane` for each lane."""
+class ShiftScaled(Step):
+    """`ShiftScaledLane` for each lane."""
+
+    verilog_name = "shift"
 
     def __init__(
         self, block: int, fmt: Float, kinds: Sequence[Significand], i: data.StructLayout
@@ -224,12 +234,14 @@ class Shift(Step):
             lanes.append({"scaled": i.scaled, "distance": i.distance, "shifted": o.shifted})
             m.d.comb += [getattr(o, name).eq(getattr(i, name)) for name in _SPECIAL]
         bits = distance_bits(self._kinds)
-        add_lanes(m, platform, [partial(ShiftLane, kind, bits) for kind in self._kinds], lanes)
+        add_lanes(
+            m, platform, [partial(ShiftScaledLane, kind, bits) for kind in self._kinds], lanes
+        )
         return m
 
 
 class RoundRandomly(Step):
-    """`RoundLane` for each lane, with the random words as a field of the input."""
+    """`RoundRandomlyLane` for each lane, with the random words as a field of the input."""
 
     def __init__(
         self,
@@ -256,7 +268,7 @@ class RoundRandomly(Step):
             {"shifted": i.shifted, "random": random, "sign": i.sign, "infinite": i.infinite}
             for i, random in zip(lanes_of(self.i.lanes), self.i.random, strict=True)
         )
-        makes = [partial(RoundLane, kind) for kind in self._kinds]
+        makes = [partial(RoundRandomlyLane, kind) for kind in self._kinds]
         add_rounding(m, platform, self, self._mode, makes, lanes)
         return m
 
@@ -267,7 +279,7 @@ def random_steps(block: int, fmt: Float, mode: Mode, random_bits: int) -> tuple[
     rest = passing_layout(block, fmt, kinds)
     search = search_steps(block, fmt.exponent_bits, rest, distance_bits(kinds))
     normalise = NormaliseBlock(block, fmt, kinds)
-    scale = Scale(block, fmt, kinds, normalise.o.shape())
-    shift = Shift(block, fmt, kinds, scale.o.shape())
-    front = [Unpack(block, fmt, kinds), *search, normalise, scale, shift]
+    scale = ScaleSignificands(block, fmt, kinds, normalise.o.shape())
+    shift = ShiftScaled(block, fmt, kinds, scale.o.shape())
+    front = [UnpackFloats(block, fmt, kinds), *search, normalise, scale, shift]
     return front, RoundRandomly(block, fmt, mode, kinds, shift.o.shape())

@@ -30,11 +30,13 @@ def product_lane(scheme: Scaled) -> StructLayout:
     return StructLayout({**product, **sides(scheme)})
 
 
-class UnpackLane(wiring.Component):
+class UnpackNumberLane(wiring.Component):
     """Significand and place of one value, and what it is if it is no number.
 
     `lost` says that it has no code: neither in the element, nor as a number.
     """
+
+    verilog_name = "unpack_lane"
 
     def __init__(self, scheme: Scaled) -> None:
         self._scheme = scheme
@@ -68,8 +70,10 @@ class UnpackLane(wiring.Component):
         return m
 
 
-class MultiplyLane(wiring.Component):
+class TimesReciprocalLane(wiring.Component):
     """A value times the reciprocal of its scales; it is 0 where `lost` is set."""
+
+    verilog_name = "multiply_lane"
 
     def __init__(self, scheme: Scaled) -> None:
         self._scheme = scheme
@@ -101,12 +105,14 @@ class MultiplyLane(wiring.Component):
         return m
 
 
-class PlaceLane(wiring.Component):
+class PlaceProductLane(wiring.Component):
     """A product rounded to nearest even as in FP32, and where its significand goes.
 
     Where FP32 would be subnormal nothing is left of it in a code, and where it would overflow the
     code is the largest, so the exponent is not held to FP32's.
     """
+
+    verilog_name = "place_lane"
 
     def __init__(self, scheme: Scaled) -> None:
         self._scheme = scheme

@@ -24,13 +24,13 @@ from axs6.hw.core.pipeline import Step, past
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import balanced, leading_zeros
-from axs6.hw.encoder.code_steps import LaneSteps, Round, Shift, scales_layout
+from axs6.hw.encoder.code_steps import LaneSteps, RoundMagnitudes, ShiftSignificands, scales_layout
 from axs6.hw.encoder.format_lanes import aligned_lane
 from axs6.hw.encoder.scaled import Scaled
 from axs6.hw.encoder.scaled_lanes import (
-    MultiplyLane,
-    PlaceLane,
-    UnpackLane,
+    PlaceProductLane,
+    TimesReciprocalLane,
+    UnpackNumberLane,
     product_lane,
     value_lane,
 )
@@ -92,11 +92,13 @@ class Stage(Step, ABC):
         return m
 
 
-class Unpack(Stage):
-    """`UnpackLane` for each value, and the outer scale held to normal numbers.
+class UnpackNumbers(Stage):
+    """`UnpackNumberLane` for each value, and the outer scale held to normal numbers.
 
     One that is no positive finite number becomes NaN; it goes on as if it were 1.5 * 2^128.
     """
+
+    verilog_name = "unpack"
 
     def __init__(self, scheme: Scaled) -> None:
         levels = 10 + 5 * scheme.depth.bit_length()
@@ -110,7 +112,7 @@ class Unpack(Stage):
             {"bits": bits, "value": o.as_value(), "special": special[k], "lost": lost[k]}
             for k, (bits, o) in enumerate(zip(self.i.values, self.o.values, strict=True))
         ]
-        add_lanes(m, platform, [partial(UnpackLane, scheme)], lanes)
+        add_lanes(m, platform, [partial(UnpackNumberLane, scheme)], lanes)
         bad: Value = Const(0, 1)
         for name in outer_names(scheme.fmt):
             outer = data.View(float_layout(FP32), self.i[name])
@@ -121,8 +123,10 @@ class Unpack(Stage):
         return [*self.o.shape().members]
 
 
-class Largest(Stage):
+class LargestMagnitude(Stage):
     """The largest magnitude of a block."""
+
+    verilog_name = "largest"
 
     def __init__(self, scheme: Scaled) -> None:
         fields = passing(scheme)
@@ -147,7 +151,7 @@ class Largest(Stage):
         return ["dividend", "empty"]
 
 
-class Operands(Stage):
+class DivisionOperands(Stage):
     """The operands of a division.
 
     Args:
@@ -157,6 +161,8 @@ class Operands(Stage):
         divisor: name of the field that it is divided by.
         kept: fields that pass.
     """
+
+    verilog_name = "operands"
 
     def __init__(
         self, scheme: Scaled, quotient: Quotient, i: Fields, divisor: str, kept: Fields
@@ -288,11 +294,13 @@ class Ceil(Stage):
         return [name]
 
 
-class Normalise(Stage):
+class NormaliseReciprocal(Stage):
     """The reciprocal of all scales with its highest bit on top; an infinite one has the last place.
 
     That is above the places of all others by more than values can be below 1.
     """
+
+    verilog_name = "normalise"
 
     def __init__(self, scheme: Scaled) -> None:
         fields = {**passing(scheme), **scale_field(scheme)}
@@ -309,8 +317,10 @@ class Normalise(Stage):
         return ["reciprocal"]
 
 
-class Multiply(Stage):
-    """`MultiplyLane` for each value, and NaN among the scales where a value has no code."""
+class TimesReciprocal(Stage):
+    """`TimesReciprocalLane` for each value, and NaN among the scales where a value has no code."""
+
+    verilog_name = "multiply"
 
     def __init__(self, scheme: Scaled, i: data.StructLayout) -> None:
         lanes = ArrayLayout(product_lane(scheme), scheme.lanes)
@@ -325,7 +335,7 @@ class Multiply(Stage):
             {"value": i.as_value(), "reciprocal": reciprocal, "lost": lost, "product": o.as_value()}
             for i, o in zip(self.i.values, self.o.lanes, strict=True)
         ]
-        add_lanes(m, platform, [partial(MultiplyLane, scheme)], lanes)
+        add_lanes(m, platform, [partial(TimesReciprocalLane, scheme)], lanes)
         levels = dict(zip(scales_layout(scheme).members, scheme.fmt.levels[::-1], strict=True))
         names = [name for name, level in levels.items() if level.scale.nan_code is not None]
         for name in names[-1:]:  # the finest
@@ -333,8 +343,10 @@ class Multiply(Stage):
         return ["lanes", *names[-1:]]
 
 
-class Place(LaneSteps[Scaled]):
-    """`PlaceLane` for each lane."""
+class PlaceProducts(LaneSteps[Scaled]):
+    """`PlaceProductLane` for each lane."""
+
+    verilog_name = "place"
 
     def __init__(self, scheme: Scaled, i: data.StructLayout) -> None:
         super().__init__(scheme, i, aligned_lane(scheme), levels=35)
@@ -345,7 +357,7 @@ class Place(LaneSteps[Scaled]):
         self.pass_scales(m)
         pairs = zip(self.i.lanes, self.o.lanes, strict=True)
         lanes = [{"product": i.as_value(), "aligned": o.as_value()} for i, o in pairs]
-        add_lanes(m, platform, [partial(PlaceLane, self._scheme)], lanes)
+        add_lanes(m, platform, [partial(PlaceProductLane, self._scheme)], lanes)
         return m
 
 
@@ -359,12 +371,12 @@ def _scale_steps(scheme: Scaled) -> list[Step]:
     (name,) = outer_names(scheme.fmt) or [""]
     if isinstance(scheme.scale, Integer):
         digits = _beside(digit_steps(scheme.count), fields)
-        return [Largest(scheme), Multiplied(scheme), *digits, Ceil(scheme)]
+        return [LargestMagnitude(scheme), Multiplied(scheme), *digits, Ceil(scheme)]
     quotient = quotient_steps(scheme.of_largest)
-    steps = [Largest(scheme), *_beside(quotient, found_fields(scheme))]
+    steps = [LargestMagnitude(scheme), *_beside(quotient, found_fields(scheme))]
     if scheme.given:
         i = {**fp32_layout.members, **fields}
-        steps.append(Operands(scheme, scheme.by_outer, i, name, fields))
+        steps.append(DivisionOperands(scheme, scheme.by_outer, i, name, fields))
         steps += _beside(quotient_steps(scheme.by_outer), fields)
     return [*steps, RoundScale(scheme)]
 
@@ -378,10 +390,10 @@ def _reciprocal_steps(scheme: Scaled) -> list[Step]:
     i = fields
     for name, divisor in divisors:
         quotient = Quotient(FP32_NORMAL if steps else ONE, divisor)
-        steps.append(Operands(scheme, quotient, i, name, fields))
+        steps.append(DivisionOperands(scheme, quotient, i, name, fields))
         steps += _beside(quotient_steps(quotient), fields)
         i = {**fp32_layout.members, **fields}
-    return [*steps, Normalise(scheme)]
+    return [*steps, NormaliseReciprocal(scheme)]
 
 
 def scaled_steps(scheme: Scaled) -> tuple[list[Step], Step]:
@@ -390,8 +402,8 @@ def scaled_steps(scheme: Scaled) -> tuple[list[Step], Step]:
     With stochastic rounding the last step takes the random words too.
     """
     scale = _scale_steps(scheme) if scheme.scale else []
-    front = [Unpack(scheme), *scale, *_reciprocal_steps(scheme)]
-    multiply = Multiply(scheme, front[-1].o.shape())
-    place = Place(scheme, multiply.o.shape())
-    shift = Shift(scheme, place.o.shape())
-    return [*front, multiply, place, shift], Round(scheme, shift.o.shape())
+    front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
+    multiply = TimesReciprocal(scheme, front[-1].o.shape())
+    place = PlaceProducts(scheme, multiply.o.shape())
+    shift = ShiftSignificands(scheme, place.o.shape())
+    return [*front, multiply, place, shift], RoundMagnitudes(scheme, shift.o.shape())

@@ -10,13 +10,13 @@ from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.lfsr import RANDOM_SEED
 from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.hw.core.parameters import STRUCTURE, float_dtype
-from axs6.hw.core.pipeline import Pipeline, Series, most_split_stages, split_stages
+from axs6.hw.core.pipeline import Pipeline, UnitSeries, most_split_stages, split_stages
 from axs6.hw.encoder.encoder import encoder_format, encoder_steps
 from axs6.hw.encoder.modes import encoder_mode
 from axs6.hw.lfsr import Lfsr
 
 
-class StochasticEncoder(Series):
+class StochasticEncoder(UnitSeries):
     """Encodes a block of floating-point values in each cycle, rounded by words of an `Lfsr`.
 
     The first block after a reset takes the first words, and each later one the next. The words

@@ -40,7 +40,7 @@ SPECIAL = {"sign": 1, "infinite": 1, "nan": 1}
 
 
 @dataclass(frozen=True)
-class Lane:
+class WordLane:
     """What a lane takes, gives and does.
 
     Args:
@@ -82,8 +82,10 @@ def unpacked_layout(fmt: Float) -> data.StructLayout:
     return StructLayout({**fields, **SPECIAL})
 
 
-class Unpack(Step):
+class UnpackFields(Step):
     """Fields of each value, and whether one is NaN or infinite."""
+
+    verilog_name = "unpack"
 
     def __init__(self, block: int, fmt: Float) -> None:
         self._fmt = fmt
@@ -113,11 +115,13 @@ class Unpack(Step):
         return m
 
 
-class Share(Step):
+class ShareExponent(Step):
     """The block's exponent, from the largest field; in a block of subnormals, from its first one.
 
     A block of zeros has exponent 0, one with an infinity 255.
     """
+
+    verilog_name = "share"
 
     def __init__(self, block: int, fmt: Float) -> None:
         self._fmt = fmt
@@ -147,10 +151,12 @@ class Share(Step):
         return m
 
 
-class MultiplyLane(wiring.Component):
+class TimesLargestLane(wiring.Component):
     """The product with a code's largest magnitude as far as rounding looks, and the distance."""
 
-    def __init__(self, lane: Lane) -> None:
+    verilog_name = "multiply_lane"
+
+    def __init__(self, lane: WordLane) -> None:
         self._lane = lane
         super().__init__(
             {
@@ -179,10 +185,12 @@ class MultiplyLane(wiring.Component):
         return m
 
 
-class ShiftLane(wiring.Component):
+class ShiftProductLane(wiring.Component):
     """The product at the lane's distance."""
 
-    def __init__(self, lane: Lane) -> None:
+    verilog_name = "shift_lane"
+
+    def __init__(self, lane: WordLane) -> None:
         super().__init__(
             {"multiplied": In(lane.product_layout), "shifted": Out(lane.shifted_layout)}
         )
@@ -200,13 +208,15 @@ class ShiftLane(wiring.Component):
         return m
 
 
-class RoundLane(wiring.Component):
+class RoundProductLane(wiring.Component):
     """The code: a half, nothing or the random word added, and the bits in front of the point.
 
     To nearest the only tie is at half the scale, where up is even.
     """
 
-    def __init__(self, lane: Lane) -> None:
+    verilog_name = "round_lane"
+
+    def __init__(self, lane: WordLane) -> None:
         self._lane = lane
         ports = {"shifted": In(lane.shifted_layout), "code": Out(code_layout_of(lane.code))}
         random = lane.rounding is Rounding.STOCHASTIC
@@ -258,12 +268,14 @@ class _Lanes(Step, ABC):
         return m
 
 
-class Multiply(_Lanes):
-    """`MultiplyLane` for each lane."""
+class TimesLargest(_Lanes):
+    """`TimesLargestLane` for each lane."""
 
-    def __init__(self, block: int, kinds: Sequence[Lane], i: data.StructLayout) -> None:
+    verilog_name = "multiply"
+
+    def __init__(self, block: int, kinds: Sequence[WordLane], i: data.StructLayout) -> None:
         lanes = lanes_layout([kind.product_layout for kind in kinds], block)
-        makes = [partial(MultiplyLane, kind) for kind in kinds]
+        makes = [partial(TimesLargestLane, kind) for kind in kinds]
         super().__init__(makes, lanes, kinds[0].fmt, i, levels=22)
 
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
@@ -272,12 +284,14 @@ class Multiply(_Lanes):
             yield {"unpacked": i.as_value(), "exponent": self.i.exponent, "multiplied": o}
 
 
-class Shift(_Lanes):
-    """`ShiftLane` for each lane."""
+class ShiftProducts(_Lanes):
+    """`ShiftProductLane` for each lane."""
 
-    def __init__(self, block: int, kinds: Sequence[Lane], i: data.StructLayout) -> None:
+    verilog_name = "shift"
+
+    def __init__(self, block: int, kinds: Sequence[WordLane], i: data.StructLayout) -> None:
         lanes = lanes_layout([kind.shifted_layout for kind in kinds], block)
-        makes = [partial(ShiftLane, kind) for kind in kinds]
+        makes = [partial(ShiftProductLane, kind) for kind in kinds]
         super().__init__(makes, lanes, kinds[0].fmt, i, levels=15)
 
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
@@ -286,10 +300,14 @@ class Shift(_Lanes):
             yield {"multiplied": i, "shifted": o}
 
 
-class Round(Step):
-    """`RoundLane` for each lane, with the random words as a field of the input if there are any."""
+class RoundProducts(Step):
+    """`RoundProductLane` for each lane; random words, if any, are a field of the input."""
 
-    def __init__(self, block: int, mode: Mode, kinds: Sequence[Lane], i: data.StructLayout) -> None:
+    verilog_name = "round"
+
+    def __init__(
+        self, block: int, mode: Mode, kinds: Sequence[WordLane], i: data.StructLayout
+    ) -> None:
         self._kinds = kinds
         self._mode = mode
         self._random = kinds[0].rounding is Rounding.STOCHASTIC
@@ -307,7 +325,7 @@ class Round(Step):
             lanes = [
                 {**lane, "random": word} for lane, word in zip(lanes, self.i.random, strict=True)
             ]
-        makes = [partial(RoundLane, kind) for kind in self._kinds]
+        makes = [partial(RoundProductLane, kind) for kind in self._kinds]
         add_rounding(m, platform, self, self._mode, makes, lanes)
         return m
 
@@ -324,9 +342,9 @@ def encode_words(
         mode: of the block.
         below: bits of the words.
     """
-    kinds = [Lane(fmt, code, rounding, below) for code in lane_codes(mode)]
-    share = Share(block, fmt)
-    multiply = Multiply(block, kinds, share.o.shape())
-    shift = Shift(block, kinds, multiply.o.shape())
-    front = [Unpack(block, fmt), share, multiply, shift]
-    return front, Round(block, mode, kinds, shift.o.shape())
+    kinds = [WordLane(fmt, code, rounding, below) for code in lane_codes(mode)]
+    share = ShareExponent(block, fmt)
+    multiply = TimesLargest(block, kinds, share.o.shape())
+    shift = ShiftProducts(block, kinds, multiply.o.shape())
+    front = [UnpackFields(block, fmt), share, multiply, shift]
+    return front, RoundProducts(block, mode, kinds, shift.o.shape())

@@ -211,7 +211,7 @@ class Loop(wiring.Component):
         return m
 
 
-class Accumulator(Loop):
+class Fp32Accumulator(Loop):
     """Adds terms to an FP32 accumulator that starts each vector at +0.
 
     Args:
@@ -222,6 +222,8 @@ class Accumulator(Loop):
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
     """
+
+    verilog_name = "accumulator"
 
     def __init__(
         self,

@@ -15,8 +15,8 @@ from axs6.hw.fp32.common import (
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
-    Pack,
-    Round,
+    AddRounding,
+    PackFp32,
     add_with_carry,
     layout,
     limited,
@@ -203,8 +203,10 @@ class AddAligned(Step):
         return m
 
 
-class CountGroups(Step):
+class CountSumByteZeros(Step):
     """Leading zeros of each byte of the sum."""
+
+    verilog_name = "count_groups"
 
     def __init__(self) -> None:
         # The lowest byte is half zeros, so that two of its bits are each other's inverse.
@@ -220,8 +222,10 @@ class CountGroups(Step):
         return m
 
 
-class Count(Step):
+class CountSumZeros(Step):
     """Leading zeros of the sum."""
+
+    verilog_name = "count"
 
     def __init__(self) -> None:
         super().__init__(grouped_layout, counted_layout, levels=5)
@@ -235,11 +239,13 @@ class Count(Step):
         return m
 
 
-class Limit(Step):
+class LimitNormalisation(Step):
     """How far the sum moves up: to its top bit, but not below exponent field 1.
 
     The exponent becomes the field of a sum that does not move.
     """
+
+    verilog_name = "limit"
 
     def __init__(self) -> None:
         super().__init__(counted_layout, limited_layout, levels=12)
@@ -258,8 +264,10 @@ class Limit(Step):
         return m
 
 
-class Normalise(Step):
+class NormaliseSum(Step):
     """The sum moved up by the even part of its distance, and its exponent field."""
+
+    verilog_name = "normalise"
 
     def __init__(self) -> None:
         super().__init__(limited_layout, normal_layout, levels=11)
@@ -303,7 +311,7 @@ class RoundTotal(Step):
 def addition_steps() -> list[Step]:
     """The steps of an FP32 addition, from two operands `a` and `b` to `fp32_layout`."""
     align = [AlignCoarse(), AlignFine()]
-    normalise = [CountGroups(), Count(), Limit(), Normalise()]
+    normalise = [CountSumByteZeros(), CountSumZeros(), LimitNormalisation(), NormaliseSum()]
     return [
         Compare(),
         Order(),
@@ -312,6 +320,6 @@ def addition_steps() -> list[Step]:
         AddAligned(),
         *normalise,
         RoundTotal(),
-        Round(),
-        Pack(),
+        AddRounding(),
+        PackFp32(),
     ]

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from axs6.golden.formats import FP32, Float
 from axs6.hw.core.pipeline import Step
 from axs6.hw.fp32.add import WIDE, addition_steps, normal_layout
-from axs6.hw.fp32.common import Pack, packing_layout, pass_on
+from axs6.hw.fp32.common import PackFp32, packing_layout, pass_on
 
 
 class RoundTotalTo(Step):
@@ -42,4 +42,4 @@ def adding_steps(dtype: Float, toward_zero: bool) -> list[Step]:
     """The steps of an FP32 addition, the sum rounded to a format with the exponents of FP32."""
     if dtype == FP32 and not toward_zero:
         return addition_steps()
-    return [*addition_steps()[:-3], RoundTotalTo(dtype, toward_zero), Pack()]
+    return [*addition_steps()[:-3], RoundTotalTo(dtype, toward_zero), PackFp32()]

@@ -75,8 +75,10 @@ def shift_right_sticky(m: Module, value: Value, distance: Value, bits: Iterable[
     return value
 
 
-class Round(Step):
+class AddRounding(Step):
     """Adds the rounding; a carry out of the fraction adds one to the field."""
+
+    verilog_name = "round"
 
     def __init__(self) -> None:
         super().__init__(rounding_layout, packing_layout, levels=20)
@@ -90,8 +92,10 @@ class Round(Step):
         return m
 
 
-class Pack(Step):
+class PackFp32(Step):
     """The FP32 pattern: infinity where the result is too large."""
+
+    verilog_name = "pack"
 
     def __init__(self) -> None:
         super().__init__(packing_layout, fp32_layout, levels=9)

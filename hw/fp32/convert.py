@@ -23,8 +23,8 @@ from axs6.hw.fp32.common import (
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
-    Pack,
-    Round,
+    AddRounding,
+    PackFp32,
     limited,
     pass_on,
     rounding_layout,
@@ -125,8 +125,10 @@ class Number:
         pass_on(m, step, "sign", *names, *["special"] * self.special)
 
 
-class Magnitude(Step):
+class SplitMagnitude(Step):
     """Sign and magnitude of the sum, in the fields `sum` and, above it, `high`."""
+
+    verilog_name = "magnitude"
 
     def __init__(self, number: Number, i: data.StructLayout) -> None:
         self._number = number
@@ -147,8 +149,10 @@ class Magnitude(Step):
         return m
 
 
-class Count(Step):
+class CountMagnitudeZeros(Step):
     """Leading zeros of the magnitude, and the exponent of its top bit's place."""
+
+    verilog_name = "count"
 
     def __init__(self, number: Number) -> None:
         self._number = number
@@ -165,12 +169,14 @@ class Count(Step):
         return m
 
 
-class CountGroups(Step):
+class CountMagnitudeByteZeros(Step):
     """Leading zeros of each byte of the magnitude, and the exponent of its top bit's place.
 
     The zeros of the last byte count only where all others are 0. A bit of it is set then, and the
     number of its zeros is less than that of its bits.
     """
+
+    verilog_name = "count_groups"
 
     def __init__(self, number: Number) -> None:
         self._number = number
@@ -192,8 +198,10 @@ class CountGroups(Step):
         return m
 
 
-class JoinGroups(Step):
+class JoinByteZeros(Step):
     """Leading zeros of the magnitude."""
+
+    verilog_name = "join_groups"
 
     def __init__(self, number: Number) -> None:
         self._number = number
@@ -212,13 +220,15 @@ class JoinGroups(Step):
         return m
 
 
-class Place(Step):
+class NormaliseMagnitude(Step):
     """The magnitude at the top, its exponent field less one, and how far that is below 0.
 
     The distance below 0 has no lowest bit: that of the exponent field serves. With `rest` above 0,
-    `PlaceRest` moves the magnitude by that many low bits of the leading zeros, and this step by the
-    others.
+    `NormaliseRest` moves the magnitude by that many low bits of the leading zeros, and this step
+    by the others.
     """
+
+    verilog_name = "place"
 
     def __init__(self, number: Number, i: data.Layout, rest: int = 0) -> None:
         self._number, self._rest = number, rest
@@ -241,8 +251,10 @@ class Place(Step):
         return m
 
 
-class PlaceRest(Step):
+class NormaliseRest(Step):
     """The magnitude moved up by the rest of its leading zeros."""
+
+    verilog_name = "place_rest"
 
     def __init__(self, number: Number, i: data.Layout) -> None:
         self._number = number
@@ -256,8 +268,10 @@ class PlaceRest(Step):
         return m
 
 
-class Limit(Step):
+class LimitSubnormal(Step):
     """How far the magnitude comes down, which it does where it is subnormal."""
+
+    verilog_name = "limit"
 
     def __init__(self, number: Number, i: data.Layout) -> None:
         self._number = number
@@ -277,8 +291,10 @@ class Limit(Step):
         return m
 
 
-class ShiftCoarse(Step):
+class DenormaliseCoarse(Step):
     """The significand brought down by the high bits of its distance."""
+
+    verilog_name = "shift_coarse"
 
     def __init__(self, number: Number, i: data.Layout) -> None:
         self._number = number
@@ -301,12 +317,14 @@ class ShiftCoarse(Step):
         return m
 
 
-class ShiftFine(Step):
+class DenormaliseFine(Step):
     """The significand in its place, and whether the sum is too large for FP32.
 
     Where the exponent field less one is above 0 nothing was shifted down, so the field is that
     and one.
     """
+
+    verilog_name = "shift_fine"
 
     def __init__(self, number: Number, i: data.Layout) -> None:
         self._number = number
@@ -401,13 +419,19 @@ def rounding_steps(number: Number, *, fine: bool = False) -> list[Step]:
     `fine` ones move wide numbers to the top in four steps in place of two, and round them in three.
     """
     fine = fine and number.width >= SIGNIFICAND
-    steps: list[Step] = [CountGroups(number), JoinGroups(number)] if fine else [Count(number)]
-    place = (partial(Place, rest=REST), PlaceRest) if fine else (Place,)
-    for make in (*place, Limit, ShiftCoarse, ShiftFine):
+    steps: list[Step] = (
+        [CountMagnitudeByteZeros(number), JoinByteZeros(number)]
+        if fine
+        else [CountMagnitudeZeros(number)]
+    )
+    place = (
+        (partial(NormaliseMagnitude, rest=REST), NormaliseRest) if fine else (NormaliseMagnitude,)
+    )
+    for make in (*place, LimitSubnormal, DenormaliseCoarse, DenormaliseFine):
         steps.append(make(number, steps[-1].o.shape()))
     shifted = steps[-1].o.shape()
     if fine:
-        return [*steps, Decide(number, shifted), Round(), Pack()]
+        return [*steps, Decide(number, shifted), AddRounding(), PackFp32()]
     return [*steps, RoundSum(number, shifted)]
 
 
@@ -424,4 +448,4 @@ def conversion_steps(i: data.StructLayout, offset: int, *, fine: bool = False) -
     width = sum(Shape.cast(members[name]).width for name in ("sum", "high") if name in members)
     exponent = Shape.cast(members["exponent"]).width if "exponent" in members else 0
     number = Number(width, exponent, offset, "special" in members)
-    return [Magnitude(number, i), *rounding_steps(number, fine=fine)]
+    return [SplitMagnitude(number, i), *rounding_steps(number, fine=fine)]

@@ -13,8 +13,8 @@ from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.common import (
     FIELD,
     SIGNIFICAND,
-    Pack,
-    Round,
+    AddRounding,
+    PackFp32,
     layout,
     pass_on,
     rounding_layout,
@@ -109,8 +109,10 @@ def quotient_layout(bits: int) -> data.StructLayout:
     return StructLayout({"quotient": bits, **_NOTES})
 
 
-class Unpack(Step):
+class UnpackDividend(Step):
     """Fields of an accumulator."""
+
+    verilog_name = "unpack"
 
     def __init__(self) -> None:
         super().__init__(fp32_layout, quotient_layout(SIGNIFICAND), levels=8)
@@ -130,7 +132,7 @@ class Unpack(Step):
         return m
 
 
-class Multiply(Step):
+class MultiplyFactors(Step):
     """Multiplies by 1 plus some powers of two, each product truncated.
 
     Args:
@@ -139,6 +141,8 @@ class Multiply(Step):
         bits: of the number, those included.
         kept: bits of the product that are kept.
     """
+
+    verilog_name = "multiply"
 
     def __init__(self, shifts: tuple[int, ...], below: Const, bits: int, kept: slice) -> None:
         self._shifts, self._below, self._kept = shifts, below, kept
@@ -164,19 +168,21 @@ def chain(reciprocal: Reciprocal) -> list[Step]:
     fraction, width, known = reciprocal.fraction, reciprocal.width, reciprocal.known
     low = reciprocal.balance + sum(reciprocal.balance >> shift for shift in first)
     below = Const(reciprocal.balance, fraction)
-    steps = [Multiply(first, below, width - 1, slice(known, width))]
+    steps = [MultiplyFactors(first, below, width - 1, slice(known, width))]
     below = Const(low % (1 << known), known)
     for shifts in middle:
-        steps.append(Multiply(shifts, below, width, slice(0, width)))
+        steps.append(MultiplyFactors(shifts, below, width, slice(0, width)))
         below = Const(0, 0)
-    return [*steps, Multiply(last, below, width, slice(fraction - 1, width))]
+    return [*steps, MultiplyFactors(last, below, width, slice(fraction - 1, width))]
 
 
-class Normalise(Step):
+class NormaliseQuotient(Step):
     """The quotient as exponent field and fraction, and whether to round up.
 
     A tie cannot occur, so the bit below the last decides alone.
     """
+
+    verilog_name = "normalise"
 
     def __init__(self) -> None:
         super().__init__(quotient_layout(SIGNIFICAND + 2), rounding_layout, levels=12)
@@ -207,4 +213,10 @@ def division_steps(divisor: int = 961) -> list[Step]:
     if divisor not in RECIPROCALS:
         known = ", ".join(map(str, sorted(RECIPROCALS)))
         raise ValueError(f"there is hardware for divisions by {known}, and not by {divisor}")
-    return [Unpack(), *chain(RECIPROCALS[divisor]), Normalise(), Round(), Pack()]
+    return [
+        UnpackDividend(),
+        *chain(RECIPROCALS[divisor]),
+        NormaliseQuotient(),
+        AddRounding(),
+        PackFp32(),
+    ]

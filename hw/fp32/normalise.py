@@ -24,7 +24,7 @@ SPECIAL = {"nan": 1, "infinite": 1, "negative": 1}
 
 
 @dataclass(frozen=True)
-class Wide:
+class ScaledInteger:
     """Integers that are rounded: integer * 2^(top + exponent).
 
     Args:
@@ -157,10 +157,12 @@ class Wide:
         )
 
 
-class Magnitude(Step):
+class IntegerMagnitude(Step):
     """Sign and magnitude of a sum."""
 
-    def __init__(self, wide: Wide) -> None:
+    verilog_name = "magnitude"
+
+    def __init__(self, wide: ScaledInteger) -> None:
         super().__init__(wide.sum_layout, wide.magnitude_layout, levels=12)
 
     def elaborate(self, platform: Any) -> Module:
@@ -175,10 +177,12 @@ class Magnitude(Step):
         return m
 
 
-class CountZeros(Step):
+class CountIntegerZeros(Step):
     """Leading zeros of the magnitude, and the field that it would have without them."""
 
-    def __init__(self, wide: Wide) -> None:
+    verilog_name = "count_zeros"
+
+    def __init__(self, wide: ScaledInteger) -> None:
         self._wide = wide
         levels = 2 * wide.zeros_bits
         super().__init__(wide.magnitude_layout, wide.counted_layout, levels=levels)
@@ -199,7 +203,7 @@ class CountZeros(Step):
 class LimitShift(Step):
     """How far the magnitude moves: to its top bit, but not below exponent field 1."""
 
-    def __init__(self, wide: Wide) -> None:
+    def __init__(self, wide: ScaledInteger) -> None:
         self._wide = wide
         super().__init__(wide.counted_layout, wide.limited_layout, levels=14)
 
@@ -224,7 +228,7 @@ class LimitShift(Step):
 class Move(Step):
     """The significand in its place, its field, and what follows from the bits below it."""
 
-    def __init__(self, wide: Wide) -> None:
+    def __init__(self, wide: ScaledInteger) -> None:
         self._wide = wide
         levels = 3 * wide.amount_bits + 6
         super().__init__(wide.limited_layout, wide.rounding_layout, levels=levels)
@@ -256,7 +260,7 @@ class Move(Step):
 class RoundUp(Step):
     """The pattern: rounded, or infinite, or NaN."""
 
-    def __init__(self, wide: Wide) -> None:
+    def __init__(self, wide: ScaledInteger) -> None:
         self._wide = wide
         levels = 5 if wide.toward_zero else 26
         o = StructLayout({"value": wide.dtype.width})
@@ -282,6 +286,12 @@ class RoundUp(Step):
         return m
 
 
-def normalising_steps(wide: Wide) -> list[Step]:
-    """The steps from `Wide.sum_layout` to the pattern of a result, `value`."""
-    return [Magnitude(wide), CountZeros(wide), LimitShift(wide), Move(wide), RoundUp(wide)]
+def normalising_steps(wide: ScaledInteger) -> list[Step]:
+    """The steps from `ScaledInteger.sum_layout` to the pattern of a result, `value`."""
+    return [
+        IntegerMagnitude(wide),
+        CountIntegerZeros(wide),
+        LimitShift(wide),
+        Move(wide),
+        RoundUp(wide),
+    ]

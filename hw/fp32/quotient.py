@@ -159,8 +159,10 @@ class Prepare(Step):
         return m
 
 
-class Digits(Step):
+class QuotientDigits(Step):
     """Some more digits."""
+
+    verilog_name = "digits"
 
     def __init__(self, quotient: Quotient, known: int, more: int) -> None:
         self._quotient = quotient
@@ -213,7 +215,7 @@ def digit_steps(quotient: Quotient) -> list[Step]:
     """The steps from `Quotient.operands` to the state with all digits."""
     digits = quotient.digits
     starts = range(0, digits, DIGITS_A_STEP)
-    each = [Digits(quotient, start, min(DIGITS_A_STEP, digits - start)) for start in starts]
+    each = [QuotientDigits(quotient, start, min(DIGITS_A_STEP, digits - start)) for start in starts]
     return [Prepare(quotient), *each]
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Level, Real
-from axs6.golden.operands import Form, Operand
+from axs6.golden.operands import IntegerForm, Operand
 from axs6.golden.sums import combined
-from axs6.golden.terms import Step, Terms, digits_of, products_of_digits
+from axs6.golden.terms import StepTerms, Terms, digits_of, products_of_digits
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.accumulated import dot_terms
@@ -66,7 +66,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
     return results
 
 
-def step_of(a: Operand, b: Operand, terms: Terms) -> Step:
+def step_of(a: Operand, b: Operand, terms: Terms) -> StepTerms:
     """The terms of every item, of which a format without blocks may have lanes too many."""
     count = len(a.integers)
 
@@ -84,13 +84,13 @@ def step_of(a: Operand, b: Operand, terms: Terms) -> Step:
     some = None
     if terms.gated_by_products:
         some = ((by_term(a) != 0) & (by_term(b) != 0)).any(axis=-1).T
-    return Step([x.T for x in digits], (exponents(a) + exponents(b)).T, special, some)
+    return StepTerms([x.T for x in digits], (exponents(a) + exponents(b)).T, special, some)
 
 
-def _taken(step: Step, items: NDArray[np.int64]) -> Step:
+def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
     special = None if step.special is None else step.special[items]
     some = None if step.some is None else step.some[:, items]
-    return Step([x[:, items] for x in step.digits], step.exponents[:, items], special, some)
+    return StepTerms([x[:, items] for x in step.digits], step.exponents[:, items], special, some)
 
 
 def _special(a: Operand, b: Operand) -> fp32.Bits:
@@ -125,7 +125,7 @@ def accumulated_random(parameters: Parameters, rng: Generator, vector: NDArray[n
     }
 
 
-def _random_side(rng: Generator, form: Form, lanes: int, vector: NDArray[np.int64]) -> Items:
+def _random_side(rng: Generator, form: IntegerForm, lanes: int, vector: NDArray[np.int64]) -> Items:
     """The lanes of one operand for items that belong to some vectors."""
     fmt, items, vectors = form.format, Items(), int(vector.max()) + 1
     for name, level in levels_of(fmt):
@@ -311,7 +311,7 @@ def _ends_of(codes: NDArray[np.int64]) -> list[int]:
     return sorted({*codes[:1].tolist(), *codes[-1:].tolist()})
 
 
-def _element_codes(form: Form) -> list[list[int]]:
+def _element_codes(form: IntegerForm) -> list[list[int]]:
     """Codes of positive elements by their exponent, the largest of each first."""
     element = form.format.element
     special = set(special_codes(form.format).tolist())
@@ -323,7 +323,7 @@ def _element_codes(form: Form) -> list[list[int]]:
     return [codes[::-1] for _, codes in sorted(found.items())]
 
 
-def _minus(code: int, form: Form) -> int:
+def _minus(code: int, form: IntegerForm) -> int:
     """The code of the negative of an element."""
     element = form.format.element
     if element.signed_zero or element.divisor > 1:

@@ -14,7 +14,7 @@ from axs6.golden.operands import Operand
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.block_dot import BlockDot
-from axs6.hw.dot.shape import WORD, Shape
+from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.convert import MINUS, NAN, PLUS
 from axs6.hw.units.blocks import blocks_of, end_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
@@ -25,9 +25,9 @@ PAIRS_MAX = 1 << 16
 Pair = tuple[BlockFormat, BlockFormat]
 
 
-def shape_of(parameters: Parameters) -> Shape:
+def shape_of(parameters: Parameters) -> DotShape:
     """The block dot product of a unit with these parameters."""
-    return Shape.of(parameters.get("format", "axs6"), parameters["block"])
+    return DotShape.of(parameters.get("format", "axs6"), parameters["block"])
 
 
 def block_choices(formats: Sequence[BlockFormat]) -> tuple[int, ...]:
@@ -45,8 +45,8 @@ def block_dot_items(items: Fields, parameters: Parameters) -> Items:
     return products(a, b, shape)
 
 
-def products(a: Blocks, b: Blocks, shape: Shape) -> Items:
-    """The fields of `Shape.sum` for pairs of blocks, of shape (..., 1) each."""
+def products(a: Blocks, b: Blocks, shape: DotShape) -> Items:
+    """The fields of `DotShape.sum` for pairs of blocks, of shape (..., 1) each."""
     operands = [Operand.of(x, form) for x, form in zip((a, b), shape.forms, strict=True)]
     special = _special(*operands)
     exponents = operands[0].exponents + operands[1].exponents
@@ -116,11 +116,11 @@ def block_dot_corners(parameters: Parameters) -> Items:
     return items
 
 
-def _few(shape: Shape) -> bool:
+def _few(shape: DotShape) -> bool:
     return 1 << sum(x.element.width for x in shape.formats) <= PAIRS_MAX
 
 
-def _pairs(shape: Shape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of codes, those of two numbers first."""
     counts = [1 << x.element.width for x in shape.formats]
     a, b = (x.ravel() for x in np.indices(counts))
@@ -129,13 +129,13 @@ def _pairs(shape: Shape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return a[order], b[order]
 
 
-def _end_pairs(shape: Shape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _end_pairs(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of end codes."""
     first, second = (end_codes(x) for x in shape.formats)
     return np.repeat(first, len(second)), np.tile(second, len(first))
 
 
-def _mixed(shape: Shape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _mixed(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of zeros with one to three codes at the ends, or that are no numbers."""
     rng = np.random.default_rng(6)
     count = 512

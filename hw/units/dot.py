@@ -16,7 +16,7 @@ from axs6.hw.dot.dot import Dot
 from axs6.hw.dot.matmul import Matmul
 from axs6.hw.dot.packed import BLOCK_FORMS, block_forms
 from axs6.hw.dot.parts import Parts
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 from axs6.hw.units.accumulate import (
     accumulated,
@@ -180,7 +180,7 @@ def _random_items(parameters: Parameters, rng: Generator, vector: NDArray[Any]) 
     return accumulated_random(parameters, rng, vector)
 
 
-def _random_pair(shape: Shape, rng: Generator, vector: NDArray[Any]) -> Items:
+def _random_pair(shape: DotShape, rng: Generator, vector: NDArray[Any]) -> Items:
     """Random blocks whose exponents are near each other within a vector."""
     items: Items = {}
     for side, fmt in zip("ab", shape.formats, strict=True):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import FP32, BlockFormat, Exponent
 from axs6.hw.core.layouts import scale_names
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.convert import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, special_codes
@@ -25,7 +25,7 @@ PLUS, MINUS, ONE, MINUS_ONE, ZERO, SPECIAL = range(6)
 either sign; zeros; and, in a lane, what is no number, where there is such a code."""
 
 
-def format_corners(shape: Shape) -> Items:
+def format_corners(shape: DotShape) -> Items:
     """Vectors that overflow, cancel and underflow, and that round at every distance."""
     vectors = list(_vectors(shape))
     pairs = [pair for vector in vectors for pair in vector]
@@ -50,7 +50,7 @@ def format_corners(shape: Shape) -> Items:
     return items
 
 
-def _vectors(shape: Shape) -> Iterator[list[Pair]]:
+def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
     largest = _largest(shape.a) + _largest(shape.b)
     least = -LEAST_EXPONENT - shape.offset
     near = range(least - shape.width - 2, least + 3)

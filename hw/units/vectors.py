@@ -11,19 +11,19 @@ from axs6.golden import fp32, kulisch
 from axs6.golden.formats import FP32
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.terms import DIGIT_BITS, digits_of
-from axs6.hw.dot.shape import WORD, Shape
+from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.units.unit import Fields, Items
 
 
 def reduce_vectors(
-    products: Fields, shape: Shape, last: NDArray[Any], turns: int, outer: NDArray[Any] | None
+    products: Fields, shape: DotShape, last: NDArray[Any], turns: int, outer: NDArray[Any] | None
 ) -> NDArray[np.uint32]:
     """FP32 results of the vectors that take turns in a stream, in the order of their last items.
 
     All vectors at once: step k adds the k-th block of each vector that has one.
 
     Args:
-        products: the fields of `Shape.sum` of each item.
+        products: the fields of `DotShape.sum` of each item.
         shape: the block dot product.
         last: which items are the last of their vector.
         turns: vectors that take turns.
@@ -44,7 +44,7 @@ def reduce_vectors(
     return fp32.multiply(totals, outer[ends].astype(np.uint32))
 
 
-def fp32_terms(products: Fields, shape: Shape) -> fp32.Bits:
+def fp32_terms(products: Fields, shape: DotShape) -> fp32.Bits:
     """Block dot products as FP32 patterns, each rounded once."""
     sums = products["sum"]
     exponents = products.get("exponent", np.zeros(len(sums), np.int64)).astype(np.int64)

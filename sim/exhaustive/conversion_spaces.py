@@ -19,10 +19,10 @@ from axs6.golden.formats import CATALOG, FP32, block_format
 from axs6.golden.kulisch import leading
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.align import AlignPlan
-from axs6.hw.dot.shape import WORD, Shape
+from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.dot.terms import TermPlan, step_terms
 from axs6.hw.fp32.convert import MINUS, NAN, PLUS, conversion_steps
-from axs6.hw.fp32.normalise import Wide, normalising_steps
+from axs6.hw.fp32.normalise import ScaledInteger, normalising_steps
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 ALL_CASES = 1 << 28
@@ -52,7 +52,7 @@ def conversion_spaces() -> list[Space]:
     return [*map(conversion_space, formats), *aligned]
 
 
-def _aligned(accumulator: str) -> Wide:
+def _aligned(accumulator: str) -> ScaledInteger:
     terms = step_terms(ALIGNED, ALIGNED, ACCUMULATORS[accumulator])
     return AlignPlan(TermPlan(terms)).wide
 
@@ -63,7 +63,7 @@ def conversion_space(format: str = "axs6") -> Space:
     Args:
         format: the block format.
     """
-    shape = Shape.of(format)
+    shape = DotShape.of(format)
     exponents = sum(form.largest_exponent for form in shape.forms) + 1
     sums = Sums(shape.width, every=exponents << shape.width <= ALL_CASES)
     special = SPECIAL if shape.special else SPECIAL[:0]
@@ -115,7 +115,7 @@ def conversion_space(format: str = "axs6") -> Space:
     )
 
 
-def aligned_space(accumulator: str, wide: Wide) -> Space:
+def aligned_space(accumulator: str, wide: ScaledInteger) -> Space:
     """Aligned sums under every exponent, and what is no number, to the output of an accumulator.
 
     Args:

@@ -12,7 +12,7 @@ from axs6.golden import fp32
 from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.formats import FP32
 from axs6.hw.core.pipeline import Pipeline, Step
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.divide import RECIPROCALS, division_steps
@@ -45,7 +45,7 @@ CORNER_FRACTIONS = (
 def fp32_spaces(seed: int) -> list[Space]:
     """The spaces of these cores; `seed` is that of the random pairs."""
     adder = _core("FP32 adder", addition_steps)
-    own = Shape.of("axs6").divisor
+    own = DotShape.of("axs6").divisor
     others = [divided_space(divisor) for divisor in RECIPROCALS if divisor != own]
     divisions = [division_space(own), *others, reciprocal_space()]
     return [corner_space(adder), random_space(adder, seed), *divisions]

@@ -17,7 +17,7 @@ from axs6.hw.core.pipeline import Past, Pipeline, Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.dot.align import AlignPlan, distance_steps
 from axs6.hw.dot.fused import fused_steps, loop_layout
-from axs6.hw.dot.terms import Products, TermPlan, step_terms
+from axs6.hw.dot.terms import MakeTerms, TermPlan, step_terms
 from axs6.hw.fp32.widen import Widen
 from axs6.hw.units.accumulate import step_of
 from axs6.hw.units.blocks import blocks_of
@@ -110,7 +110,7 @@ def _total(align: AlignPlan) -> data.StructLayout:
 
 def _core(align: AlignPlan, view: str) -> Pipeline:
     """One turn of the loop, from the lanes of a step and the accumulator to an FP32 value."""
-    front = [Products(align.plan, view), *distance_steps(align)]
+    front = [MakeTerms(align.plan, view), *distance_steps(align)]
     entered = [Past(step, _total(align)) for step in front]
     steps = [*entered, Enter(align), *fused_steps(align, view), Widen(align.output)]
     return Pipeline(steps, 0)

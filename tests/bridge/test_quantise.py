@@ -19,13 +19,13 @@ Same = Callable[[Tensor, Tensor], bool]
 Mode = Callable[[], AbstractContextManager[None]]
 
 
-def tensor_of(kind: inputs.Kind, patterns: inputs.Patterns) -> Tensor:
+def tensor_of(kind: inputs.InputKind, patterns: inputs.Patterns) -> Tensor:
     """The patterns as a tensor of their dtype."""
     signed = patterns.astype(f"u{kind.width // 8}").view(f"i{kind.width // 8}")
     return torch.from_numpy(signed).view(getattr(torch, kind.name))
 
 
-def every_case(kind: inputs.Kind, size: int, rng: np.random.Generator) -> inputs.Patterns:
+def every_case(kind: inputs.InputKind, size: int, rng: np.random.Generator) -> inputs.Patterns:
     return np.concatenate(
         [
             inputs.special_blocks(kind, size, rng),
@@ -39,13 +39,13 @@ def every_case(kind: inputs.Kind, size: int, rng: np.random.Generator) -> inputs
 @pytest.mark.parametrize("size", MODE_BLOCKS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_bit_is_that_of_the_golden_model(
-    kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+    kind: inputs.InputKind, size: int, rng: np.random.Generator, same: Same, mode: Mode
 ) -> None:
     assert_golden(kind, every_case(kind, size, rng), size, "nearest", mode, same)
 
 
 def assert_golden(
-    kind: inputs.Kind,
+    kind: inputs.InputKind,
     patterns: inputs.Patterns,
     size: int,
     rounding: str,
@@ -75,7 +75,7 @@ def assert_golden(
 @pytest.mark.parametrize("size", MODE_BLOCKS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_rounding_is_that_of_the_golden_model(
-    kind: inputs.Kind, size: int, rng: np.random.Generator, same: Same, mode: Mode
+    kind: inputs.InputKind, size: int, rng: np.random.Generator, same: Same, mode: Mode
 ) -> None:
     patterns = every_case(kind, size, rng)
     assert_golden(kind, patterns, size, "toward_zero", mode, same)

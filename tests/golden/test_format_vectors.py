@@ -9,7 +9,7 @@ import pytest
 from axs6.golden.formats import CATALOG, block_format
 from axs6.golden.vectors import Subject, Vector, format_subjects
 from axs6.golden.vectors.__main__ import main
-from axs6.golden.vectors.formats import NAMES, Pack
+from axs6.golden.vectors.formats import NAMES, FormatVectors
 
 FOLDER = Path(__file__).parents[2] / "vectors"
 SUBJECTS = format_subjects()
@@ -107,7 +107,9 @@ def test_the_command_writes_any_format_and_number(name: str, tmp_path: Path, cap
     for count in (2, 30):
         assert main([str(tmp_path), "--format", name, "--cases", str(count)]) == 0
         assert capsys.readouterr().out.count("wrote") == len(KINDS)
-        (dots,) = (x for x in Pack(block_format(name), count).subjects() if "dot" in x.name)
+        (dots,) = (
+            x for x in FormatVectors(block_format(name), count).subjects() if "dot" in x.name
+        )
         found = dots.read((tmp_path / dots.file_name).read_text())
         assert 3 * count <= len(found) <= 3 * count + 6
     assert [path.name for path in (tmp_path / "formats").iterdir()] == [name]
@@ -115,7 +117,9 @@ def test_the_command_writes_any_format_and_number(name: str, tmp_path: Path, cap
 
 def test_sums_that_are_infinite_or_nothing() -> None:
     """Of E5M2, whose elements are infinite: by hand, one product each."""
-    dot = next(x for x in Pack(block_format("e5m2_e8m0_t1"), 1).subjects() if "dot" in x.name)
+    dot = next(
+        x for x in FormatVectors(block_format("e5m2_e8m0_t1"), 1).subjects() if "dot" in x.name
+    )
     one, infinity, nan, zero = b"\x7f\x3c", b"\x7f\xfc", b"\xff\x3c", b"\x7f\0"
     for a, b, expected in (
         (one, infinity, ("-inf", 0)),
@@ -143,7 +147,7 @@ def test_the_page_explains_lines_of_the_files() -> None:
 def test_formats_without_vectors() -> None:
     for name in ("axs6", "sm5d_e8m0_t16"):
         with pytest.raises(ValueError, match=f"a power of two, which {name} has not"):
-            Pack(block_format(name))
+            FormatVectors(block_format(name))
 
 
 def test_values_in_the_files_are_those_of_fp32() -> None:

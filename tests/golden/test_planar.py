@@ -20,7 +20,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.check.exact.blocks import scale_value
 from axs6.golden.check.exact.floats import Special
 from axs6.golden.check.exact.formats import Exponent, Real, real_element
-from axs6.golden.check.subjects import Subject
+from axs6.golden.check.subjects import CheckedFormat
 from axs6.golden.formats import CATALOG, block_format
 from axs6.golden.planar import (
     Planar,
@@ -80,7 +80,7 @@ def as_float(x: Any) -> float:
 
 def dtypes(name: str) -> list[str | None]:
     """The dtypes of a format's codes and scales, by the public definition of each of them."""
-    definition = Subject.of(name).definition
+    definition = CheckedFormat.of(name).definition
     element = definition.element
     unit = 1 if element.floating else element.magnitudes[1]
     found = [dtype_of([x if isinstance(x, Special) else x / unit for x in element.values])]

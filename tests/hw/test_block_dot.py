@@ -9,7 +9,7 @@ from axs6.golden import block_dot, encode
 from axs6.golden.formats import CATALOG
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.convert import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
@@ -53,7 +53,7 @@ def test_other_blocks(block: int) -> None:
 
 @pytest.mark.parametrize("fmt", ["mx9", "mxfp6_e2m3", "vsq6"])
 def test_expected_sums_are_those_of_the_golden_model(fmt: str) -> None:
-    shape, rng = Shape.of(fmt), np.random.default_rng(0)
+    shape, rng = DotShape.of(fmt), np.random.default_rng(0)
     a, b = (encode(rng.normal(size=(50, shape.block)).astype(np.float32), fmt) for _ in "ab")
     names = [name for name, _ in shape.operand(0)]
     items = {}

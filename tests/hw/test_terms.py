@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 from axs6.golden.accumulator import accumulator
 from axs6.golden.formats import block_format
 from axs6.hw.core.parameters import VIEWS
-from axs6.hw.dot.terms import Products, TermPlan, step_terms
+from axs6.hw.dot.terms import MakeTerms, TermPlan, step_terms
 
 STEPS = (
     ("mx6", "paper,reduction=16"),
@@ -25,7 +25,7 @@ STEPS = (
 def test_terms_in_structure_and_in_words_are_equal(formats: str, how: str) -> None:
     a, *others = map(block_format, formats.split(","))
     plan = TermPlan(step_terms(a, (others or [a])[0], accumulator(how)))
-    found = [Products(plan, view) for view in VIEWS]
+    found = [MakeTerms(plan, view) for view in VIEWS]
     assert plan.terms.lanes > 1
     m = Module()
     m.submodules += found

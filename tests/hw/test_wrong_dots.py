@@ -82,7 +82,7 @@ E5M2_NAN = 0xFF
 
 STEPS: dict[str, tuple[dict[str, Any], Any, str, Change]] = {
     "a lane counts twice": (
-        *(FUSED, accumulated, "Products"),
+        *(FUSED, accumulated, "MakeTerms"),
         lambda i, right, o: o["values"][3].eq(right["values"][3] << 1),
     ),
     "a term moves one place less": (
@@ -90,7 +90,7 @@ STEPS: dict[str, tuple[dict[str, Any], Any, str, Change]] = {
         lambda i, right, o: o.distances[5].eq(right.distances[5] - right.distances[5].any()),
     ),
     "the NaN of a lane is lost": (
-        *(FUSED, accumulated, "Products"),
+        *(FUSED, accumulated, "MakeTerms"),
         lambda i, right, o: o.nan.eq(right.nan & (i.a.codes[6] != E5M2_NAN)),
     ),
     "a segment has a step more": (
@@ -198,7 +198,7 @@ def test_corners_find_an_accumulator_without_its_limit_to_infinity(
 ) -> None:
     settings = DOT.simulated(given)
     for module in (add, add_to):
-        monkeypatch.setattr(module, "Pack", faulty(module.Pack, no_limit))
+        monkeypatch.setattr(module, "PackFp32", faulty(module.PackFp32, no_limit))
     model = ComponentModel(component_source(DOT.build(**settings)), "a wrong dot product")
     items = DOT.corners(settings)
     given_values, expected = model.run(items).outputs["value"], DOT.golden(items, settings)["value"]

@@ -208,7 +208,7 @@ def test_a_reference_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert outcome.difference.endswith("in the processor")
 
 
-class UnpackHalfDown(axs6.hw.encoder.front.UnpackLane):
+class UnpackHalfDown(axs6.hw.encoder.front.UnpackFloatLane):
     """Takes no power of two for large enough to round up, so its tie goes down."""
 
     def elaborate(self, platform: Any) -> Module:
@@ -218,7 +218,7 @@ class UnpackHalfDown(axs6.hw.encoder.front.UnpackLane):
         return m
 
 
-class UnpackWithOneSignTooMany(axs6.hw.encoder.front.UnpackLane):
+class UnpackWithOneSignTooMany(axs6.hw.encoder.front.UnpackFloatLane):
     """Makes a single pattern negative."""
 
     PATTERN = 230 << 23 | 0x2BCDEF
@@ -243,8 +243,8 @@ class ExponentOneForSubnormals(axs6.hw.encoder.encoder.SharedExponent):
 @pytest.mark.parametrize(
     ("part", "wrong", "name", "texts"),
     [
-        ("UnpackLane", UnpackHalfDown, "gaps", ["0x7f000000"]),
-        ("UnpackLane", UnpackWithOneSignTooMany, "gaps", ["0x732bcdef"]),
+        ("UnpackFloatLane", UnpackHalfDown, "gaps", ["0x7f000000"]),
+        ("UnpackFloatLane", UnpackWithOneSignTooMany, "gaps", ["0x732bcdef"]),
         ("SharedExponent", ExponentOneForSubnormals, "subnormals", ["block.exponent is 0x"]),
     ],
 )
@@ -257,7 +257,7 @@ def test_a_wrong_encoder_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(encoders.BLOCK_OF_DTYPE, "fp32", 8)
-    module = axs6.hw.encoder.front if part == "UnpackLane" else axs6.hw.encoder.encoder
+    module = axs6.hw.encoder.front if part == "UnpackFloatLane" else axs6.hw.encoder.encoder
     monkeypatch.setattr(module, part, wrong)
     (space,) = choose(encoder_spaces(Rounding.NEAREST), [f"fp32-nearest-{name}"])
     assert_caught(space, tmp_path, "values [0x", *texts)
@@ -280,7 +280,7 @@ def test_a_decoder_wrong_at_one_exponent_is_caught(
     assert_caught(find("decoder-fp32"), tmp_path, "exponent 0x03", "values[")
 
 
-class RoundWithoutOneCarry(axs6.hw.encoder.random.RoundLane):
+class RoundWithoutOneCarry(axs6.hw.encoder.random.RoundRandomlyLane):
     """Does not round up by the largest word where the fraction is the smallest."""
 
     def elaborate(self, platform: Any) -> Module:
@@ -345,7 +345,7 @@ def test_wrong_modes_are_caught(
 def test_one_wrong_product_in_one_lane_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class WrongLane(axs6.hw.dot.block_dot.PartialLane):
+    class WrongLane(axs6.hw.dot.block_dot.PartialProductLane):
         def __init__(self) -> None:
             element = AXS6.element
             super().__init__(axs6.hw.dot.lanes.lane(element, element, False))
@@ -359,7 +359,7 @@ def test_one_wrong_product_in_one_lane_is_caught(
 
     def wrong_in_lane_21(m: Module, platform: Any, make: Any, lanes: Any) -> None:
         lanes = list(lanes)
-        if isinstance(make[0](), axs6.hw.dot.block_dot.PartialLane):
+        if isinstance(make[0](), axs6.hw.dot.block_dot.PartialProductLane):
             ports = lanes.pop(21)
             m.submodules.wrong = wrong = WrongLane()
             m.d.comb += [wrong.i.eq(ports["i"]), ports["o"].eq(wrong.o)]

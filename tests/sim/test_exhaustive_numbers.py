@@ -11,7 +11,7 @@ import axs6.hw.fp32.divide
 import axs6.hw.fp32.multiply
 import axs6.hw.fp32.normalise
 from axs6.hw.core.pipeline import Step
-from axs6.hw.fp32.convert import ShiftCoarse
+from axs6.hw.fp32.convert import DenormaliseCoarse
 from axs6.sim.exhaustive.catalog import all_spaces
 from axs6.sim.exhaustive.runner import Share, run_space
 from axs6.sim.exhaustive.state import State
@@ -29,12 +29,12 @@ def assert_caught(name: str, folder: Path, *texts: str) -> None:
         assert text in outcome.difference
 
 
-class WithoutLowestSticky(ShiftCoarse):
+class WithoutLowestSticky(DenormaliseCoarse):
     """Loses the lowest of the bits that are or-ed: below it is only what the sign takes."""
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.right = right = ShiftCoarse(self._number, self.i.shape())
+        m.submodules.right = right = DenormaliseCoarse(self._number, self.i.shape())
         m.d.comb += [right.i.eq(self.i), right.i.magnitude[1].eq(0), self.o.eq(right.o)]
         return m
 
@@ -57,7 +57,7 @@ class WithoutOneBit(axs6.hw.fp32.normalise.Move):
         return m
 
 
-class WithoutOneDepth(axs6.hw.fp32.convert.Limit):
+class WithoutOneDepth(axs6.hw.fp32.convert.LimitSubnormal):
     """Shifts subnormal products too little by one at one distance."""
 
     def elaborate(self, platform: Any) -> Module:

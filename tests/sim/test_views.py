@@ -13,8 +13,8 @@ from axs6.hw.core.layouts import fields
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.block_dot import AddRows, BlockDot, block_dot_steps
-from axs6.hw.dot.shape import Shape
-from axs6.hw.dot.words import Multiply, block_dot_words
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.dot.words import MultiplyCodes, block_dot_words
 from axs6.hw.registry import UNITS, find
 from axs6.sim.batch.engine import ComponentModel, component_source
 from axs6.sim.compiled import Stall
@@ -121,7 +121,7 @@ class SumWithoutSign(AddRows):
         return m
 
 
-class ProductOfZero(Multiply):
+class ProductOfZero(MultiplyCodes):
     """Products in words, wrong in one lane for one pair of codes: -0 times 31."""
 
     def elaborate(self, platform: Any) -> Module:
@@ -131,7 +131,7 @@ class ProductOfZero(Multiply):
         return m
 
 
-SHAPE = Shape.of("axs6", 8)
+SHAPE = DotShape.of("axs6", 8)
 
 
 def structure_of(stages: int, change: Callable[[Any], Any] = lambda steps: steps) -> Pipeline:

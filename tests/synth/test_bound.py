@@ -10,8 +10,8 @@ import pytest
 from axs6.golden.formats import block_format
 from axs6.hw.core.compressor import Bit, Tree
 from axs6.hw.dot.block_dot import heaps
-from axs6.hw.dot.lanes import Code, Multiplier, lane
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.lanes import Code, Multiplier, lane_plan
+from axs6.hw.dot.shape import DotShape
 from axs6.synth import sky130
 from axs6.synth.bound import Bound, Needs, Signs, dot_bound, needs
 from axs6.synth.cells import CellLibrary, cell_library, read_cells
@@ -45,9 +45,9 @@ def test_a_tree_of_unsigned_products_has_as_many(lanes: int, bits_a: int, bits_b
 
 def test_block_dot_has_a_few_more_than_needed() -> None:
     """Its own plan: the trees, the adder at the end, and each bit of a product inverted."""
-    shape, lanes = Shape.of("axs6", 32), 32
+    shape, lanes = DotShape.of("axs6", 32), 32
     element = shape.a.element
-    (heap,) = heaps(shape, lane(element, element, False))
+    (heap,) = heaps(shape, lane_plan(element, element, False))
     plan, multiplier = heap.plan, Multiplier(Code.of(element), Code.of(element), 2)
     rows = sum(len(column) == 2 for column in plan.rows)
     built = lanes * full_adders(multiplier.tree) + full_adders(plan.tree) + rows

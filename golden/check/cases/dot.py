@@ -19,7 +19,7 @@ from axs6.golden.check.exact.formats import (
     negated,
     real_element,
 )
-from axs6.golden.check.subjects import Subject
+from axs6.golden.check.subjects import CheckedFormat
 
 LANES: Final = 96
 """Values of a row, at most, unless a block is larger: steps of all accumulators, and parts."""
@@ -43,7 +43,7 @@ SPREAD: Final = {Look.NEAR: 1, Look.APART: 15}
 
 
 def operands(
-    a: Subject, b: Subject, rows: tuple[int, int], look: Look, rng: np.random.Generator
+    a: CheckedFormat, b: CheckedFormat, rows: tuple[int, int], look: Look, rng: np.random.Generator
 ) -> tuple[Blocks, Blocks]:
     """Two matrices of one length K, which is not always one of whole blocks."""
     size = a.definition.block
@@ -60,7 +60,7 @@ def operands(
 
 
 def _operand(
-    subject: Subject, rows: int, count: int, look: Look, rng: np.random.Generator
+    subject: CheckedFormat, rows: int, count: int, look: Look, rng: np.random.Generator
 ) -> Blocks:
     definition, element = subject.definition, subject.definition.element
     shape = (rows, count, definition.block)

@@ -1,6 +1,6 @@
 """Inputs on which `validate` compares block formats with their definitions.
 
-Values are bit patterns of a `Kind`, as in `inputs`, in arrays of shape (rows, K).
+Values are bit patterns of an `InputKind`, as in `inputs`, in arrays of shape (rows, K).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from axs6.golden.check.cases import inputs
-from axs6.golden.check.cases.inputs import Kind, Patterns
+from axs6.golden.check.cases.inputs import InputKind, Patterns
 from axs6.golden.check.exact.blocks import Block, scale_value
 from axs6.golden.check.exact.encode import encode
 from axs6.golden.check.exact.floats import Special, Value, floor_log2, power
@@ -20,7 +20,7 @@ SPREAD = (-126, -70, -9, 0, 5, 64, 118)
 """Powers of two of the largest values of groups, at which thresholds are tried."""
 
 
-def values(kind: Kind, patterns: Patterns) -> list[list[Value]]:
+def values(kind: InputKind, patterns: Patterns) -> list[list[Value]]:
     """Rows of patterns as the exact model takes them: -0.0 is not 0."""
     minus_zero = kind.fmt.sign if kind.fmt else None
     return [
@@ -41,7 +41,7 @@ def arrays(patterns: Patterns, definition: Definition, rows: int = 1) -> Iterato
         yield patterns[start : start + step]
 
 
-def special(kind: Kind, size: int, share: int, rng: np.random.Generator) -> Patterns:
+def special(kind: InputKind, size: int, share: int, rng: np.random.Generator) -> Patterns:
     """`share` of the blocks of special values that AXS-6 is compared on, and one of 1 and zeros."""
     found = inputs.special_blocks(kind, size, rng)
     zeros = np.zeros((1, size), np.uint64)
@@ -50,7 +50,7 @@ def special(kind: Kind, size: int, share: int, rng: np.random.Generator) -> Patt
     return np.concatenate([found[rng.permutation(len(found))[:share]], signed])
 
 
-def infinite(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
+def infinite(kind: InputKind, size: int, count: int, rng: np.random.Generator) -> Patterns:
     """Blocks in which some values are NaN or infinite, and one block of each alone."""
     assert kind.fmt
     plain = inputs.random_blocks(kind, size, count, rng)
@@ -68,7 +68,7 @@ def midpoints(element: Element) -> list[Fraction]:
     return [x for a, b in pairwise(table) for x in (a, (a + b) / 2)]
 
 
-def thresholds(kind: Kind, definition: Definition, powers: Sequence[int]) -> Patterns:
+def thresholds(kind: InputKind, definition: Definition, powers: Sequence[int]) -> Patterns:
     """Values next to every code and to every midpoint of two, with both neighbours.
 
     The first value of each block fixes its scales: the largest element, or half of it, times a
@@ -103,7 +103,7 @@ def scale_of(definition: Definition, top: Value) -> Fraction:
     return factor
 
 
-def scale_thresholds(kind: Kind, definition: Definition, powers: Sequence[int]) -> Patterns:
+def scale_thresholds(kind: InputKind, definition: Definition, powers: Sequence[int]) -> Patterns:
     """Blocks whose largest values lie next to those at which a scale takes another code.
 
     A value of 7/8 of the largest, one of a third and one of the other sign stand beside it.

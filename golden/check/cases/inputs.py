@@ -39,7 +39,7 @@ THRESHOLD_EXPONENTS = (
 
 
 @dataclass(frozen=True)
-class Kind:
+class InputKind:
     """An input dtype.
 
     Args:
@@ -101,14 +101,14 @@ class Kind:
 
 
 KINDS = (
-    Kind("float32", 32, FP32),
-    Kind("float16", 16, FP16),
-    Kind("bfloat16", 16, BF16),
-    Kind("float64", 64, FP64),
-    Kind("int8", 8),
-    Kind("int32", 32),
-    Kind("int64", 64),
-    Kind("uint64", 64, signed=False),
+    InputKind("float32", 32, FP32),
+    InputKind("float16", 16, FP16),
+    InputKind("bfloat16", 16, BF16),
+    InputKind("float64", 64, FP64),
+    InputKind("int8", 8),
+    InputKind("int32", 32),
+    InputKind("int64", 64),
+    InputKind("uint64", 64, signed=False),
 )
 
 
@@ -117,7 +117,7 @@ def random_words(rng: np.random.Generator, shape: tuple[int, ...]) -> Patterns:
     return rng.integers(0, 2**64 - 1, shape, np.uint64, endpoint=True)
 
 
-def special_magnitudes(kind: Kind) -> list[int]:
+def special_magnitudes(kind: InputKind) -> list[int]:
     """Zero, powers of two with both neighbours, subnormal binades, limits, infinities and NaN."""
     if not kind.fmt:
         near = {(1 << k) + step for k in range(kind.width) for step in (-1, 0, 1)}
@@ -135,7 +135,7 @@ def special_magnitudes(kind: Kind) -> list[int]:
     return sorted(found | {kind.fmt.infinity | one >> 1, kind.fmt.infinity | one - 1})
 
 
-def special_blocks(kind: Kind, size: int, rng: np.random.Generator) -> Patterns:
+def special_blocks(kind: InputKind, size: int, rng: np.random.Generator) -> Patterns:
     """Blocks (n, size) with each special value as the maximum, and as a smaller member.
 
     The maximum stands at every position in turn, among values up to six binades below it, and
@@ -160,7 +160,7 @@ def special_blocks(kind: Kind, size: int, rng: np.random.Generator) -> Patterns:
     )
 
 
-def _sparse_blocks(kind: Kind, size: int) -> Patterns:
+def _sparse_blocks(kind: InputKind, size: int) -> Patterns:
     """Zeros of either sign, alone and with one value: smallest, one, largest, of either sign."""
     values = np.array([0, 1, kind.nearest(Fraction(1)), kind.largest], np.uint64)
     magnitudes = np.zeros((len(values), 2, 2, size), np.uint64)
@@ -174,7 +174,7 @@ def _sparse_blocks(kind: Kind, size: int) -> Patterns:
     return np.concatenate([kind.with_sign(magnitudes, negative).reshape(-1, size), below_zero])
 
 
-def near_thresholds(kind: Kind, scale: Fraction, largest: int = 31) -> list[int]:
+def near_thresholds(kind: InputKind, scale: Fraction, largest: int = 31) -> list[int]:
     """Magnitudes nearest to k/largest and (k + 1/2)/largest of a scale, each with its neighbours.
 
     For every k from 0 to largest; what has no pattern is the nearest that has.
@@ -184,7 +184,7 @@ def near_thresholds(kind: Kind, scale: Fraction, largest: int = 31) -> list[int]
 
 
 def threshold_blocks(
-    kind: Kind, size: int, exponents: Iterable[int] = THRESHOLD_EXPONENTS
+    kind: InputKind, size: int, exponents: Iterable[int] = THRESHOLD_EXPONENTS
 ) -> Patterns:
     """Blocks (n, size) of values next to k/31 and (k + 1/2)/31 of their scale, for every k.
 
@@ -210,7 +210,7 @@ def threshold_blocks(
     return kind.with_sign(magnitudes, negative)
 
 
-def random_blocks(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
+def random_blocks(kind: InputKind, size: int, count: int, rng: np.random.Generator) -> Patterns:
     """Finite blocks (count, size) over all exponents; each block spans from 1 to all binades."""
     if kind.fmt:
         low = kind.nearest(power(-160)) if kind.fmt is FP64 else 0
@@ -228,7 +228,7 @@ def random_blocks(kind: Kind, size: int, count: int, rng: np.random.Generator) -
     return kind.with_sign(magnitudes, rng.integers(0, 2, shape, bool))
 
 
-def blocks_with_zeros(kind: Kind, size: int, count: int, rng: np.random.Generator) -> Patterns:
+def blocks_with_zeros(kind: InputKind, size: int, count: int, rng: np.random.Generator) -> Patterns:
     """Random blocks (count, size) in which about a quarter of the values is 0, of either sign."""
     patterns = random_blocks(kind, size, count, rng)
     zeros = rng.random(patterns.shape) < rng.choice([0.1, 0.2, 0.25, 0.3], (count, 1))

@@ -133,10 +133,10 @@ def block_dot(a: Block, b: Block, fa: Definition, fb: Definition) -> Value:
 
 def dot(a: Operand, b: Operand, how: Accumulator) -> int:
     """FP32 pattern of the dot product of two rows of blocks."""
-    return Products.of(Row.of(a), Row.of(b)).added(how)
+    return Products.of(ExactRow.of(a), ExactRow.of(b)).added(how)
 
 
-class Row(NamedTuple):
+class ExactRow(NamedTuple):
     """A row of blocks, value by value.
 
     Args:
@@ -150,7 +150,7 @@ class Row(NamedTuple):
     definition: Definition
 
     @classmethod
-    def of(cls, operand: Operand) -> "Row":
+    def of(cls, operand: Operand) -> "ExactRow":
         """The values of all blocks."""
         lanes = [
             _lane(block, index, operand.definition)
@@ -179,7 +179,7 @@ class Products(NamedTuple):
     b: Definition
 
     @classmethod
-    def of(cls, a: Row, b: Row) -> "Products":
+    def of(cls, a: ExactRow, b: ExactRow) -> "Products":
         """Each value of `a` times that of `b`."""
         lanes = [
             Lane(_multiply(x.value, y.value), x.scale + y.scale, x.exponent + y.exponent)

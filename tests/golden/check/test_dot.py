@@ -13,13 +13,13 @@ from axs6.golden.check.dot import compare_catalog, compare_products, fits, partn
 from axs6.golden.check.exact import dot as exact_dot
 from axs6.golden.check.exact.formats import Exponent, Real
 from axs6.golden.check.formats import ALL
-from axs6.golden.check.subjects import Subject
+from axs6.golden.check.subjects import CheckedFormat
 from axs6.golden.formats import CATALOG, block_format
 
 
 def compared(model, name, names=(), seed=1):
     rng = np.random.default_rng([seed, *name.encode()])
-    return list(compare_products(model, rng, 1, Subject.of(name), names))
+    return list(compare_products(model, rng, 1, CheckedFormat.of(name), names))
 
 
 def assert_caught(model, name, what, names=()):
@@ -56,7 +56,7 @@ def test_every_named_accumulator_is_compared():
 
 def lanes_of_one_exponent(name):
     """Lanes that share the exponents of all their scales in a block."""
-    definition = Subject.of(name).definition
+    definition = CheckedFormat.of(name).definition
     groups = [x.group for x in definition.levels if isinstance(x, Exponent | Real)]
     return min((x for x in groups if isinstance(x, int)), default=definition.block)
 

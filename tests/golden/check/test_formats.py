@@ -8,7 +8,7 @@ from axs6.golden import decode, encode, pack, unpack
 from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.exact.formats import CATALOG as DEFINITIONS
 from axs6.golden.check.formats import CHECKS, COMPOSED, compare_catalog
-from axs6.golden.check.subjects import Subject, definition_of
+from axs6.golden.check.subjects import CheckedFormat, definition_of
 from axs6.golden.formats import CATALOG, block_format
 
 SPECIAL, THRESHOLDS, RANDOM, STOCHASTIC, NONFINITE, DECODE, PACK = CHECKS
@@ -17,14 +17,14 @@ SPECIAL, THRESHOLDS, RANDOM, STOCHASTIC, NONFINITE, DECODE, PACK = CHECKS
 def differences(model, name, check, blocks=40):
     """Comparisons made, and what is said of those that differ."""
     rng = np.random.default_rng([1, *name.encode()])
-    made = list(CHECKS[check](model, Subject.of(name), rng, blocks))
+    made = list(CHECKS[check](model, CheckedFormat.of(name), rng, blocks))
     return len(made), [x.what for x in made if x.model != x.exact]
 
 
 def assert_caught(model, name, check, what):
     """The first difference is the one that is named, and something before or after it is right."""
     rng = np.random.default_rng([1, *name.encode()])
-    made = CHECKS[check](model, Subject.of(name), rng, 40)
+    made = CHECKS[check](model, CheckedFormat.of(name), rng, 40)
     first = {}
     for comparison in made:
         first.setdefault(comparison.model == comparison.exact, comparison.what)
@@ -267,6 +267,6 @@ def test_wrong_bytes_are_caught():
 
 
 def test_strings_are_formats():
-    subject = Subject.of("e3m2fn_e6m0n_t16")
+    subject = CheckedFormat.of("e3m2fn_e6m0n_t16")
     assert subject.fmt == block_format("e3m2fn_e6m0n_t16")
     assert subject.definition.levels == ((16, 6, "floor", True),)

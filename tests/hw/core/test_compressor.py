@@ -15,8 +15,8 @@ from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.compressor import ONE, Adder, Bit, Columns, Tree, add_bits
 from axs6.hw.dot.block_dot import heaps, scaled
 from axs6.hw.dot.heap import SumPlan
-from axs6.hw.dot.lanes import Addend, Code, Multiplier, lane
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.lanes import Addend, Code, Multiplier, lane_plan
+from axs6.hw.dot.shape import DotShape
 
 
 class Form:
@@ -81,8 +81,8 @@ def check_sum(plan: SumPlan, count: int, addend: Addend) -> None:
 
 def heaps_of(fmt: str, block: int | None = None) -> list[tuple[SumPlan, int, Addend]]:
     """The plans of a block dot product, with the number of addends and what they are."""
-    shape = Shape.of(fmt, block)
-    plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
+    shape = DotShape.of(fmt, block)
+    plan = lane_plan(shape.a.element, shape.b.element, bool(shape.scalings))
     found, addend, size = [], plan.addend, 1
     for index, heap in enumerate(heaps(shape, plan)):
         found.append((heap.plan, heap.group // size, addend))
@@ -114,8 +114,8 @@ FORMATS = ("axs6", "mxint8", "mx9", "mxfp4", "mxfp8_e4m3", "axs6,mxint8", "mxint
 
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_the_multiplier_adds_up_to_the_product(fmt: str) -> None:
-    shape = Shape.of(fmt)
-    plan = lane(shape.a.element, shape.b.element, bool(shape.scalings))
+    shape = DotShape.of(fmt)
+    plan = lane_plan(shape.a.element, shape.b.element, bool(shape.scalings))
     check_multiplier(plan.multiplier, plan.a, plan.b)
 
 
@@ -135,7 +135,7 @@ def test_the_trees_of_a_format_add_up(fmt: str) -> None:
 
 
 def test_a_wrong_plan_has_no_certificate() -> None:
-    lanes = lane(Shape.of("axs6").a.element, Shape.of("axs6").b.element, False)
+    lanes = lane_plan(DotShape.of("axs6").a.element, DotShape.of("axs6").b.element, False)
     for number in (0, 40, -1):
         plan = SumPlan(8, lanes.addend, 14)
         adder = plan.tree.adders[number]

@@ -13,7 +13,7 @@ from axs6.hw.core.placement import (
     spare_ranks,
 )
 from axs6.hw.dot.block_dot import block_dot_steps
-from axs6.hw.dot.shape import Shape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.divide import division_steps
 
 FLAT = [8] * 9
@@ -85,7 +85,7 @@ def test_stages_must_fit(stages: object) -> None:
 
 
 def test_stages_are_split_where_the_logic_is_deepest() -> None:
-    front, back = block_dot_steps(Shape.of("axs6")), division_steps()
+    front, back = block_dot_steps(DotShape.of("axs6")), division_steps()
     most = len(front) + len(back) + 2
     for stages in range(most + 1):
         costs = {}

@@ -13,8 +13,8 @@ from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import fields, filled_layout
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.decoder.decoder import Decoder, dense_steps, turning_kind
-from axs6.hw.decoder.plan import Plan
-from axs6.hw.decoder.value import MeasureLane, RoundLane, value_steps
+from axs6.hw.decoder.plan import DecoderPlan
+from axs6.hw.decoder.value import MeasureLane, RoundSignificandLane, value_steps
 from axs6.hw.registry import find
 from axs6.sim.batch.engine import ComponentModel, component_source
 
@@ -107,7 +107,7 @@ def test_large_blocks_and_stages() -> None:
 def test_the_general_lanes_decode_axs6_too(dtype: str) -> None:
     fmt = AXS6.with_block(8)
     assert turning_kind(fmt, OUTPUT_DTYPES[dtype])
-    general = Pipeline(value_steps(Plan(fmt, 8, OUTPUT_DTYPES[dtype])), 0)
+    general = Pipeline(value_steps(DecoderPlan(fmt, 8, OUTPUT_DTYPES[dtype])), 0)
     parameters = UNIT.parameters({"block": 8, "dtype": dtype})
     assert difference(general, parameters) is None
 
@@ -133,13 +133,13 @@ def test_fields_of_packed_blocks_lie_where_golden_pack_puts_them(name: str) -> N
     assert list(found.values()) == [codes.ravel().tolist() for codes in blocks.scales]
 
 
-def wrong_round(plan: Plan, i: Any) -> RoundLane:
+def wrong_round(plan: DecoderPlan, i: Any) -> RoundSignificandLane:
     """A lane whose guard bit alone decides."""
 
-    class Wrong(RoundLane):
+    class Wrong(RoundSignificandLane):
         def elaborate(self, platform: Any) -> Module:
             m = Module()
-            m.submodules.inner = inner = RoundLane(plan, i)
+            m.submodules.inner = inner = RoundSignificandLane(plan, i)
             m.d.comb += [inner.i.eq(self.i), self.value.eq(inner.value)]
             m.d.comb += inner.i.significand.eq(self.i.significand | 1)
             return m
@@ -147,7 +147,7 @@ def wrong_round(plan: Plan, i: Any) -> RoundLane:
     return Wrong(plan, i)
 
 
-def wrong_measure(plan: Plan, i: Any) -> MeasureLane:
+def wrong_measure(plan: DecoderPlan, i: Any) -> MeasureLane:
     """A lane that forgets the NaN of scales."""
 
     class Wrong(MeasureLane):
@@ -163,7 +163,7 @@ def wrong_measure(plan: Plan, i: Any) -> MeasureLane:
 
 @pytest.mark.parametrize(
     ("name", "lane", "wrong"),
-    [("mxfp8_e5m2", "RoundLane", wrong_round), ("mx6", "MeasureLane", wrong_measure)],
+    [("mxfp8_e5m2", "RoundSignificandLane", wrong_round), ("mx6", "MeasureLane", wrong_measure)],
 )
 def test_a_wrong_decoder_is_caught(
     name: str, lane: str, wrong: Any, monkeypatch: pytest.MonkeyPatch

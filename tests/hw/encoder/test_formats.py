@@ -13,8 +13,8 @@ from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, b
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
 from axs6.hw.encoder.feedback import PairDecoded
-from axs6.hw.encoder.format_lanes import RoundLane
-from axs6.hw.encoder.scaled_lanes import MultiplyLane
+from axs6.hw.encoder.format_lanes import RoundMagnitudeLane
+from axs6.hw.encoder.scaled_lanes import TimesReciprocalLane
 from axs6.hw.encoder.scaled_steps import RoundScale
 from axs6.hw.registry import find
 from axs6.hw.units.encoder import encoder_corners
@@ -279,11 +279,11 @@ def test_the_sample_has_every_kind_of_scale() -> None:
 
 
 def test_rounding_half_up_is_caught(planted: pytest.MonkeyPatch) -> None:
-    def half_up(self: RoundLane, word: Value) -> Value:
+    def half_up(self: RoundMagnitudeLane, word: Value) -> Value:
         return word[1:] + word[0]
 
     given = {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8}
-    planted.setattr(RoundLane, "_rounded", half_up)
+    planted.setattr(RoundMagnitudeLane, "_rounded", half_up)
     found = difference(given)
     assert found is not None
     assert found.startswith("block.codes")
@@ -293,13 +293,13 @@ def test_rounding_half_up_is_caught(planted: pytest.MonkeyPatch) -> None:
 def test_products_that_are_cut_are_caught(planted: pytest.MonkeyPatch) -> None:
     """Values times reciprocals, not rounded to FP32 before they are rounded to codes."""
 
-    def cut(self: MultiplyLane, platform: object) -> Module:
+    def cut(self: TimesReciprocalLane, platform: object) -> Module:
         m = right(self, platform)
         m.d.comb += self.product.up.eq(0)
         return m
 
-    right = MultiplyLane.elaborate
-    planted.setattr(MultiplyLane, "elaborate", cut)
+    right = TimesReciprocalLane.elaborate
+    planted.setattr(TimesReciprocalLane, "elaborate", cut)
     given = {"format": "int8", "dtype": "fp32", "block": 8, "view": "structure"}
     rng = np.random.default_rng(4)
     outer = rng.uniform(1, 2, (200, 1)).astype(np.float32)
