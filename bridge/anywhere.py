@@ -1,41 +1,49 @@
-"""Blocks of many formats, and their products, by torch's operations on any device.
+"""Products of blocks in many formats, by torch's operations on any device.
 
-Every bit is the golden model's. Values are worked on in float64, which holds what FP32 and the
-formats have exactly, FP32's subnormals too. Where the hardware rounds to FP32, so does
-`axs6.torch.ieee`: an operation on FP32 values that is rounded to float64 and then to FP32 is
-rounded as if once, because float64 has more than twice the bits.
+Every bit is the golden model's. Most products are computed by matrix products in FP32. An operand's
+values are integers times powers of two: the sum of the products of two blocks is an integer times a
+power of two, and where the integer has at most 24 bits every order of additions, with FMA or
+without, gives it exactly. Each such sum goes into a buffer, which is then added to the accumulator:
+one rounding for each block, in index order. `addmm` would save a pass, but would be wrong wherever
+a BLAS starts its chain of FMAs from the accumulator.
+
+That holds while no operand, product or sum leaves FP32's normal range. Rows and columns that might
+leave it, and formats with wider sums or other factors, are computed in float64, each step rounded
+to FP32 by `axs6.torch.ieee`: an operation on FP32 values that is rounded to float64 and then to
+FP32 is rounded as if once, because float64 has more than twice the bits.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Rule, Shift, block_format
-from axs6.golden.nonfinite import NonFinite
-from axs6.golden.rounding import RANDOM_BITS, Rounding
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Shift
 from axs6.golden.terms import FLOAT_BITS, Terms
-from axs6.torch import kernels, quantise
-from axs6.torch.ieee import SIGN, narrow, round_to_fp32, widen
-from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
+from axs6.torch.ieee import narrow, round_to_fp32, widen
+from axs6.torch.kernels.layout import layout
 from axs6.torch.kernels.packed import held_blocks, packs
-from axs6.torch.kernels.rows import row_scales
-from axs6.torch.rounding import as_rows
+from axs6.torch.lanes import LOWEST, binades, quantised
 
 PART_BITS = 17
 """Bits of the lower parts of wide integers: a sum of 2^12 products of two parts is exact."""
 
-CHUNK_VALUES = 1 << 22
-"""Values that are encoded at a time, so that their temporaries stay small."""
+FP32_BITS = FP32.fraction_bits + 1
+"""Bits of integers that FP32 holds."""
 
-MAX_FINITE = torch.finfo(torch.float32).max
+BEYOND = FP32.bias + 1
+"""Exponent of the first power of two that FP32 does not hold."""
+
+NO_BLOCK = 1 << 20
+"""Lowest exponent of a row whose values are all zero."""
+
+TILE_ROWS = 256
+TILE_COLUMNS = 1024
+"""Outputs worked on at a time: the accumulator and its buffer stay within a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +52,8 @@ class Operand:
 
     Args:
         format: of the blocks.
-        lanes: an integer for each value, or NaN or an infinity, float64 of shape (G, R, n, B).
+        lanes: an integer for each value, or NaN or an infinity, of shape (G, R, n, B): float32
+            where that holds the format's integers, else float64.
         factors: what the integers of a block are multiplied by, with a divisor such as AXS-6's over
             its power of two left out, float64 of shape (G, R, n); NaN where the scale is.
         outer: scales of rows, by which results are multiplied at the end, float32 of shape (G, R);
@@ -56,14 +65,38 @@ class Operand:
     factors: Tensor
     outer: Tensor | None
 
+    @cached_property
+    def finite(self) -> bool:
+        """Whether all values are."""
+        return bool(self.factors.isfinite().all() and self.lanes.isfinite().all())
+
+    @cached_property
+    def single(self) -> Tensor:
+        """The values, float32 of shape (G, R, n * B); of no use where they are not normal."""
+        return (self.lanes * self.factors.unsqueeze(-1)).float().flatten(-2)
+
+    @cached_property
+    def lowest(self) -> Tensor:
+        """Least exponent of the factors of each row, blocks of zeros left out, int64 (G, R)."""
+        empty = (self.lanes == 0).all(-1)
+        return binades(self.factors).masked_fill(empty, NO_BLOCK).amin(-1)
+
+    @cached_property
+    def highest(self) -> Tensor:
+        """Largest exponent of the factors of each row, int64 (G, R)."""
+        return binades(self.factors).amax(-1)
+
+    def rows(self, batch: int, rows: Tensor | slice) -> tuple[Tensor, Tensor]:
+        """Lanes (1, R', n, B) and factors (1, R', n) of some rows of one matrix."""
+        return self.lanes[batch, rows][None], self.factors[batch, rows][None]
+
 
 @cache
 def multiplies(a: BlockFormat, b: BlockFormat) -> bool:
     """Whether `product` multiplies two formats."""
     if not (packs(a) and packs(b)):
         return False
-    scales = (level.scale for fmt in (a, b) for level in fmt.blocked)
-    if all(isinstance(scale, Exponent | Shift) for scale in scales):
+    if _powers(a, b):
         return max(layout(a).bound, layout(b).bound) < 1 << 2 * PART_BITS
     try:
         return Terms.of(a, b, Accumulator()).bound.bit_length() <= FLOAT_BITS
@@ -71,20 +104,23 @@ def multiplies(a: BlockFormat, b: BlockFormat) -> bool:
         return False
 
 
+def _lane_dtype(fmt: BlockFormat) -> torch.dtype:
+    return torch.float32 if layout(fmt).bound < 1 << FP32_BITS else torch.float64
+
+
 def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> Operand:
     """Encode matrices (G, R, K) along K to nearest, as an operand.
 
-    Args:
-        x: float32, bfloat16 or float16; NaN becomes +0, an infinity the largest code.
-        fmt: a format that `axs6.torch.kernels.encodes` accepts, under the scale.
-        scale: of the tensor or of every row, instead of those that follow from the values.
+    Args are those of `axs6.torch.lanes.quantised`.
     """
-    found = list(_quantised(x, fmt, scale))
-    lanes = torch.cat([each.lanes for each in found])
-    factors = torch.cat([each.factors for each in found])
-    leading = (*x.shape[:2], -1)
-    outer = torch.cat([each.outer for each in found]).view(x.shape[:2]) if fmt.outer else None
-    return Operand(fmt, lanes.view(*leading, fmt.block), factors.view(leading), outer)
+    shape = (*x.shape[:2], -(-x.shape[-1] // fmt.block))
+    lanes = torch.empty(*shape, fmt.block, dtype=_lane_dtype(fmt), device=x.device)
+    factors = torch.empty(shape, dtype=torch.float64, device=x.device)
+    outer = torch.empty(shape[:2], dtype=torch.float32, device=x.device)
+    for found in quantised(x, fmt, scale):
+        for whole, part in ((lanes, found.lanes), (factors, found.factors), (outer, found.outer)):
+            whole.flatten(0, 1)[found.rows] = part
+    return Operand(fmt, lanes, factors, outer if fmt.outer else None)
 
 
 def take(blocks: Blocks, device: torch.device) -> Operand:
@@ -92,59 +128,10 @@ def take(blocks: Blocks, device: torch.device) -> Operand:
     lanes, factors, _, outer = held_blocks(blocks)
     return Operand(
         blocks.format,
-        torch.from_numpy(lanes.astype(np.float64)).to(device),
+        torch.from_numpy(lanes.astype(np.float64)).to(device, _lane_dtype(blocks.format)),
         torch.from_numpy(factors).to(device),
         None if outer is None else torch.from_numpy(outer).to(device),
     )
-
-
-def fake_quantise(
-    x: Tensor,
-    format: str | BlockFormat = "axs6",
-    rounding: str = "nearest",
-    *,
-    random: Tensor | None = None,
-    random_bits: int = RANDOM_BITS,
-    nonfinite: NonFinite = "error",
-    scale: float | None = None,
-    name: str = "values",
-) -> Tensor:
-    """As `axs6.torch.quantise.fake_quantise`: by `values` where nothing faster is there."""
-    quantise.check_input(x, name)
-    fmt = block_format(format)
-    nearest = rounding == Rounding.NEAREST and random is None and x.dtype != torch.float64
-    faster = quantise.has_kernels(x.device) or quantise.in_torch(fmt)
-    if nearest and not faster and kernels.encodes(fmt, scale):
-        if nonfinite == "saturate" or bool(x.isfinite().all()):
-            return values(x, fmt, scale)
-        if nonfinite == "error":
-            quantise.refuse(x, name)
-    return quantise.fake_quantise(
-        x,
-        fmt,
-        rounding,
-        random=random,
-        random_bits=random_bits,
-        nonfinite=nonfinite,
-        scale=scale,
-        name=name,
-    )
-
-
-def values(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> Tensor:
-    """Encode along the last axis to nearest, and decode: float32 of the shape of `x`.
-
-    Args are those of `prepare`, for any shape (..., K).
-    """
-    divisor = fmt.element.divisor
-    one = float(1 << fp32.scale_bits(divisor))
-    parts = []
-    for found in _quantised(x, fmt, scale):
-        factors = found.factors * widen(found.outer).unsqueeze(-1) * one
-        exact = found.lanes * factors.unsqueeze(-1)
-        parts.append(narrow((exact / exact.new_tensor(divisor)).clamp(-MAX_FINITE, MAX_FINITE)))
-    padded = torch.cat(parts).flatten(-2)
-    return padded[:, : x.shape[-1]].reshape(x.shape)
 
 
 def product(a: Operand, b: Operand) -> Tensor:
@@ -158,14 +145,10 @@ def product(a: Operand, b: Operand) -> Tensor:
         always 0x7fc00000.
     """
     terms = Terms.of(a.format, b.format, Accumulator())
-    sums = _narrow_sums if terms.bound.bit_length() <= FLOAT_BITS else _wide_sums
-    total = a.factors.new_zeros(*a.factors.shape[:2], b.factors.shape[1])
-    for k in range(a.factors.shape[-1]):
-        term = sums(a.lanes[:, :, k], b.lanes[:, :, k].mT)
-        term = term * a.factors[:, :, k, None] * b.factors[:, None, :, k]
-        total = round_to_fp32(total + round_to_fp32(term))
-    # A tensor: some devices multiply by the reciprocal of a number.
-    y = narrow(total / total.new_tensor(terms.divisor / (1 << terms.scale_bits)))
+    if _powers(a.format, b.format) and terms.bound < 1 << FP32_BITS and a.finite and b.finite:
+        y = _single_product(a, b, terms)
+    else:
+        y = _double_product((a.lanes, a.factors), (b.lanes, b.factors), terms)
     outer = [x.outer for x in (a, b) if x.outer is not None]
     if outer:
         rows = a.outer.unsqueeze(-1) if a.outer is not None else y.new_ones(1)
@@ -174,13 +157,81 @@ def product(a: Operand, b: Operand) -> Tensor:
     return y.masked_fill_(y.isnan(), torch.nan)
 
 
-def _narrow_sums(a: Tensor, b: Tensor) -> Tensor:
-    """Products (G, M, B) by (G, B, N) whose sums float64 holds."""
-    return torch.bmm(a, b)
+def _divisor(terms: Terms) -> float:
+    return terms.divisor / (1 << terms.scale_bits)
+
+
+def _single_product(a: Operand, b: Operand, terms: Terms) -> Tensor:
+    """The product before outer scales by FP32, in float64 what leaves its normal range."""
+    bits = [layout(x.format).bound.bit_length() for x in (a, b)]
+    largest = BEYOND - terms.bound.bit_length()
+    odd_columns = (b.lowest < LOWEST // 2) | (b.highest > min(largest // 2, BEYOND - bits[1]))
+    low_sum = a.lowest + b.lowest.masked_fill(odd_columns, NO_BLOCK).amin(-1, keepdim=True)
+    high_sum = a.highest + b.highest.masked_fill(odd_columns, -NO_BLOCK).amax(-1, keepdim=True)
+    odd_rows = (low_sum < LOWEST) | (high_sum > largest)
+    odd_rows |= (a.lowest < LOWEST) | (a.highest > BEYOND - bits[0])
+    y = a.single.new_zeros(*a.single.shape[:2], b.single.shape[1])
+    _accumulate(a, b, y, _divisor(terms))
+    _replace_rows(y, odd_rows, a, b, terms)
+    _replace_rows(y.mT, odd_columns, b, a, terms)
+    return y
+
+
+def _accumulate(a: Operand, b: Operand, y: Tensor, divisor: float) -> None:
+    """Accumulate into zeros `y` in FP32, and divide."""
+    size = a.format.block
+    batches, rows, columns = y.shape
+    tile_rows, tile_columns = min(rows, TILE_ROWS), min(columns, TILE_COLUMNS)
+    tile_batches = max(1, TILE_ROWS * TILE_COLUMNS // (tile_rows * tile_columns))
+    buffer = y.new_empty(min(batches, tile_batches) * tile_rows * tile_columns)
+    # A tensor: some devices multiply by the reciprocal of a number.
+    scale = y.new_tensor(divisor)
+    for g in range(0, batches, tile_batches):
+        for row in range(0, rows, tile_rows):
+            left = a.single[g : g + tile_batches, row : row + tile_rows]
+            for column in range(0, columns, tile_columns):
+                right = b.single[g : g + tile_batches, column : column + tile_columns].mT
+                total = y[g : g + tile_batches, row : row + tile_rows]
+                total = total[..., column : column + tile_columns]
+                sums = buffer[: total.numel()].view(total.shape)
+                for k in range(0, left.shape[-1], size):
+                    torch.bmm(left[..., k : k + size], right[:, k : k + size], out=sums)
+                    total.add_(sums)
+                if divisor != 1:
+                    total.div_(scale)
+
+
+def _replace_rows(y: Tensor, odd: Tensor, a: Operand, b: Operand, terms: Terms) -> None:
+    """Compute rows of `y` (G, M, N) again in float64: those where `odd` (G, M) is true."""
+    for batch in odd.any(-1).nonzero().flatten().tolist():
+        right = b.rows(batch, slice(None))
+        for rows in odd[batch].nonzero().flatten().split(TILE_ROWS):
+            y[batch, rows] = _double_product(a.rows(batch, rows), right, terms)[0]
+
+
+def _double_product(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], terms: Terms) -> Tensor:
+    """The product of lanes and factors before outer scales, every step rounded to FP32."""
+    sums = torch.bmm if terms.bound.bit_length() <= FLOAT_BITS else _wide_sums
+    (left, a_factors), (right, b_factors) = a, b
+    total = a_factors.new_zeros(*a_factors.shape[:2], b_factors.shape[1])
+    for k in range(a_factors.shape[-1]):
+        term = sums(left[:, :, k].double(), right[:, :, k].double().mT)
+        term = term * a_factors[:, :, k, None] * b_factors[:, None, :, k]
+        total = round_to_fp32(total + round_to_fp32(term))
+    # A tensor: some devices multiply by the reciprocal of a number.
+    return narrow(total / total.new_tensor(_divisor(terms)))
+
+
+@cache
+def _powers(a: BlockFormat, b: BlockFormat) -> bool:
+    """Whether all factors of blocks are powers of two."""
+    scales = (level.scale for fmt in (a, b) for level in fmt.blocked)
+    return all(isinstance(scale, Exponent | Shift) for scale in scales)
 
 
 def _wide_sums(a: Tensor, b: Tensor) -> Tensor:
-    """As `_narrow_sums`, for sums with more bits: what rounds to the same FP32 value.
+    """Products (G, M, B) by (G, B, N) whose sums float64 may not hold: what rounds to the same FP32
+    value.
 
     Integers are parted, high * 2^17 + low, and the sums of the parts are put together as
     top * 2^34 + rest. Where float64 does not hold that, the bits far below FP32's last are one
@@ -205,139 +256,3 @@ def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
     numbers = torch.where(x.isfinite(), x, 0.0)
     high = (numbers * 2.0**-PART_BITS).floor()
     return high, numbers - high * 2.0**PART_BITS
-
-
-@dataclass(frozen=True, eq=False)
-class _Quantised:
-    """Some rows of blocks: lanes (R, n, B), with signs of zeros, factors (R, n), and the scales of
-    the rows (R,), 1 without any."""
-
-    lanes: Tensor
-    factors: Tensor
-    outer: Tensor
-
-
-def _quantised(x: Tensor, fmt: BlockFormat, scale: float | None) -> Iterator[_Quantised]:
-    """The rows of values (..., K), some at a time."""
-    length = x.shape[-1]
-    whole = x.detach().reshape(x.shape[:-1].numel(), length).float()
-    scales = _scales_of_rows(whole, fmt, scale)
-    step = max(1, CHUNK_VALUES // max(1, length))
-    for start in range(0, max(1, len(whole)), step):
-        part = whole[start : start + step]
-        blocks = as_rows(part, fmt.block).view(len(part), -(-length // fmt.block), fmt.block)
-        bits = blocks.view(torch.int32)
-        bits = torch.where((bits & ~SIGN) > FP32.infinity, 0, bits)
-        rows = scales[start : start + step]
-        if description(fmt) is not None:
-            lanes, factors = _under_exponents(bits, fmt)
-        else:
-            lanes, factors = _under_reals(bits, fmt, widen(rows))
-        yield _Quantised(lanes, factors, rows)
-
-
-def _scales_of_rows(x: Tensor, fmt: BlockFormat, scale: float | None) -> Tensor:
-    """The scales of rows (R, K), float32; 1 where the format has none."""
-    if not fmt.outer:
-        return torch.ones(len(x), dtype=torch.float32, device=x.device)
-    magnitudes = x.view(torch.int32) & ~SIGN
-    magnitudes = torch.where(magnitudes > FP32.infinity, 0, magnitudes)
-    top = magnitudes.new_zeros(len(x))
-    if x.numel():
-        top = magnitudes.amax(-1).clamp(max=FP32.max_finite)
-    found = row_scales(top.cpu().numpy().view(np.uint32), fmt, scale)
-    return torch.from_numpy(found).to(x.device)
-
-
-def _under_exponents(bits: Tensor, fmt: BlockFormat) -> tuple[Tensor, Tensor]:
-    """Lanes and factors of blocks under exponents, perhaps with shifts below them."""
-    held: Any = description(fmt)
-    infinite = (bits & ~SIGN) == FP32.infinity
-    magnitudes = widen((bits & ~SIGN).clamp(max=FP32.max_finite).view(torch.float32))
-    largest = magnitudes.amax(-1)
-    codes = _codes(largest, held)
-    shifts = torch.full_like(codes, held.shift_top).unsqueeze(-1)
-    if held.shift_top:
-        most = magnitudes.unflatten(-1, (-1, held.group)).amax(-1)
-        below = binades(largest).unsqueeze(-1) - binades(most)
-        shifts = torch.where(most > 0, below.clamp(max=held.shift_top), held.shift_top)
-        shifts = shifts.repeat_interleave(held.group, -1)
-    scales = (codes - held.bias + held.unit).unsqueeze(-1) - shifts
-    q = _rounded(magnitudes * powers(-scales) * float(held.divisor), held)
-    q = torch.where(infinite, held.largest, q) * powers(held.shift_top - shifts)
-    return _signed(q, magnitudes, bits, held), powers(codes + held.offset)
-
-
-def _codes(largest: Tensor, held: Any) -> Tensor:
-    """Codes of the exponents of blocks, int64, from their largest magnitudes."""
-    rule = RULES[held.rule]
-    exponents = binades(largest) - held.emax
-    significands = largest * powers(-binades(largest).clamp(min=-1022))
-    if rule is Rule.CEIL:
-        exponents += significands > 1
-    elif rule is Rule.EVEN:
-        exponents += significands >= 2 - 2.0 ** (-1 - held.precision)
-    elif rule is Rule.RCEIL:
-        top = largest.new_tensor(held.largest * 2.0**held.unit / held.divisor)
-        quotients = widen(narrow(largest / top))
-        exponents = binades(quotients)
-        exponents += quotients * powers(-exponents.clamp(min=-1022)) > 1
-    return torch.where(largest > 0, (exponents + held.bias).clamp(0, held.code_top), 0)
-
-
-def _under_reals(bits: Tensor, fmt: BlockFormat, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Lanes and factors of blocks under real or integer scales, in rows of these scales."""
-    found: Any = real_description(fmt)
-    held, scale = found
-    magnitudes = widen((bits & ~SIGN).view(torch.float32))
-    rows = rows.unsqueeze(-1)
-    scales = _block_scales(magnitudes.amax(-1).clamp(max=MAX_FINITE), scale, rows)
-    reciprocals = widen(narrow(widen(narrow(1 / rows)) / scales)).unsqueeze(-1)
-    # Zero times an infinite reciprocal is no number, and stays 0.
-    values = widen(narrow(magnitudes * reciprocals))
-    values = torch.where(values > 0, values * 2.0**-held.unit, 0.0)
-    q = _rounded(values.clamp(max=held.largest), held)
-    return _signed(q, values, bits, held), scales * 2.0**held.offset
-
-
-def _block_scales(largest: Tensor, scale: Any, rows: Tensor) -> Tensor:
-    """Scales of blocks (R, n) with these largest magnitudes, in rows (R, 1); float64."""
-    kind, divisor = KINDS[scale.kind], largest.new_tensor(scale.divisor)
-    if kind is None:
-        return torch.ones_like(largest)
-    if kind is Integer:
-        return (largest / (rows * divisor)).ceil().clamp(scale.least, scale.most)
-    found = widen(narrow(widen(narrow(largest / divisor)) / rows)).clamp(scale.least, scale.most)
-    steps = powers(binades(found) - scale.fraction)
-    return torch.where(largest > 0, (found / steps).round() * steps, scale.zero)
-
-
-def _rounded(x: Tensor, held: Any) -> Tensor:
-    """Magnitudes in units rounded to elements, ties to even, and at most the largest."""
-    if held.divisor > 1:
-        return x.round().clamp(max=held.largest)
-    steps = powers((binades(x) - held.fraction).clamp(min=0))
-    return ((x / steps).round() * steps).clamp(max=held.largest)
-
-
-def _signed(q: Tensor, values: Tensor, bits: Tensor, held: Any) -> Tensor:
-    """Integers from magnitudes and patterns, zeros with the signs that the format has.
-
-    `values` are the magnitudes before they were rounded.
-    """
-    negative = bits < 0
-    if not held.signed_zero:
-        negative &= q > 0
-    elif not held.minus_zero:
-        negative &= values > 0
-    return torch.where(negative, -q, q)
-
-
-def binades(x: Tensor) -> Tensor:
-    """floor(log2 x) of float64 values that are positive and normal, int64; -1023 for zeros."""
-    return (x.view(torch.int64) >> 52) - 1023
-
-
-def powers(exponents: Tensor) -> Tensor:
-    """2^e in float64, for int64 e from -1022 to 1023."""
-    return (exponents + 1023 << 52).view(torch.float64)

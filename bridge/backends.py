@@ -13,7 +13,7 @@ from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat, name_of
 from axs6.golden.nonfinite import NonFinite
-from axs6.torch import anywhere, emulated, kernels
+from axs6.torch import anywhere, kernels
 from axs6.torch.matrices import matrices
 from axs6.torch.options import FP32_SUMS, Options, Pair
 from axs6.torch.quantise import (
@@ -21,7 +21,6 @@ from axs6.torch.quantise import (
     check_input,
     encode,
     has_kernels,
-    in_torch,
     refuse,
 )
 
@@ -85,29 +84,6 @@ def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
         if not bias.isfinite().all():
             y.masked_fill_(y.isnan(), torch.nan)
     return y
-
-
-class Torch(Backend):
-    """The products of `axs6.torch.emulated`, on any device, for the formats that it takes."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def prepare(
-        self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
-    ) -> emulated.Operand:
-        """Encode and scale; these formats have no scale that could be known before."""
-        return emulated.prepare(x, fmt.block, self._options.nonfinite, name)
-
-    def take(self, blocks: Blocks, device: torch.device) -> emulated.Operand:
-        """Scale."""
-        return emulated.from_blocks(blocks, device)
-
-    def product(
-        self, a: emulated.Operand, b: emulated.Operand, bias: Tensor | None = None
-    ) -> Result:
-        """Block after block."""
-        return Result(with_bias(emulated.product(a, b), bias))
 
 
 class Anywhere(Backend):
@@ -235,9 +211,7 @@ class Emulated(Backend):
     def __init__(self, options: Options) -> None:
         plain = options.accumulator == FP32_SUMS
         self._anywhere: Backend = Golden(options)
-        if plain and all(map(in_torch, options.formats)):
-            self._anywhere = Torch(options)
-        elif plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
+        if plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
             self._anywhere = Anywhere(options)
         self._on_cpu: Backend = self._anywhere
         if all(kernels.takes(*pair, options.accumulator) for pair in options.pairs):

@@ -19,7 +19,7 @@ from torch._C import _len_torch_dispatch_stack
 from torch.nn import functional
 
 from axs6.golden.rounding import RANDOM_BITS
-from axs6.torch import anywhere, quantise
+from axs6.torch import quantise
 from axs6.torch.backends import Result, with_bias
 from axs6.torch.constant import refuse_tracing
 from axs6.torch.extent import scales_tensor
@@ -44,7 +44,7 @@ def _fake_quantise(
     name: str,
 ) -> Tensor:
     options: dict[str, Any] = {"nonfinite": nonfinite, "scale": scale, "name": name}
-    values = anywhere.fake_quantise(
+    values = quantise.fake_quantise(
         x, spelled(format), rounding, random=random, random_bits=random_bits, **options
     )
     return values.contiguous()
@@ -324,7 +324,7 @@ def decoded(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
         blocks = place.part(x, SIDES[right], place.name, whole)
     if blocks is not None:
         return quantise.decode(blocks, device=x.device)
-    values = anywhere.fake_quantise(
+    values = quantise.fake_quantise(
         x,
         place.formats[right],
         nonfinite=place.options.nonfinite,

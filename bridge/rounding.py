@@ -1,6 +1,6 @@
 """How magnitudes that fall between two codes are chosen, in float64 without an error."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from axs6.golden.formats import FP32
-from axs6.golden.formats.catalog import AXS6_ELEMENT
 from axs6.golden.rounding import Rounding, check_random_bits, check_rounding
 
 WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -29,27 +27,24 @@ class Rounder:
     words: Tensor | None = None
     bits: int = 0
 
-    @property
-    def safe_largest(self) -> int:
-        """Blocks whose largest pattern is this or more do without the subnormals of FP32.
+    def of(self, rows: slice, shape: tuple[int, ...]) -> "Rounder":
+        """That of some rows of blocks, of this shape (R, n, B)."""
+        if self.words is None:
+            return self
+        words = self.words.view(-1, *shape[1:])[rows] if self.words.numel() else self.words
+        return replace(self, words=words.view(shape))
 
-        Those that they hold round to zero whatever their word is, and what they decode to is
-        normal.
-        """
-        return max(7, AXS6_ELEMENT.magnitude_bits + self.bits) << FP32.fraction_bits
+    def round_(self, steps: Tensor) -> Tensor:
+        """Round float64 values of the shape of the words, in place; zeros keep signs.
 
-    def round_(self, steps: Tensor, rows: slice) -> None:
-        """Round `steps`, float64 of shape (R, B), those of `rows`, in place; zeros keep signs.
-
-        They have at most 29 significant bits, and their magnitudes times 2^bits are below 2^37,
-        so that all operations here are exact.
+        They have at most 29 significant bits, and their magnitudes times 2^bits are below 2^53, or
+        saturate, so that all operations here are exact.
         """
         if self.words is None:
-            steps.round_() if self.rounding is Rounding.NEAREST else steps.trunc_()
-            return
+            return steps.round_() if self.rounding is Rounding.NEAREST else steps.trunc_()
         steps.mul_(2.0**self.bits).trunc_()
-        words = self.words[rows].double().copysign_(steps)
-        steps.add_(words).mul_(2.0**-self.bits).trunc_()
+        words = self.words.double().copysign_(steps)
+        return steps.add_(words).mul_(2.0**-self.bits).trunc_()
 
 
 NEAREST = Rounder()

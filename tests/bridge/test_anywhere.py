@@ -12,7 +12,8 @@ from torch import Tensor, nn
 import axs6
 from axs6.golden.formats import CATALOG, Rule, block_format
 from axs6.torch import anywhere, convert, fake_quantise, kernels
-from axs6.torch.backends import Anywhere, Golden, Torch, backend_of
+from axs6.torch.backends import Anywhere, Golden, backend_of
+from axs6.torch.lanes import values
 from axs6.torch.options import Options
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
@@ -65,7 +66,7 @@ def test_values_are_golden(name: str, device: torch.device, rng: Generator) -> N
     fmt = block_format(name)
     for kind in KINDS:
         x = values_of(rng, kind)
-        got = anywhere.values(torch.from_numpy(x).to(device), fmt)
+        got = values(torch.from_numpy(x).to(device), fmt)
         assert got.device.type == device.type
         assert np.array_equal(bits_of(got), bits_of(axs6.decode(axs6.encode(x, fmt)))), kind
 
@@ -190,7 +191,6 @@ def test_the_way_that_takes_the_formats_is_chosen() -> None:
         return type(backend.prepare(torch.ones(1, 1, 8), options.weights, "x")[0])
 
     with kernels.use(None):
-        assert way() is Torch
-        assert way(format="mx9") is way(format="nvfp4") is Anywhere
+        assert way() is way(format="mx9") is way(format="nvfp4") is Anywhere
         assert way(format="uint8") is Anywhere
         assert way(format="mx9", accumulator="paper") is Golden

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import axs6
 from axs6.golden.formats import FP32, TENSOR, BlockFormat
-from axs6.torch import anywhere, kernels
+from axs6.torch import anywhere, kernels, lanes
 from axs6.torch.kernels.packed import packs
 
 Values = NDArray[np.float32]
@@ -148,7 +148,7 @@ def by_torch(fmt: BlockFormat, tensors: int) -> Iterator[str]:
     """Differences of torch's operations."""
     for each in right(fmt, tensors):
         x, some = (torch.from_numpy(array) for array in (each.x, each.some))
-        found = anywhere.values(x, fmt).numpy()
+        found = lanes.values(x, fmt).numpy()
         yield first_difference("values", fmt, each.x, found, each.values)
         if anywhere.multiplies(fmt, fmt):
             a, b = (anywhere.prepare(array[None], fmt) for array in (x, some))

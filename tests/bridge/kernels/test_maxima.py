@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from axs6.golden.formats import CATALOG, BlockFormat, Rule, block_format
-from axs6.torch import anywhere, kernels
+from axs6.torch import kernels, lanes
 from axs6.torch.kernels import library
 
 from .maxima import Way, assert_golden, by_kernels, by_torch
@@ -146,12 +146,12 @@ def test_a_wrong_kernel_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_wrong_rule_in_torch_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = anywhere._codes
+    right = lanes._codes
 
     def wrong(largest: Any, held: Any) -> Any:
         return right(largest, held) + (largest < 2.0**-135)
 
-    monkeypatch.setattr(anywhere, "_codes", wrong)
+    monkeypatch.setattr(lanes, "_codes", wrong)
     assert_caught(by_torch, "mxfp8_e5m2")
 
 

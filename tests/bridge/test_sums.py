@@ -1,3 +1,5 @@
+"""Products of AXS-6 by torch's operations: every border of FP32, where sums leave its range."""
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
@@ -11,9 +13,10 @@ from torch import Tensor
 import axs6
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases import fp32 as fp32_cases
+from axs6.golden.formats import AXS6
 from axs6.golden.formats.block_format import MODE_BLOCKS
-from axs6.torch import emulated, fake_quantise
-from axs6.torch.emulated import from_blocks, prepare, product
+from axs6.torch import anywhere, encode, fake_quantise
+from axs6.torch.anywhere import prepare, product, take
 
 Same = Callable[[Tensor, Tensor], bool]
 Mode = Callable[[], AbstractContextManager[None]]
@@ -47,7 +50,7 @@ def golden(a: Tensor, b: Tensor, size: int) -> Tensor:
 
 
 def emulate(a: Tensor, b: Tensor, size: int) -> Tensor:
-    left, right = (prepare(x.unsqueeze(0), size, "error", "x") for x in (a, b))
+    left, right = (prepare(x.unsqueeze(0), AXS6.with_block(size)) for x in (a, b))
     return product(left, right)[0]
 
 
@@ -86,12 +89,12 @@ def test_tiles_and_batches_join(
     rng: np.random.Generator, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for tile in ((3, 5), (4, 1000), (1000, 4), (16, 8)):
-        monkeypatch.setattr(emulated, "TILE_ROWS", tile[0])
-        monkeypatch.setattr(emulated, "TILE_COLUMNS", tile[1])
+        monkeypatch.setattr(anywhere, "TILE_ROWS", tile[0])
+        monkeypatch.setattr(anywhere, "TILE_COLUMNS", tile[1])
         for how in ("near one", "everything"):
             a = torch.stack([matrix(rng, 10, 70, how) for _ in range(7)])
             b = torch.stack([matrix(rng, 11, 70, how) for _ in range(7)])
-            y = product(*(prepare(x, 16, "error", "x") for x in (a, b)))
+            y = product(*(prepare(x, AXS6.with_block(16)) for x in (a, b)))
             for g in range(7):
                 assert same(y[g], golden(a[g], b[g], 16))
 
@@ -133,7 +136,7 @@ def test_sums_next_to_every_border(same: Same) -> None:
             )
         expected = torch.from_numpy(axs6.matmul(*blocks))
         left, right = (
-            from_blocks(
+            take(
                 Blocks.with_modes(x.exponents[None], x.modes[None], x.codes[None], (1, *x.shape)),
                 CPU,
             )
@@ -158,7 +161,7 @@ def dequantise_then_multiply(a: Tensor, b: Tensor) -> Tensor:
 
 def chained(a: Tensor, b: Tensor) -> Tensor:
     """Each product of a block added to the accumulator by itself, as a chain of FMAs would."""
-    left, right = (prepare(x.unsqueeze(0), 32, "error", "x").scaled[0] for x in (a, b))
+    left, right = (prepare(x.unsqueeze(0), AXS6).single[0] for x in (a, b))
     total = torch.zeros(len(a), len(b))
     for k in range(left.shape[1]):
         total += left[:, k, None] * right[:, k]
@@ -167,7 +170,7 @@ def chained(a: Tensor, b: Tensor) -> Tensor:
 
 def tree(a: Tensor, b: Tensor) -> Tensor:
     """The right terms, added in another order."""
-    left, right = (prepare(x.unsqueeze(0), 32, "error", "x").scaled[0] for x in (a, b))
+    left, right = (prepare(x.unsqueeze(0), AXS6).single[0] for x in (a, b))
     terms = [left[:, k : k + 32] @ right[:, k : k + 32].mT for k in range(0, left.shape[1], 32)]
     return torch.stack(terms).sum(0) / (961 / 1024)
 
@@ -188,6 +191,7 @@ def test_float64_is_taken_exactly(rng: np.random.Generator, same: Same) -> None:
     a[0, :31], a[0, 31:] = np.nextafter(centres, 0), np.nextafter(centres, 1)
     b = rng.standard_normal((6, 62)) * 1e-30
     left, right = torch.from_numpy(a), torch.from_numpy(b)
-    assert same(emulate(left, right, 32), golden(left, right, 32))
+    blocks = (take(encode(x.unsqueeze(0)), CPU) for x in (left, right))
+    assert same(product(*blocks)[0], golden(left, right, 32))
     single, double = axs6.encode(a.astype(np.float32)), axs6.encode(a)
     assert (single.codes != double.codes).any()

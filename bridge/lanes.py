@@ -1,0 +1,234 @@
+"""Values as integers times factors of their blocks, by torch's operations on any device.
+
+Every bit is the golden model's. Values are worked on in float64, which holds what FP32 and the
+formats have exactly. Where the hardware rounds to FP32, so does `axs6.torch.ieee`. Blocks so small
+that FP32's subnormals count take its conversions, so that no thread's flush-to-zero mode shows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from axs6.golden import fp32
+from axs6.golden.formats import FP32, BlockFormat, Integer, Rule
+from axs6.torch.ieee import SIGN, narrow, widen
+from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
+from axs6.torch.kernels.rows import row_scales
+from axs6.torch.rounding import NEAREST, Rounder, as_rows
+
+CHUNKS = {"cpu": 1 << 17}
+"""Values worked on at a time, by devices: on the CPU temporaries stay within a core's cache."""
+
+CHUNK = 1 << 22
+"""The same elsewhere."""
+
+MAX_FINITE = torch.finfo(torch.float32).max
+LOWEST = 1 - FP32.bias
+"""Exponent of the smallest normal FP32 value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """Some rows of blocks.
+
+    Args:
+        rows: which these are.
+        lanes: integers with signs of zeros, float64 of shape (R, n, B); overwritten by the next.
+        factors: what they are multiplied by, with a divisor such as AXS-6's over its power of two
+            left out, float64 of shape (R, n).
+        outer: scales of the rows, float32 of shape (R,); 1 without any.
+        normal: whether all that is decoded is 0 or a normal FP32 value.
+    """
+
+    rows: slice
+    lanes: Tensor
+    factors: Tensor
+    outer: Tensor
+    normal: bool
+
+
+def quantised(
+    x: Tensor, fmt: BlockFormat, scale: float | None = None, how: Rounder = NEAREST
+) -> Iterator[Quantised]:
+    """The rows of values (..., K), encoded along K, some at a time.
+
+    Args:
+        x: float32, bfloat16 or float16; NaN becomes +0, an infinity the largest code.
+        fmt: a format that `axs6.torch.kernels.encodes` accepts, under the scale.
+        scale: of the tensor or of every row, instead of those that follow from the values.
+        how: how values are rounded.
+    """
+    length = x.shape[-1]
+    whole = x.detach().reshape(x.shape[:-1].numel(), length).float()
+    scales = _scales_of_rows(whole, fmt, scale)
+    step = max(1, CHUNKS.get(x.device.type, CHUNK) // max(1, length))
+    blocks = -(-length // fmt.block)
+    doubles = whole.new_empty(min(step, len(whole)), blocks, fmt.block, dtype=torch.float64)
+    singles = torch.empty_like(doubles, dtype=torch.int32)
+    for start in range(0, len(whole), step):
+        part = whole[start : start + step]
+        shape, rows = (len(part), blocks, fmt.block), slice(start, start + len(part))
+        bits = as_rows(part, fmt.block).view(shape).view(torch.int32)
+        chosen, outer = how.of(rows, shape), scales[rows]
+        if description(fmt) is not None:
+            buffers = (doubles[: len(part)], singles[: len(part)])
+            found = _under_exponents(bits, fmt, chosen, *buffers)
+            yield Quantised(rows, *found[:2], outer, found[2])
+        else:
+            yield Quantised(rows, *_under_reals(bits, fmt, chosen, outer), outer, False)
+
+
+def values(
+    x: Tensor, fmt: BlockFormat, scale: float | None = None, how: Rounder = NEAREST
+) -> Tensor:
+    """Encode along the last axis, and decode: float32 of the shape of `x`.
+
+    Args are those of `quantised`.
+    """
+    divisor, bound = fmt.element.divisor, layout(fmt).bound
+    # A value over the divisor is further than 2^-33 of it from the middle of two FP32 values, so
+    # that a factor that is rounded to float64 gives the right one.
+    one = (1 << fp32.scale_bits(divisor)) / divisor
+    length = x.shape[-1]
+    shape = (x.shape[:-1].numel(), -(-length // fmt.block) * fmt.block)
+    out = torch.empty(shape, dtype=torch.float32, device=x.device)
+    for found in quantised(x, fmt, scale, how):
+        factors = found.factors * one
+        if fmt.outer:
+            factors *= widen(found.outer).unsqueeze(-1)
+        exact = found.lanes.mul_(factors.unsqueeze(-1))
+        if factors.numel() and float(factors.amax()) * bound > MAX_FINITE:
+            exact.clamp_(-MAX_FINITE, MAX_FINITE)
+        out[found.rows].view(exact.shape).copy_(exact if found.normal else narrow(exact))
+    return out[:, :length].reshape(x.shape)
+
+
+def _scales_of_rows(x: Tensor, fmt: BlockFormat, scale: float | None) -> Tensor:
+    """The scales of rows (R, K), float32; 1 where the format has none."""
+    if not fmt.outer:
+        return torch.ones(len(x), dtype=torch.float32, device=x.device)
+    magnitudes = x.view(torch.int32) & ~SIGN
+    magnitudes = torch.where(magnitudes > FP32.infinity, 0, magnitudes)
+    top = magnitudes.new_zeros(len(x))
+    if x.numel():
+        top = magnitudes.amax(-1).clamp(max=FP32.max_finite)
+    found = row_scales(top.cpu().numpy().view(np.uint32), fmt, scale)
+    return torch.from_numpy(found).to(x.device)
+
+
+def _under_exponents(
+    bits: Tensor, fmt: BlockFormat, how: Rounder, into: Tensor, scratch: Tensor
+) -> tuple[Tensor, Tensor, bool]:
+    """Lanes, written into a tensor, and factors of blocks under exponents, perhaps with shifts
+    below them; whether all that is decoded is normal."""
+    held: Any = description(fmt)
+    magnitudes = torch.bitwise_and(bits, ~SIGN, out=scratch)
+    top = magnitudes.amax(-1)
+    infinite = None
+    if top.numel() and int(top.amax()) >= FP32.infinity:
+        infinite = magnitudes == FP32.infinity
+        bits = torch.where(magnitudes > FP32.infinity, 0, bits - infinite.int())
+        magnitudes = bits & ~SIGN
+        top = magnitudes.amax(-1)
+    codes = _codes(widen(top.view(torch.float32)), held)
+    finest = codes - held.bias - held.shift_top + held.unit - held.divisor.bit_length()
+    # Where every step is so large, subnormals round to 0 whatever a random word is.
+    small = torch.where(top > 0, finest < LOWEST + max(1, how.bits), False)
+    normal = not bool(small.any())
+    x = bits.view(torch.float32)
+    x = into.copy_(x if normal else widen(x))
+    scales = (codes - held.bias + held.unit).unsqueeze(-1)
+    if held.shift_top:
+        most = widen(magnitudes.unflatten(-1, (-1, held.group)).amax(-1).view(torch.float32))
+        below = binades(widen(top.view(torch.float32))).unsqueeze(-1) - binades(most)
+        shifts = torch.where(most > 0, below.clamp(max=held.shift_top), held.shift_top)
+        scales = scales - shifts
+    grouped = x.unflatten(-1, (scales.shape[-1], -1))
+    grouped.mul_((powers(-scales) * float(held.divisor)).unsqueeze(-1))
+    q = _rounded(x, fmt, held, how)
+    if infinite is not None:
+        q.copy_(torch.where(infinite, q.sign() * held.largest, q))
+    if held.shift_top:
+        q.unflatten(-1, (scales.shape[-1], -1)).mul_(powers(held.shift_top - shifts).unsqueeze(-1))
+    if not held.signed_zero:
+        q.add_(0.0)
+    elif not held.minus_zero and bits.numel() and int(bits.amin()) == SIGN:
+        q.masked_fill_(bits == SIGN, 0.0)
+    return q, powers(codes + held.offset), normal
+
+
+def _codes(largest: Tensor, held: Any) -> Tensor:
+    """Codes of the exponents of blocks, int64, from their largest magnitudes."""
+    rule = RULES[held.rule]
+    exponents = binades(largest) - held.emax
+    if rule in (Rule.CEIL, Rule.EVEN):
+        significands = largest * powers(-binades(largest).clamp(min=-1022))
+        least = 2 - 2.0 ** (-1 - held.precision)
+        exponents += significands > 1 if rule is Rule.CEIL else significands >= least
+    elif rule is Rule.RCEIL:
+        top = largest.new_tensor(held.largest * 2.0**held.unit / held.divisor)
+        quotients = widen(narrow(largest / top))
+        exponents = binades(quotients)
+        exponents += quotients * powers(-exponents.clamp(min=-1022)) > 1
+    return torch.where(largest > 0, (exponents + held.bias).clamp(0, held.code_top), 0)
+
+
+def _under_reals(
+    bits: Tensor, fmt: BlockFormat, how: Rounder, rows: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Lanes and factors of blocks under real or integer scales, in rows of these scales."""
+    found: Any = real_description(fmt)
+    held, scale = found
+    bits = torch.where((bits & ~SIGN) > FP32.infinity, 0, bits)
+    magnitudes = widen((bits & ~SIGN).view(torch.float32))
+    rows = widen(rows).unsqueeze(-1)
+    scales = _block_scales(magnitudes.amax(-1).clamp(max=MAX_FINITE), scale, rows)
+    reciprocals = widen(narrow(widen(narrow(1 / rows)) / scales)).unsqueeze(-1)
+    # Zero times an infinite reciprocal is no number, and stays 0.
+    values = widen(narrow(magnitudes * reciprocals))
+    values = torch.where(values > 0, values * 2.0**-held.unit, 0.0)
+    q = _rounded(values.clamp(max=held.largest), fmt, held, how)
+    negative = bits < 0
+    if not held.signed_zero:
+        negative &= q > 0
+    elif not held.minus_zero:
+        negative &= values > 0
+    return torch.where(negative, -q, q), scales * 2.0**held.offset
+
+
+def _block_scales(largest: Tensor, scale: Any, rows: Tensor) -> Tensor:
+    """Scales of blocks (R, n) with these largest magnitudes, in rows (R, 1); float64."""
+    kind, divisor = KINDS[scale.kind], largest.new_tensor(scale.divisor)
+    if kind is None:
+        return torch.ones_like(largest)
+    if kind is Integer:
+        return (largest / (rows * divisor)).ceil().clamp(scale.least, scale.most)
+    found = widen(narrow(widen(narrow(largest / divisor)) / rows)).clamp(scale.least, scale.most)
+    steps = powers(binades(found) - scale.fraction)
+    return torch.where(largest > 0, (found / steps).round() * steps, scale.zero)
+
+
+def _rounded(x: Tensor, fmt: BlockFormat, held: Any, how: Rounder) -> Tensor:
+    """Values in units rounded to elements, at most the largest; zeros keep signs. Overwrites `x`.
+
+    They have at most 29 significant bits, so that all operations here are exact.
+    """
+    if fmt.element.fixed:
+        return how.round_(x).clamp_(-held.largest, held.largest)
+    exponents = (binades(x) - held.fraction).clamp_(min=0)
+    steps = powers(exponents)
+    return how.round_(x.mul_(powers(-exponents))).mul_(steps).clamp_(-held.largest, held.largest)
+
+
+def binades(x: Tensor) -> Tensor:
+    """floor(log2 |x|) of float64 values that are normal, int64; -1023 for zeros."""
+    return (x.view(torch.int64) >> 52 & 0x7FF) - 1023
+
+
+def powers(exponents: Tensor) -> Tensor:
+    """2^e in float64, for int64 e from -1022 to 1023."""
+    return (exponents + 1023 << 52).view(torch.float64)
