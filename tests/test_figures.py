@@ -11,6 +11,7 @@ import figures
 import pages
 import pytest
 from catalogue import FIGURES
+from catalogue.depends import TORCH_BITS
 from figure import DATA, Figure
 from readings import printed
 
@@ -67,6 +68,12 @@ def again() -> list[Any]:
 @pytest.mark.parametrize("figure", again())
 def test_commands_give_what_is_kept(figure: Figure) -> None:
     assert figure.masked(figure.measure()) == figure.masked(figure.stored())
+
+
+def test_the_bits_of_torch_depend_on_all_that_computes_them() -> None:
+    modules = ("anywhere", "lanes", "ops", "quantise", "kernels/__init__", "kernels/products")
+    assert {f"bridge/{name}.py" for name in modules} <= set(TORCH_BITS)
+    assert not {"bridge/report.py", "golden/encode.py"} & set(TORCH_BITS)
 
 
 SPEED = Figure(

@@ -1,6 +1,37 @@
 """What figures depend on, and the formats and designs that they measure."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from digests import ROOT
+
 from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
+
+
+def imported(package: str, *names: str) -> tuple[str, ...]:
+    """Files of modules of a package, and of all modules of it that these import, anywhere."""
+    found: dict[str, str] = {}
+    todo = [f"{package}.{name}" for name in names]
+    while todo:
+        module = todo.pop()
+        path = ROOT.joinpath(*module.split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if module not in found and module.startswith(f"{package}.") and file.is_file():
+            found[module] = str(file.resolve().relative_to(ROOT.resolve()))
+            todo += _imports(file)
+    return tuple(sorted(found.values()))
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """What a file imports, modules or names in them."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
 
 SKY130 = tuple(
     f"synth/{name}"
@@ -33,9 +64,9 @@ COMPARISON = "studies/comparison/*.py"
 MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
 """What the models are, and how their accuracy is measured."""
 
-TORCH_BITS = tuple(
-    f"bridge/{name}.py"
-    for name in ("emulated", "feedback", "ieee", "lfsr", "quantise", "quantised_gradients")
+TORCH_BITS = (
+    *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
+    "bridge/kernels/*.[ch]pp",
 )
 """What decides the bits of the torch bridge."""
 
