@@ -13,10 +13,15 @@ from axs6.hw.core.structures import ArrayLayout, StructLayout
 class AxiStream(wiring.Signature):
     """Signals of an AXI4-Stream, as its master has them.
 
-    `tlast` ends a packet; `tuser` marks a beat whose data are not what they should be.
-
     Args:
         tdata: layout of the data, byte 0 in the lowest bits.
+
+    Ports:
+        tdata (out, `tdata`): the data of a beat.
+        tvalid (out, 1 bit): whether there is a beat.
+        tready (in, 1 bit): whether the slave takes it.
+        tlast (out, 1 bit): whether the beat ends a packet.
+        tuser (out, 1 bit): whether the data are not what they should be.
 
     Source: docs/axis.md.
     """

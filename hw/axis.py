@@ -49,6 +49,12 @@ class AxisPipeline(Wrapper):
     Args:
         pipeline: what is between them.
         i, o: layouts of `tdata` on the two buses.
+
+    Ports:
+        s_axis (in, AXI4-Stream of `i`): a beat is an item of the pipeline.
+        m_axis (out, AXI4-Stream of `o`): a beat is what becomes of it.
+
+    Latency and interval are those of the pipeline. Source: docs/axis.md.
     """
 
     def __init__(self, pipeline: Pipeline, i: data.StructLayout, o: data.StructLayout) -> None:
@@ -82,6 +88,18 @@ class AxisEncoder(AxisPipeline):
         rounding: "nearest" or "toward_zero".
         align: bytes that a beat of `m_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
+
+    Ports:
+        s_axis (in, AXI4-Stream): a beat is a block of values.
+        s_axis.values (in, `block` x the bits of `dtype`): the values, lane 0 first.
+        s_axis.outer (in, 32 bits): the scale of the tensor or channel in FP32, where there is one.
+        m_axis (out, AXI4-Stream): a beat is the bytes of a packed block.
+        m_axis.outer, m_axis.exponent, m_axis.scale, m_axis.shifts, m_axis.factor (out, the bits of
+            each scale): codes of the scales that the format has.
+        m_axis.codes (out, `block` x the bits of an element): the codes, lane 0 first.
+        m_axis.mode, m_axis.reserved (out, 2 and 6 bits): header, in formats with modes.
+        m_axis.payload (out, bytes): what follows the header, in place of codes.
+        m_axis.unused, m_axis.padding (out, bits and bytes): zeros that fill up the beat.
 
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
 
@@ -138,6 +156,20 @@ class AxisDecoder(AxisPipeline):
         align: bytes that a beat of `s_axis` is a multiple of; zeros follow the block.
         stages: ranks of registers, from 0.
 
+    Ports:
+        s_axis (in, AXI4-Stream): a beat is the bytes of a packed block.
+        s_axis.outer, s_axis.outer_tensor, s_axis.outer_channel (in, whole bytes): codes of the
+            scales of tensor and channel that the format has.
+        s_axis.exponent, s_axis.scale, s_axis.shifts, s_axis.factor (in, the bits of each scale):
+            codes of those within the block.
+        s_axis.zero_point (in, a byte): the code of 0, where elements have no sign.
+        s_axis.codes (in, `block` x the bits of an element): the codes, lane 0 first.
+        s_axis.mode, s_axis.reserved (in, 2 and 6 bits): header, in formats with modes.
+        s_axis.payload (in, bytes): what follows the header, in place of codes.
+        s_axis.unused, s_axis.padding (in, bits and bytes): what fills up the beat, which must be 0.
+        m_axis (out, AXI4-Stream): a beat is the values of the block.
+        m_axis.values (out, `block` x the bits of `dtype`): the values, lane 0 first.
+
     Latency is `stages` cycles, interval 1. Source: docs/axis.md.
 
     Raises:
@@ -187,6 +219,24 @@ class AxisDot(Wrapper):
             must be one block.
         align: bytes that a beat of blocks is a multiple of; zeros follow a block.
         stages: ranks of registers beside the accumulator, from 0.
+
+    Ports:
+        s_axis_a (in, AXI4-Stream): a beat is the bytes of a packed block of a.
+        s_axis_a.outer, s_axis_a.exponent, s_axis_a.scale, s_axis_a.shifts,
+            s_axis_a.factor (in, the bits of each scale): codes of the scales that the format has.
+        s_axis_a.codes (in, `block` x the bits of an element): the codes, lane 0 first.
+        s_axis_a.mode, s_axis_a.reserved (in, 2 and 6 bits): header, in formats with modes.
+        s_axis_a.payload (in, bytes): what follows the header, in place of codes.
+        s_axis_a.unused, s_axis_a.padding (in, bits and bytes): what fills up the beat.
+        s_axis_b (in, AXI4-Stream): a beat is the bytes of a packed block of b.
+        s_axis_b.outer, s_axis_b.exponent, s_axis_b.scale, s_axis_b.shifts,
+            s_axis_b.factor (in, the bits of each scale): codes of the scales.
+        s_axis_b.codes (in, `block` x the bits of an element): the codes, lane 0 first.
+        s_axis_b.mode, s_axis_b.reserved (in, 2 and 6 bits): header, in formats with modes.
+        s_axis_b.payload (in, bytes): what follows the header, in place of codes.
+        s_axis_b.unused, s_axis_b.padding (in, bits and bytes): what fills up the beat.
+        m_axis (out, AXI4-Stream): a beat is the result of a vector.
+        m_axis.value (out, 32 bits): the dot product in FP32.
 
     Latency is `stages` + `interleave` cycles from the last beats to the result, interval 1.
     Source: docs/axis.md.

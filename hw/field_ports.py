@@ -22,6 +22,12 @@ class FieldPorts(Wrapper):
 
     Args:
         unit: a component with streams `i` and `o`.
+
+    Ports:
+        i (in, `valid`, `ready` and a port for each field): the unit's input stream.
+        o (out, `valid`, `ready` and a port for each field): the unit's output stream.
+
+    Latency and interval are the unit's. Source: docs/hardware.md.
     """
 
     def __init__(self, unit: Any) -> None:

@@ -57,6 +57,12 @@ class Lfsr(Wrapper):
         lfsr_seed: state of lane 0, 1 to 2^32 - 1; those of the others follow from it.
         stages: ranks of registers behind the words, from 0.
 
+    Ports:
+        i (in, stream): an item asks for a word for each lane.
+        i.restart (in, 1 bit): whether the registers begin again at their seeds with this item.
+        o (out, stream): an item is the words.
+        o.random (out, `block` x `random_bits`): the words, that of lane 0 first.
+
     Latency is `stages` cycles, interval 1. The words are those of `axs6.golden.lfsr.Lfsr`.
     Source: specification section 7, docs/format.md.
 

@@ -200,7 +200,7 @@ def viewed(make: Callable[[str], list[Step]], view: str) -> tuple[list[Step], li
 class Pipeline(wiring.Component):
     """A stream unit made of combinational steps with `stages` ranks of registers.
 
-    Ports `i` and `o` are streams with `valid`, `ready` and `payload`. A rank takes new data when
+    A rank takes new data when
     it is empty or its data moves on, so bubbles close up under backpressure; with no ranks the
     unit is combinational from `i` to `o` and `ready` goes straight back. In long pipelines some
     ranks have a spare register, and take new data when that is empty: this cuts the `ready` path.
@@ -217,6 +217,12 @@ class Pipeline(wiring.Component):
         like: steps of another view of the unit. Every rank has a spare where it would have one
             among those, and there may be as many ranks: the ports of both are equal in every
             cycle. The ranks that the steps have no place for stand behind the last one.
+
+    Ports:
+        i (in, stream): an item is what the first step takes.
+        o (out, stream): an item is what the last step gives.
+
+    Latency is `stages` cycles, interval 1.
     """
 
     def __init__(
@@ -333,7 +339,9 @@ class Wrapper(wiring.Component):
 
     Args:
         inner: the unit, kept under that name.
-        ports: of the component.
+        ports: of the component, which a class that derives from this one lists.
+
+    Latency and interval are those of the unit.
     """
 
     def __init__(self, inner: Any, ports: Mapping[str, wiring.Member]) -> None:
@@ -368,6 +376,12 @@ class UnitSeries(wiring.Component):
         parts: the units, in order.
         i: the input stream.
         o: the output stream.
+
+    Ports:
+        i (in, stream as the argument): an item of the first unit.
+        o (out, stream as the argument): an item of the last unit.
+
+    Latency is the sum of those of the units, interval 1.
     """
 
     interval = 1

@@ -241,6 +241,21 @@ class Decoder(Pipeline):
             elements over 2^n - 1 under one power of two alone.
         format: the block format, a name or a string.
 
+    Ports:
+        i (in, stream): an item is a block.
+        i.outer, i.outer_tensor, i.outer_channel (in, the bits of each scale): codes of the scales
+            of tensor and channel that the format has; `outer` where there is but one.
+        i.exponent, i.scale, i.shifts, i.factor (in, the bits of each scale): codes of the scales
+            within the block, as of `Encoder`.
+        i.zero_point (in, the bits of an element): the code of 0, where elements have no sign.
+        i.codes (in, `block` x the bits of an element): the codes, lane 0 first.
+        i.mode, i.reserved (in, 2 and 6 bits): header of a packed block of a format with modes.
+        i.payload (in, bytes): what follows the header, in place of codes.
+        i.unused (in, bits): what fills up the last byte of a packed block; must be 0.
+        o (out, stream): an item is the values.
+        o.values (out, `block` x the bits of `dtype`): the values as bit patterns, lane 0 first.
+        o.error (out, 1 bit): whether the block cannot be read; for packed blocks alone.
+
     Latency is `stages` cycles, interval 1. Source: specification sections 4 and 6, docs/format.md
     and docs/hardware.md.
 

@@ -204,6 +204,18 @@ class Expander(Pipeline):
         block: values in a block: 8, 16 or 32.
         stages: ranks of registers, from 0.
 
+    Ports:
+        i (in, stream): an item is a packed block.
+        i.mode (in, 2 bits): the mode that its header names.
+        i.exponent (in, 8 bits): the shared exponent.
+        i.reserved (in, 6 bits): the rest of the header, which must be 0.
+        i.payload (in, 3/4 `block` bytes): the codes of a dense block, or mask and codes of a sparse
+            one with zeros behind.
+        o (out, stream): an item is a dense block.
+        o.exponent (out, 8 bits): the shared exponent.
+        o.codes (out, `block` x 6 bits): the codes, lane 0 first.
+        o.error (out, 1 bit): whether the block cannot be read.
+
     Latency is `stages` cycles, interval 1. Source: specification section 4, docs/format.md.
 
     Raises:

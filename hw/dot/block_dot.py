@@ -239,6 +239,19 @@ class BlockDot(Pipeline):
             every cycle.
         format: block format, or two of the same groups with a comma between.
 
+    Ports:
+        i (in, stream): an item is a pair of blocks, a and b.
+        i.a.exponent, i.a.scale, i.a.shifts, i.a.factor (in, the bits of each scale): codes of the
+            scales of a, those that the format has.
+        i.a.codes (in, `block` x the bits of an element): the codes of a, lane 0 first.
+        i.b.exponent, i.b.scale, i.b.shifts, i.b.factor (in, the bits of each scale): of b.
+        i.b.codes (in, `block` x the bits of an element): the codes of b.
+        o (out, stream): an item is the sum of the products.
+        o.sum (out, the bits that no sum exceeds): an integer in two's complement.
+        o.high (out, bits above 64): the high bits of a sum of more than 64 bits, with its sign.
+        o.exponent (out, the bits of the sum of both): exponent fields of a and b, added.
+        o.special (out, 2 bits): 0 for a number, 1 for NaN, 2 for +Inf, 3 for -Inf.
+
     Latency is `stages` cycles, interval 1. Source: docs/format.md, "Block dot product".
 
     Raises:

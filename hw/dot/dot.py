@@ -37,7 +37,30 @@ class Dot(ReductionUnit):
         accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
         format: block format, or those of a and b with a comma between.
 
+    Ports:
+        i (in, stream): an item is a step of a vector: a pair of blocks, as a rule.
+        i.a.exponent, i.a.scale, i.a.shifts, i.a.factor, i.a.outer (in, the bits of each scale):
+            codes of the scales of a, those that the format has; an array where there are several.
+            `outer` is there in packed blocks alone.
+        i.a.codes (in, lanes x the bits of an element): the codes of a, lane 0 first.
+        i.a.mode, i.a.reserved (in, 2 and 6 bits): header of a packed block of a.
+        i.a.payload (in, bytes): what follows the header, in place of codes.
+        i.a.unused (in, bits): what fills up the last byte of a packed block of a.
+        i.b.exponent, i.b.scale, i.b.shifts, i.b.factor, i.b.outer (in, the bits of each scale):
+            the same of b.
+        i.b.codes (in, lanes x the bits of an element): of b.
+        i.b.mode, i.b.reserved (in, 2 and 6 bits): of b.
+        i.b.payload (in, bytes): of b.
+        i.b.unused (in, bits): of b.
+        i.last (in, 1 bit): whether the item is the last of its vector.
+        i.outer (in, 32 bits): the product of the scales of channels and tensors in FP32; with dense
+            blocks of formats that have such scales.
+        o (out, stream): an item is a result, one for each vector.
+        o.value (out, 32 bits): the dot product in FP32.
+        o.error (out, 1 bit): whether a block of the vector could not be read; for packed blocks.
+
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
+    Source: docs/format.md, "Vectors longer than a block", and docs/formats.md.
 
     Raises:
         ValueError: a parameter is not what it must be, or there is no hardware for the formats and

@@ -36,7 +36,22 @@ class Matmul(ReductionUnit):
         accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
         format: block format, or two of the same groups with a comma between.
 
+    Ports:
+        i (in, stream): an item is a step of R rows of A and C columns of B.
+        i.a.exponents, i.a.scales, i.a.shifts, i.a.factors (in, R x the bits of each scale): codes
+            of the scales of the rows' blocks, those that the format has.
+        i.a.codes (in, R x lanes x the bits of an element): the codes of the rows, lane 0 first.
+        i.b.exponents, i.b.scales, i.b.shifts, i.b.factors (in, C x the bits of each scale): of the
+            columns.
+        i.b.codes (in, C x lanes x the bits of an element): of the columns.
+        i.last (in, 1 bit): whether the item is the last of its tile.
+        i.outer (in, R x C x 32 bits): for each output the product of the scales of channels and
+            tensors in FP32, in formats that have such scales.
+        o (out, stream): an item is a tile of outputs.
+        o.values (out, R x C x 32 bits): the outputs in FP32, row by row.
+
     Latency is `stages` + `interleave` cycles from the last blocks to the results, interval 1.
+    Source: docs/format.md, "Vectors longer than a block", and docs/hardware.md.
     An (M, K) by (K, N) product has T = ceil(M / R) * ceil(N / C) tiles and takes
     ceil(T / I) * I * ceil(K / step) + latency cycles with I = interleave; a step has the lanes of
     an item, a block unless the accumulator says otherwise. The utilisation is

@@ -44,6 +44,11 @@ class Reduction(UnitSeries):
             has an `error` then, whether there was one among its pairs. Dense pairs of formats whose
             channels or tensors have scales come with the product of both, `outer`.
 
+    Ports:
+        i (in, stream of `data` and `carry`): `data` is a pair of blocks, `carry` has `last`, and
+            `outer` in formats with scales of channels or tensors.
+        o (out, stream): the result of a vector, `value`, beside `error` if `packed`.
+
     Latency is `stages` + `interleave` cycles from the last pair to the result, interval 1.
     Source: docs/format.md, "Vectors longer than a block".
 
@@ -124,6 +129,12 @@ class ReductionUnit(Wrapper):
         lanes: number of them.
         i: layout of the input payload, with `last`.
         o: layout of the output payload.
+
+    Ports:
+        i (in, stream of `i`): an item has what every lane gets.
+        o (out, stream of `o`): an item has the results of all lanes.
+
+    Latency and interval are those of a lane.
     """
 
     def __init__(

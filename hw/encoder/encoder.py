@@ -256,6 +256,24 @@ class Encoder(Pipeline):
         format: block format whose scales are an exponent and shifts: a name or a string, with the
             rule of its exponent, such as "mxfp4-rceil".
 
+    Ports:
+        i (in, stream): an item is a block of values.
+        i.values (in, `block` x the bits of `dtype`): the values as bit patterns, lane 0 first.
+        i.outer (in, 32 bits): the scale of the tensor or channel in FP32, where the format has one.
+        i.random (in, `block` x `random_bits`): a random word for each value; with stochastic
+            rounding alone.
+        o (out, stream): an item is the block.
+        o.block.exponent, o.block.scale, o.block.shifts, o.block.factor (out, the bits of each
+            scale): codes of the scales that the format has, coarse to fine; an array where groups
+            are smaller than the block. See `axs6.hw.core.layouts.scale_names`.
+        o.block.outer (out, 32 bits): the scale of the tensor or channel by which values were
+            divided: `i.outer` held to normal numbers, NaN if it is no positive finite number.
+        o.block.codes (out, `block` x the bits of an element): the codes, lane 0 first.
+        o.block.mode, o.block.reserved (out, 2 and 6 bits): header of a packed block, in place of
+            codes where `mode` is not dense.
+        o.block.payload (out, bytes): the bytes after the header, zeros behind a sparse block.
+        o.invalid (out, 1 bit): whether a value was NaN or infinite and the block cannot say so.
+
     Latency is `stages` cycles, interval 1. Source: specification sections 4, 5 and 7,
     docs/format.md and docs/formats.md.
 

@@ -243,6 +243,17 @@ class FeedbackEncoder(Pipeline):
         view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`.
         format: block format whose scales are an exponent and shifts.
 
+    Ports:
+        i (in, stream): an item is a block of values with their errors.
+        i.values (in, `block` x 32 bits): the values in FP32, lane 0 first.
+        i.errors (in, `block` x 32 bits): what the last encoding of each left, in FP32; +0 at first.
+        o (out, stream): an item is the block, and what is left.
+        o.block.exponent, o.block.shifts (out, the bits of each scale): codes of the scales that the
+            format has, as of `Encoder`.
+        o.block.codes (out, `block` x the bits of an element): the codes, lane 0 first.
+        o.invalid (out, 1 bit): whether a sum of value and error was NaN or infinite.
+        o.errors (out, `block` x 32 bits): each sum less what its code is worth, in FP32.
+
     Latency is `stages` cycles, interval 1. Source: specification section 8, docs/format.md.
 
     Raises:

@@ -32,6 +32,19 @@ class StochasticEncoder(UnitSeries):
         stages: ranks of registers, from 0.
         format: block format, as of `Encoder`.
 
+    Ports:
+        i (in, stream): an item is a block of values.
+        i.values (in, `block` x the bits of `dtype`): the values as bit patterns, lane 0 first.
+        i.outer (in, 32 bits): the scale of the tensor or channel in FP32, where the format has one.
+        o (out, stream): an item is the block, as `Encoder` gives it.
+        o.block.exponent, o.block.scale, o.block.shifts, o.block.factor, o.block.outer (out, the
+            bits of each scale): codes of the scales that the format has.
+        o.block.codes (out, `block` x the bits of an element): the codes, lane 0 first.
+        o.block.mode, o.block.reserved (out, 2 and 6 bits): header of a packed block, in place of
+            codes where `mode` is not dense.
+        o.block.payload (out, bytes): the bytes after the header, zeros behind a sparse block.
+        o.invalid (out, 1 bit): whether a value was NaN or infinite and the block cannot say so.
+
     Latency is `stages` cycles, interval 1. Source: specification section 7, docs/format.md.
 
     Raises:

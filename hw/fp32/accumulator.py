@@ -40,11 +40,16 @@ class Skips(wiring.Component):
     one waits for as many cycles as there are turns, and a vector has ended since they were last
     skipped, each turn is: its total goes around with a term of 0 and `skipped`, and is kept.
 
-    `i` and `o` carry items; `waits` says that a total waits and there is no item.
-
     Args:
         turns: vectors that take turns, 2 or more.
         item: layout of the items.
+
+    Ports:
+        i (in, stream of `item`): the items of the loop.
+        o (out, stream of `item` and `skipped`): the same, and items that skip a turn.
+        waits (in, 1 bit): whether a total waits and there is no item for it.
+
+    Latency is 0 cycles; interval 1 while no turn is skipped.
     """
 
     def __init__(self, turns: int, item: data.StructLayout) -> None:
@@ -105,9 +110,6 @@ class Loop(wiring.Component):
     A total that waits for a term of its turn keeps back those behind it. Where one of these is
     finished and no term comes, turns are skipped; see `Skips`.
 
-    `i` carries the terms and `last`; `o` gives the total of each vector, `interleave` cycles
-    after its last term. Interval 1.
-
     Args:
         steps: from a total and a term to a total. A term of 0 must leave a total as it is, or
             else they have a field `skipped`, with which it does.
@@ -116,6 +118,12 @@ class Loop(wiring.Component):
         like: steps of another view; see `Pipeline`.
         carry: what terms have beside: `last`, and fields of which a total has those of the last
             term of its vector; of `error` it has whether any of its terms had it.
+
+    Ports:
+        i (in, stream of `data` and `carry`): `data` is a term, `carry` what it has beside.
+        o (out, stream): an item is the total of a vector, with the fields of `carry` but `last`.
+
+    Latency is `interleave` cycles from the last term of a vector to its total, interval 1.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
@@ -218,6 +226,12 @@ class Fp32Accumulator(Loop):
         interleave: vectors that take turns, 1 to 14; see `Loop`.
         adder: steps in place of those of `addition_steps`.
         carry: as of `Loop`.
+
+    Ports:
+        i (in, stream of `data` and `carry`): `data` has the term in FP32, `value`.
+        o (out, stream): an item has the total in FP32, `value`.
+
+    Latency is `interleave` cycles from the last term of a vector to its total, interval 1.
 
     Raises:
         ValueError: `interleave` is not an integer from 1 to 14.
