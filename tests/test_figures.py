@@ -15,11 +15,14 @@ from catalogue.depends import TORCH_BITS
 from figure import DATA, Figure
 from readings import printed
 
+LARGE = ("simulate-cxxrtl", "simulate-encoder")
+"""Figures of simulations that are quick once built: the others have one, and take g++ less."""
+
 LONG = 2
 """Seconds beyond which a figure is measured again by the slow tests alone."""
 
 
-MANY = 20
+MANY = 4
 """Designs of a figure beyond which the slow tests alone generate them."""
 
 
@@ -57,11 +60,12 @@ def test_every_figure_is_in_a_page() -> None:
 def again() -> list[Any]:
     """Figures that are measured again; examples are run by their own tests."""
     return [
-        pytest.param(each, id=name, marks=[pytest.mark.slow] * (each.stored()["seconds"] > LONG))
+        pytest.param(each, id=name, marks=[pytest.mark.slow] * slow)
         for name, each in FIGURES.items()
         if each.stored()
         and not each.library
         and not each.commands[0].startswith("python examples/torch_")
+        for slow in [each.stored()["seconds"] > LONG or name in LARGE]
     ]
 
 

@@ -347,11 +347,16 @@ def test_a_run_that_takes_too_long_is_stopped() -> None:
         regress("block_dot", WORDS, seconds=0.1)
 
 
-def test_the_unit_without_faults_passes() -> None:
-    parameters = {"block": 8, "stages": 1}
-    for simulator in {"verilator", QUICK}:
-        given: dict[str, Any] = {"items": 300, "simulator": simulator}
-        assert regress("block_dot", parameters, generated=behavioural(), **given).passed
+@pytest.mark.parametrize(
+    "simulator",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name != QUICK))
+        for name in sorted({"verilator", QUICK})
+    ],
+)
+def test_the_unit_without_faults_passes(simulator: str) -> None:
+    parameters, given = {"block": 8, "stages": 1}, {"items": 300, "simulator": simulator}
+    assert regress("block_dot", parameters, generated=behavioural(), **given).passed
 
 
 @pytest.mark.parametrize("module", ["axs6.sim.bench.checker", "axs6.sim.bench.no_such_module"])

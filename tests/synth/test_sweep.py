@@ -46,10 +46,10 @@ def dots(expression: str, **options: object) -> Sweep:
 
 
 def test_every_combination_in_order() -> None:
-    found = sweep(["expander", "block_dot"], "stages=0,1 block=8,16", breakdown=False)
+    found = sweep(["expander", "lfsr"], "stages=0,1 block=8,16", breakdown=False)
     assert [result.point.label(["stages", "block"]) for result in found.results] == [
         f"{unit} stages={stages} block={block}"
-        for unit in ("expander", "block_dot")
+        for unit in ("expander", "lfsr")
         for stages in (0, 1)
         for block in (8, 16)
     ]
