@@ -4,7 +4,6 @@ Transcripts between marks of figures are held against their files by test_figure
 runs their commands; the others are run here, and the C program's by test_examples.py.
 """
 
-import os
 import re
 import shlex
 import subprocess
@@ -79,22 +78,18 @@ def missing(printed: str, passages: str) -> list[str]:
 
 @pytest.mark.parametrize(("command", "outputs"), run_here())
 def test_transcripts_show_what_commands_print(
-    command: str, outputs: list[str], tmp_path: Path
+    command: str, outputs: list[str], tmp_path: Path, main: Callable[..., Any]
 ) -> None:
     program, *arguments = shlex.split(command)
     assert program in ("axs6", "python")
     (tmp_path / "examples").symlink_to(pages.ROOT / "examples")
     (tmp_path / "docs").mkdir()
-    done = subprocess.run(
-        [sys.executable, *(["-m", "axs6"] if program == "axs6" else []), *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "120"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    if program == "axs6":
+        printed = main(*arguments).succeeded()
+    else:
+        printed = subprocess.check_output([sys.executable, *arguments], cwd=tmp_path, text=True)
     for output in outputs:
-        assert not missing(done.stdout, output)
+        assert not missing(printed, output)
 
 
 def test_a_wrong_number_in_a_transcript_is_found() -> None:

@@ -65,7 +65,9 @@ def test_the_whole_test_part_in_fp32_and_emulated(name: str) -> None:
         assert run.qsnr_db > 20
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x == "transformer")) for x in MODELS]
+)
 def test_the_rtl_has_the_emulated_bits(name: str) -> None:
     study = studied(name)
     for emulated, rtl in zip(study.runs[1::2], study.runs[2::2], strict=True):

@@ -118,7 +118,10 @@ def test_small_groups_of_adders() -> None:
 
 @pytest.mark.parametrize(
     ("design", "block", "least", "most", "area_most"),
-    [("mxfp8_e4m3", 16, 520, 540, 29_500), ("mxfp6_e2m3", 8, 140, 160, 7_500)],
+    [
+        pytest.param("mxfp8_e4m3", 16, 520, 540, 29_500, marks=pytest.mark.slow),
+        ("mxfp6_e2m3", 8, 140, 160, 7_500),
+    ],
 )
 def test_small_groups_become_what_is_smaller(
     design: str, block: int, least: int, most: int, area_most: float

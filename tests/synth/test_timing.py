@@ -124,7 +124,7 @@ def test_abc_agrees(goal: str, tmp_path: Path) -> None:
 
 
 def test_speed_is_faster_and_larger() -> None:
-    made = generate("block_dot", block=8)
+    made = generate("block_dot", block=8, format="mx4")
 
     def mapped(**options: Any) -> AreaReport:
         return area(made.verilog, made.module, breakdown=False, **options)
