@@ -4,22 +4,20 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from glob import escape
 from types import MethodType
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import is_lazy
 
-from axs6.golden.accumulator import Accumulator
-from axs6.golden.nonfinite import NonFinite
 from axs6.torch import functional, layers, recurrent, transposed
 from axs6.torch.attention import PROJECTIONS, MultiheadAttention
 from axs6.torch.backends import backend_of
 from axs6.torch.derive import become, derived, underived
 from axs6.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.torch.later import follow
-from axs6.torch.options import FP32, Format, Options
+from axs6.torch.options import DEFAULTS, FP32, Names, Options
 from axs6.torch.policy import Choice, Policy, Rule, Settings, plan
 from axs6.torch.site import Site
 from axs6.torch.unconverted import Unconverted, check_unconverted, tell
@@ -55,17 +53,11 @@ def convert(
     model: nn.Module,
     backend: str = "emulated",
     *,
-    format: Format = "axs6",
-    weights: Format | None = None,
-    activations: Format | None = None,
-    gradients: Format | None = None,
-    accumulator: str | Accumulator = "fp32",
-    block: int | None = None,
     policy: Policy | Settings | Choice | None = None,
     exclude: Iterable[str | type[nn.Module]] = (),
-    nonfinite: NonFinite = "error",
     tile: Mapping[str, Any] | None = None,
     unconverted: Unconverted = "warn",
+    **names: Unpack[Names],
 ) -> nn.Module:
     """A copy of a model whose matrix products have the bits of the hardware of block formats.
 
@@ -124,15 +116,7 @@ def convert(
     """
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
-    base: Settings = {
-        "format": format,
-        "weights": weights,
-        "activations": activations,
-        "gradients": gradients,
-        "accumulator": accumulator,
-        "block": block,
-        "nonfinite": nonfinite,
-    }
+    base = {**DEFAULTS, **names}
     backend_of(Options.of(**base, backend=backend, tile=tile))
     check_unconverted(unconverted)
     chosen = plan(model, base, exclude, policy, tuple(LAYERS), _multiplies)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final, Self
+from inspect import signature
+from typing import Any, Final, Self, TypedDict
 
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
@@ -24,6 +25,18 @@ FP32_SUMS: Final = ACCUMULATORS["fp32"]
 
 Format = str | BlockFormat
 Pair = tuple[BlockFormat, BlockFormat]
+
+
+class Names(TypedDict, total=False):
+    """How the products of a layer are computed, as `Options.of` and policies take it by names."""
+
+    format: Format
+    weights: Format | None
+    activations: Format | None
+    gradients: Format | None
+    accumulator: str | Accumulator
+    block: int | None
+    nonfinite: NonFinite
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Options:
     @classmethod
     def of(
         cls,
-        format: Format = AXS6,
+        format: Format = "axs6",
         *,
         weights: Format | None = None,
         activations: Format | None = None,
@@ -145,6 +158,14 @@ class Options:
         if self.accumulator != FP32_SUMS:
             shown["accumulator"] = str(self.accumulator)
         return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    name: parameter.default
+    for name, parameter in signature(Options.of).parameters.items()
+    if name in Names.__annotations__
+}
+"""What `Names` are that are not given."""
 
 
 def check_backend(argument: str, backend: str) -> None:

@@ -27,12 +27,9 @@ from torch import nn
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import BlockFormat, name_of
-from axs6.torch.options import FP32
+from axs6.torch.options import FP32, Names
 
-KEYS: Final = (
-    *("format", "weights", "activations", "gradients", "accumulator", "block"),
-    "nonfinite",
-)
+KEYS: Final = tuple(Names.__annotations__)
 """What a policy may say of a layer."""
 
 OPERANDS: Final = ("weights", "activations", "block")

@@ -4,12 +4,11 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from axs6.sim.process import temporary_folder
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import Flow, check_run, flow
+from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
 from axs6.synth.place import check_place, place, placer
 from axs6.synth.process import Limit, run_jobs
@@ -22,14 +21,8 @@ def area(
     verilog: str,
     top: str,
     *,
-    target: str = "generic",
-    liberty: Path | None = None,
-    optimise: str = "area",
-    adder_cells: bool = False,
-    fmax: bool = False,
-    breakdown: bool = True,
-    share: bool = True,
     timeout: float = 600,
+    **options: Any,
 ) -> AreaReport:
     """Synthesise a design with Yosys and report what it takes and how fast it is.
 
@@ -42,18 +35,8 @@ def area(
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
-        target: `generic` (gates of `axs6.synth.gates`), `sky130` (the compact library of
-            `axs6.synth.sky130`), or `ice40`, `ecp5` or `xc7` (memories are inferred and, on the
-            last two, DSP blocks; no I/O buffers; on xc7 no shift-register LUTs, so that flip-flops
-            count alike on all targets).
-        liberty: Liberty file of standard cells to map to instead.
-        optimise: `area` or `speed`: what gates are mapped for.
-        adder_cells: whether full adders become cells of the library.
-        fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
-        breakdown: whether to make the second run; without it the report has no parts.
-        share: whether Yosys looks for operators that are never used at the same time, to build
-            them once; that takes most of the time of a wide unit. The flows of FPGAs always do.
         timeout: limit in seconds for all of it.
+        options: of `axs6.synth.flow.Synthesis`, such as `target` and `liberty`.
 
     Raises:
         SynthesisError: in one line, an unknown target or top module, a file that is no Liberty
@@ -61,36 +44,37 @@ def area(
             that does not fit the FPGA, or a run over the time limit.
     """
     check_run(top, timeout)
-    plan = flow(target, liberty, optimise, adder_cells, share)
-    if fmax:
+    chosen = Synthesis(**options)
+    plan = flow(chosen)
+    if chosen.fmax:
         check_place(plan.kind)
     limit = Limit(timeout)
     with temporary_folder("axs6-area-") as folder:
-        names = ("flat", "nested") if breakdown and _may_have_parts(verilog) else ("flat",)
+        names = ("flat", "nested") if chosen.breakdown and _may_have_parts(verilog) else ("flat",)
         jobs = [folder / name for name in names]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
         flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
         timing, placement = _timing(plan, module), None
-        if fmax:
-            timing, placement = place(verilog, top, module["ports"], target, folder, limit)
+        if chosen.fmax:
+            timing, placement = place(verilog, top, module["ports"], plan.kind, folder, limit)
     total = _Measured(plan, flat)
     parted = _Measured(plan, nested[0] if any(nested) else flat)
     return AreaReport(
         top=top,
         target=plan.kind,
-        library=str(liberty) if liberty else None,
+        library=str(plan.liberty) if plan.liberty else None,
         total=total.resources(top),
         unflattened=parted.resources(top),
         parts=parted.parts(top),
         tools={
             "pyosys": metadata.version("pyosys"),
             "yosys": flat["yosys"],
-            **(placer(target) if fmax else {}),
+            **(placer(plan.kind) if chosen.fmax else {}),
         },
         optimise=plan.optimise,
-        adder_cells=adder_cells,
+        adder_cells=chosen.adder_cells,
         timing=timing,
         placement=placement,
     )
@@ -111,7 +95,7 @@ def modules_area(
         SynthesisError: as `area`, or a design without submodules.
     """
     check_run(top, timeout)
-    plan = flow(target)
+    plan = flow(Synthesis(target=target))
     with temporary_folder("axs6-area-") as folder:
         job = folder / "nested"
         plan.write(job, verilog, top, flatten=False)

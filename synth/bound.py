@@ -128,8 +128,8 @@ def dot_bound(formats: tuple[BlockFormat, ...], lanes: int, library: CellLibrary
 
 def unit_bound(point: Point) -> Bound | None:
     """Return the bound of a unit's dot products; None for other units, and without a library."""
-    unit, options = find(point.unit), point.options
-    library = flow(options["target"], options["liberty"]).cells
+    unit = find(point.unit)
+    library = flow(point.options).cells
     if unit.operation != "MAC" or library is None:
         return None
     sums = point.parameters.get("rows", 1) * point.parameters.get("columns", 1)

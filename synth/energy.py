@@ -1,7 +1,6 @@
 """Energy of a unit: changes of the nets of its mapped netlist on real data, times capacitances."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from axs6.synth.energy_stimulus import (
     unit_items,
 )
 from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import Synthesis
 from axs6.synth.mapped import mapped_netlist
 from axs6.synth.reference import Int8Dot, int8_dot
 
@@ -39,30 +39,13 @@ Golden = Callable[[Items], dict[str, NDArray[Any]]]
 _REFERENCE = "axs6_int8_dot"
 
 
-@dataclass(frozen=True)
-class _Mapping:
-    """How the unit and the reference are synthesised."""
-
-    target: str
-    liberty: Path | None
-    optimise: str
-    adder_cells: bool
-    timeout: float
-
-    def netlist(self, verilog: str, top: str) -> str:
-        return mapped_netlist(verilog, top, **vars(self))
-
-
 def energy(
     unit: str,
     parameters: Mapping[str, Any] | None = None,
     *,
-    target: str = "generic",
-    liberty: Path | None = None,
-    optimise: str = "area",
-    adder_cells: bool = False,
     stimulus: Stimulus = RANDOM,
     timeout: float = 600,
+    **options: Any,
 ) -> EnergyReport:
     """Measure the energy of a unit after synthesis, and of an INT8 dot product on the same data.
 
@@ -73,12 +56,11 @@ def energy(
     Args:
         unit: its name in the registry.
         parameters: of the unit; the others keep their defaults.
-        target: `generic`, whose energies are in changes of an input of a two-input NAND, or
-            `sky130`, whose energies are in fJ.
-        liberty: Liberty file of standard cells to map to instead; energies are in fJ.
-        optimise, adder_cells: as for `axs6.synth.area.area`, for the unit and the reference.
         stimulus: the data, such as `axs6.studies.stimuli.DIGITS`, layers of a trained perceptron.
         timeout: limit in seconds for each of the two syntheses.
+        options: of `axs6.synth.flow.Synthesis`, for the unit and the reference. Energies on
+            `generic` are in changes of an input of a two-input NAND, those on `sky130` and with a
+            `liberty` in fJ.
 
     Raises:
         ValueError: an unknown unit or parameter.
@@ -86,23 +68,23 @@ def energy(
             capacitance of a pin, or without voltage or unit of capacitance.
         ToolError: g++ is missing or fails.
     """
-    check_energy(unit, target=target, liberty=liberty)
+    chosen = Synthesis(**options)
+    check_energy(unit, chosen)
     entry = find(unit)
     settings = entry.parameters(parameters or {})
     made = generate(unit, **settings)
-    library = _library(target, liberty)
+    library = _library(chosen.target, chosen.liberty)
     left, *more = entry.formats(settings)
     work = _work(stimulus, settings["block"], (left, more[0] if more else left))
-    mapping = _Mapping(target, liberty, optimise, adder_cells, timeout)
     measured = measure(
         entry.build(**settings),
-        mapping.netlist(made.verilog, made.module),
+        mapped_netlist(made.verilog, made.module, timeout=timeout, **vars(chosen)),
         library,
         unit_items(unit, settings, work),
         lambda items: entry.golden(items, settings),
         _operations(settings),
     )
-    reference = _reference(settings["block"], mapping, stimulus)
+    reference = _reference(settings["block"], chosen, timeout, stimulus)
     return EnergyReport(
         library.unit,
         entry.operation,
@@ -114,7 +96,7 @@ def energy(
     )
 
 
-def check_energy(unit: str, *, target: str, liberty: Path | None) -> None:
+def check_energy(unit: str, options: Synthesis) -> None:
     """Check what `energy` is asked for, as far as that shows before any synthesis.
 
     Raises:
@@ -124,7 +106,7 @@ def check_energy(unit: str, *, target: str, liberty: Path | None) -> None:
         ToolError: g++ is missing.
     """
     find_with_streams(unit)
-    _library(target, liberty)
+    _library(options.target, options.liberty)
     check_compiler("the batch simulator")
 
 
@@ -145,13 +127,15 @@ def _work(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) -> tu
 
 
 @lru_cache(maxsize=16)
-def _reference(lanes: int, mapping: _Mapping, stimulus: Stimulus) -> Consumption:
+def _reference(lanes: int, options: Synthesis, timeout: float, stimulus: Stimulus) -> Consumption:
     """Measure the reference unit; in one process only once for each library and stimulus."""
     component = Int8Dot(lanes)
     return measure(
         component,
-        mapping.netlist(convert(component, _REFERENCE), _REFERENCE),
-        _library(mapping.target, mapping.liberty),
+        mapped_netlist(
+            convert(component, _REFERENCE), _REFERENCE, timeout=timeout, **vars(options)
+        ),
+        _library(options.target, options.liberty),
         reference_items(_work(stimulus, lanes)),
         int8_dot,
         lanes,

@@ -29,6 +29,33 @@ from axs6.synth.targets import (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Synthesis:
+    """What a synthesis is asked for.
+
+    Args:
+        target: `generic` (gates of `axs6.synth.gates`), `sky130` (the compact library of
+            `axs6.synth.sky130`), or `ice40`, `ecp5` or `xc7` (memories are inferred and, on the
+            last two, DSP blocks; no I/O buffers; on xc7 no shift-register LUTs, so that flip-flops
+            count alike on all targets).
+        liberty: Liberty file of standard cells to map to instead.
+        optimise: `area` or `speed`: what gates are mapped for.
+        adder_cells: whether full adders become cells of the library.
+        fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
+        breakdown: whether to make a second run, for the parts of a report.
+        share: whether Yosys looks for operators that are never used at the same time, to build
+            them once; that takes most of the time of a wide unit. The flows of FPGAs always do.
+    """
+
+    target: str = "generic"
+    liberty: Path | None = None
+    optimise: str = "area"
+    adder_cells: bool = False
+    fmax: bool = False
+    breakdown: bool = True
+    share: bool = True
+
+
 @dataclass(frozen=True)
 class Flow:
     """How a design is synthesised.
@@ -36,7 +63,7 @@ class Flow:
     `kind` is a target or `liberty`, and `source` how messages name it. `cells` are those of the
     library, `around` what its timing assumes around a unit; both are None without a library, and
     the latter with a library that has no delays. `adders` is given where adders become cells.
-    `share` is as for `axs6.synth.area.area`.
+    `share` is as of `Synthesis`.
     """
 
     kind: str
@@ -127,21 +154,16 @@ class Flow:
         return files | (self.adders.files() if self.adders else {})
 
 
-def flow(
-    target: str = "generic",
-    liberty: Path | None = None,
-    optimise: str = "area",
-    adders: bool = False,
-    share: bool = True,
-) -> Flow:
+def flow(options: Synthesis) -> Flow:
     """Check what is asked for and read the library.
 
     Raises:
         SynthesisError: an unknown target or goal, a library that cannot be read, is none, has a
-            fault, lacks gates, or has no full adder where `adders` are asked for, or things that
-            do not go together.
+            fault, lacks gates, or has no full adder for `adder_cells`, or things that do not go
+            together.
     """
-    abc_scripts(optimise, timed=False, adders=adders)
+    target, liberty, adders = options.target, options.liberty, options.adder_cells
+    abc_scripts(options.optimise, timed=False, adders=adders)
     kind, source = target, f"target {target}"
     if liberty is not None:
         if target != "generic":
@@ -149,7 +171,7 @@ def flow(
         kind, source = "liberty", f"library {liberty}"
     elif target not in TARGETS:
         raise SynthesisError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
-    if kind in FPGAS and optimise != "area":
+    if kind in FPGAS and options.optimise != "area":
         raise SynthesisError(f"--optimise is only for gate targets, not for {source}")
     if adders and kind not in ("liberty", "sky130"):
         raise SynthesisError(f"adder cells need a cell library, which {source} has not")
@@ -164,11 +186,11 @@ def flow(
         kind,
         source,
         liberty,
-        optimise,
+        options.optimise,
         cells,
         surroundings(cells) if cells else None,
         adder_cell(cells, source) if cells and adders else None,
-        share,
+        options.share,
     )
 
 

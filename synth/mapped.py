@@ -9,7 +9,7 @@ from typing import Any
 from axs6.sim.cache import cached, sources
 from axs6.sim.process import temporary_folder
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import check_run, flow
+from axs6.synth.flow import Synthesis, check_run, flow
 from axs6.synth.process import Limit, check_pyosys, run_jobs
 from axs6.synth.targets import expansion
 
@@ -20,11 +20,8 @@ def mapped_netlist(
     verilog: str,
     top: str,
     *,
-    target: str = "generic",
-    liberty: Path | None = None,
-    optimise: str = "area",
-    adder_cells: bool = False,
     timeout: float = 600,
+    **options: Any,
 ) -> str:
     """Synthesise a design as `axs6.synth.area` does and return the gates that it takes.
 
@@ -33,8 +30,8 @@ def mapped_netlist(
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
-        target, liberty, optimise, adder_cells: as for `axs6.synth.area.area`.
         timeout: limit in seconds.
+        options: of `axs6.synth.flow.Synthesis`, as for `axs6.synth.area.area`.
 
     Returns:
         Yosys JSON of one module `top` without hierarchy, each gate written as its function, for
@@ -46,7 +43,7 @@ def mapped_netlist(
         OSError: the cache cannot be written.
     """
     check_run(top, timeout)
-    plan = flow(target, liberty, optimise, adder_cells)
+    plan = flow(Synthesis(**options))
     check_pyosys()
     with temporary_folder("axs6-mapped-") as name:
         job = name / "flat"

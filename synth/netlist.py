@@ -11,7 +11,7 @@ from axs6.sim.process import temporary_folder
 from axs6.synth import sky130
 from axs6.synth.cells import CellLibrary
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import Flow, check_run, flow
+from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.graph import Netlist
 from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
@@ -84,15 +84,13 @@ def compact_library() -> str:
     return "\n".join([head, *thresholds, *rest])
 
 
-def timed_flow(
-    target: str, liberty: Path | None, optimise: str = "area", adder_cells: bool = False
-) -> Flow:
+def timed_flow(options: Synthesis) -> Flow:
     """Return the flow of a design whose netlist other tools are to time.
 
     Raises:
         SynthesisError: as `axs6.synth.flow.flow`, or there is no library with delays.
     """
-    plan = flow(target, liberty, optimise, adder_cells)
+    plan = flow(options)
     if plan.cells is None:
         raise SynthesisError(
             f"a netlist for timing needs a cell library, which {plan.source} has not: "
@@ -107,26 +105,24 @@ def mapped_design(
     verilog: str,
     top: str,
     *,
-    target: str,
-    liberty: Path | None = None,
-    optimise: str = "area",
-    adder_cells: bool = False,
     timeout: float = 600,
+    **options: Any,
 ) -> MappedDesign:
     """Synthesise a design as `axs6.synth.area` does and return its netlist and constraints.
 
     Args:
         verilog: text of the design (Verilog-2005).
         top: name of its top module.
-        target, liberty, optimise, adder_cells: as for `axs6.synth.area.area`.
         timeout: limit in seconds.
+        options: of `axs6.synth.flow.Synthesis`, as for `axs6.synth.area.area`.
 
     Raises:
         SynthesisError: as `axs6.synth.area.area`, there is no library with delays, or a port has
             a name with other characters than letters, digits and _.
     """
     check_run(top, timeout)
-    plan = timed_flow(target, liberty, optimise, adder_cells)
+    chosen = Synthesis(**options)
+    plan = timed_flow(chosen)
     assert plan.cells is not None
     assert plan.around is not None
     with temporary_folder("axs6-netlist-") as folder:
@@ -145,13 +141,13 @@ def mapped_design(
     )
     clocks = _clocks(netlist, library)
     said = _STIME.findall(log)
-    whole = bool(said) and not adder_cells and not clocks
+    whole = bool(said) and not chosen.adder_cells and not clocks
     return MappedDesign(
         top,
         module,
         structural(module, top, netlist),
         _constraints(module, top, clocks, plan, period),
-        liberty,
+        chosen.liberty,
         library,
         period,
         delay,

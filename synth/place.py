@@ -21,7 +21,7 @@ from typing import Any, Final
 from axs6.install import install_command
 from axs6.sim.process import child_process
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import flow
+from axs6.synth.flow import Synthesis, flow
 from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
 from axs6.synth.report import Placement, Timing
@@ -132,7 +132,7 @@ def place(
     device = _DEVICES[target]
     job = folder / "place"
     text = f"{verilog}\n{wrapper(top, ports)}"
-    flow(target).write(job, text, "registered", flatten=True, expand=[])
+    flow(Synthesis(target=target)).write(job, text, "registered", flatten=True, expand=[])
     run_jobs([job], limit=limit, source=f"target {target}")
     report = _nextpnr(device, job, target, limit)
     ((_, clock),) = report["fmax"].items()

@@ -5,28 +5,31 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Jobs, Json, Scheduler, Timeout, with_unit_options
+from axs6.commands.options import REPORT, RUNS, SYNTHESIS, UNIT_OPTIONS, Group, with_options
+
+TIMED: Group = {
+    "netlist": Annotated[
+        Path | None,
+        typer.Option(help="Write the mapped Verilog here, its constraints (SDC) beside it."),
+    ],
+    "opensta": (
+        Annotated[
+            bool,
+            typer.Option("--opensta", help="Time the netlist by OpenSTA and ABC too: needs `sta`."),
+        ],
+        False,
+    ),
+}
+"""Those of `axs6.commands.area_timing.TimedOutput`."""
 
 EXTRA = "synth"
 
 
-@with_unit_options
+@with_options(synthesis=SYNTHESIS, parameters=UNIT_OPTIONS, timed=TIMED, runs=RUNS, report=REPORT)
 def run(
     units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
-    target: Annotated[str, typer.Option(help="generic, sky130, ice40, ecp5 or xc7.")] = "generic",
-    liberty: Annotated[
-        Path | None, typer.Option(help="Cell library to map to, in place of a target.")
-    ] = None,
-    optimise: Annotated[
-        str, typer.Option(help="What gates are mapped for: area or speed.")
-    ] = "area",
-    adder_cells: Annotated[
-        bool, typer.Option("--adder-cells", help="Map full adders to the library's cell.")
-    ] = False,
-    fmax: Annotated[
-        bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
-    ] = False,
     *,
+    synthesis: dict[str, Any],
     parameters: dict[str, Any],
     energy: Annotated[
         bool, typer.Option("--energy", help="Simulate the gates too and report their energy.")
@@ -34,28 +37,15 @@ def run(
     stimulus: Annotated[
         str | None, typer.Option(help="Data for --energy: digits (default) or random.")
     ] = None,
-    netlist: Annotated[
-        Path | None,
-        typer.Option(help="Write the mapped Verilog here, its constraints (SDC) beside it."),
-    ] = None,
-    opensta: Annotated[
-        bool,
-        typer.Option("--opensta", help="Time the netlist by OpenSTA and ABC too: needs `sta`."),
-    ] = False,
+    timed: dict[str, Any],
     sweep: Annotated[
         str | None,
         typer.Option(
             help="Measure every combination, such as 'stages=0..4 block=8,16,32 target=ice40,ecp5'."
         ),
     ] = None,
-    timeout: Timeout = 600,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="Write it as Markdown here, its pictures beside it.")
-    ] = None,
-    json: Json = None,
+    runs: dict[str, Any],
+    report: dict[str, Any],
 ) -> None:
     """Synthesise units with Yosys and report what they take, in all and by submodule, and how fast
     they are.
@@ -70,8 +60,12 @@ def run(
     Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
     """
     from axs6.commands.area_sweep import measure
+    from axs6.commands.area_timing import TimedOutput
+    from axs6.commands.report import Report
     from axs6.studies.stimuli import DIGITS, find_stimulus
+    from axs6.synth.flow import Synthesis
 
+    target = synthesis["target"]
     if "," in target:
         raise ValueError(
             f'target must be one target, not {target!r}; for several: --sweep "target={target}"'
@@ -81,21 +75,12 @@ def run(
     complete = measure(
         units,
         sweep,
+        parameters,
+        Synthesis(**synthesis),
         stimulus=find_stimulus(stimulus or DIGITS.name) if energy else None,
-        netlist=netlist,
-        opensta=opensta,
-        html=html,
-        markdown=markdown,
-        json=json,
-        parameters=parameters,
-        target=target,
-        liberty=liberty,
-        optimise=optimise,
-        adder_cells=adder_cells,
-        fmax=fmax,
-        timeout=timeout,
-        jobs=jobs,
-        scheduler=scheduler,
+        timed=TimedOutput(**timed),
+        runs=runs,
+        report=Report(**report),
     )
     if not complete:
         raise typer.Exit(1)

@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,21 +10,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from axs6.commands.area_timing import TimedOutput
-from axs6.commands.output import (
-    check_writable,
-    console,
-    json_path,
-    print_table,
-    write_file,
-    write_files,
-    write_json,
-)
-from axs6.commands.packages import need
+from axs6.commands.output import console, print_table
+from axs6.commands.report import Report
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
 from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.errors import SynthesisError
+from axs6.synth.flow import Synthesis
+from axs6.synth.pages import page
 from axs6.synth.pages.conditions import conditions, mapped_for, reports, telling_growth
 from axs6.synth.pages.document import Table
 from axs6.synth.pages.tables import growth_table, point_tables
@@ -39,25 +32,25 @@ _log = logging.getLogger("axs6")
 def measure(
     units: Sequence[str],
     expression: str | None,
+    parameters: Mapping[str, Any],
+    options: Synthesis,
     *,
     stimulus: Stimulus | None,
-    netlist: Path | None,
-    opensta: bool,
-    html: Path | None,
-    markdown: Path | None,
-    json: str | None,
-    **arguments: Any,
+    timed: TimedOutput,
+    runs: Mapping[str, Any],
+    report: Report,
 ) -> bool:
     """Measure units, or a sweep of them; show the figures and write the files asked for.
 
     Args:
         units: their names.
         expression: what --sweep says, if it was given.
+        parameters: of the units.
+        options: how they are synthesised.
         stimulus: data of `axs6.synth.energy.energy`, if energies are asked for.
-        netlist: where to write the mapped Verilog of the one unit, if it is asked for.
-        opensta: whether OpenSTA is to time it.
-        html, markdown, json: where to write.
-        arguments: the others of `axs6.synth.sweep.sweep`.
+        timed: the mapped Verilog of the one unit and its timing, if they are asked for.
+        runs: `timeout`, `jobs` and `scheduler` of `axs6.synth.sweep.sweep`.
+        report: where to write.
 
     Returns:
         Whether all points are there.
@@ -68,28 +61,22 @@ def measure(
     """
     if stimulus and expression:
         raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
-    liberty = arguments["liberty"]
-    if stimulus:
-        target = arguments["target"]
-        for unit in units:
-            check_energy(unit, target=target, liberty=liberty)
-    timed = TimedOutput(netlist, opensta)
-    timed.check(units, expression, arguments["target"], liberty)
-    if html or markdown:
-        need("matplotlib", "jinja2")
-    outputs = (html, markdown, json_path(json), *timed.paths(liberty))
-    check_writable(*outputs, inputs=[liberty] if liberty else [])
-    out = console(json)
-    done = _run(units, expression, {**arguments, "stimulus": stimulus}, out)
+    for unit in units if stimulus else ():
+        check_energy(unit, options)
+    timed.check(units, expression, options)
+    liberty = options.liberty
+    report.check(*timed.paths(liberty), inputs=[liberty] if liberty else [])
+    out = console(report.json)
+    asked = {"parameters": parameters, "stimulus": stimulus, **runs, **vars(options)}
+    done = _run(units, expression, asked, out)
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
-        figures, energies = _units(done, timed, arguments, out)
+        figures, energies = _units(done, timed, runs["timeout"], out)
     else:
         _show(done, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
-    write_json(json, figures)
-    _write_pages(done, energies, html, markdown, out)
+    report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
         raise SynthesisError("nothing could be measured: every point of the sweep is missing")
     return not done.missing
@@ -118,7 +105,7 @@ def _run(
 def _units(
     done: Sweep,
     timed: TimedOutput,
-    arguments: Mapping[str, Any],
+    timeout: float,
     out: Console,
 ) -> tuple[list[dict[str, Any]], dict[str, EnergyReport]]:
     """Show the report of each unit, and its energy where it was measured.
@@ -126,8 +113,6 @@ def _units(
     Returns:
         All that is known of each unit, and the energies by `Point.subject`.
     """
-    names = ("target", "liberty", "optimise", "adder_cells", "timeout")
-    options = {name: arguments[name] for name in names}
     figures: list[dict[str, Any]] = []
     energies = {}
     for result in done.results:
@@ -144,7 +129,7 @@ def _units(
             print_table(out, render_energy(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
-        found |= timed.run(measured.design, options, out)
+        found |= timed.run(measured.design, point.options, timeout, out)
         figures.append(found)
     return figures, energies
 
@@ -170,24 +155,3 @@ def _print(out: Console, title: str, cells: Table) -> None:
     """Print a table under its title."""
     out.print(Text(title, style="bold"))
     print_table(out, rich_table(cells))
-
-
-def _write_pages(
-    done: Sweep,
-    energies: Mapping[str, EnergyReport],
-    html: Path | None,
-    markdown: Path | None,
-    out: Console,
-) -> None:
-    if not (html or markdown):
-        return
-    from axs6.synth import pages
-
-    page = pages.page(done, ["axs6", *sys.argv[1:]], energies)
-    if html:
-        write_file(html, pages.html(page))
-        out.print(f"wrote {html}")
-    if markdown:
-        files = pages.markdown(page, markdown.name)
-        write_files(markdown.parent, files)
-        out.print(f"wrote {markdown} with {len(files) - 1} SVG beside it")

@@ -1,6 +1,6 @@
 """What `axs6 area --netlist` and `--opensta` add: the mapped netlist, and its timing by others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from axs6.commands.output import print_table, write_files
 from axs6.hw.verilog import Generated
+from axs6.synth.flow import Synthesis
 from axs6.synth.netlist import companions, mapped_design, timed_flow
 from axs6.synth.opensta import TimingTools, check_opensta, timing_tools
 from axs6.synth.pages.document import Table
@@ -20,12 +21,10 @@ from axs6.synth.tables import rich_table
 class TimedOutput:
     """Where the mapped Verilog of a unit goes, if anywhere, and whether OpenSTA times it."""
 
-    netlist: Path | None
-    opensta: bool
+    netlist: Path | None = None
+    opensta: bool = False
 
-    def check(
-        self, units: Sequence[str], expression: str | None, target: str, liberty: Path | None
-    ) -> None:
+    def check(self, units: Sequence[str], expression: str | None, options: Synthesis) -> None:
         """Check what is asked for, as far as that shows before any synthesis.
 
         Raises:
@@ -39,7 +38,7 @@ class TimedOutput:
             raise ValueError(f"{option} is for units, not for a sweep: leave out one of the two")
         if self.netlist and len(units) > 1:
             raise ValueError(f"--netlist is for one unit, not {len(units)}")
-        timed_flow(target, liberty)
+        timed_flow(options)
         if self.opensta:
             check_opensta()
 
@@ -51,12 +50,15 @@ class TimedOutput:
         """
         return companions(self.netlist, liberty) if self.netlist else []
 
-    def run(self, design: Generated, options: Mapping[str, Any], out: Console) -> dict[str, Any]:
+    def run(
+        self, design: Generated, options: Synthesis, timeout: float, out: Console
+    ) -> dict[str, Any]:
         """Map a unit, write its files and show its timing by several tools, as asked for.
 
         Args:
             design: the unit.
-            options: of `axs6.synth.netlist.mapped_design`.
+            options: how it is synthesised.
+            timeout: limit in seconds, of each tool.
             out: where the timing is shown.
 
         Returns:
@@ -64,13 +66,13 @@ class TimedOutput:
         """
         if not (self.netlist or self.opensta):
             return {}
-        mapped = mapped_design(design.verilog, design.module, **options)
+        mapped = mapped_design(design.verilog, design.module, timeout=timeout, **vars(options))
         if self.netlist:
             written = write_files(self.netlist.parent, mapped.files(self.netlist))
             out.print(f"wrote {', '.join(map(str, written))}")
         if not self.opensta:
             return {}
-        tools = timing_tools(mapped, options["timeout"])
+        tools = timing_tools(mapped, timeout)
         out.print(Text(f"Longest path of {design.module} by tool", style="bold"))
         print_table(out, rich_table(_table(tools)))
         return {"timing_tools": tools.to_dict()}

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Jobs, Json, Scheduler, Timeout
+from axs6.commands.options import REPORT, RUNS, with_options
 from axs6.commands.packages import need
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ NEEDED = {
 """Packages of groups of columns."""
 
 
+@with_options(runs=RUNS, report=REPORT)
 def run(
     formats: Annotated[
         list[str] | None,
@@ -55,12 +56,9 @@ def run(
         Path | None,
         typer.Option(help="Cell library of the hardware.", show_default="compact sky130"),
     ] = None,
-    timeout: Timeout = 600,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
-    html: Annotated[Path | None, typer.Option(help="Write it as a page here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write it as Markdown here.")] = None,
-    json: Json = None,
+    *,
+    runs: dict[str, Any],
+    report: dict[str, Any],
 ) -> None:
     """Compare block formats in one table: storage, errors, hardware, accuracy of models.
 
@@ -73,40 +71,31 @@ def run(
 
     Example: axs6 compare axs6 mx6 mxfp4 --jobs 2 --html formats.html
     """
-    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.commands.output import console
+    from axs6.commands.report import Report
     from axs6.golden.formats import block_format
     from axs6.studies.comparison.columns import GROUPS, check_groups
 
     groups = check_groups(GROUPS if columns is None else columns.split(","), GROUPS)
-    need(*(["jinja2", "matplotlib"] if html or markdown else []))
     check_packages(groups)
-    check_writable(html, markdown, json_path(json), inputs=[liberty] if liberty else [])
+    files = Report(**report)
+    files.check(inputs=[liberty] if liberty else [])
     if "energy" in groups:
+        from axs6.studies.comparison.hardware import synthesis_on
         from axs6.studies.stimuli import DIGITS, find_stimulus
         from axs6.synth.energy import check_energy
 
-        target = "generic" if liberty else "sky130"
-        check_energy("block_dot", target=target, liberty=liberty)
+        check_energy("block_dot", synthesis_on(liberty))
         find_stimulus(DIGITS.name)
     from axs6.studies.comparison.compare import compare
 
     given = [name for each in formats or () for name in each.split(",")]
     chosen = [block_format(name.strip()) for name in given] or None
-    out = console(json)
+    out = console(files.json)
     with measuring(out) as progress:
-        found = compare(
-            chosen,
-            groups,
-            vectors=vectors,
-            liberty=liberty,
-            timeout=timeout,
-            jobs=jobs,
-            scheduler=scheduler,
-            progress=progress,
-        )
+        found = compare(chosen, groups, vectors=vectors, liberty=liberty, progress=progress, **runs)
     show(found, out)
-    write_json(json, found.to_dict())
-    _write_pages(found, html, markdown, out)
+    files.write(found.to_dict(), lambda: found.page(shlex.join(["axs6", *sys.argv[1:]])), out)
 
 
 def check_packages(groups: Iterable[str]) -> None:
@@ -140,20 +129,3 @@ def show(found: "Comparison", out: "Console") -> None:
 
     print_table(out, rich_table(found.table()))
     out.print(*notes([*found.notes(), *found.legend()]), sep="\n")
-
-
-def _write_pages(
-    found: "Comparison", html: Path | None, markdown: Path | None, out: "Console"
-) -> None:
-    if not (html or markdown):
-        return
-    from axs6.commands.output import write_file, write_files
-    from axs6.synth import pages
-
-    page = found.page(shlex.join(["axs6", *sys.argv[1:]]))
-    if html:
-        write_file(html, pages.html(page))
-        out.print(f"wrote {html}")
-    if markdown:
-        write_files(markdown.parent, pages.markdown(page, markdown.name))
-        out.print(f"wrote {markdown}")

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, check_stochastic, given
-from axs6.golden.rounding import Rounding
+from axs6.commands.options import Group, Json, check_stochastic, with_options
 
 if TYPE_CHECKING:
     from axs6.files.encode import Row
@@ -17,69 +16,81 @@ Patterns = Annotated[
     list[str] | None, typer.Option(metavar="PATTERN", help="Names of tensors, with * and ?.")
 ]
 
-
-def run(
-    source: Annotated[Path, typer.Argument(help="A .safetensors, .npy or .npz file.")],
-    target: Annotated[Path, typer.Argument(help="The .safetensors container to write.")],
-    format: Annotated[
-        str,
-        typer.Option(help="Block format: a name, such as mxfp4, or a string.", metavar="FORMAT"),
-    ] = "axs6",
-    block: Annotated[
+ENCODING: Group = {
+    "format": Annotated[
+        str | None,
+        typer.Option(
+            help="Block format: a name, such as mxfp4, or a string.",
+            metavar="FORMAT",
+            show_default="axs6",
+        ),
+    ],
+    "block": Annotated[
         int | None,
         typer.Option(
             help="Values of a block.", metavar="B", show_default="the format's: 32 of axs6"
         ),
-    ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            help="Of exponents: floor, ceil, even or rceil.", show_default="the format's: floor"
-        ),
-    ] = None,
-    mode: Annotated[
+    ],
+    "mode": Annotated[
         str | None, typer.Option(help="dense, sparse, high_precision or auto, of axs6.")
-    ] = None,
-    rounding: Annotated[
-        str | None, typer.Option(help="nearest, toward_zero or stochastic.")
-    ] = None,
-    random_bits: Annotated[
+    ],
+    "rounding": Annotated[str | None, typer.Option(help="nearest, toward_zero or stochastic.")],
+    "random_bits": Annotated[
         int | None,
         typer.Option(help="Bits of a random word of stochastic rounding, 1 to 32.", metavar="R"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of stochastic rounding.")] = None,
-    nonfinite: Annotated[
+    ],
+    "seed": Annotated[int | None, typer.Option(help="Seed of stochastic rounding.")],
+    "nonfinite": Annotated[
         str | None,
         typer.Option(
             help="NaN and infinities: error refuses them; saturate; or propagate, in formats with "
             "NaN.",
             show_default="error",
         ),
-    ] = None,
-    axis: Annotated[
+    ],
+    "axis": Annotated[
         int | None,
         typer.Option(
             help="Along which blocks are taken.", metavar="N", show_default="as weights are reduced"
         ),
-    ] = None,
-    flatten: Annotated[
+    ],
+    "flatten": Annotated[
         int | None,
         typer.Option(
             help="Flatten axes from this one on, and take blocks along the result.", metavar="N"
         ),
-    ] = None,
-    align: Annotated[
+    ],
+    "align": Annotated[
         int | None, typer.Option(help="Pad blocks to a multiple of bytes.", metavar="BYTES")
-    ] = None,
-    checkpoint: Annotated[
-        bool,
+    ],
+    "checkpoint": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--checkpoint",
+                help="Write pairs NAME_blocks and NAME_scales, as in MXFP4 checkpoints.",
+            ),
+        ],
+        False,
+    ),
+    "include": Patterns,
+    "exclude": Patterns,
+}
+"""Those of `axs6.files.Options`."""
+
+
+@with_options(options=ENCODING)
+def run(
+    source: Annotated[Path, typer.Argument(help="A .safetensors, .npy or .npz file.")],
+    target: Annotated[Path, typer.Argument(help="The .safetensors container to write.")],
+    *,
+    options: dict[str, Any],
+    rule: Annotated[
+        str | None,
         typer.Option(
-            "--checkpoint",
-            help="Write pairs NAME_blocks and NAME_scales, as in MXFP4 checkpoints.",
+            help="Of exponents: floor, ceil, even or rceil.", show_default="the format's: floor"
         ),
-    ] = False,
-    include: Patterns = None,
-    exclude: Patterns = None,
+    ] = None,
     json: Json = None,
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
@@ -95,34 +106,19 @@ def run(
 
     from axs6.commands.output import console, json_path, print_table, write_json
     from axs6.files import Options, encode_file
-    from axs6.golden.formats import block_format
+    from axs6.golden.formats import AXS6, block_format
     from axs6.replacing import check_apart
 
-    check_stochastic(rounding or Rounding.NEAREST, random_bits=random_bits, seed=seed)
-    fmt = block_format(format)
-    options = Options(
-        **given(
-            format=fmt.with_rule(rule) if rule else fmt,
-            block=block,
-            mode=mode,
-            rounding=rounding,
-            random_bits=random_bits,
-            seed=seed,
-            nonfinite=nonfinite,
-            axis=axis,
-            flatten=flatten,
-            align=align,
-            checkpoint=checkpoint,
-            include=include,
-            exclude=exclude,
-        )
-    )
+    check_stochastic(options)
+    if rule:
+        options["format"] = block_format(options.get("format", AXS6)).with_rule(rule)
+    chosen = Options(**options)
     figures_file = json_path(json)
     check_apart([target, *([figures_file] if figures_file else [])], [source])
     out = console(json)
     with out.status(Text(f"encoding {source}")) as status:
         rows = encode_file(
-            source, target, options, lambda name: status.update(Text(f"encoding {name}"))
+            source, target, chosen, lambda name: status.update(Text(f"encoding {name}"))
         )
     print_table(out, _table(rows))
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Unit, with_unit_options
+from axs6.commands.options import UNIT_OPTIONS, Unit, with_options
 
 EXTRA = "hw"
 
 
-@with_unit_options
+@with_options(parameters=UNIT_OPTIONS)
 def run(
     unit: Unit,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")],

@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,15 +28,62 @@ Json = Annotated[
     str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
 ]
 
-Timeout = Annotated[float, typer.Option(help="Seconds that one synthesis may take.")]
 Jobs = Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
-]
+
+Group = Mapping[str, Any]
+"""Options that go together, by their names: each an annotation, or one with its default value."""
+
+SYNTHESIS: Group = {
+    "target": (
+        Annotated[str, typer.Option(help="generic, sky130, ice40, ecp5 or xc7.")],
+        "generic",
+    ),
+    "liberty": Annotated[
+        Path | None, typer.Option(help="Cell library to map to, in place of a target.")
+    ],
+    "optimise": (
+        Annotated[str, typer.Option(help="What gates are mapped for: area or speed.")],
+        "area",
+    ),
+    "adder_cells": (
+        Annotated[
+            bool, typer.Option("--adder-cells", help="Map full adders to the library's cell.")
+        ],
+        False,
+    ),
+    "fmax": (
+        Annotated[
+            bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
+        ],
+        False,
+    ),
+}
+"""Those of `axs6.synth.flow.Synthesis`."""
+
+RUNS: Group = {
+    "timeout": (
+        Annotated[float, typer.Option(help="Seconds that one synthesis may take.")],
+        600,
+    ),
+    "jobs": (Jobs, 1),
+    "scheduler": Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler whose workers synthesise.", metavar="ADDRESS"),
+    ],
+}
 """How designs are synthesised, as `axs6.synth.sweep.sweep` takes it."""
 
-UNIT_OPTIONS: dict[str, Any] = {
+REPORT: Group = {
+    "html": Annotated[Path | None, typer.Option(help="Write the report as a page here.")],
+    "markdown": Annotated[
+        Path | None,
+        typer.Option(help="Write the report as Markdown here, its pictures beside it."),
+    ],
+    "json": Json,
+}
+"""Those of `axs6.commands.report.Report`."""
+
+UNIT_OPTIONS: Group = {
     "format": Annotated[
         str | None,
         typer.Option(
@@ -102,36 +150,43 @@ UNIT_OPTIONS: dict[str, Any] = {
 """An option for each parameter that a unit may have."""
 
 
-def with_unit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that has `UNIT_OPTIONS` where the one given takes the dict `parameters`.
+def with_options(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with groups of options, each where it has the parameter that the group is given as.
 
-    The dict holds those options that were given.
+    The command gets a dict there: of the options that were given, or have a default value.
     """
-    signature = inspect.signature(command)
-    arguments: list[inspect.Parameter] = []
-    for argument in signature.parameters.values():
-        if argument.name != "parameters":
-            arguments.append(argument)
-            continue
-        arguments += [
-            argument.replace(name=name, annotation=option, default=None)
-            for name, option in UNIT_OPTIONS.items()
-        ]
 
-    @functools.wraps(command)
-    def run(**values: Any) -> None:
-        parameters = given(**{name: values.pop(name) for name in UNIT_OPTIONS})
-        command(**values, parameters=parameters)
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command)
+        arguments: list[inspect.Parameter] = []
+        for argument in signature.parameters.values():
+            for name, option in groups.get(argument.name, {argument.name: argument}).items():
+                if option is not argument:
+                    annotation, default = option if isinstance(option, tuple) else (option, None)
+                    option = argument.replace(name=name, annotation=annotation, default=default)
+                arguments.append(option)
 
-    run.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
-    return run
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            grouped = {
+                group: given(**{name: values.pop(name) for name in options})
+                for group, options in groups.items()
+            }
+            command(**values, **grouped)
+
+        run.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+        return run
+
+    return decorated
 
 
-def check_stochastic(rounding: str, **options: Any) -> None:
+def check_stochastic(options: Mapping[str, Any]) -> None:
     """Raise ValueError where options of stochastic rounding are given and another is chosen."""
-    for name in given(**options) if rounding != Rounding.STOCHASTIC else ():
-        flag = name.replace("_", "-")
-        raise ValueError(f"--{flag} is for --rounding stochastic, not {rounding}")
+    rounding = options.get("rounding", Rounding.NEAREST)
+    for name in ("random_bits", "seed"):
+        if name in options and rounding != Rounding.STOCHASTIC:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is for --rounding stochastic, not {rounding}")
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, with_unit_options
+from axs6.commands.options import UNIT_OPTIONS, Json, with_options
 
 EXTRA = "sim"
 
@@ -15,7 +15,7 @@ LARGE = 100_000_000
 """Bytes of waveforms from which on their size is said before the run."""
 
 
-@with_unit_options
+@with_options(parameters=UNIT_OPTIONS)
 def run(
     units: Annotated[list[str] | None, typer.Argument(help="Units; all of them if none.")] = None,
     *,

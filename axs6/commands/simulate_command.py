@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, Unit, with_unit_options
+from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ ENGINES = ("batch", "cxxrtl")
 WINDOW = "0:1000"
 
 
-@with_unit_options
+@with_options(parameters=UNIT_OPTIONS)
 def run(
     unit: Unit,
     inputs: Annotated[

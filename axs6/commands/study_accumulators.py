@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Jobs, Json, Scheduler, Timeout
+from axs6.commands.options import RUNS, Json, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from axs6.studies.comparison.columns import Column, Group
 
 
+@with_options(runs=RUNS)
 def accumulators(
     formats: Annotated[
         list[str] | None,
@@ -58,9 +59,8 @@ def accumulators(
         Path | None,
         typer.Option(help="Cell library of the dot products.", show_default="compact sky130"),
     ] = None,
-    timeout: Timeout = 600,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
+    *,
+    runs: dict[str, Any],
     json: Json = None,
 ) -> None:
     """Measure the error of dot products against the bits that an accumulator keeps of its terms.
@@ -96,10 +96,8 @@ def accumulators(
                 study.fractions,
                 groups,
                 liberty=liberty,
-                timeout=timeout,
-                jobs=jobs,
-                scheduler=scheduler,
                 progress=progress,
+                **runs,
             )
         _show(found, groups.values(), study.fractions, out)
         for way, series in zip(ways, report["series"], strict=True):

@@ -1,13 +1,14 @@
 """`axs6 study scales`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Jobs, Json, Scheduler, Timeout
+from axs6.commands.options import RUNS, Json, with_options
 
 
+@with_options(runs=RUNS)
 def scales(
     formats: Annotated[
         list[str] | None,
@@ -29,9 +30,8 @@ def scales(
         Path | None,
         typer.Option(help="Cell library of the encoders.", show_default="compact sky130"),
     ] = None,
-    timeout: Timeout = 600,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
+    *,
+    runs: dict[str, Any],
     json: Json = None,
 ) -> None:
     """Measure formats under each rule of their exponent scale: floor, ceil, even and rceil.
@@ -57,10 +57,8 @@ def scales(
             groups,
             vectors=vectors,
             liberty=liberty,
-            timeout=timeout,
-            jobs=jobs,
-            scheduler=scheduler,
             progress=progress,
+            **runs,
         )
     show(found, out)
     write_json(json, found.to_dict())

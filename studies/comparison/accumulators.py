@@ -38,10 +38,8 @@ def compare_accumulators(
     columns: Iterable[str],
     *,
     liberty: Path | None = None,
-    timeout: float = 600,
-    jobs: int = 1,
-    scheduler: str | None = None,
     progress: Progress = lambda line, done, total: None,
+    **runs: Any,
 ) -> Cells:
     """Measure what the bits of an accumulator cost and what they do to models.
 
@@ -51,13 +49,13 @@ def compare_accumulators(
         ways: formats with accumulators, whose fractions are replaced.
         fractions: bits kept of an aligned term.
         columns: names of `GROUPS`.
-        liberty, timeout, jobs, scheduler, progress: as of `compare`.
+        liberty, progress, runs: as of `compare`.
 
     Raises:
         TypeError, ValueError, SynthesisError, RuntimeError, OSError: as `compare`.
     """
     groups = check_groups(columns, GROUPS)
-    how = hardware.options(liberty, timeout=timeout, jobs=jobs, scheduler=scheduler)
+    how = hardware.options(liberty, **runs)
     wanted = [column.name for group in groups.values() for column in group.columns]
     total = len(ways) * len(fractions) * len(wanted)
     cells: Cells = {way: {name: [] for name in wanted} for way in ways}

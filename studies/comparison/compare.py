@@ -25,10 +25,8 @@ def compare(
     *,
     vectors: int = VECTORS,
     liberty: Path | None = None,
-    timeout: float = 600,
-    jobs: int = 1,
-    scheduler: str | None = None,
     progress: Progress = lambda line, done, total: None,
+    **runs: Any,
 ) -> Comparison:
     """Measure block formats beside each other.
 
@@ -40,8 +38,8 @@ def compare(
         columns: names of `axs6.studies.comparison.columns.GROUPS`; None for all of them.
         vectors: random vectors of each distribution, at least 1.
         liberty: cell library of areas, delays and energies; None for the compact sky130 library.
-        timeout, jobs, scheduler: as of `axs6.synth.sweep.sweep`, for designs.
         progress: called as cells are measured.
+        runs: `timeout`, `jobs` and `scheduler`, as of `axs6.synth.sweep.sweep`, for designs.
 
     Raises:
         TypeError, ValueError: an argument is refused; the message says why.
@@ -51,7 +49,7 @@ def compare(
     check_integer("vectors", vectors, 1)
     groups = check_groups(GROUPS if columns is None else columns, GROUPS)
     names = names_of(CATALOG if formats is None else formats)
-    how = hardware.options(liberty, timeout=timeout, jobs=jobs, scheduler=scheduler)
+    how = hardware.options(liberty, **runs)
 
     def measure(group: str, advance: Advance) -> Found:
         return {

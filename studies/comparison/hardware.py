@@ -8,6 +8,7 @@ from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.table import Cell
 from axs6.studies.stimuli import DIGITS
 from axs6.synth.bound import unit_bound
+from axs6.synth.flow import Synthesis
 from axs6.synth.sweep import Result, sweep
 
 CONVERTED = {"dtype": "bf16"}
@@ -18,16 +19,26 @@ Advance = Callable[[str], None]
 """Called with each design that was measured."""
 
 
-def options(liberty: Path | None, **others: Any) -> dict[str, Any]:
-    """The arguments of `sweep` for all designs, those of `axs6 area --target sky130` or --liberty.
+def synthesis_on(liberty: Path | None) -> Synthesis:
+    """How all designs are synthesised: as by `axs6 area --target sky130`, or --liberty.
 
     Args:
         liberty: a cell library; None for the compact sky130 library.
-        others: `timeout`, `jobs` and `scheduler`.
     """
-    target = "generic" if liberty else "sky130"
-    plain = {"optimise": "area", "adder_cells": False, "fmax": False}
-    return {"target": target, "liberty": liberty, **plain, **others}
+    return Synthesis(target="generic" if liberty else "sky130", liberty=liberty)
+
+
+def options(
+    liberty: Path | None, *, timeout: float = 600, jobs: int = 1, scheduler: str | None = None
+) -> dict[str, Any]:
+    """The arguments of `sweep` for all designs.
+
+    Args:
+        liberty: as of `synthesis_on`.
+        timeout, jobs, scheduler: as of `sweep`.
+    """
+    runs = {"timeout": timeout, "jobs": jobs, "scheduler": scheduler}
+    return {**vars(synthesis_on(liberty)), **runs}
 
 
 def cost(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Rule, block_format, name_of
@@ -41,10 +41,8 @@ def compare_rules(
     *,
     vectors: int = VECTORS,
     liberty: Path | None = None,
-    timeout: float = 600,
-    jobs: int = 1,
-    scheduler: str | None = None,
     progress: Progress = lambda line, done, total: None,
+    **runs: Any,
 ) -> Comparison:
     """Measure formats with each rule of their exponent scale, as `compare` does.
 
@@ -52,7 +50,7 @@ def compare_rules(
         formats: names, strings or BlockFormats with an exponent scale; None for those of the
             catalog.
         columns: names of `GROUPS`.
-        vectors, liberty, timeout, jobs, scheduler, progress: as of `compare`.
+        vectors, liberty, progress, runs: as of `compare`.
 
     Raises:
         TypeError, ValueError, SynthesisError, RuntimeError, OSError: as `compare`; a format
@@ -62,7 +60,7 @@ def compare_rules(
     groups = check_groups(columns, GROUPS)
     chosen = [block_format(each) for each in (FORMATS if formats is None else formats)]
     names = names_of(fmt.with_rule(rule) for fmt in chosen for rule in Rule)
-    how = hardware.options(liberty, timeout=timeout, jobs=jobs, scheduler=scheduler)
+    how = hardware.options(liberty, **runs)
 
     def measure(group: str, advance: Advance) -> Found:
         return {

@@ -11,8 +11,8 @@ from axs6.golden.formats import block_format
 from axs6.replacing import replacing
 from axs6.studies.pareto.space import BASELINE
 
-OPTIONS: Final = {"target": "sky130", "breakdown": False, "share": False}
-"""Arguments of `axs6.synth.area.area`, which leave out what only takes time in a sweep."""
+OPTIONS: Final[dict[str, Any]] = {"target": "sky130", "breakdown": False, "share": False}
+"""Those of `axs6.synth.flow.Synthesis`, which leave out what only takes time in a sweep."""
 
 
 BYTE: Final = 8
@@ -38,9 +38,9 @@ class Conditions:
     @classmethod
     def here(cls, reduction: int, vectors: int) -> Self:
         """Those of this installation."""
-        from axs6.synth.flow import flow
+        from axs6.synth.flow import Synthesis, flow
 
-        plan = flow(str(OPTIONS["target"]), share=bool(OPTIONS["share"]))
+        plan = flow(Synthesis(**OPTIONS))
         return cls(reduction, vectors, version("pyosys"), plan.digest()[:16])
 
 

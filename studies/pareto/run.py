@@ -12,6 +12,7 @@ from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
 from axs6.studies.pareto.data import OPTIONS, Conditions, Row, read_rows, write_rows
 from axs6.studies.qsnr import study_qsnr
+from axs6.synth.flow import Synthesis
 from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.points import Measured, Point
 from axs6.synth.sweep.pools import outcomes
@@ -38,7 +39,7 @@ def point_of(name: str, reduction: int) -> Point:
     accumulator = f"paper,reduction={reduction}"
     parameters = unit.parameters({"format": name, "accumulator": accumulator})
     unit.build(**parameters)
-    return Point(unit.name, parameters, dict(OPTIONS), between_registers=True)
+    return Point(unit.name, parameters, Synthesis(**OPTIONS), between_registers=True)
 
 
 def measure(

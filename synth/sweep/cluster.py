@@ -177,16 +177,16 @@ def _count_workers(client: "Client") -> int:
 
 def _sent(task: Task) -> Task:
     """A task as workers in other folders can do it: with the whole path of its library."""
-    library = task.point.options.get("liberty")
+    library = task.point.options.liberty
     if library is None:
         return task
-    options = {**task.point.options, "liberty": library.absolute()}
+    options = replace(task.point.options, liberty=library.absolute())
     return replace(task, point=replace(task.point, options=options))
 
 
 def _received(task: Task, found: Measured | str) -> Measured | str:
     """What a worker says of a task that was sent, with the library as the task has it."""
-    library = task.point.options.get("liberty")
+    library = task.point.options.liberty
     if library is None:
         return found
     if isinstance(found, str):
@@ -200,7 +200,7 @@ def _outcome_on_worker(task: Task) -> Measured | str:
         return outcome(task)
     except OSError as error:
         worker = f"the worker {this_worker()}"
-        library = task.point.options.get("liberty")
+        library = task.point.options.liberty
         if library and error.filename == str(library):
             message = f"{worker} cannot read the library {library}: {error.strerror}"
         else:

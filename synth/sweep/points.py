@@ -2,21 +2,21 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from axs6.hw.registry import find
 from axs6.hw.verilog import Generated
 from axs6.synth.energy_report import EnergyReport
 from axs6.synth.energy_stimulus import Stimulus
+from axs6.synth.flow import Synthesis
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
 
 
 @dataclass(frozen=True)
 class Point:
-    """One design to measure: a unit with all of its parameters, and the options of `area`.
+    """One design to measure: a unit with all of its parameters, and how it is synthesised.
 
     With `between_registers` it is what `axs6.synth.registered.registered` makes of the unit.
     `stimulus` is that of `axs6.synth.energy.energy` if the energy is to be measured too.
@@ -24,19 +24,19 @@ class Point:
 
     unit: str
     parameters: dict[str, Any]
-    options: dict[str, Any]
+    options: Synthesis
     between_registers: bool = False
     stimulus: Stimulus | None = None
 
     def value(self, axis: str) -> Any:
         """The point's value of a swept parameter or setting."""
-        return self.options[axis] if axis in SETTINGS else self.parameters[axis]
+        return getattr(self.options, axis) if axis in SETTINGS else self.parameters[axis]
 
     @property
     def subject(self) -> str:
         """What the point's figures are of: its unit on its target or library."""
-        liberty: Path | None = self.options.get("liberty")
-        return f"{self.unit} on {liberty.name if liberty else self.options['target']}"
+        liberty = self.options.liberty
+        return f"{self.unit} on {liberty.name if liberty else self.options.target}"
 
     def label(self, axes: Sequence[str]) -> str:
         """The unit and its values on some axes: `block_dot block=8 stages=2`."""
@@ -145,7 +145,7 @@ def all_points(
     units: Sequence[str],
     axes: Axes,
     parameters: Mapping[str, Any],
-    options: Mapping[str, Any],
+    options: Synthesis,
     stimulus: Stimulus | None = None,
 ) -> list[Point]:
     """Every combination of the axes' values, for each unit.
@@ -154,7 +154,7 @@ def all_points(
         units: names in the registry.
         axes: values of the swept parameters and settings.
         parameters: those that all points have; the others keep their defaults.
-        options: arguments of `axs6.synth.area.area` that all points have.
+        options: how all points are synthesised, but for what is swept.
         stimulus: that of all points, if their energy is to be measured.
 
     Raises:
@@ -163,7 +163,7 @@ def all_points(
     for name in axes:
         if name in parameters:
             raise ValueError(f"sweep: {name} is swept and also given as {parameters[name]}")
-    if "target" in axes and options.get("liberty"):
+    if "target" in axes and options.liberty:
         raise ValueError("sweep: a library and target cannot go together: give one")
     points = []
     for unit in units:
@@ -172,5 +172,5 @@ def all_points(
             swept = dict(zip(axes, values, strict=True))
             settings = {name: swept.pop(name) for name in SETTINGS if name in swept}
             everything = known.parameters({**parameters, **swept})
-            points.append(Point(unit, everything, {**options, **settings}, stimulus=stimulus))
+            points.append(Point(unit, everything, replace(options, **settings), stimulus=stimulus))
     return points

@@ -11,7 +11,7 @@ from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
 from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import check_run, flow
+from axs6.synth.flow import Synthesis, check_run, flow
 from axs6.synth.place import check_place, check_ports
 from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.axes import parse
@@ -58,7 +58,7 @@ def sweep(
         scheduler: address of a Dask scheduler, such as `tcp://host:8786`, on whose workers to
             measure instead; they need the same axs6, tools and library, at the same path.
         progress: called with each result as it comes.
-        options: the other arguments of `axs6.synth.area.area`, such as `target` and `liberty`.
+        options: of `axs6.synth.flow.Synthesis`, such as `target` and `liberty`.
 
     Raises:
         ValueError: a malformed expression or address, an unknown unit or parameter, or fewer than
@@ -72,8 +72,7 @@ def sweep(
     if scheduler is not None:
         check_address(scheduler)
     axes = {} if expression is None else parse(expression, units, parameters)
-    settings = {"target": "generic", **options}
-    points = all_points(units, axes, parameters or {}, settings, stimulus)
+    points = all_points(units, axes, parameters or {}, Synthesis(**options), stimulus)
     unusable = _unusable(points, timeout)
     results: dict[int, Result] = {}
 
@@ -86,7 +85,7 @@ def sweep(
     for index, point in enumerate(points):
         if known := recall(point):
             add(index, Result(point, known, cached=True))
-        elif reason := unusable.get(_flow(point)) or _refused(point):
+        elif reason := unusable.get(point.options) or _refused(point):
             add(index, Result(point, reason=reason))
         else:
             tasks.append(Task(index, point, timeout, environment(point)))
@@ -101,14 +100,7 @@ def sweep(
     return Sweep(tuple(units), axes, ordered)
 
 
-def _flow(point: Point) -> tuple[Any, ...]:
-    """The arguments of `axs6.synth.flow.flow` for a point."""
-    options = point.options
-    given = {"optimise": "area", "adder_cells": False, "liberty": None} | options
-    return given["target"], given["liberty"], given["optimise"], given["adder_cells"]
-
-
-def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], str]:
+def _unusable(points: Sequence[Point], timeout: float) -> dict[Synthesis, str]:
     """The options of points that no design can be measured with, and why.
 
     Raises:
@@ -116,15 +108,15 @@ def _unusable(points: Sequence[Point], timeout: float) -> dict[tuple[Any, ...], 
     """
     check_pyosys()
     check_run("top", timeout)
-    flows = {_flow(point) for point in points}
+    asked = {point.options for point in points}
     reasons = {}
-    for arguments in flows:
+    for options in asked:
         try:
-            flow(*arguments)
+            flow(options)
         except SynthesisError as error:
-            reasons[arguments] = str(error)
-    if len(reasons) == len(flows):
-        raise SynthesisError(reasons[_flow(points[0])])
+            reasons[options] = str(error)
+    if len(reasons) == len(asked):
+        raise SynthesisError(reasons[points[0].options])
     return reasons
 
 
@@ -132,8 +124,8 @@ def _refused(point: Point) -> str | None:
     """Why a point cannot be built, or is too wide for its target; None if it is neither."""
     try:
         component: Any = find(point.unit).build(**point.parameters)
-        if point.options.get("fmax"):
-            target = point.options["target"]
+        if point.options.fmax:
+            target = point.options.target
             check_place(target)
             check_ports(target, *(_bits(component, flow) for flow in (In, Out)))
     except (ValueError, SynthesisError) as error:

@@ -15,9 +15,6 @@ from axs6.synth.registered import registered
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.points import Measured, Point
 
-_MAPPED = ("target", "liberty", "optimise", "adder_cells")
-"""Options of `area` that `energy` takes too."""
-
 _log = logging.getLogger("axs6")
 
 
@@ -37,13 +34,12 @@ def measure(point: Point, timeout: float) -> Measured:
 
     def synthesise() -> AreaReport:
         _log.info("synthesising %s", point.subject)
-        return area(design.verilog, design.module, **point.options, timeout=timeout)
+        return area(design.verilog, design.module, timeout=timeout, **vars(point.options))
 
     def simulate() -> EnergyReport:
         _log.info("simulating the gates of %s", point.subject)
-        options = {name: point.options[name] for name in _MAPPED if name in point.options}
-        how = {**options, "stimulus": point.stimulus, "timeout": timeout}
-        return energy(point.unit, point.parameters, **how)
+        given = {"stimulus": point.stimulus, "timeout": timeout, **vars(point.options)}
+        return energy(point.unit, point.parameters, **given)
 
     report = kept("area", _area_key(point, design), AreaReport, synthesise)
     if point.stimulus is None:
@@ -101,7 +97,7 @@ def _verilog_key(point: Point) -> list[str]:
 
 
 def _area_key(point: Point, design: Generated) -> list[str]:
-    return [*_tools(point), str(point.options.get("liberty")), design.module, design.verilog]
+    return [*_tools(point), str(point.options.liberty), design.module, design.verilog]
 
 
 def _energy_key(point: Point, design: Generated) -> list[str]:
@@ -116,10 +112,10 @@ def _stimulus(point: Point) -> list[str]:
 
 
 def _tools(point: Point) -> list[str]:
-    options = {name: value for name, value in point.options.items() if name != "liberty"}
+    options = {name: value for name, value in vars(point.options).items() if name != "liberty"}
     key = [sources("axs6.synth"), version("pyosys"), json.dumps(options, sort_keys=True)]
-    if point.options.get("fmax"):
-        key.append(json.dumps(placer(point.options["target"])))
-    if liberty := point.options.get("liberty"):
+    if point.options.fmax:
+        key.append(json.dumps(placer(point.options.target)))
+    if liberty := point.options.liberty:
         key.append(hashlib.sha256(liberty.read_bytes()).hexdigest())
     return key

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from axs6.hw.verilog import Generated
+from axs6.synth.flow import Synthesis
 from axs6.synth.pages import html, markdown, page, pictures
 from axs6.synth.pages.conditions import telling, telling_growth
 from axs6.synth.report import AreaReport, Part, Resources, Timing
@@ -203,12 +204,12 @@ def mapped(
     """A sweep over block whose points have these figures, and a timing that says what it is."""
     library: Path | None = options.get("liberty")
     results = []
-    for point in all_points(["dot"], axes, {}, {"target": target, **options}):
+    for point in all_points(["dot"], axes, {}, Synthesis(target=target, **options)):
         total = Resources(figures(point.parameters["block"]), {"NAND2": 1})
         report = AreaReport(
             *("top", target, str(library) if library else None, total, total, (), {"yosys": "1"}),
-            optimise=point.options.get("optimise"),
-            adder_cells=point.options.get("adder_cells", False),
+            optimise=point.options.optimise,
+            adder_cells=point.options.adder_cells,
             timing=Timing(f"model of {target}", levels=point.parameters["block"] + 1),
         )
         results.append(Result(point, Measured(Generated("top", "", {"latency": 0}), report)))

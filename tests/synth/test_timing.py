@@ -10,7 +10,7 @@ import pytest
 from axs6.hw.verilog import generate
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
-from axs6.synth.flow import flow
+from axs6.synth.flow import Synthesis, flow
 from axs6.synth.process import Limit, run_jobs
 from axs6.synth.report import AreaReport
 from axs6.synth.scripts import GOALS
@@ -112,7 +112,7 @@ def test_a_loop_is_an_error(timed: Path) -> None:
 @pytest.mark.parametrize("goal", GOALS)
 def test_abc_agrees(goal: str, tmp_path: Path) -> None:
     made = generate("block_dot", block=8)
-    plan = flow("sky130", None, goal)
+    plan = flow(Synthesis(target="sky130", optimise=goal))
     plan.write(tmp_path / "job", made.verilog, made.module, flatten=True)
     run_jobs([tmp_path / "job"], limit=Limit(300), source="sky130")
     said = re.findall(r"Delay = *([\d.]+) ps", (tmp_path / "job" / "log.txt").read_text())

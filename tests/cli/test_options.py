@@ -1,0 +1,52 @@
+"""Groups of options and the classes that take them."""
+
+import inspect
+from dataclasses import MISSING, fields
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from axs6.commands.area_command import TIMED
+from axs6.commands.area_timing import TimedOutput
+from axs6.commands.encode_command import ENCODING
+from axs6.commands.options import REPORT, RUNS, SYNTHESIS, Group, with_options
+from axs6.commands.report import Report
+from axs6.files import Options
+from axs6.synth.flow import Synthesis
+from axs6.synth.sweep import sweep
+
+
+def defaults(group: Group) -> dict[str, Any]:
+    return {name: each[1] for name, each in group.items() if isinstance(each, tuple)}
+
+
+@pytest.mark.parametrize(
+    ("group", "taker"),
+    [(SYNTHESIS, Synthesis), (TIMED, TimedOutput), (REPORT, Report), (ENCODING, Options)],
+)
+def test_a_class_takes_its_group(group: Group, taker: type[Any]) -> None:
+    known = {each.name: each.default for each in fields(taker)}
+    assert set(group) <= set(known)
+    assert MISSING not in known.values()
+    assert {name: known[name] for name in defaults(group)} == defaults(group)
+
+
+def test_a_sweep_takes_how_it_runs() -> None:
+    known = inspect.signature(sweep).parameters
+    assert set(RUNS) <= set(known)
+    assert {name: known[name].default for name in defaults(RUNS)} == defaults(RUNS)
+
+
+def test_a_command_gets_the_options_that_were_given() -> None:
+    found = {}
+
+    @with_options(one={"a": Annotated[int | None, typer.Option()], "b": (int, 3)}, two={"c": int})
+    def command(x: int, *, one: dict[str, Any], two: dict[str, Any], y: int = 1) -> None:
+        found.update(locals())
+
+    assert list(inspect.signature(command).parameters) == ["x", "a", "b", "c", "y"]
+    command(x=0, a=None, b=3, c=5, y=2)
+    assert found["one"] == {"b": 3}
+    assert found["two"] == {"c": 5}
+    assert (found["x"], found["y"]) == (0, 2)
