@@ -11,7 +11,7 @@ from torch import Tensor
 
 from axs6.golden import matmul
 from axs6.golden.blocks import Blocks
-from axs6.golden.formats import BlockFormat, name_of
+from axs6.golden.formats import BlockFormat, operands_name
 from axs6.golden.nonfinite import NonFinite
 from axs6.torch import anywhere, kernels
 from axs6.torch.matrices import matrices
@@ -277,7 +277,7 @@ class Rtl(Backend):
     def _parameters(self, pair: Pair) -> dict[str, Any]:
         """Parameters of the tile for two formats."""
         return {
-            "format": ",".join(map(name_of, pair)),
+            "format": operands_name(pair),
             "accumulator": str(self._options.accumulator),
             **dict(self._options.tile),
         }

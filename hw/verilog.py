@@ -9,7 +9,7 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from axs6.golden.formats import AXS6, name_of
+from axs6.golden.formats import AXS6, name_of, operand_formats
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
 from axs6.hw.core.amaranth_internals import ToolNotFound, YosysError, find_yosys
@@ -157,7 +157,9 @@ def generate(
 
 def _module(unit: str, settings: Mapping[str, Any]) -> str:
     """The name of a unit's module: letters, digits and _."""
-    named = [settings.get(name, default) for name, default in UNNAMED.items()]
+    chosen = {**UNNAMED, **settings}
+    formats = "_".join(map(name_of, operand_formats(chosen["format"])))
+    named = (formats, chosen["accumulator"])
     others = [each for each in named if each not in UNNAMED.values()]
     return "_".join([f"axs6_{unit}", *(re.sub(r"\W", "_", each) for each in others)])
 

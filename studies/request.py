@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from axs6.golden.arguments import check_integer
-from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
+from axs6.golden.formats import AXS6, BlockFormat, block_format, format_list, name_of
 from axs6.golden.formats.block_format import MODE_BLOCKS
 
 BACKENDS = ("emulated", "rtl")
@@ -39,7 +39,7 @@ def chosen_formats(names: Iterable[str], blocks: Iterable[int]) -> list[str]:
     Raises:
         ValueError: a name is unknown, or a size does not fit its format.
     """
-    listed = [block_format(name.strip()) for given in names for name in given.split(",")]
+    listed = [*map(block_format, format_list(names))]
     sizes = list(blocks)
     if not sizes:
         return [name_of(fmt) for fmt in listed] or list(FORMATS)

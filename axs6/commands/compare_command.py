@@ -36,7 +36,7 @@ def run(
     formats: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Block formats, names or strings.",
+            help="Block formats, names or strings; commas may stand between.",
             show_default="all that have names",
             metavar="[FORMATS]...",
         ),
@@ -73,7 +73,7 @@ def run(
     """
     from axs6.commands.output import console
     from axs6.commands.report import Report
-    from axs6.golden.formats import block_format
+    from axs6.golden.formats import block_format, format_list
     from axs6.studies.comparison.columns import GROUPS, check_groups
 
     groups = check_groups(GROUPS if columns is None else columns.split(","), GROUPS)
@@ -89,8 +89,7 @@ def run(
         find_stimulus(DIGITS.name)
     from axs6.studies.comparison.compare import compare
 
-    given = [name for each in formats or () for name in each.split(",")]
-    chosen = [block_format(name.strip()) for name in given] or None
+    chosen = [*map(block_format, format_list(formats or ()))] or None
     out = console(files.json)
     with measuring(out) as progress:
         found = compare(chosen, groups, vectors=vectors, liberty=liberty, progress=progress, **runs)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Group, Json, check_stochastic, with_options
+from axs6.commands.options import Group, Json, OneFormat, check_stochastic, with_options
 
 if TYPE_CHECKING:
     from axs6.files.encode import Row
@@ -17,14 +17,7 @@ Patterns = Annotated[
 ]
 
 ENCODING: Group = {
-    "format": Annotated[
-        str | None,
-        typer.Option(
-            help="Block format: a name, such as mxfp4, or a string.",
-            metavar="FORMAT",
-            show_default="axs6",
-        ),
-    ],
+    "format": OneFormat,
     "block": Annotated[
         int | None,
         typer.Option(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Json, one_format
 
 if TYPE_CHECKING:
     from axs6.hw.units.unit import Unit
@@ -16,8 +16,11 @@ EXTRA = "hw"
 def run(
     formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,
     format: Annotated[
-        str | None,
-        typer.Option(help="Show the units in this block format, and why some refuse it."),
+        list[str] | None,
+        typer.Option(
+            help="Show the units in this block format or pair, and why some refuse it.",
+            metavar="FORMAT",
+        ),
     ] = None,
     json: Json = None,
 ) -> None:
@@ -29,24 +32,24 @@ def run(
 
     Example: axs6 list --format mx9
     """
-    if formats and format is not None:
+    chosen = one_format(format, operands=True)
+    if formats and chosen is not None:
         raise ValueError("--formats lists all formats: give it without --format")
     if formats:
         _list_formats(json)
     else:
-        _list_units(format, json)
+        _list_units(chosen, json)
 
 
 def _list_units(format: str | None, json: str | None) -> None:
     from rich.table import Table
 
     from axs6.commands.output import console, print_table, write_json
-    from axs6.golden.formats import block_format
+    from axs6.golden.formats import operand_formats
     from axs6.hw.registry import ALL_UNITS
 
     given = {} if format is None else {"format": format}
-    for part in (format or "axs6").split(","):
-        block_format(part)
+    operand_formats(format or "axs6")
     described = [_describe(unit, given) for unit in ALL_UNITS.values()]
     table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
     for each in described:

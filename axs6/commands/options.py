@@ -2,12 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from axs6.golden.formats import format_list
 from axs6.golden.rounding import Rounding
 
 
@@ -29,6 +30,31 @@ Json = Annotated[
 ]
 
 Jobs = Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")]
+
+SEVERAL = "Block formats, names or strings: with commas between, or the option repeated."
+"""Help of an option --format that takes several."""
+
+OneFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Block format: a name, such as mxfp4, or a string.",
+        metavar="FORMAT",
+        show_default="axs6",
+    ),
+]
+"""The option --format of a command that takes one; `one_format` reads it."""
+
+Operands = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        help="Block format: a name or string, as `axs6 list --formats` shows; or those of two "
+        "operands, joined by x: mxfp4xmxfp8_e4m3.",
+        metavar="FORMAT",
+        show_default="axs6",
+    ),
+]
+"""The same where it may be a pair."""
 
 Group = Mapping[str, Any]
 """Options that go together, by their names: each an annotation, or one with its default value."""
@@ -84,14 +110,7 @@ REPORT: Group = {
 """Those of `axs6.commands.report.Report`."""
 
 UNIT_OPTIONS: Group = {
-    "format": Annotated[
-        str | None,
-        typer.Option(
-            help="Block format: a name or string, as `axs6 list --formats` shows; "
-            "A,B for two operands.",
-            show_default="axs6",
-        ),
-    ],
+    "format": Operands,
     "block": Annotated[
         int | None,
         typer.Option(
@@ -154,6 +173,7 @@ def with_options(**groups: Group) -> Callable[[Callable[..., None]], Callable[..
     """A command with groups of options, each where it has the parameter that the group is given as.
 
     The command gets a dict there: of the options that were given, or have a default value.
+    One format or pair of formats comes as one string.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
@@ -169,7 +189,9 @@ def with_options(**groups: Group) -> Callable[[Callable[..., None]], Callable[..
         @functools.wraps(command)
         def run(**values: Any) -> None:
             grouped = {
-                group: given(**{name: values.pop(name) for name in options})
+                group: given(
+                    **{name: _read(option, values.pop(name)) for name, option in options.items()}
+                )
                 for group, options in groups.items()
             }
             command(**values, **grouped)
@@ -178,6 +200,25 @@ def with_options(**groups: Group) -> Callable[[Callable[..., None]], Callable[..
         return run
 
     return decorated
+
+
+def _read(option: Any, value: Any) -> Any:
+    if option in (OneFormat, Operands):
+        return one_format(value, operands=option is Operands)
+    return value
+
+
+def one_format(texts: Sequence[str] | None, *, operands: bool = False) -> str | None:
+    """What --format says where it takes one format, or a pair of `operands`; None if nothing.
+
+    Raises:
+        ValueError: it says more.
+    """
+    named = format_list(texts or ())
+    if len(named) > 1:
+        pair = f", or a pair as {named[0]}x{named[1]}" if operands else ""
+        raise ValueError(f"--format takes one format here{pair}, not {', '.join(named)}")
+    return named[0] if named else None
 
 
 def check_stochastic(options: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import RUNS, Json, with_options
+from axs6.commands.options import RUNS, SEVERAL, Json, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ def accumulators(
         list[str] | None,
         typer.Option(
             "--format",
-            help="This block format alone, a name or a string; may be repeated.",
+            help=SEVERAL,
             show_default="mxfp8_e4m3, mxfp4, mx9, axs6",
             metavar="FORMAT",
         ),
@@ -75,6 +75,7 @@ def accumulators(
     """
     from axs6.commands.compare_command import check_packages, measuring
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.golden.formats import format_list
     from axs6.studies.accumulators import study_accumulators
     from axs6.studies.comparison.accumulators import GROUPS, compare_accumulators
     from axs6.studies.comparison.columns import check_groups
@@ -84,7 +85,8 @@ def accumulators(
     check_writable(json_path(json), inputs=[liberty] if liberty else [])
     out = console(json)
     with out.status("measuring") as status:
-        study = study_accumulators(formats, names, fractions, length, progress=status.update)
+        chosen = formats and format_list(formats)
+        study = study_accumulators(chosen, names, fractions, length, progress=status.update)
     out.print(f"{study.products} dot products of {study.length:,} products, seed {study.seed}; dB")
     print_table(out, _table(study))
     report = study.to_dict()

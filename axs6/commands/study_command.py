@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Columns, Json, Rows, given
+from axs6.commands.options import SEVERAL, Columns, Json, Rows, given
 from axs6.commands.packages import need
 from axs6.commands.study_accumulators import accumulators
 from axs6.commands.study_pareto import pareto
@@ -58,7 +58,7 @@ def accuracy(
         list[str] | None,
         typer.Option(
             "--format",
-            help="These block formats, names or strings with commas; may be repeated.",
+            help=SEVERAL,
             show_default="axs6 in blocks of 8, 16 and 32",
             metavar="FORMAT",
         ),
@@ -304,7 +304,7 @@ def qsnr(
         list[str] | None,
         typer.Option(
             "--format",
-            help="This block format alone, a name or a string; may be repeated.",
+            help=SEVERAL,
             show_default="those with names and a few more",
             metavar="FORMAT",
         ),
@@ -321,10 +321,10 @@ def qsnr(
     Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
     """
     from axs6.commands.output import check_writable, console, json_path, print_table, write_json
-    from axs6.golden.formats import block_format
+    from axs6.golden.formats import block_format, format_list
     from axs6.studies.qsnr import study_qsnr
 
-    shown = None if formats is None else [block_format(each) for each in formats]
+    shown = None if formats is None else [*map(block_format, format_list(formats))]
     check_writable(json_path(json))
     out = console(json)
     log = logging.getLogger("axs6")

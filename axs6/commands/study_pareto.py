@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Jobs, Json
+from axs6.commands.options import SEVERAL, Jobs, Json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,11 +21,12 @@ def pareto(
     data: Annotated[
         Path, typer.Option(help="File of the measured points, which a run goes on from.")
     ] = Path("pareto.jsonl"),
-    only: Annotated[
+    formats: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this block format, a name or a string, even where the file has it; may "
-            "be repeated.",
+            "--format",
+            help=f"{SEVERAL} They are measured even where the file has them.",
+            show_default="those that the file lacks",
             metavar="FORMAT",
         ),
     ] = None,
@@ -59,11 +60,11 @@ def pareto(
 
     Example: axs6 study pareto --data pareto.jsonl --most 20 --jobs 2
 
-    Example: axs6 study pareto --only mx6 --reduction 16
+    Example: axs6 study pareto --format mx6 --reduction 16
     """
     from axs6.commands.output import check_writable, console, json_path, write_files, write_json
     from axs6.commands.packages import need
-    from axs6.golden.formats import block_format, name_of
+    from axs6.golden.formats import block_format, format_list, name_of
     from axs6.studies.pareto.data import Conditions, read_rows
     from axs6.studies.pareto.results import study_of
     from axs6.studies.pareto.space import space
@@ -72,7 +73,7 @@ def pareto(
         need("matplotlib")
     files = [] if output is None else [output / name for name in FILES]
     check_writable(data, json_path(json), *files)
-    wanted = [name_of(block_format(each)) for each in only or ()]
+    wanted = [name_of(block_format(each)) for each in format_list(formats or ())]
     conditions = Conditions.here(reduction, vectors)
     out = console(json)
     failed = {} if most == 0 else _measured(data, conditions, wanted, most, jobs, out)

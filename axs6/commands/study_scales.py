@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import RUNS, Json, with_options
+from axs6.commands.options import RUNS, SEVERAL, Json, with_options
 
 
 @with_options(runs=RUNS)
@@ -14,7 +14,7 @@ def scales(
         list[str] | None,
         typer.Option(
             "--format",
-            help="This block format alone, a name or a string; may be repeated.",
+            help=SEVERAL,
             show_default="those with names and an exponent",
             metavar="FORMAT",
         ),
@@ -44,6 +44,7 @@ def scales(
     """
     from axs6.commands.compare_command import check_packages, measuring, show
     from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.golden.formats import format_list
     from axs6.studies.comparison.columns import check_groups
     from axs6.studies.comparison.rules import GROUPS, compare_rules
 
@@ -53,7 +54,7 @@ def scales(
     out = console(json)
     with measuring(out) as progress:
         found = compare_rules(
-            formats,
+            formats and format_list(formats),
             groups,
             vectors=vectors,
             liberty=liberty,

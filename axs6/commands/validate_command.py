@@ -1,29 +1,34 @@
 """`axs6 validate`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import SEVERAL, Json
 
 EXTRA = "hw"
 
-BLOCKS = 2000
+SAMPLES = 2000
 
 
 def run(
     seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
-    blocks: Annotated[
+    samples: Annotated[
         int | None,
-        typer.Option(help="Random blocks for each dtype and block size.", show_default=str(BLOCKS)),
+        typer.Option(
+            help="Random blocks for each dtype and block size.",
+            metavar="N",
+            show_default=str(SAMPLES),
+        ),
     ] = None,
     formats: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--format",
-            help="Block formats to compare: names or strings, with commas between, or all.",
-            metavar="NAME",
+            help=f"{SEVERAL} all is all of them.",
+            metavar="FORMAT",
             show_default="axs6 and a share of the others",
         ),
     ] = None,
@@ -66,9 +71,9 @@ def run(
         for name, value in (("only", only), ("share", share), ("state", state), ("view", view)):
             if value:
                 raise ValueError(f"--{name} needs --exhaustive")
-        _against_definitions(seed, BLOCKS if blocks is None else blocks, formats, json)
+        _against_definitions(seed, SAMPLES if samples is None else samples, formats, json)
         return
-    for name, given in (("blocks", blocks), ("format", formats)):
+    for name, given in (("samples", samples), ("format", formats)):
         if given is not None:
             raise ValueError(f"--{name} does not go with --exhaustive")
     from axs6.commands.exhaustive import enumerate_spaces
@@ -76,14 +81,16 @@ def run(
     enumerate_spaces(seed, view or "structure", only or [], share or "1/1", state, json)
 
 
-def _against_definitions(seed: int, blocks: int, formats: str | None, json: str | None) -> None:
+def _against_definitions(
+    seed: int, samples: int, formats: Sequence[str] | None, json: str | None
+) -> None:
     """The golden model against the exact one."""
     from dataclasses import asdict
 
     from axs6.commands.output import console, verdict, write_json
     from axs6.golden.check.formats import ALL
     from axs6.golden.check.validate import Check, validate
-    from axs6.golden.formats import AXS6, block_format
+    from axs6.golden.formats import AXS6, block_format, format_list
 
     out = console(json)
 
@@ -95,10 +102,11 @@ def _against_definitions(seed: int, blocks: int, formats: str | None, json: str 
 
     options: dict[str, Any] = {}
     if formats is not None:
-        chosen = ALL if formats == "all" else tuple(formats.split(","))
+        chosen = tuple(format_list(formats))
+        chosen = ALL if chosen == ("all",) else chosen
         whole = AXS6 in map(block_format, chosen)
         options = {"formats": chosen, "names": None if whole else ()}
-    checks = validate(seed, blocks, show, **options)
+    checks = validate(seed, samples, show, **options)
     cases = sum(check.cases for check in checks)
     mismatches = sum(check.mismatches for check in checks)
     out.print(f"{cases:,} cases compared, {mismatches:,} differ (seed {seed})")

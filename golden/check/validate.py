@@ -39,7 +39,7 @@ class Check:
 
 def validate(
     seed: int = 0,
-    blocks: int = 2000,
+    samples: int = 2000,
     progress: Callable[[Check, int], object] | None = None,
     model: Model = GOLDEN,
     names: Collection[str] | None = None,
@@ -49,7 +49,7 @@ def validate(
 
     Args:
         seed: seed of the random inputs.
-        blocks: random blocks for each input dtype and block size, and the measure of the other
+        samples: random blocks for each input dtype and block size, and the measure of the other
             random inputs; inputs at the borders of the format are always all compared.
         progress: called after each check with its outcome and the number of checks to run.
         model: the functions to validate.
@@ -61,10 +61,10 @@ def validate(
         The outcomes, in the order of `CHECKS` and `formats`.
 
     Raises:
-        ValueError: `seed` is negative, `blocks` is not positive, or a name is unknown.
+        ValueError: `seed` is negative, `samples` is not positive, or a name is unknown.
     """
     check_integer("seed", seed, 0)
-    check_integer("blocks", blocks, 1)
+    check_integer("samples", samples, 1)
     chosen = CHECKS.keys() if names is None else names
     for name in chosen:
         if name not in CHECKS:
@@ -83,7 +83,7 @@ def validate(
     results = []
     for name, seeds, check in planned:
         rng = np.random.default_rng(seeds)
-        results.append(_run(name, check(model, rng, blocks)))
+        results.append(_run(name, check(model, rng, samples)))
         if progress:
             progress(results[-1], len(planned))
     return results

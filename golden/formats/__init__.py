@@ -5,7 +5,13 @@ from axs6.golden.formats.catalog import AXS6, CATALOG, formats
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials
-from axs6.golden.formats.names import block_format, name_of
+from axs6.golden.formats.names import (
+    block_format,
+    format_list,
+    name_of,
+    operand_formats,
+    operands_name,
+)
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,
@@ -44,6 +50,9 @@ __all__ = [
     "TwosComplement",
     "Unsigned",
     "block_format",
+    "format_list",
     "formats",
     "name_of",
+    "operand_formats",
+    "operands_name",
 ]

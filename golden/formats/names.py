@@ -4,7 +4,7 @@ The grammar is TensorCast's where that says enough; docs/formats.md has it in on
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -40,6 +40,9 @@ TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
 SUBTILE = re.compile(rf"s({N})o({N})")
 GROUP = re.compile(rf"t({N})")
 PART = re.compile("_?[^_]+")
+PAIR = re.compile("(?<=[^am])x")
+"""What joins two formats. In names, such as mx9 and axs6, x is behind an m or an a, with which no
+format ends."""
 
 
 class _FormatReader:
@@ -112,6 +115,35 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
     if not isinstance(value, str):
         raise TypeError(f"format must be a string or a BlockFormat, not {type(value).__name__}")
     return _named(value) or _composed(value)
+
+
+def operand_formats(value: "str | BlockFormat") -> tuple[BlockFormat, ...]:
+    """The formats of the operands of a product: one for both, or a pair joined by `x`.
+
+    Args:
+        value: as of `block_format`, or a pair such as "mxfp4xmxfp8_e4m3".
+
+    Raises:
+        TypeError, ValueError: as `block_format`, or there are more than two.
+    """
+    if not isinstance(value, str):
+        return (block_format(value),)
+    if "," in value:
+        raise ValueError(f"two formats are joined by x, {value.replace(',', 'x')}, not {value!r}")
+    parts = PAIR.split(value)
+    if len(parts) > 2:
+        raise ValueError(f"a product has one format or two, not {len(parts)}, as {value!r} has")
+    return tuple(map(block_format, parts))
+
+
+def operands_name(formats: Sequence[BlockFormat]) -> str:
+    """What `operand_formats` reads as these formats: one name where both are the same."""
+    return "x".join(dict.fromkeys(map(name_of, formats)))
+
+
+def format_list(texts: Iterable[str]) -> list[str]:
+    """Strings of formats from texts that have one or several, with commas between."""
+    return [part.strip() for text in texts for part in text.split(",")]
 
 
 def _named(text: str) -> BlockFormat | None:

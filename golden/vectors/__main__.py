@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from axs6.golden.arguments import check_integer
+from axs6.golden.formats import format_list
 from axs6.golden.vectors import SUBJECTS, format_subjects, write_vectors
 from axs6.golden.vectors.formats import CASES, NAMES
 
-NEEDED = "needed: python -m axs6.golden.vectors DIRECTORY [--format FORMAT]... [--cases N]"
+NEEDED = "needed: python -m axs6.golden.vectors DIRECTORY [--format FORMAT,...]... [--cases N]"
 
 
 class _Parser(ArgumentParser):
@@ -22,7 +23,7 @@ class _Parser(ArgumentParser):
 def main(arguments: Sequence[str]) -> int:
     """Write all files and print the number of cases; 1 if the models differ, 2 for bad input.
 
-    `--format`, a name or string, writes the files of this block format alone, and may be repeated;
+    `--format`, names or strings with commas between, or repeated, writes their files alone;
     `--cases` sets the number of random cases of each format.
     """
     parser = _Parser(add_help=False)
@@ -32,8 +33,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         given = parser.parse_args(arguments)
         check_integer("cases", given.cases, 1)
-        subjects = {} if given.format else dict(SUBJECTS)
-        subjects |= format_subjects(given.format or NAMES, given.cases)
+        names = format_list(given.format or ())
+        subjects = {} if names else dict(SUBJECTS)
+        subjects |= format_subjects(names or NAMES, given.cases)
         for path, count in write_vectors(given.folder, subjects):
             print(f"wrote {path}: {count:,} cases")
     except (ArgumentError, OSError, RuntimeError, ValueError) as error:

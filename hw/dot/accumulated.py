@@ -1,13 +1,12 @@
 """Dot products of vectors in steps whose terms an accumulator aligns and truncates."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import FP32, Float, block_format
+from axs6.golden.formats import FP32, Float, operand_formats
 from axs6.golden.rounding import Rounding
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout
@@ -156,14 +155,12 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
         ValueError: a parameter is not what it must be, they do not fit each other, or there is no
             hardware for them.
     """
-    parts = format.split(",")
-    if len(parts) > 2:
-        raise ValueError(f"a dot product has one format or two, not {len(parts)}")
+    formats = operand_formats(format)
     how = accumulator_of(accumulator)
     if how == Accumulator():
         return None
-    lanes = _lanes(parts, block)
-    first, second = (block_format_of(part, lanes)[0] for part in (parts[0], parts[-1]))
+    lanes = block_of(formats, block)
+    first, second = (block_format_of(each, lanes)[0] for each in (formats[0], formats[-1]))
     if not first.blocked and how.reduction is None:
         how = replace(how, reduction=lanes)
     return check_hardware(step_terms(first, second, how))
@@ -178,8 +175,4 @@ def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
     terms = dot_terms(format, block, accumulator)
     if terms is None:
         return BlockParts(DotShape.of(format, block))
-    return TermParts(terms, _lanes(format.split(","), block))
-
-
-def _lanes(parts: Sequence[str], block: int | None) -> int:
-    return block_of([block_format(part) for part in parts], block)
+    return TermParts(terms, block_of(operand_formats(format), block))

@@ -237,7 +237,7 @@ class BlockDot(Pipeline):
         stages: ranks of registers, from 0.
         view: "structure", the gates that synthesis is to map, or "behaviour", words; equal in
             every cycle.
-        format: block format, or two of the same groups with a comma between.
+        format: block format, or two of the same groups joined by `x`.
 
     Ports:
         i (in, stream): an item is a pair of blocks, a and b.

@@ -35,7 +35,7 @@ class Dot(ReductionUnit):
         interleave: vectors that take turns, 1 to 14.
         view: "structure" or "behaviour"; see `BlockDot`.
         accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
-        format: block format, or those of a and b with a comma between.
+        format: block format, or those of a and b joined by `x`.
 
     Ports:
         i (in, stream): an item is a step of a vector: a pair of blocks, as a rule.

@@ -34,7 +34,7 @@ class Matmul(ReductionUnit):
         interleave: tiles that take turns, 1 to 14.
         view: "structure" or "behaviour"; see `BlockDot`.
         accumulator: a name or string as `axs6.golden.accumulator.accumulator` reads it.
-        format: block format, or two of the same groups with a comma between.
+        format: block format, or two of the same groups joined by `x`.
 
     Ports:
         i (in, stream): an item is a step of R rows of A and C columns of B.

@@ -15,6 +15,7 @@ from axs6.golden.formats import (
     Scale,
     Specials,
     name_of,
+    operands_name,
 )
 from axs6.hw.core.layouts import (
     block_layout,
@@ -54,7 +55,7 @@ class PackedPairs:
 
     def __init__(self, parts: Parts, marked: bool = False) -> None:
         self.formats, self.lanes, self.marked = parts.formats, parts.lanes, marked
-        names = ",".join(dict.fromkeys(map(name_of, self.formats)))
+        names = operands_name(self.formats)
         self.has_modes = any(fmt.has_modes for fmt in self.formats)
         if self.has_modes and not _expands(*self.formats):
             raise ValueError(f"packed blocks of {name_of(AXS6)} go with themselves, not {names}")

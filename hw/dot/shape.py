@@ -16,8 +16,8 @@ from axs6.golden.formats import (
     Level,
     Real,
     Shift,
-    block_format,
     name_of,
+    operand_formats,
 )
 from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import IntegerForm
@@ -65,14 +65,12 @@ class DotShape:
 
     @classmethod
     def of(cls, format: str, block: int | None = None) -> Self:
-        """The shape of a format, or of two with a comma between, for a block of its own or given.
+        """The shape of a format, or of two joined by `x`, for a block of its own or given.
 
         Raises:
             ValueError: there is no such format, or as above.
         """
-        formats = [block_format(each) for each in format.split(",")]
-        if len(formats) > 2:
-            raise ValueError(f"a dot product has one format or two, not {len(formats)}")
+        formats = operand_formats(format)
         lanes = block_of(formats, block)
         sized = [x.with_block(lanes) if x.blocked else x for x in formats]
         return cls(sized[0], sized[-1], lanes)

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.final_scale import FinalScale
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import BlockFormat, operand_formats
 from axs6.hw.core.layouts import fields as layout_fields
 from axs6.hw.core.layouts import filled_layout, outer_names
 from axs6.hw.core.parameters import block_format_of
@@ -23,7 +23,7 @@ FAULTS = 0.05
 
 def formats_of(parameters: Parameters) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, with the blocks of a unit."""
-    parts = parameters.get("format", "axs6").split(",")
+    parts = operand_formats(parameters.get("format", "axs6"))
     first, second = (block_format_of(x, parameters["block"])[0] for x in (parts[0], parts[-1]))
     return first, second
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.accumulator import ACCUMULATORS, accumulator
-from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
+from axs6.golden.formats import AXS6, BlockFormat, name_of, operand_formats, operands_name
 from axs6.golden.lfsr import PERIOD
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.rounding import RANDOM_BITS_MAX
@@ -107,9 +107,7 @@ class Unit:
         signature = inspect.signature(self.component).parameters
         if "format" not in signature:
             return (AXS6,)
-        text = given.get("format", signature["format"].default)
-        parts = text.split(",") if isinstance(text, str) else [text]
-        return tuple(block_format(part) for part in parts)
+        return operand_formats(given.get("format", signature["format"].default))
 
     def choices(self, given: Parameters) -> Choices:
         """The values of each parameter with a fixed set of them, beside the given ones."""
@@ -132,9 +130,7 @@ class Unit:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {known}")
         found |= given
         if "format" in found:
-            names = [name_of(each) for each in formats]
-            alike = len(names) == 2 and names[0] == names[1]
-            found["format"] = ",".join(names[:1] if alike else names)
+            found["format"] = operands_name(formats)
         if "accumulator" in found:
             text = found["accumulator"]
             found["accumulator"] = text if text in ACCUMULATORS else str(accumulator(text))
@@ -190,7 +186,7 @@ class Unit:
         """
         if "format" in given and "format" not in self.defaults:
             text = given["format"] if self.blocks else name_of(AXS6)
-            if name_of(block_format(text.split(",")[0])) != name_of(AXS6) or "," in text:
+            if operands_name(operand_formats(text)) != name_of(AXS6):
                 raise ValueError(f"{self.name} takes {name_of(AXS6)} alone, not {text}")
             return {name: value for name, value in given.items() if name != "format"}
         return given

@@ -19,7 +19,7 @@ def product_space(block: int | None = None, view: str = STRUCTURE, fmt: str = "a
     Args:
         block: lanes; those of the format by default.
         view: of the block dot product.
-        fmt: block format, or two with a comma between.
+        fmt: block format, or two joined by `x`.
     """
     unit, given = UNITS["block_dot"], {"block": block} if block else {}
     parameters = unit.parameters({"format": fmt, "view": view, **given})

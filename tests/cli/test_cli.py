@@ -185,14 +185,27 @@ def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> Non
         (["validate", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
         (["area", "dot", "--timeout", "nan"], "timeout must be more than 0 seconds, not nan"),
         (["regress", "divider"], "unit must be one of block_dot, "),
+        (
+            ["generate", "dot", "--format", "mxfp4,mxfp8_e4m3", "-o", "x"],
+            "--format takes one format here, or a pair as mxfp4xmxfp8_e4m3, not mxfp4, mxfp8_e4m3",
+        ),
+        (
+            ["list", "--format", "mx9", "--format", "mx6"],
+            "--format takes one format here, or a pair as mx9xmx6, not mx9, mx6",
+        ),
+        (
+            ["encode", "a.npy", "b.safetensors", "--format", "mx9,mx6"],
+            "--format takes one format here, not mx9, mx6",
+        ),
+        (["regress", "encoder", "--format", "mx9xmx6"], "format must be one block format, not 'mx"),
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
         (["regress", "dot", "--test", "rate"], "test must be one of corners, full_rate, random_st"),
         (["regress", "dot", "--items", "0"], "items must be an integer of at least 1, not 0"),
-        (["validate", "--blocks", "0"], "blocks must be an integer of at least 1, not 0"),
+        (["validate", "--samples", "0"], "samples must be an integer of at least 1, not 0"),
         (["validate", "--share", "1/64"], "--share needs --exhaustive"),
         (["validate", "--only", "division"], "--only needs --exhaustive"),
         (["validate", "--state", "state.json"], "--state needs --exhaustive"),
-        (["validate", "--exhaustive", "--blocks", "9"], "--blocks does not go with --exhaustive"),
+        (["validate", "--exhaustive", "--samples", "9"], "--samples does not go with --exhaustive"),
         (["validate", "--exhaustive", "--format", "mx9"], "--format does not go with --exhaustive"),
         (
             ["validate", "--format", "mx7"],
@@ -359,7 +372,7 @@ v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b)
     [
         (ANOTHER_SEED, ["regress", "lfsr", "--block", "8"], "the golden model gives"),
         (WITHOUT_TESTS, ["regress", *BUILT], "the simulator left no results file"),
-        (WRONG_ADDITION, ["validate", "--blocks", "1"], "fp32 addition of"),
+        (WRONG_ADDITION, ["validate", "--samples", "1"], "fp32 addition of"),
     ],
     ids=["wrong unit", "no tests", "wrong model"],
 )
@@ -399,7 +412,7 @@ def test_regress_reports_json_and_junit(main: Cli, tmp_path: Path) -> None:
 
 
 def test_validate_reports_every_check(main: Cli, tmp_path: Path) -> None:
-    done = main("validate", "--blocks", "1", "--seed", "3", "--json", "figures.json")
+    done = main("validate", "--samples", "1", "--seed", "3", "--json", "figures.json")
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "figures.json").read_text())
     assert [check["name"] for check in checks] == list(CHECKS)
@@ -410,7 +423,7 @@ def test_validate_reports_every_check(main: Cli, tmp_path: Path) -> None:
 
 
 def test_validate_takes_formats(main: Cli) -> None:
-    done = main("validate", "--blocks", "1", "--format", "mxfp4,int4_float32_t0")
+    done = main("validate", "--samples", "1", "--format", "mxfp4,int4_float32_t0")
     *lines, total = done.succeeded().splitlines()
     checks = [f"format {x}" for x in ("mxfp4", "int4_float32_t0")]
     names = [f"pass {x}{y}: " for x in checks for y in ("", ": dot products")]

@@ -1,18 +1,21 @@
 """Groups of options and the classes that take them."""
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Annotated, Any
 
 import pytest
 import typer
 
+from axs6 import cli
 from axs6.commands.area_command import TIMED
 from axs6.commands.area_timing import TimedOutput
 from axs6.commands.encode_command import ENCODING
-from axs6.commands.options import REPORT, RUNS, SYNTHESIS, Group, with_options
+from axs6.commands.options import REPORT, RUNS, SYNTHESIS, Group, one_format, with_options
 from axs6.commands.report import Report
 from axs6.files import Options
+from axs6.golden.formats import format_list
 from axs6.synth.flow import Synthesis
 from axs6.synth.sweep import sweep
 
@@ -50,3 +53,24 @@ def test_a_command_gets_the_options_that_were_given() -> None:
     assert found["one"] == {"b": 3}
     assert found["two"] == {"c": 5}
     assert (found["x"], found["y"]) == (0, 2)
+
+
+def commands(command: Any) -> Iterator[Any]:
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from commands(each)
+
+
+def test_every_option_format_may_be_repeated() -> None:
+    found = {
+        command.name: [each.multiple for each in command.params if "--format" in each.opts]
+        for command in commands(cli._command())
+    }
+    assert len([name for name in found if found[name]]) == 12
+    assert all(all(repeated) for repeated in found.values())
+
+
+def test_formats_come_with_commas_or_one_by_one() -> None:
+    assert format_list(["mx9, mx6", "int8"]) == ["mx9", "mx6", "int8"]
+    assert one_format(["mx9xmx6"], operands=True) == "mx9xmx6"
+    assert one_format(None) is None

@@ -18,7 +18,10 @@ from axs6.golden.formats import (
     Level,
     Real,
     block_format,
+    formats,
     name_of,
+    operand_formats,
+    operands_name,
 )
 from axs6.golden.formats.codes import NotANumber
 
@@ -231,3 +234,46 @@ def test_the_string_of_a_string_that_is_a_format_reads_as_it(text):
     assert block_format(str(fmt)) == fmt
     assert str(block_format(str(fmt))) == str(fmt)
     assert block_format(name_of(fmt)) == fmt
+
+
+NAMES = formats()
+ENDS = [text for name, fmt in NAMES.items() for text in (name, str(fmt), f"{name}_t64")]
+
+
+@pytest.mark.parametrize("text", ENDS + [f"{name}-rceil" for name in ("mxfp4", "mx9", "axs6")])
+def test_a_pair_is_joined_by_x(text):
+    try:
+        fmt = block_format(text)
+    except ValueError:
+        pytest.skip("no blocks of this size")
+    assert operand_formats(text) == (fmt,)
+    for name, other in NAMES.items():
+        assert operand_formats(f"{text}x{name}") == (fmt, other)
+        assert operand_formats(f"{name}x{text}") == (other, fmt)
+        assert operand_formats(operands_name((fmt, other))) == (
+            (fmt, other) if fmt != other else (fmt,)
+        )
+
+
+@given(STRINGS)
+def test_no_string_reads_as_a_pair(text):
+    try:
+        fmt = block_format(text)
+    except ValueError:
+        return
+    assert operand_formats(text) == operand_formats(str(fmt)) == (fmt,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mxfp4,mx9", "^two formats are joined by x, mxfp4xmx9, not 'mxfp4,mx9'$"),
+        ("mx9xmx6xmx4", "^a product has one format or two, not 3, as 'mx9xmx6xmx4' has$"),
+        ("mxfp4xfp4", "^'fp4' is no block format: "),
+        ("mxfp4x", "^'' is no block format: "),
+        ("xfp4", "^'xfp4' is no block format: "),
+    ],
+)
+def test_what_is_no_pair_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        operand_formats(text)

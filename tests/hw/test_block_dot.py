@@ -15,7 +15,7 @@ from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
 FORMATS = [name for name, fmt in CATALOG.items() if fmt.element.signed]
-PAIRS = ["axs6,mxint8", "mx9,mx4", "mxfp4,mxfp8_e4m3", "mxint8,mxfp4", "mxfp8_e5m2,mxfp8_e4m3"]
+PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "mxfp8_e5m2xmxfp8_e4m3"]
 COMPOSED = ["int8_e8m0_t32s4o2s2o1", "sm6q3_e5m0_t64", "e3m4_e8m0_t8", "e5m2_e4m3fn_t16"]
 QUICK = {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}
 ITEMS = 20_000
@@ -103,10 +103,10 @@ def test_what_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("fmt", "block", "message"),
     [
-        ("axs6,mx9", None, "axs6 has blocks of 32 and mx9 of 16: block must say which both"),
-        ("axs6,mx9", 16, "a and b must have levels of the same groups in a block"),
+        ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: block must say which both"),
+        ("axs6xmx9", 16, "a and b must have levels of the same groups in a block"),
         ("uint8", None, "uint8 has zero points, for which dot products have no hardware"),
-        ("mxfp4,mxfp4,mxfp4", None, "a dot product has one format or two, not 3"),
+        ("mxfp4xmxfp4xmxfp4", None, "a product has one format or two, not 3"),
         ("mxfp4", 48, "group must be a power of two"),
         ("mxfp4", 256, "block must be a power of two from 2 to 128 here, not 256"),
         ("e4m3fn_e8m0_t16_bfloat16_t32", None, "needs one exponent for a block of 32"),

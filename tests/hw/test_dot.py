@@ -17,8 +17,8 @@ FORMATS = [name for name, fmt in CATALOG.items() if fmt.element.signed]
 OVER = ["sm8dz_e8m0f_t32", "int5d_e8m0_t16s2o1"]
 """Formats over other denominators than that of AXS-6."""
 
-PAIRS = ["axs6,mxint8", "mx9,mx4", "mxfp4,mxfp8_e4m3", "int8_e8m0_t0"]
-QUICK = {("mxfp8_e4m3", BEHAVIOUR), ("nvfp4", BEHAVIOUR), ("axs6,mxint8", BEHAVIOUR)}
+PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "int8_e8m0_t0"]
+QUICK = {("mxfp8_e4m3", BEHAVIOUR), ("nvfp4", BEHAVIOUR), ("axs6xmxint8", BEHAVIOUR)}
 CASES = [
     pytest.param(fmt, view, marks=() if (fmt, view) in QUICK else pytest.mark.slow)
     for fmt in (*FORMATS, *OVER, *PAIRS)
@@ -76,16 +76,16 @@ OTHERS = [
 WIDE = [
     (DOT, "mxfp4", {"blocks": "packed", "stages": 5}),
     (DOT, "nvfp4", {"blocks": "packed", "stages": 2}),
-    (DOT, "mx9,mx4", {"blocks": "packed"}),
+    (DOT, "mx9xmx4", {"blocks": "packed"}),
     (DOT, "axs6", {"blocks": "packed", "accumulator": "exact", "block": 8}),
     (DOT, "mxfp8_e5m2", {"blocks": "packed", **EXACT}),
     (DOT, "fp8_e4m3", {"blocks": "packed", "accumulator": "hopper_fp8", "stages": 20}),
-    (DOT, "int8_bfloat16_t0,int8_e8m0_t0", {"blocks": "packed"}),
-    (DOT, "int8_e5m0_t0,mxint8", {"blocks": "packed"}),
+    (DOT, "int8_bfloat16_t0xint8_e8m0_t0", {"blocks": "packed"}),
+    (DOT, "int8_e5m0_t0xmxint8", {"blocks": "packed"}),
     (DOT, "vsq4", {"accumulator": "exact"}),
     (DOT, "sm5d_float32_t0", EXACT),
     (DOT, "nvfp4", {"accumulator": "blackwell_fp4", "interleave": 2}),
-    (MATMUL, "mxfp4,mxfp8_e4m3", {**SMALL, "accumulator": "blackwell_mx"}),
+    (MATMUL, "mxfp4xmxfp8_e4m3", {**SMALL, "accumulator": "blackwell_mx"}),
     (MATMUL, "nvfp4", {**SMALL, "accumulator": "blackwell_fp4"}),
     (MATMUL, "int8", {**SMALL, "accumulator": "paper"}),
 ]
@@ -137,13 +137,13 @@ def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"format": "axs6,mxint8", "blocks": "packed"}, "axs6 go with themselves, not axs6,mxint8"),
+        ({"format": "axs6xmxint8", "blocks": "packed"}, "axs6 go with themselves, not axs6xmxint8"),
         (
             {"format": "sm6dz_e6m0f_t32_modes", "blocks": "packed"},
             "axs6 go with themselves, not sm6dz_e6m0_t32_modes",
         ),
         ({"format": "int8_bfloat16_t0_float32", "blocks": "packed"}, "one scale of the channel or"),
-        ({"format": "axs6,sm4d_e8m0_t32"}, "hardware for divisions by 3, .*, and not by 217"),
+        ({"format": "axs6xsm4d_e8m0_t32"}, "hardware for divisions by 3, .*, and not by 217"),
     ],
 )
 def test_what_has_no_hardware_is_refused(given: Any, message: str) -> None:

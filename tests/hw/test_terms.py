@@ -6,13 +6,13 @@ from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
 from axs6.golden.accumulator import accumulator
-from axs6.golden.formats import block_format
+from axs6.golden.formats import operand_formats
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.terms import MakeTerms, TermPlan, step_terms
 
 STEPS = (
     ("mx6", "paper,reduction=16"),
-    ("axs6_t8,sm5_e8m0_t8", "paper,reduction=8"),
+    ("axs6_t8xsm5_e8m0_t8", "paper,reduction=8"),
     ("int4_u4_t8_float32_t0", "exact,reduction=16"),
     ("e2m1fn_e4m3fn_t8_float32", "blackwell_fp4,reduction=16,term=8"),
     ("mxfp6_e2m3_t8", "exact,reduction=8"),
@@ -23,7 +23,7 @@ STEPS = (
 
 @pytest.mark.parametrize(("formats", "how"), STEPS)
 def test_terms_in_structure_and_in_words_are_equal(formats: str, how: str) -> None:
-    a, *others = map(block_format, formats.split(","))
+    a, *others = operand_formats(formats)
     plan = TermPlan(step_terms(a, (others or [a])[0], accumulator(how)))
     found = [MakeTerms(plan, view) for view in VIEWS]
     assert plan.terms.lanes > 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from axs6.golden.accumulator import ACCUMULATORS
-from axs6.golden.formats import block_format, name_of
+from axs6.golden.formats import name_of, operand_formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.keywords import KEYWORDS
@@ -146,10 +146,10 @@ def test_names_near_reserved_words_are_names() -> None:
 
 
 @pytest.mark.parametrize("unit", ["block_dot", "dot", "matmul", "axis_dot"])
-@pytest.mark.parametrize("formats", ["nvfp4,mxfp4", "mxfp4,nvfp4", "mx9,mxint8"])
+@pytest.mark.parametrize("formats", ["nvfp4xmxfp4", "mxfp4xnvfp4", "mx9xmxint8"])
 def test_formats_of_other_blocks_need_a_block(unit: str, formats: str) -> None:
     message = "^{} has blocks of {} and {} of {}: block must say which both are to have$"
-    given = [block_format(each) for each in formats.split(",")]
+    given = operand_formats(formats)
     said = message.format(*(x for fmt in given for x in (name_of(fmt), fmt.block)))
     with pytest.raises(ValueError, match=said):
         find(unit).parameters({"format": formats})
@@ -158,9 +158,9 @@ def test_formats_of_other_blocks_need_a_block(unit: str, formats: str) -> None:
 
 
 def test_formats_of_other_blocks_may_be_given_one() -> None:
-    assert find("dot").parameters({"format": "nvfp4,mxfp4", "block": 16})["block"] == 16
-    find("dot").component(format="nvfp4,mxfp4", block=16)
-    assert find("dot").parameters({"format": "mxfp4,mxfp8_e4m3"})["block"] == 32
+    assert find("dot").parameters({"format": "nvfp4xmxfp4", "block": 16})["block"] == 16
+    find("dot").component(format="nvfp4xmxfp4", block=16)
+    assert find("dot").parameters({"format": "mxfp4xmxfp8_e4m3"})["block"] == 32
 
 
 @pytest.mark.parametrize("name", ACCUMULATORS)

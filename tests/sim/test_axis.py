@@ -87,10 +87,10 @@ def test_other_formats_equal_the_golden_model(unit: str, name: str) -> None:
     [
         ("int4", {"block": 8, "accumulator": "exact", "align": 32, "view": "behaviour"}),
         pytest.param(
-            *("mx4,mx6", {"block": 64, "accumulator": "paper", "interleave": 3}),
+            *("mx4xmx6", {"block": 64, "accumulator": "paper", "interleave": 3}),
             marks=pytest.mark.slow,
         ),
-        pytest.param("nvfp4,e2m1fn_e4m3fn_t16", {"interleave": 2}, marks=pytest.mark.slow),
+        pytest.param("nvfp4xe2m1fn_e4m3fn_t16", {"interleave": 2}, marks=pytest.mark.slow),
         pytest.param(
             *("mxfp4", {"accumulator": "blackwell_mx", "align": 32, "stages": 2}),
             marks=pytest.mark.slow,

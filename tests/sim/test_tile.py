@@ -7,6 +7,7 @@ import pytest
 
 import axs6
 from axs6.golden.blocks import Blocks
+from axs6.golden.formats import operand_formats
 from axs6.hw.dot.matmul import tile_cycles
 from axs6.sim import tile as tile_module
 from axs6.sim.tile import Tile
@@ -85,15 +86,15 @@ def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize(
     ("formats", "given", "accumulator"),
     [
-        ("int4,int4", {"block": 8, "accumulator": "exact"}, "exact"),
+        ("int4xint4", {"block": 8, "accumulator": "exact"}, "exact"),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [
-                ("mxfp4,mxfp8_e4m3", {"accumulator": "blackwell_mx"}, "blackwell_mx"),
-                ("nvfp4,nvfp4", {"accumulator": "blackwell_fp4"}, "blackwell_fp4"),
-                ("mxfp8_e5m2,mxfp8_e5m2", {"accumulator": "ampere"}, "ampere"),
-                ("vsq4,vsq4", {}, "fp32"),
-                ("mx9,mx9", {"accumulator": "paper"}, "paper"),
+                ("mxfp4xmxfp8_e4m3", {"accumulator": "blackwell_mx"}, "blackwell_mx"),
+                ("nvfp4xnvfp4", {"accumulator": "blackwell_fp4"}, "blackwell_fp4"),
+                ("mxfp8_e5m2xmxfp8_e5m2", {"accumulator": "ampere"}, "ampere"),
+                ("vsq4xvsq4", {}, "fp32"),
+                ("mx9xmx9", {"accumulator": "paper"}, "paper"),
             ]
         ),
     ],
@@ -103,7 +104,7 @@ def test_other_formats_and_accumulators(
 ) -> None:
     rng = np.random.default_rng(4)
     tile = Tile(format=formats, rows=2, columns=3, interleave=2, **given)
-    first, second = formats.split(",")
+    first, second = operand_formats(formats)
     a, b = (
         axs6.encode(
             np.ldexp(rng.standard_normal((rows, 70)), rng.integers(-9, 9, (rows, 1))).astype("f4"),

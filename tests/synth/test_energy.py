@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axs6.golden.formats import block_format
+from axs6.golden.formats import operand_formats
 from axs6.hw.core.layouts import fields
 from axs6.hw.registry import UNITS, find
 from axs6.hw.verilog import convert, generate
@@ -337,14 +337,14 @@ def test_real_data_keeps_its_order() -> None:
         ("decoder", "nvfp4"),
         ("decoder", "uint8"),
         ("dot", "vsq6"),
-        ("matmul", "int8,fp8_e4m3"),
+        ("matmul", "int8xfp8_e4m3"),
         ("decoder", "e4m3fn_e8m0_t0"),
     ],
 )
 def test_scales_of_tensors_and_channels_are_fields(unit: str, format: str) -> None:
     parameters = find(unit).parameters({"format": format})
-    left, *_, right = parameters["format"].split(",") * 2
-    work = products(RANDOM, parameters["block"], (block_format(left), block_format(right)))
+    left, *_, right = operand_formats(parameters["format"]) * 2
+    work = products(RANDOM, parameters["block"], (left, right))
     component: Any = find(unit).build(**parameters)
     given = unit_items(unit, parameters, work)
     expected = fields(component.i.payload.shape())

@@ -49,7 +49,7 @@ def killed(folder: Path) -> Path:
     """The file of a run that was killed when it had measured one of two formats."""
     path = folder / "first.jsonl"
     command = [sys.executable, "-m", "axs6", "study", "pareto", "--data", str(path), *SMALL]
-    started = subprocess.Popen([*command, "--only", UNBUILDABLE], stderr=subprocess.PIPE)
+    started = subprocess.Popen([*command, "--format", UNBUILDABLE], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 300
     while not read_rows(path) and time.monotonic() < deadline:
         time.sleep(0.02)

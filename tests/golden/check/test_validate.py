@@ -12,7 +12,7 @@ PACK, DOT, SUMS, ADD, DIVIDE, MATMUL, SHARE, SHARE_DOT = REST
 
 
 def run(model, name, blocks=20):
-    (check,) = validate(seed=1, blocks=blocks, model=model, names=[name])
+    (check,) = validate(seed=1, samples=blocks, model=model, names=[name])
     return check
 
 
@@ -98,7 +98,7 @@ def add_without_sticky_bit(a, b):
 
 @pytest.mark.slow  # the command's test makes all checks in every run
 def test_the_model_passes():
-    checks = validate(seed=3, blocks=40)
+    checks = validate(seed=3, samples=40)
     assert [check.name for check in checks] == list(CHECKS)
     assert [check.mismatches for check in checks] == [0] * len(CHECKS)
     assert [check.first for check in checks] == [None] * len(CHECKS)
@@ -264,7 +264,7 @@ def test_dot_products_of_other_formats_are_checked_too():
 
 
 def test_formats_are_checks_of_their_own():
-    checks = validate(blocks=1, names=[], formats=["mxfp4", "e2m3fn_e8m0_t32"])
+    checks = validate(samples=1, names=[], formats=["mxfp4", "e2m3fn_e8m0_t32"])
     names = [f"format {x}" for x in ("mxfp4", "e2m3fn_e8m0_t32")]
     assert [x.name for x in checks] == [x + y for x in names for y in ("", ": dot products")]
     assert all(check.cases > 300 and not check.mismatches for check in checks)
@@ -273,16 +273,16 @@ def test_formats_are_checks_of_their_own():
 
 
 def test_elements_of_one_exponent_bit_have_a_fixed_point_and_blocks_may_be_single_values():
-    checks = validate(blocks=1, names=[], formats=["e1m2f_e8m0_t8", "e2m1fn_e8m0_t1"])
+    checks = validate(samples=1, names=[], formats=["e1m2f_e8m0_t8", "e2m1fn_e8m0_t1"])
     assert all(check.cases > 300 and not check.mismatches for check in checks)
 
 
-@pytest.mark.parametrize("blocks", [0, -1])
-def test_blocks(blocks):
+@pytest.mark.parametrize("samples", [0, -1])
+def test_samples(samples):
     with pytest.raises(
-        ValueError, match=f"^blocks must be an integer of at least 1, not {blocks}$"
+        ValueError, match=f"^samples must be an integer of at least 1, not {samples}$"
     ):
-        validate(blocks=blocks)
+        validate(samples=samples)
 
 
 def test_names():

@@ -109,7 +109,7 @@ def test_an_adder_keeps_the_sum_of_its_operands(size: int) -> None:
     simulator.run()
 
 
-FORMATS = ("axs6", "mxint8", "mx9", "mxfp4", "mxfp8_e4m3", "axs6,mxint8", "mxint8,mxfp4", "vsq4")
+FORMATS = ("axs6", "mxint8", "mx9", "mxfp4", "mxfp8_e4m3", "axs6xmxint8", "mxint8xmxfp4", "vsq4")
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
