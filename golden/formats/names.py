@@ -107,14 +107,23 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
 
     Raises:
         TypeError: it is neither.
-        ValueError: the string is no format; the message says where it stops being one, and which
-            name is nearest.
+        ValueError: the string is a pair, or no format; the message says where it stops being one,
+            and which name is nearest.
     """
     if isinstance(value, BlockFormat):
         return value
     if not isinstance(value, str):
         raise TypeError(f"format must be a string or a BlockFormat, not {type(value).__name__}")
+    if PAIR.search(value) and _is_pair(value):
+        raise ValueError(f"format must be one block format, not the pair {value!r}")
     return _named(value) or _composed(value)
+
+
+def _is_pair(text: str) -> bool:
+    try:
+        return bool(operand_formats(text))
+    except ValueError:
+        return False
 
 
 def operand_formats(value: "str | BlockFormat") -> tuple[BlockFormat, ...]:

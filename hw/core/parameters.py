@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from axs6.golden.formats import BlockFormat, Float, name_of, operand_formats
+from axs6.golden.formats import BlockFormat, Float, block_format, name_of
 from axs6.golden.formats.block_format import MODE_BLOCKS
 
 BLOCK_FORMS = ("dense", "packed")
@@ -46,9 +46,7 @@ def block_format_of(format: str | BlockFormat, block: int | None) -> tuple[Block
     Raises:
         ValueError: the string is no format, or units do not take the block.
     """
-    fmt, *others = operand_formats(format)
-    if others:
-        raise ValueError(f"format must be one block format, not {format!r}")
+    fmt = block_format(format)
     lanes = fmt.block if block is None else block
     known = blocks_of_format(fmt)
     if isinstance(lanes, bool) or lanes not in known:

@@ -197,7 +197,10 @@ def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> Non
             ["encode", "a.npy", "b.safetensors", "--format", "mx9,mx6"],
             "--format takes one format here, not mx9, mx6",
         ),
-        (["regress", "encoder", "--format", "mx9xmx6"], "format must be one block format, not 'mx"),
+        (
+            ["regress", "encoder", "--format", "mx9xmx6"],
+            "format must be one block format, not the pair 'mx9xmx6'",
+        ),
         (["regress", "dot", "--simulator", "vcs"], "simulator must be one of verilator, icarus"),
         (["regress", "dot", "--test", "rate"], "test must be one of corners, full_rate, random_st"),
         (["regress", "dot", "--items", "0"], "items must be an integer of at least 1, not 0"),

@@ -40,7 +40,7 @@ def measured(point: Point, area: float, flip_flops: int = 0, **more: float) -> M
 def made(unit: str, axes: Axes, area: Callable[..., float | None], **more: float) -> Sweep:
     """A sweep whose areas are given by a function of the swept parameters; None is missing."""
     results = []
-    for point in all_points([unit], axes, {}, {"target": "generic"}):
+    for point in all_points([unit], axes, {}, Synthesis()):
         swept = {axis: point.value(axis) for axis in axes}
         size = area(**swept)
         found = None if size is None else measured(point, size, int(size) % 100, **more)
