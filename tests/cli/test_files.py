@@ -80,7 +80,8 @@ def test_nan_and_infinities(main: Cli, folder: Path) -> None:
     assert "element (0, 0) is nan" in main(*arguments, "error").refused()
     line = main(*arguments, "drop").refused()
     assert line.endswith("nonfinite must be one of error, saturate, propagate, not 'drop'")
-    line = main(*arguments, "propagate", "--format", "axs6").refused()
+    files, policy = arguments[:3], ("--nonfinite", "propagate")
+    line = main(*files, *policy, "--format", "axs6").refused()
     assert 'nonfinite="propagate" needs a format with NaN' in line
 
 
