@@ -55,16 +55,16 @@ def test_a_command_gets_the_options_that_were_given() -> None:
     assert (found["x"], found["y"]) == (0, 2)
 
 
-def commands(command: Any) -> Iterator[Any]:
+def walk(command: Any) -> Iterator[Any]:
     yield command
     for each in getattr(command, "commands", {}).values():
-        yield from commands(each)
+        yield from walk(each)
 
 
 def test_every_option_format_may_be_repeated() -> None:
     found = {
         command.name: [each.multiple for each in command.params if "--format" in each.opts]
-        for command in commands(cli._command())
+        for command in walk(cli.command_line(cli.commands()))
     }
     assert len([name for name in found if found[name]]) == 12
     assert all(all(repeated) for repeated in found.values())
