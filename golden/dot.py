@@ -144,9 +144,9 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
         ValueError: shapes or formats do not fit each other or the accumulator, a block is
             high-precision, or the accumulator is unknown.
     """
-    how = accumulator_of(accumulator)
+    parsed = accumulator_of(accumulator)
     check_product(a, b)
-    terms = Terms.of(a.format, b.format, how)
+    terms = Terms.of(a.format, b.format, parsed)
     product = ProductSteps(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
     scaled = a.format.outer or b.format.outer
     outer = (FinalScale.of(a), FinalScale.of(b)) if scaled else None

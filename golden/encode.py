@@ -80,7 +80,7 @@ def encode(
 
     Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md and docs/formats.md.
     """
-    fmt, how = block_format(format), check_rounding(rounding)
+    fmt, rounding_mode = block_format(format), check_rounding(rounding)
     if block is not None:
         fmt = fmt.with_block(block)
     wanted = check_mode(mode)
@@ -94,10 +94,10 @@ def encode(
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
     check_axis(axis, values.shape)
-    words = _random_words(random, random_bits, how, values.shape)
+    words = _random_words(random, random_bits, rounding_mode, values.shape)
 
     def encoded(mode: Mode) -> Blocks:
-        quantiser = Quantiser(elements(fmt, mode), how, random_bits)
+        quantiser = Quantiser(elements(fmt, mode), rounding_mode, random_bits)
         run = _Encoding(fmt, quantiser, mode, axis, nonfinite, values.shape)
         return run.encode(values, words, scale, outer)
 

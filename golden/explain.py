@@ -198,33 +198,33 @@ def _ahead(fmt: BlockFormat, level: Level) -> str:
 def _level(fmt: BlockFormat, level: Level) -> list[str]:
     """A level of scales: its width and group, its factor, and how encoding finds it."""
     scale, mark = level.scale, symbol(fmt, level)
-    how: list[str]
+    rules: list[str]
     if isinstance(scale, Exponent):
-        kind, how = f"an exponent, factor 2^({mark} - {scale.bias})", _exponent(fmt, scale, mark)
+        kind, rules = f"an exponent, factor 2^({mark} - {scale.bias})", _exponent(fmt, scale, mark)
     elif isinstance(scale, Integer):
         kind = f"an integer, factor {mark}"
         above = " * ".join(symbol(fmt, x) for x in fmt.levels if isinstance(x.scale, Real))
         quotient = f"amax / ({number(fmt.element.largest)} * {above})"
-        how = [f"{mark} = ceil({quotient}), held within 1 to {scale.largest_code}"]
+        rules = [f"{mark} = ceil({quotient}), held within 1 to {scale.largest_code}"]
     elif isinstance(scale, Real):
         kind = f"a positive {scale.dtype.name} number, factor {mark}"
-        how = _real(fmt, level, mark)
+        rules = _real(fmt, level, mark)
     else:
         kind = f"a shift, factor 2^-{mark}"
         most = scale.largest_code
-        how = [
+        rules = [
             f"{mark} = floor(log2 amax) of the group above - floor(log2 amax), at most {most}; "
             f"{most} for zeros"
         ]
     if scale.nan_code is not None:
-        how.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
+        rules.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
     group = f"{level.group} values"
     if level.group == TENSOR:
         group = "all values"
     elif level.group == CHANNEL:
         group = "a channel, the whole axis"
     bits = f"{scale.bits} bit{'s' if scale.bits > 1 else ''}"
-    return [f"{mark}: {bits} for {group}: {kind}", *(f"   {line}" for line in how)]
+    return [f"{mark}: {bits} for {group}: {kind}", *(f"   {line}" for line in rules)]
 
 
 def _exponent(fmt: BlockFormat, scale: Exponent, mark: str) -> list[str]:

@@ -301,7 +301,7 @@ class RowEncoder:
             words: random words, (groups, size), for stochastic rounding.
             zero: codes of the value 0, in formats with a zero point.
         """
-        how, element = self.quantiser, self.fmt.element
+        quantiser, element = self.quantiser, self.fmt.element
         if x.bits is None:
             assert x.wide is not None
             return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
@@ -309,7 +309,7 @@ class RowEncoder:
         base = exponent + np.int16(FP32.bias + element.emin)
         if empty is not None:
             base[empty] = FULL_FIELD
-        magnitude = how.magnitudes(bits, x.upper.reshape(bits.shape), base, words)
+        magnitude = quantiser.magnitudes(bits, x.upper.reshape(bits.shape), base, words)
         negative = bits >= FP32.sign_bit if element.signed_zero else bits > FP32.sign_bit
         if zero is not None:
             sign = negative.view(np.int8).astype(np.int16)
@@ -317,8 +317,8 @@ class RowEncoder:
             code += zero
             np.maximum(code, np.int16(0), out=code)
             return np.minimum(code, np.int16(element.largest_code), out=code).astype(np.uint8)
-        codes = how.signed(magnitude, negative)
-        deep = base <= how.reach
+        codes = quantiser.signed(magnitude, negative)
+        deep = base <= quantiser.reach
         if deep.any():
             given = None if words is None else words[deep]
             codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)

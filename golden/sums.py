@@ -40,13 +40,13 @@ def _rounded(
     terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None
 ) -> fp32.Bits:
     """Sums that are rounded after each step."""
-    how = terms.accumulator
+    accumulator = terms.accumulator
     promoted = total = np.zeros(shape, np.uint32)
     for number, step in enumerate(steps, 1):
         total = after_step(terms, step, total)
-        if how.promote and number % how.promote == 0:
+        if accumulator.promote and number % accumulator.promote == 0:
             promoted, total = fp32.add(promoted, total), np.zeros(shape, np.uint32)
-    if how.promote:
+    if accumulator.promote:
         total = fp32.add(promoted, total)
     if terms.divisor > 1:
         total = fp32.divide_by_scale(total, terms.divisor)
@@ -55,22 +55,22 @@ def _rounded(
 
 def after_step(terms: Terms, step: StepTerms, total: fp32.Bits) -> fp32.Bits:
     """The accumulator after one more step."""
-    how = terms.accumulator
-    assert how.output is not None
-    toward_zero = how.rounding is Rounding.TOWARD_ZERO
-    before = total if how.fused else None
-    if how.fraction is not None:
+    accumulator = terms.accumulator
+    assert accumulator.output is not None
+    toward_zero = accumulator.rounding is Rounding.TOWARD_ZERO
+    before = total if accumulator.fused else None
+    if accumulator.fraction is not None:
         value = aligned(terms, step, before)
-    elif len(step.exponents) > 1 or how.fused:
+    elif len(step.exponents) > 1 or accumulator.fused:
         value = exactly(terms, step, before)
     else:
         negative, top, exponent, sticky = kulisch.leading([x[0] for x in step.digits], DIGIT_BITS)
         value = negative, top, exponent + (step.exponents[0] + terms.offset), sticky
-    result = fp32.round_through(how.output, *value, toward_zero=toward_zero)
-    if not how.fused:
+    result = fp32.round_through(accumulator.output, *value, toward_zero=toward_zero)
+    if not accumulator.fused:
         if step.special is not None:
             result = np.where(step.special != 0, step.special, result)
-        return fp32.add(total, result, how.output, toward_zero)
+        return fp32.add(total, result, accumulator.output, toward_zero)
     result = np.where(result == FP32.sign_bit, np.uint32(0), result)
     special = np.zeros_like(total) if step.special is None else step.special
     # What is no number stays, or meets the next one.
@@ -150,10 +150,10 @@ def aligned_sum(
 
     Integers of Python hold sums that are wider: exact, and slower.
     """
-    how = terms.accumulator
-    assert how.fraction is not None
-    zero = how.alignment is Alignment.ZERO
-    drop = terms.point - how.fraction
+    accumulator = terms.accumulator
+    assert accumulator.fraction is not None
+    zero = accumulator.alignment is Alignment.ZERO
+    drop = terms.point - accumulator.fraction
     exponents = step.exponents + (terms.offset + terms.point)
     if zero:
         negative, digits = kulisch.magnitude(step.digits, DIGIT_BITS)
@@ -170,8 +170,8 @@ def aligned_sum(
         kept = kulisch.shifted(digits, DIGIT_BITS, drop)
     all_bits = terms.aligned_bits if wide else 63
     top = exponents.max(axis=0)
-    if how.least is not None:
-        top = np.maximum(top, how.least)
+    if accumulator.least is not None:
+        top = np.maximum(top, accumulator.least)
     if total is not None:
         own, value, low = _own_term(terms, total, object if wide else np.int64)
         top = np.maximum(top, own)
@@ -180,10 +180,10 @@ def aligned_sum(
         kept = np.where(negative, -kept, kept)
     summed = np.asarray(kept.sum(axis=0))
     if total is not None:
-        right = np.clip(top - how.fraction - low, 0, all_bits)
+        right = np.clip(top - accumulator.fraction - low, 0, all_bits)
         summed = summed + _divided(value, right, zero)
     parts = kulisch.parted(summed, terms.aligned_bits) if wide else [summed]
-    return parts, top - how.fraction
+    return parts, top - accumulator.fraction
 
 
 def _own_term(
@@ -193,14 +193,14 @@ def _own_term(
 
     The integer, of a dtype, has more bits where more than those of FP32 are kept.
     """
-    how = terms.accumulator
-    assert how.fraction is not None
-    assert how.output is not None
+    accumulator = terms.accumulator
+    assert accumulator.fraction is not None
+    assert accumulator.output is not None
     negative, significand, low = fp32.split(total)
-    exponent = np.maximum(low + FP32.fraction_bits, how.output.emin)
-    if how.alignment is Alignment.ZERO:
+    exponent = np.maximum(low + FP32.fraction_bits, accumulator.output.emin)
+    if accumulator.alignment is Alignment.ZERO:
         exponent = np.where(significand == 0, NOTHING, exponent)
-    more = max(how.fraction - FP32.fraction_bits, 0)
+    more = max(accumulator.fraction - FP32.fraction_bits, 0)
     signed = significand.view(np.int64).astype(dtype) << more
     return exponent, np.where(negative, -signed, signed), low - more
 

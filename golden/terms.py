@@ -112,8 +112,8 @@ class Terms:
     @property
     def gated_by_products(self) -> bool:
         """Whether terms count unless all their products are 0, not unless their sums are."""
-        how = self.accumulator
-        return how.term is not None and how.alignment is Alignment.ZERO
+        accumulator = self.accumulator
+        return accumulator.term is not None and accumulator.alignment is Alignment.ZERO
 
     @property
     def divisor(self) -> int:

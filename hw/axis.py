@@ -119,9 +119,9 @@ class AxisEncoder(AxisPipeline):
         format: str = "axs6",
     ) -> None:
         fmt, lanes = block_format_of(format, block)
-        how = check_rounding(rounding, DETERMINISTIC)
+        rounding_mode = check_rounding(rounding, DETERMINISTIC)
         make = of_format("encoder", Encoder, fmt)
-        encoder = make(lanes, dtype, how, mode, stages=stages, view=view)
+        encoder = make(lanes, dtype, rounding_mode, mode, stages=stages, view=view)
         super().__init__(encoder, encoder.i.payload.shape(), beat_layout(lanes, fmt, align))
 
     def elaborate(self, platform: Any) -> Module:

@@ -29,10 +29,10 @@ from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.scaling import code_dtype
 
 
-def float_layout(fmt: Float) -> data.StructLayout:
+def float_layout(dtype: Float) -> data.StructLayout:
     """Fields of one floating-point value, from bit 0."""
     return data.StructLayout(
-        {"fraction": fmt.fraction_bits, "exponent": fmt.exponent_bits, "sign": 1}
+        {"fraction": dtype.fraction_bits, "exponent": dtype.exponent_bits, "sign": 1}
     )
 
 
@@ -60,9 +60,9 @@ def words_layout(block: int, random_bits: int) -> data.StructLayout:
     return data.StructLayout({"random": data.ArrayLayout(unsigned(random_bits), block)})
 
 
-def values_layout(block: int, fmt: Float) -> data.StructLayout:
+def values_layout(block: int, dtype: Float) -> data.StructLayout:
     """A block of floating-point values, value 0 in the lowest bits."""
-    return data.StructLayout({"values": data.ArrayLayout(unsigned(fmt.width), block)})
+    return data.StructLayout({"values": data.ArrayLayout(unsigned(dtype.width), block)})
 
 
 SCALE_NAMES: Mapping[type[Scale], str] = {

@@ -126,14 +126,14 @@ class RoundTurned(Step):
 
     verilog_name = "round"
 
-    def __init__(self, fmt: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
+        self._dtype = dtype
         self._kinds = kinds
         block = len(i["lanes"].shape.members)
         # Places repeat within a fraction, but for the lowest and the highest, where n is fixed.
-        repeated = fmt.fraction_bits - 1 - 2 * kinds[0].width if len(kinds) == 1 else 0
-        held = block * (fmt.width - max(0, repeated))
-        super().__init__(i, values_layout(block, fmt), levels=10, held=held)
+        repeated = dtype.fraction_bits - 1 - 2 * kinds[0].width if len(kinds) == 1 else 0
+        held = block * (dtype.width - max(0, repeated))
+        super().__init__(i, values_layout(block, dtype), levels=10, held=held)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -142,7 +142,7 @@ class RoundTurned(Step):
             {"ends": self.i.ends, "turned": turned, "value": value}
             for turned, value in zip(lanes_of(self.i.lanes), self.o.values, strict=True)
         )
-        makes = [partial(RoundTurnedLane, self._fmt, kind) for kind in self._kinds]
+        makes = [partial(RoundTurnedLane, self._dtype, kind) for kind in self._kinds]
         add_lanes(m, platform, makes, with_narrow(self._kinds, self.i, lanes))
         return m
 

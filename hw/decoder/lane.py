@@ -200,19 +200,19 @@ class RoundTurnedLane(wiring.Component):
     ends within that many of the lowest bits; and the places go on for ever, so there is no tie.
 
     Args:
-        fmt: format of the value.
+        dtype: format of the value.
         kind: as in `TurnLane`.
     """
 
     verilog_name = "round_lane"
 
-    def __init__(self, fmt: Float, kind: LaneKind) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, kind: LaneKind) -> None:
+        self._dtype = dtype
         self._kind = kind
         ports = {
             "ends": In(ends_layout),
             "turned": In(kind.turned_layout),
-            "value": Out(fmt.width),
+            "value": Out(dtype.width),
         }
         super().__init__(ports | ({"narrow": In(1)} if kind.narrow else {}))
 
@@ -220,7 +220,7 @@ class RoundTurnedLane(wiring.Component):
         """Build the increment and the powers of two."""
         m = Module()
         turned, ends = self.turned, self.ends
-        width, count = self._kind.width, self._fmt.fraction_bits
+        width, count = self._kind.width, self._dtype.fraction_bits
         exact = turned.power & ~ends.highest
         places = Signal(width)
         low = Signal(width)

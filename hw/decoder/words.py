@@ -74,34 +74,36 @@ class RoundFractionLane(wiring.Component):
     is all ones and rounds up to a power of two.
 
     Args:
-        fmt: format of the value.
+        dtype: format of the value.
         kind: codes that the lane takes.
     """
 
     verilog_name = "round_lane"
 
-    def __init__(self, fmt: Float, kind: LaneKind) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, kind: LaneKind) -> None:
+        self._dtype = dtype
         self._kind = kind
-        super().__init__({"located": In(located_layout(kind)), "value": Out(fmt.width)})
+        super().__init__({"located": In(located_layout(kind)), "value": Out(dtype.width)})
 
     def elaborate(self, platform: Any) -> Module:
         """Build the product, the shifter and the adder."""
         m = Module()
-        fmt, width, located = self._fmt, self._kind.width, self.located
-        count = width + fmt.fraction_bits + 1
+        dtype, width, located = self._dtype, self._kind.width, self.located
+        count = width + dtype.fraction_bits + 1
         repeated = _repeated(located.magnitude, count)
         if self._kind.narrow:
             narrow = _repeated(located.magnitude[1:], count)
             repeated = Mux(located.narrow, narrow, repeated)
         places, shifted = Signal(count), Signal(count + 1)
-        pattern = Signal(fmt.width - 1)
-        top = shifted[-fmt.fraction_bits - 1 :]
+        pattern = Signal(dtype.width - 1)
+        top = shifted[-dtype.fraction_bits - 1 :]
         m.d.comb += [
             places.eq(repeated),
             shifted.eq(places << located.start),
             pattern.eq(Cat(top[1:], located.field) + top[0]),
-            self.value.eq(Cat(Mux(pattern == fmt.infinity, fmt.max_finite, pattern), located.sign)),
+            self.value.eq(
+                Cat(Mux(pattern == dtype.infinity, dtype.max_finite, pattern), located.sign)
+            ),
         ]
         return m
 
@@ -144,11 +146,11 @@ class RoundFractions(Step):
 
     verilog_name = "round"
 
-    def __init__(self, fmt: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, kinds: Sequence[LaneKind], i: data.StructLayout) -> None:
+        self._dtype = dtype
         self._kinds = kinds
         block = len(i["lanes"].shape.members)
-        super().__init__(i, values_layout(block, fmt), levels=30)
+        super().__init__(i, values_layout(block, dtype), levels=30)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -158,13 +160,13 @@ class RoundFractions(Step):
         add_lanes(
             m,
             platform,
-            [partial(RoundFractionLane, self._fmt, kind) for kind in self._kinds],
+            [partial(RoundFractionLane, self._dtype, kind) for kind in self._kinds],
             lanes,
         )
         return m
 
 
-def decode_words(i: data.StructLayout, fmt: Float, kinds: Sequence[LaneKind]) -> list[Step]:
+def decode_words(i: data.StructLayout, dtype: Float, kinds: Sequence[LaneKind]) -> list[Step]:
     """The steps of `axs6.hw.decoder.decoder.turning_steps`, in words."""
     locate = Locate(i, kinds)
-    return [locate, RoundFractions(fmt, kinds, locate.o.shape())]
+    return [locate, RoundFractions(dtype, kinds, locate.o.shape())]

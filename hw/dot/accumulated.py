@@ -35,21 +35,22 @@ def check_hardware(terms: Terms) -> Terms:
     Raises:
         ValueError: there is none; the message says what it lacks.
     """
-    how = terms.accumulator
-    if how.fraction is None and how.fused:
-        raise ValueError(f"{how} has no hardware: what is fused needs a fraction")
-    if how.fraction is not None and terms.aligned_bits > ALIGNED_MAX:
+    accumulator = terms.accumulator
+    if accumulator.fraction is None and accumulator.fused:
+        raise ValueError(f"{accumulator} has no hardware: what is fused needs a fraction")
+    if accumulator.fraction is not None and terms.aligned_bits > ALIGNED_MAX:
         raise ValueError(
-            f"{how} has no hardware for these formats: it needs terms of {terms.aligned_bits} "
-            f"bits, and {ALIGNED_MAX} is the most"
+            f"{accumulator} has no hardware for these formats: it needs terms of "
+            f"{terms.aligned_bits} bits, and {ALIGNED_MAX} is the most"
         )
-    output = how.output or FP32
-    if not how.fused and (output.exponent_bits, output.bias) != EXPONENTS:
+    output = accumulator.output or FP32
+    if not accumulator.fused and (output.exponent_bits, output.bias) != EXPONENTS:
         raise ValueError(
-            f"{how} has no hardware: what is not fused needs an output with the exponents of fp32"
+            f"{accumulator} has no hardware: what is not fused needs an output with the exponents "
+            "of fp32"
         )
-    if how.output is not None and terms.divisor not in (1, *RECIPROCALS):
-        raise ValueError(f"{how} has no hardware for a division by {terms.divisor}")
+    if accumulator.output is not None and terms.divisor not in (1, *RECIPROCALS):
+        raise ValueError(f"{accumulator} has no hardware for a division by {terms.divisor}")
     return terms
 
 
@@ -81,66 +82,66 @@ class TermParts(Parts):
         check_hardware(terms)
         formats = (terms.a.format, terms.b.format)
         super().__init__(formats, lanes, step_layout(terms), terms.accumulator)
-        self._how = terms.accumulator
+        self._accumulator = terms.accumulator
         self._divisor = terms.divisor
         self._align = AlignPlan(TermPlan(terms))
         self._exact = ExactPlan(self._align)
         self._output = self._align.output
-        self._total = self._output if self._how.fused else FP32
+        self._total = self._output if self._accumulator.fused else FP32
 
     def front(self, view: str) -> list[Step]:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
         align = self._align
         steps: list[Step] = [MakeTerms(align.plan, view)]
         wide = align.wide
-        if self._how.fraction is not None:
+        if self._accumulator.fraction is not None:
             steps += distance_steps(align)
-            if self._how.fused:
+            if self._accumulator.fused:
                 return steps
             steps += [AlignTerms(align, view), *sum_steps(align, view)]
-            steps += [PlaceSum(self._exact)] if self._how.output is None else []
-        elif align.plan.count > 1 or self._how.output is None:
+            steps += [PlaceSum(self._exact)] if self._accumulator.output is None else []
+        elif align.plan.count > 1 or self._accumulator.output is None:
             steps.append(PlaceTerms(self._exact))
             wide = self._exact.wide()
         else:
             steps.append(OneTerm(align))
-        if self._how.output is None:
+        if self._accumulator.output is None:
             return steps
         return [*steps, *normalising_steps(wide), *self._widen(self._output)]
 
     def loop(self, interleave: int, view: str, carry: data.StructLayout) -> Loop:
         """The loop that holds the accumulator."""
-        how = self._how
-        if how.output is None:
+        accumulator = self._accumulator
+        if accumulator.output is None:
             layout = self._exact.wide().sum_layout
             return Loop([AddWide(self._exact)], interleave, layout, carry=carry)
-        if how.promote is None and not how.fused:
+        if accumulator.promote is None and not accumulator.fused:
             return Fp32Accumulator(interleave, self._adder(), carry)
-        term = self._align.distances_layout if how.fused else fp32_layout
+        term = self._align.distances_layout if accumulator.fused else fp32_layout
         skips = interleave > 1
 
         def steps_of(view: str) -> list[Step]:
-            steps = fused_steps(self._align, view, skips) if how.fused else self._adder()
-            if how.promote is None:
+            steps = fused_steps(self._align, view, skips) if accumulator.fused else self._adder()
+            if accumulator.promote is None:
                 return steps
-            return promoting_steps(steps, self._total, how.promote, term, skips)
+            return promoting_steps(steps, self._total, accumulator.promote, term, skips)
 
         loop, like = viewed(steps_of, view)
         return Loop(loop, interleave, term, like, carry)
 
     def _adder(self) -> list[Step]:
-        return adding_steps(self._output, self._how.rounding is Rounding.TOWARD_ZERO)
+        return adding_steps(self._output, self._accumulator.rounding is Rounding.TOWARD_ZERO)
 
     def back(self, view: str) -> list[Step]:
         """From the accumulator to the result."""
-        how = self._how
-        if how.output is None:
-            return [*rounding_steps(self._exact, self.outer, view), NanPattern(how.nan)]
+        accumulator = self._accumulator
+        if accumulator.output is None:
+            return [*rounding_steps(self._exact, self.outer, view), NanPattern(accumulator.nan)]
         steps: list[Step] = self._widen(self._total)
-        if how.promote is not None:
-            steps = [Promote(self._total, how.promote), *addition_steps()]
+        if accumulator.promote is not None:
+            steps = [Promote(self._total, accumulator.promote), *addition_steps()]
         finish = finishing_steps(self._divisor, self.outer, view)
-        return [*past(steps, self.outer), *finish, NanPattern(how.nan)]
+        return [*past(steps, self.outer), *finish, NanPattern(accumulator.nan)]
 
     def _widen(self, dtype: Float) -> list[Step]:
         return [] if dtype == FP32 else [Widen(dtype)]
@@ -156,14 +157,14 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
             hardware for them.
     """
     formats = operand_formats(format)
-    how = accumulator_of(accumulator)
-    if how == Accumulator():
+    parsed = accumulator_of(accumulator)
+    if parsed == Accumulator():
         return None
     lanes = block_of(formats, block)
     first, second = (block_format_of(each, lanes)[0] for each in (formats[0], formats[-1]))
-    if not first.blocked and how.reduction is None:
-        how = replace(how, reduction=lanes)
-    return check_hardware(step_terms(first, second, how))
+    if not first.blocked and parsed.reduction is None:
+        parsed = replace(parsed, reduction=lanes)
+    return check_hardware(step_terms(first, second, parsed))
 
 
 def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:

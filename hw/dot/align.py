@@ -129,10 +129,12 @@ class AlignPlan:
     @property
     def wide(self) -> ScaledInteger:
         """The sums, and how they are rounded: an exact one has the exponent of its term."""
-        how = self.plan.terms.accumulator
-        toward_zero = how.output is not None and how.rounding is Rounding.TOWARD_ZERO
+        accumulator = self.plan.terms.accumulator
+        toward_zero = (
+            accumulator.output is not None and accumulator.rounding is Rounding.TOWARD_ZERO
+        )
         bits, exponent = self.sum_bound.bit_length(), self.base - self.fraction
-        if how.fraction is None:
+        if accumulator.fraction is None:
             bits, exponent = self.plan.magnitude_bits, self.base - self.plan.terms.point
         return ScaledInteger(bits, self.code_bound, exponent, self.output, toward_zero, self.fused)
 

@@ -60,8 +60,8 @@ class TermPlan:
     @property
     def signed(self) -> bool:
         """Whether terms are two's complement, as what is dropped toward minus infinity must be."""
-        how = self.terms.accumulator
-        return how.fraction is None or how.alignment is Alignment.FLOOR
+        accumulator = self.terms.accumulator
+        return accumulator.fraction is None or accumulator.alignment is Alignment.FLOOR
 
     @property
     def gated(self) -> bool:
@@ -165,14 +165,14 @@ class TermPlan:
         )
 
 
-def step_terms(a: BlockFormat, b: BlockFormat, how: Accumulator) -> Terms:
+def step_terms(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> Terms:
     """The terms of two formats, whose blocks are the parts of blocks that a step has, if it has.
 
     Raises:
         ValueError: the formats or the accumulator do not fit, levels within a block are no smaller
             than a step, or there is no hardware for an element or for the accumulator.
     """
-    terms = Terms.of(a, b, how)
+    terms = Terms.of(a, b, accumulator)
     for fmt in (a, b):
         if not fmt.element.signed:
             raise ValueError(f"{name_of(fmt)} has zero points, for which there is no hardware")
@@ -188,7 +188,7 @@ def step_terms(a: BlockFormat, b: BlockFormat, how: Accumulator) -> Terms:
         else replace(fmt, modes=(Mode.DENSE,)).with_block(terms.reduction)
         for fmt in (a, b)
     ]
-    return Terms.of(parts[0], parts[1], how)
+    return Terms.of(parts[0], parts[1], accumulator)
 
 
 def step_layout(terms: Terms) -> data.StructLayout:

@@ -51,26 +51,31 @@ from axs6.hw.encoder.words import encode_words
 class SharedExponent(Step):
     """The block's exponent, and the lanes' distances from it, one bit for each."""
 
-    def __init__(self, block: int, fmt: Float, kinds: Sequence[Candidates]) -> None:
-        self._fmt = fmt
-        rest = passing_layout(block, fmt, kinds)
+    def __init__(self, block: int, dtype: Float, kinds: Sequence[Candidates]) -> None:
+        self._dtype = dtype
+        rest = passing_layout(block, dtype, kinds)
         lanes = [
             StructLayout(
-                {"kept": kind.layout, "sign": 1, "infinite": 1, "chosen": positions(fmt, kind.code)}
+                {
+                    "kept": kind.layout,
+                    "sign": 1,
+                    "infinite": 1,
+                    "chosen": positions(dtype, kind.code),
+                }
             )
             for kind in kinds
         ]
         o = StructLayout(
             {"exponent": AXS6_SCALE.bits, "lanes": lanes_layout(lanes, block), "invalid": 1}
         )
-        i = distances_layout(block, fmt.exponent_bits, rest)
-        super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
+        i = distances_layout(block, dtype.exponent_bits, rest)
+        super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the exponent of a block of subnormals, and decode the distances."""
         m = Module()
-        exponent = BlockExponent(m, self._fmt, self.i)
-        deepest = deepest_subnormal(self._fmt)
+        exponent = BlockExponent(m, self._dtype, self.i)
+        deepest = deepest_subnormal(self._dtype)
         m.d.comb += [
             self.o.exponent.eq(exponent.value),
             self.o.invalid.eq(self.i.rest.invalid),
@@ -95,7 +100,7 @@ class SharedExponent(Step):
 class Choose(Step):
     """`ChooseLane` for each lane."""
 
-    def __init__(self, fmt: Float, kinds: Sequence[Candidates], i: data.StructLayout) -> None:
+    def __init__(self, dtype: Float, kinds: Sequence[Candidates], i: data.StructLayout) -> None:
         self._kinds = kinds
         block = len(i["lanes"].shape.members)
         lanes = [
@@ -103,7 +108,7 @@ class Choose(Step):
             for kind in kinds
         ]
         o = StructLayout({**i.members, "lanes": lanes_layout(lanes, block)})
-        super().__init__(i, o, levels=6, held=o.size - unused_exponent_bits(fmt))
+        super().__init__(i, o, levels=6, held=o.size - unused_exponent_bits(dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -113,7 +118,7 @@ class Choose(Step):
         for i, o in pairs:
             m.d.comb += [o.sign.eq(i.sign), o.infinite.eq(i.infinite)]
         lanes = ({"candidates": i.kept, "chosen": i.chosen, "choice": o.choice} for i, o in pairs)
-        makes = [partial(ChooseLane, kind.fmt, kind.rounding, kind.code) for kind in self._kinds]
+        makes = [partial(ChooseLane, kind.dtype, kind.rounding, kind.code) for kind in self._kinds]
         add_lanes(m, platform, makes, lanes)
         return m
 
@@ -124,12 +129,12 @@ class RoundChoices(Step):
     verilog_name = "round"
 
     def __init__(
-        self, fmt: Float, kinds: Sequence[Candidates], mode: Mode, i: data.StructLayout
+        self, dtype: Float, kinds: Sequence[Candidates], mode: Mode, i: data.StructLayout
     ) -> None:
         self._kinds = kinds
         self._mode = mode
         block = len(i["lanes"].shape.members)
-        held = rounded_bits(block, mode, fmt)
+        held = rounded_bits(block, mode, dtype)
         super().__init__(i, rounded_layout(block, mode), levels=6, held=held)
 
     def elaborate(self, platform: Any) -> Module:
@@ -145,27 +150,27 @@ class RoundChoices(Step):
 
 
 def deterministic_steps(
-    block: int, fmt: Float, rounding: Rounding, mode: Mode, view: str = STRUCTURE
+    block: int, dtype: Float, rounding: Rounding, mode: Mode, view: str = STRUCTURE
 ) -> list[Step]:
     """Steps from `values_layout` to `rounded_layout`."""
     if view == BEHAVIOUR:
-        front, last = encode_words(block, fmt, rounding, mode)
+        front, last = encode_words(block, dtype, rounding, mode)
         return [*front, last]
-    kinds = [Candidates(fmt, rounding, code) for code in lane_codes(mode)]
-    search = search_steps(block, fmt.exponent_bits, passing_layout(block, fmt, kinds))
-    shared = SharedExponent(block, fmt, kinds)
-    choose = Choose(fmt, kinds, shared.o.shape())
-    round_ = RoundChoices(fmt, kinds, mode, choose.o.shape())
-    return [UnpackFloats(block, fmt, kinds), *search, shared, choose, round_]
+    kinds = [Candidates(dtype, rounding, code) for code in lane_codes(mode)]
+    search = search_steps(block, dtype.exponent_bits, passing_layout(block, dtype, kinds))
+    shared = SharedExponent(block, dtype, kinds)
+    choose = Choose(dtype, kinds, shared.o.shape())
+    round_ = RoundChoices(dtype, kinds, mode, choose.o.shape())
+    return [UnpackFloats(block, dtype, kinds), *search, shared, choose, round_]
 
 
 def stochastic_steps(
-    block: int, fmt: Float, mode: Mode, random_bits: int, view: str
+    block: int, dtype: Float, mode: Mode, random_bits: int, view: str
 ) -> tuple[list[Step], Step]:
     """Steps from `values_layout`, and the one that takes the random words to `rounded_layout`."""
     if view == BEHAVIOUR:
-        return encode_words(block, fmt, Rounding.STOCHASTIC, mode, random_bits)
-    return random_steps(block, fmt, mode, random_bits)
+        return encode_words(block, dtype, Rounding.STOCHASTIC, mode, random_bits)
+    return random_steps(block, dtype, mode, random_bits)
 
 
 def compares_codes(fmt: BlockFormat) -> bool:
@@ -295,11 +300,13 @@ class Encoder(Pipeline):
         kind = encoder_mode(mode)
         fmt, lanes = encoder_format(block_format(format), block, kind, "encoder")
         values = float_dtype(dtype, INPUT_DTYPES)
-        how = check_rounding(rounding)
-        random = check_random_bits(random_bits) if how is Rounding.STOCHASTIC else 0
+        rounding_mode = check_rounding(rounding)
+        random = check_random_bits(random_bits) if rounding_mode is Rounding.STOCHASTIC else 0
 
         def steps_of(view: str) -> list[Step]:
-            front, last, packing = encoder_steps(fmt, lanes, values, how, random, kind, view)
+            front, last, packing = encoder_steps(
+                fmt, lanes, values, rounding_mode, random, kind, view
+            )
             words = words_layout(lanes, random) if random else NOTHING
             return [*past(front, words), last, *packing]
 

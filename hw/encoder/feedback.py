@@ -272,6 +272,6 @@ class FeedbackEncoder(Pipeline):
         if fmt.exponent is None:
             name = name_of(fmt)
             raise ValueError(f"feedback_encoder has no hardware for real scales, which {name} has")
-        how = check_rounding(rounding, DETERMINISTIC)
-        steps, like = viewed(partial(feedback_steps, fmt, how), view)
+        rounding_mode = check_rounding(rounding, DETERMINISTIC)
+        steps, like = viewed(partial(feedback_steps, fmt, rounding_mode), view)
         super().__init__(steps, stages, like=like)

@@ -35,7 +35,7 @@ class Kept(Protocol):
         """Add what makes it of a significand, the hidden bit highest."""
 
 
-def passing_layout(block: int, fmt: Float, kinds: Sequence[Kept]) -> data.StructLayout:
+def passing_layout(block: int, dtype: Float, kinds: Sequence[Kept]) -> data.StructLayout:
     """What passes by the search for the largest exponent field.
 
     A lane's `sign` is that of its code. `normal` says that a value of the block is normal, and
@@ -46,7 +46,7 @@ def passing_layout(block: int, fmt: Float, kinds: Sequence[Kept]) -> data.Struct
         {
             "lanes": lanes_layout(lanes, block),
             "normal": 1,
-            "fractions": deciding_bits(fmt),
+            "fractions": deciding_bits(dtype),
             "invalid": 1,
         }
     )
@@ -60,15 +60,15 @@ class UnpackFloatLane(wiring.Component):
 
     verilog_name = "unpack_lane"
 
-    def __init__(self, fmt: Float, kind: Kept) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, kind: Kept) -> None:
+        self._dtype = dtype
         self._kind = kind
         super().__init__(
             {
-                "value": In(fmt.width),
-                "field": Out(fmt.exponent_bits),
+                "value": In(dtype.width),
+                "field": Out(dtype.exponent_bits),
                 "kept": Out(kind.layout),
-                "fractions": Out(deciding_bits(fmt)),
+                "fractions": Out(deciding_bits(dtype)),
                 "sign": Out(1),
                 "normal": Out(1),
                 "infinite": Out(1),
@@ -79,7 +79,7 @@ class UnpackFloatLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the tests for special values, and what is kept of the significand."""
         m = Module()
-        x = data.View(float_layout(self._fmt), self.value)
+        x = data.View(float_layout(self._dtype), self.value)
         hidden, nonzero, special = x.exponent.any(), x.fraction.any(), x.exponent.all()
         deciding = x.fraction[-len(self.fractions) :]
         kept = self._kind.build(m, Cat(x.fraction, hidden))
@@ -100,12 +100,12 @@ class UnpackFloats(Step):
 
     verilog_name = "unpack"
 
-    def __init__(self, block: int, fmt: Float, kinds: Sequence[Kept]) -> None:
-        self._fmt = fmt
+    def __init__(self, block: int, dtype: Float, kinds: Sequence[Kept]) -> None:
+        self._dtype = dtype
         self._kinds = kinds
-        rest = passing_layout(block, fmt, kinds)
-        o = search_layout(block, fmt.exponent_bits, fmt.exponent_bits, rest)
-        super().__init__(values_layout(block, fmt), o, levels=17)
+        rest = passing_layout(block, dtype, kinds)
+        o = search_layout(block, dtype.exponent_bits, dtype.exponent_bits, rest)
+        super().__init__(values_layout(block, dtype), o, levels=17)
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -113,7 +113,7 @@ class UnpackFloats(Step):
         rest = self.o.rest
         count = len(self.i.values)
         normal, nan = (Signal(ArrayLayout(1, count), name=n) for n in ("normal", "nan"))
-        fractions = Signal(ArrayLayout(deciding_bits(self._fmt), count))
+        fractions = Signal(ArrayLayout(deciding_bits(self._dtype), count))
         passing = lanes_of(rest.lanes)
         lanes = (
             {
@@ -128,7 +128,9 @@ class UnpackFloats(Step):
             }
             for index, value in enumerate(self.i.values)
         )
-        add_lanes(m, platform, [partial(UnpackFloatLane, self._fmt, k) for k in self._kinds], lanes)
+        add_lanes(
+            m, platform, [partial(UnpackFloatLane, self._dtype, k) for k in self._kinds], lanes
+        )
         m.d.comb += [
             rest.normal.eq(any_of(normal)),
             rest.fractions.eq(any_of(fractions)),
@@ -146,13 +148,13 @@ class BlockExponent:
     and that its exponent, 255, is out of the reach of finite values.
     """
 
-    def __init__(self, m: Module, fmt: Float, i: Any) -> None:
-        offset = exponent_offset(fmt)
+    def __init__(self, m: Module, dtype: Float, i: Any) -> None:
+        offset = exponent_offset(dtype)
         self.infinite = Signal(name="infinite")
-        if not reaches_highest(fmt):
+        if not reaches_highest(dtype):
             m.d.comb += self.infinite.eq(any_of([x.infinite for x in lanes_of(i.rest.lanes)]))
         deeper = [i.rest.normal, *reversed(i.rest.fractions)]
-        if reaches_zero(fmt):
+        if reaches_zero(dtype):
             deeper.append(Const(1, 1))
         raised = [found & ~Cat(deeper[:depth]).any() for depth, found in enumerate(deeper)]
         exponents = [Const(1 + offset - depth, AXS6_SCALE.bits) for depth in range(len(deeper))]

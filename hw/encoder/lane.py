@@ -28,21 +28,21 @@ from axs6.hw.core.structures import StructLayout
 from axs6.hw.encoder.fields import deepest_subnormal, positions
 
 
-def candidates_layout(fmt: Float, code: SignMagnitude) -> data.StructLayout:
+def candidates_layout(dtype: Float, code: SignMagnitude) -> data.StructLayout:
     """What a lane's code is chosen from.
 
     `leading` are the significand's first bits, the hidden one lowest; a bit of `least` for each
     distance says that the fraction behind the code's bits is at least what rounds up. Where a block
     of subnormals may bring the last bit to the top, that bit itself decides there.
     """
-    leading = min(code.magnitude_bits + deepest_subnormal(fmt), fmt.fraction_bits + 1)
-    least = positions(fmt, code) - last_bit_leads(fmt)
+    leading = min(code.magnitude_bits + deepest_subnormal(dtype), dtype.fraction_bits + 1)
+    least = positions(dtype, code) - last_bit_leads(dtype)
     return StructLayout({"leading": leading, "least": least})
 
 
-def last_bit_leads(fmt: Float) -> bool:
+def last_bit_leads(dtype: Float) -> bool:
     """Whether the last bit of a significand can be the first of its block."""
-    return deepest_subnormal(fmt) == fmt.fraction_bits
+    return deepest_subnormal(dtype) == dtype.fraction_bits
 
 
 def choice_layout(code: SignMagnitude) -> data.StructLayout:
@@ -59,18 +59,18 @@ def majority(a: Value, b: Value, c: Value) -> Value:
 class Candidates:
     """A lane that keeps what a code is chosen from; see `axs6.hw.encoder.front.Kept`."""
 
-    fmt: Float
+    dtype: Float
     rounding: Rounding
     code: SignMagnitude
 
     @property
     def layout(self) -> data.StructLayout:
         """Candidates for all distances."""
-        return candidates_layout(self.fmt, self.code)
+        return candidates_layout(self.dtype, self.code)
 
     def build(self, m: Module, significand: Value) -> Value:
         """Add the comparison within the significand."""
-        m.submodules.compare = compare = CompareLane(self.fmt, self.rounding, self.code)
+        m.submodules.compare = compare = CompareLane(self.dtype, self.rounding, self.code)
         m.d.comb += compare.significand.eq(significand)
         return Value.cast(compare.o)
 
@@ -78,19 +78,19 @@ class Candidates:
 class CompareLane(wiring.Component):
     """Compares a significand with itself a code's bits further, for all distances that matter."""
 
-    def __init__(self, fmt: Float, rounding: Rounding, code: SignMagnitude) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, rounding: Rounding, code: SignMagnitude) -> None:
+        self._dtype = dtype
         self._rounding = rounding
         self._code = code
         super().__init__(
-            {"significand": In(fmt.fraction_bits + 1), "o": Out(candidates_layout(fmt, code))}
+            {"significand": In(dtype.fraction_bits + 1), "o": Out(candidates_layout(dtype, code))}
         )
 
     def elaborate(self, platform: Any) -> Module:
         """Build the chain and, at each of its ends, the first pair."""
         m = Module()
-        last, bits = self._fmt.fraction_bits, self._code.magnitude_bits
-        deepest = deepest_subnormal(self._fmt)
+        last, bits = self._dtype.fraction_bits, self._code.magnitude_bits
+        deepest = deepest_subnormal(self._dtype)
 
         def bit(index: int) -> Value:
             return self.significand[last - index] if 0 <= index <= last else Const(0, 1)
@@ -102,7 +102,7 @@ class CompareLane(wiring.Component):
             m.d.comb += least[index].eq(pair)
         nearest = self._rounding is Rounding.NEAREST
         for index, result in enumerate(self.o.least):
-            distance = index + last_bit_leads(self._fmt) - deepest
+            distance = index + last_bit_leads(self._dtype) - deepest
             first = bits - distance
             m.d.comb += result.eq(
                 majority(bit(first), bit(-distance), least[first + 1]) if nearest else least[first]
@@ -119,13 +119,13 @@ class ChooseLane(wiring.Component):
     exponent.
     """
 
-    def __init__(self, fmt: Float, rounding: Rounding, code: SignMagnitude) -> None:
-        self._fmt = fmt
+    def __init__(self, dtype: Float, rounding: Rounding, code: SignMagnitude) -> None:
+        self._dtype = dtype
         self._rounding = rounding
         super().__init__(
             {
-                "candidates": In(candidates_layout(fmt, code)),
-                "chosen": In(positions(fmt, code)),
+                "candidates": In(candidates_layout(dtype, code)),
+                "chosen": In(positions(dtype, code)),
                 "choice": Out(choice_layout(code)),
             }
         )
@@ -133,7 +133,7 @@ class ChooseLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build a selection for each bit."""
         m = Module()
-        deepest = deepest_subnormal(self._fmt)
+        deepest = deepest_subnormal(self._dtype)
         count = len(self.chosen)
         bits = Signal.like(self.choice.bits)
         m.d.comb += self.choice.bits.eq(bits)
@@ -146,7 +146,7 @@ class ChooseLane(wiring.Component):
             m.d.comb += bits[-1 - place].eq(Cat(terms).any())
         nearest = self._rounding is Rounding.NEAREST
         decides = self.candidates.least if nearest else ~self.candidates.least
-        if last_bit_leads(self._fmt):
+        if last_bit_leads(self._dtype):
             decides = Cat(self.candidates.leading[-1], decides)
         decided = Cat(self.chosen & decides).any()
         m.d.comb += self.choice.change.eq(decided ^ bits[-1] if nearest else decided)

@@ -75,19 +75,19 @@ def add_rounding(
     add_lanes(m, platform, makes, whole)
 
 
-def held_bits(o: data.StructLayout, fmt: Float, constant: int = 0) -> int:
+def held_bits(o: data.StructLayout, dtype: Float, constant: int = 0) -> int:
     """Bits of an output that registers hold: those that are always 0 or equal others are not."""
-    return o.size - unused_exponent_bits(fmt) - constant
+    return o.size - unused_exponent_bits(dtype) - constant
 
 
 HEADER_ZEROS = HEADER_BITS - AXS6_SCALE.bits - 1
 """Bits that are 0 in the headers of an encoder: one bit of the mode is not."""
 
 
-def rounded_bits(block: int, mode: Mode, fmt: Float) -> int:
+def rounded_bits(block: int, mode: Mode, dtype: Float) -> int:
     """Bits of a `rounded_layout` that registers hold."""
     constant = HEADER_ZEROS if mode is Mode.HIGH_PRECISION else 0
-    return held_bits(rounded_layout(block, mode), fmt, constant)
+    return held_bits(rounded_layout(block, mode), dtype, constant)
 
 
 class CountZeroValues(Step):
@@ -95,13 +95,13 @@ class CountZeroValues(Step):
 
     verilog_name = "count_zeros"
 
-    def __init__(self, block: int, fmt: Float) -> None:
+    def __init__(self, block: int, dtype: Float) -> None:
         self._block = block
         i = rounded_layout(block, Mode.SPARSE)
         more = {"before": before_layout(block), "zero": block, "sparse": 1}
         o = StructLayout({**i.members, **more})
         # Whether a zero lies in front of lane 1 is whether lane 0 is one.
-        super().__init__(i, o, levels=35, held=held_bits(o, fmt) - 1)
+        super().__init__(i, o, levels=35, held=held_bits(o, dtype) - 1)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the counts, which end at B/4."""
@@ -124,10 +124,10 @@ class CountZeroValues(Step):
 class PackSparse(Step):
     """The packed bytes of a sparse block, or of a dense one where it has too few zeros."""
 
-    def __init__(self, block: int, fmt: Float, i: data.StructLayout) -> None:
+    def __init__(self, block: int, dtype: Float, i: data.StructLayout) -> None:
         self._block = block
         o = encoded_layout(block, Mode.SPARSE)
-        super().__init__(i, o, levels=14, held=held_bits(o, fmt, HEADER_ZEROS))
+        super().__init__(i, o, levels=14, held=held_bits(o, dtype, HEADER_ZEROS))
 
     def elaborate(self, platform: Any) -> Module:
         """Build a selection among the nearest codes in each place of the payload."""
@@ -155,9 +155,9 @@ class PackSparse(Step):
         return m
 
 
-def packing_steps(block: int, mode: Mode, fmt: Float) -> list[Step]:
+def packing_steps(block: int, mode: Mode, dtype: Float) -> list[Step]:
     """Steps from `rounded_layout` to `encoded_layout`, if they differ."""
     if mode is not Mode.SPARSE:
         return []
-    count = CountZeroValues(block, fmt)
-    return [count, PackSparse(block, fmt, count.o.shape())]
+    count = CountZeroValues(block, dtype)
+    return [count, PackSparse(block, dtype, count.o.shape())]

@@ -37,14 +37,14 @@ from axs6.hw.encoder.modes import (
 class Significand:
     """A lane that keeps its significand; see `axs6.hw.encoder.front.Kept`."""
 
-    fmt: Float
+    dtype: Float
     code: SignMagnitude
     random_bits: int
 
     @property
     def layout(self) -> data.StructLayout:
         """The significand, the hidden bit highest."""
-        return StructLayout({"significand": self.fmt.fraction_bits + 1})
+        return StructLayout({"significand": self.dtype.fraction_bits + 1})
 
     def build(self, m: Module, significand: Value) -> Value:
         """Add nothing."""
@@ -58,7 +58,7 @@ class Significand:
 
 def distance_bits(kinds: Sequence[Significand]) -> int:
     """Bits of the distances at which a value has a bit that is not 0."""
-    width = kinds[0].fmt.exponent_bits
+    width = kinds[0].dtype.exponent_bits
     return min(width, (max(kind.scaled_bits for kind in kinds) - 1).bit_length())
 
 
@@ -69,20 +69,20 @@ _SPECIAL = ("sign", "infinite")
 class NormaliseBlock(Step):
     """The block's exponent, and significands of a block of subnormals raised to the top."""
 
-    def __init__(self, block: int, fmt: Float, kinds: Sequence[Significand]) -> None:
-        self._fmt = fmt
+    def __init__(self, block: int, dtype: Float, kinds: Sequence[Significand]) -> None:
+        self._dtype = dtype
         bits = distance_bits(kinds)
         fields = {**kinds[0].layout.members, "distance": bits, "sign": 1, "infinite": 1}
         lanes = lanes_layout([StructLayout(fields)], block)
         o = StructLayout({"exponent": AXS6_SCALE.bits, "lanes": lanes, "invalid": 1})
-        rest = passing_layout(block, fmt, kinds)
-        i = distances_layout(block, fmt.exponent_bits, rest, bits)
-        super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(fmt))
+        rest = passing_layout(block, dtype, kinds)
+        i = distances_layout(block, dtype.exponent_bits, rest, bits)
+        super().__init__(i, o, levels=9, held=o.size - unused_exponent_bits(dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Build a selection among the shifts of a block of subnormals in each lane."""
         m = Module()
-        exponent = BlockExponent(m, self._fmt, self.i)
+        exponent = BlockExponent(m, self._dtype, self.i)
         m.d.comb += [
             self.o.exponent.eq(exponent.value),
             self.o.invalid.eq(self.i.rest.invalid),
@@ -110,7 +110,7 @@ class ScaleSignificandLane(wiring.Component):
     def __init__(self, kind: Significand) -> None:
         self._kind = kind
         super().__init__(
-            {"significand": In(kind.fmt.fraction_bits + 1), "scaled": Out(kind.scaled_bits)}
+            {"significand": In(kind.dtype.fraction_bits + 1), "scaled": Out(kind.scaled_bits)}
         )
 
     def elaborate(self, platform: Any) -> Module:
@@ -195,11 +195,11 @@ class ScaleSignificands(Step):
     verilog_name = "scale"
 
     def __init__(
-        self, block: int, fmt: Float, kinds: Sequence[Significand], i: data.StructLayout
+        self, block: int, dtype: Float, kinds: Sequence[Significand], i: data.StructLayout
     ) -> None:
         self._kinds = kinds
         o = magnitudes_layout(block, kinds, "scaled", distances=True)
-        super().__init__(i, o, levels=22, held=held_bits(o, fmt))
+        super().__init__(i, o, levels=22, held=held_bits(o, dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -219,11 +219,11 @@ class ShiftScaled(Step):
     verilog_name = "shift"
 
     def __init__(
-        self, block: int, fmt: Float, kinds: Sequence[Significand], i: data.StructLayout
+        self, block: int, dtype: Float, kinds: Sequence[Significand], i: data.StructLayout
     ) -> None:
         self._kinds = kinds
         o = magnitudes_layout(block, kinds, "shifted", distances=False)
-        super().__init__(i, o, levels=3 * distance_bits(kinds), held=held_bits(o, fmt))
+        super().__init__(i, o, levels=3 * distance_bits(kinds), held=held_bits(o, dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""
@@ -246,7 +246,7 @@ class RoundRandomly(Step):
     def __init__(
         self,
         block: int,
-        fmt: Float,
+        dtype: Float,
         mode: Mode,
         kinds: Sequence[Significand],
         i: data.StructLayout,
@@ -258,7 +258,7 @@ class RoundRandomly(Step):
             StructLayout({**i.members, **words.members}),
             rounded_layout(block, mode),
             levels=18,
-            held=rounded_bits(block, mode, fmt),
+            held=rounded_bits(block, mode, dtype),
         )
 
     def elaborate(self, platform: Any) -> Module:
@@ -273,13 +273,13 @@ class RoundRandomly(Step):
         return m
 
 
-def random_steps(block: int, fmt: Float, mode: Mode, random_bits: int) -> tuple[list[Step], Step]:
+def random_steps(block: int, dtype: Float, mode: Mode, random_bits: int) -> tuple[list[Step], Step]:
     """Steps from `values_layout`, and the one that takes the random words to `rounded_layout`."""
-    kinds = [Significand(fmt, code, random_bits) for code in lane_codes(mode)]
-    rest = passing_layout(block, fmt, kinds)
-    search = search_steps(block, fmt.exponent_bits, rest, distance_bits(kinds))
-    normalise = NormaliseBlock(block, fmt, kinds)
-    scale = ScaleSignificands(block, fmt, kinds, normalise.o.shape())
-    shift = ShiftScaled(block, fmt, kinds, scale.o.shape())
-    front = [UnpackFloats(block, fmt, kinds), *search, normalise, scale, shift]
-    return front, RoundRandomly(block, fmt, mode, kinds, shift.o.shape())
+    kinds = [Significand(dtype, code, random_bits) for code in lane_codes(mode)]
+    rest = passing_layout(block, dtype, kinds)
+    search = search_steps(block, dtype.exponent_bits, rest, distance_bits(kinds))
+    normalise = NormaliseBlock(block, dtype, kinds)
+    scale = ScaleSignificands(block, dtype, kinds, normalise.o.shape())
+    shift = ShiftScaled(block, dtype, kinds, scale.o.shape())
+    front = [UnpackFloats(block, dtype, kinds), *search, normalise, scale, shift]
+    return front, RoundRandomly(block, dtype, mode, kinds, shift.o.shape())

@@ -64,8 +64,9 @@ class StochasticEncoder(UnitSeries):
         values, kind = float_dtype(dtype, INPUT_DTYPES), encoder_mode(mode)
         fmt, lanes = encoder_format(block_format(format), block, kind, "stochastic_encoder")
         words = Lfsr(lanes, random_bits, lfsr_seed)
-        how = Rounding.STOCHASTIC
-        front, last, packing = encoder_steps(fmt, lanes, values, how, random_bits, kind, STRUCTURE)
+        front, last, packing = encoder_steps(
+            fmt, lanes, values, Rounding.STOCHASTIC, random_bits, kind, STRUCTURE
+        )
         back = [last, *packing]
         self.most_stages = most_split_stages(front, back)
         before, after = split_stages(front, back, stages)

@@ -44,13 +44,13 @@ class WordLane:
     """What a lane takes, gives and does.
 
     Args:
-        fmt: format of the values.
+        dtype: format of the values.
         code: format of the codes.
         rounding: how they are rounded.
         below: bits behind the point that rounding looks at.
     """
 
-    fmt: Float
+    dtype: Float
     code: SignMagnitude
     rounding: Rounding
     below: int
@@ -58,7 +58,7 @@ class WordLane:
     @property
     def product_bits(self) -> int:
         """Bits of a product that some distance brings above the last bit that counts."""
-        return self.shifted_bits + deepest_subnormal(self.fmt)
+        return self.shifted_bits + deepest_subnormal(self.dtype)
 
     @property
     def shifted_bits(self) -> int:
@@ -76,9 +76,9 @@ class WordLane:
         return StructLayout({"shifted": self.shifted_bits, **SPECIAL})
 
 
-def unpacked_layout(fmt: Float) -> data.StructLayout:
+def unpacked_layout(dtype: Float) -> data.StructLayout:
     """Fields of a value; subnormals and what is not finite have exponent field 1."""
-    fields = {"significand": fmt.fraction_bits + 1, "field": fmt.exponent_bits}
+    fields = {"significand": dtype.fraction_bits + 1, "field": dtype.exponent_bits}
     return StructLayout({**fields, **SPECIAL})
 
 
@@ -87,19 +87,19 @@ class UnpackFields(Step):
 
     verilog_name = "unpack"
 
-    def __init__(self, block: int, fmt: Float) -> None:
-        self._fmt = fmt
-        lanes = ArrayLayout(unpacked_layout(fmt), block)
+    def __init__(self, block: int, dtype: Float) -> None:
+        self._dtype = dtype
+        lanes = ArrayLayout(unpacked_layout(dtype), block)
         o = StructLayout({"lanes": lanes, "invalid": 1})
-        super().__init__(values_layout(block, fmt), o, levels=15)
+        super().__init__(values_layout(block, dtype), o, levels=15)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the tests for special values."""
         m = Module()
         special = []
         for value, lane in zip(self.i.values, self.o.lanes, strict=True):
-            x = data.View(float_layout(self._fmt), value)
-            beyond = x.exponent == self._fmt.exponent_special
+            x = data.View(float_layout(self._dtype), value)
+            beyond = x.exponent == self._dtype.exponent_special
             normal = x.exponent != 0
             special.append(beyond)
             whole = x.fraction == 0
@@ -123,29 +123,29 @@ class ShareExponent(Step):
 
     verilog_name = "share"
 
-    def __init__(self, block: int, fmt: Float) -> None:
-        self._fmt = fmt
-        i = StructLayout({"lanes": ArrayLayout(unpacked_layout(fmt), block), "invalid": 1})
+    def __init__(self, block: int, dtype: Float) -> None:
+        self._dtype = dtype
+        i = StructLayout({"lanes": ArrayLayout(unpacked_layout(dtype), block), "invalid": 1})
         o = StructLayout({**i.members, "exponent": AXS6_SCALE.bits})
         levels = 10 * (block - 1).bit_length() + 10
-        super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(fmt))
+        super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(dtype))
 
     def elaborate(self, platform: Any) -> Module:
         """Build the tree of maxima, and the selection among depths."""
         m = Module()
         lanes = self.i.lanes
-        largest = Signal(self._fmt.exponent_bits)
-        ones = Signal(self._fmt.fraction_bits + 1)
+        largest = Signal(self._dtype.exponent_bits)
+        ones = Signal(self._dtype.fraction_bits + 1)
         m.d.comb += [
             largest.eq(balanced([x.field for x in lanes], lambda a, b: Mux(a > b, a, b))),
             ones.eq(any_of([Mux(x.nan, 0, x.significand) for x in lanes])),
             self.o.lanes.eq(lanes),
             self.o.invalid.eq(self.i.invalid),
         ]
-        offset = exponent_offset(self._fmt)
+        offset = exponent_offset(self._dtype)
         with m.If(any_of([x.infinite for x in lanes])):
             m.d.comb += self.o.exponent.eq(AXS6_SCALE.largest_code)
-        for depth in range(deepest_subnormal(self._fmt) + 1):
+        for depth in range(deepest_subnormal(self._dtype) + 1):
             with m.Elif(ones[-1 - depth]):
                 m.d.comb += self.o.exponent.eq(largest + (offset - depth))
         return m
@@ -160,7 +160,7 @@ class TimesLargestLane(wiring.Component):
         self._lane = lane
         super().__init__(
             {
-                "unpacked": In(unpacked_layout(lane.fmt)),
+                "unpacked": In(unpacked_layout(lane.dtype)),
                 "exponent": In(AXS6_SCALE.bits),
                 "multiplied": Out(lane.product_layout),
             }
@@ -173,7 +173,7 @@ class TimesLargestLane(wiring.Component):
         bits = lane.code.magnitude_bits
         product = Signal(len(x.significand) + bits)
         missing = lane.product_bits - len(product)
-        least = exponent_offset(lane.fmt) - deepest_subnormal(lane.fmt)
+        least = exponent_offset(lane.dtype) - deepest_subnormal(lane.dtype)
         m.d.comb += [
             product.eq(x.significand * ((1 << bits) - 1)),
             o.product.eq(Cat(Const(0, max(0, missing)), product[max(0, -missing) :])),
@@ -248,13 +248,13 @@ class _Lanes(Step, ABC):
         self,
         makes: Sequence[Callable[[], wiring.Component]],
         lanes: data.StructLayout,
-        fmt: Float,
+        dtype: Float,
         i: data.StructLayout,
         levels: int,
     ) -> None:
         self._makes = makes
         o = StructLayout({"exponent": AXS6_SCALE.bits, "lanes": lanes, "invalid": 1})
-        super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(fmt))
+        super().__init__(i, o, levels=levels, held=o.size - unused_exponent_bits(dtype))
 
     @abstractmethod
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
@@ -276,7 +276,7 @@ class TimesLargest(_Lanes):
     def __init__(self, block: int, kinds: Sequence[WordLane], i: data.StructLayout) -> None:
         lanes = lanes_layout([kind.product_layout for kind in kinds], block)
         makes = [partial(TimesLargestLane, kind) for kind in kinds]
-        super().__init__(makes, lanes, kinds[0].fmt, i, levels=22)
+        super().__init__(makes, lanes, kinds[0].dtype, i, levels=22)
 
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
         """Each unpacked value, the exponent, and the lane's product."""
@@ -292,7 +292,7 @@ class ShiftProducts(_Lanes):
     def __init__(self, block: int, kinds: Sequence[WordLane], i: data.StructLayout) -> None:
         lanes = lanes_layout([kind.shifted_layout for kind in kinds], block)
         makes = [partial(ShiftProductLane, kind) for kind in kinds]
-        super().__init__(makes, lanes, kinds[0].fmt, i, levels=15)
+        super().__init__(makes, lanes, kinds[0].dtype, i, levels=15)
 
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
         """Each product, and what is left of it."""
@@ -312,7 +312,7 @@ class RoundProducts(Step):
         self._mode = mode
         self._random = kinds[0].rounding is Rounding.STOCHASTIC
         words = words_layout(block, kinds[0].below).members if self._random else {}
-        held = rounded_bits(block, mode, kinds[0].fmt)
+        held = rounded_bits(block, mode, kinds[0].dtype)
         super().__init__(
             StructLayout({**i.members, **words}), rounded_layout(block, mode), levels=12, held=held
         )
@@ -331,20 +331,20 @@ class RoundProducts(Step):
 
 
 def encode_words(
-    block: int, fmt: Float, rounding: Rounding, mode: Mode, below: int = 1
+    block: int, dtype: Float, rounding: Rounding, mode: Mode, below: int = 1
 ) -> tuple[list[Step], Step]:
     """Steps from `values_layout`, and the one that rounds, to `rounded_layout`.
 
     Args:
         block: values in a block.
-        fmt: their format.
+        dtype: their format.
         rounding: how they are rounded; if stochastically, the last step takes the words too.
         mode: of the block.
         below: bits of the words.
     """
-    kinds = [WordLane(fmt, code, rounding, below) for code in lane_codes(mode)]
-    share = ShareExponent(block, fmt)
+    kinds = [WordLane(dtype, code, rounding, below) for code in lane_codes(mode)]
+    share = ShareExponent(block, dtype)
     multiply = TimesLargest(block, kinds, share.o.shape())
     shift = ShiftProducts(block, kinds, multiply.o.shape())
-    front = [UnpackFields(block, fmt), share, multiply, shift]
+    front = [UnpackFields(block, dtype), share, multiply, shift]
     return front, RoundProducts(block, mode, kinds, shift.o.shape())
