@@ -64,12 +64,6 @@ def is_infinite(bits: Bits) -> NDArray[np.bool_]:
     return (bits & np.uint32(FP32.sign_bit - 1)) == FP32.infinity
 
 
-def from_integer(value: NDArray[np.integer], exponent: NDArray[np.integer]) -> Bits:
-    """value * 2^exponent for signed integers below 2^62. An underflow keeps its sign."""
-    wide = value.astype(np.int64)
-    return round_to_fp32(wide < 0, np.abs(wide).astype(np.uint64), exponent.astype(np.int64))
-
-
 def round_through(
     dtype: Float,
     negative: NDArray[np.bool_],

@@ -4,8 +4,7 @@ A kernel is C++ that g++ compiles for the processor at hand at its first use, an
 Without g++ there are none: `chosen` gives None then.
 """
 
-from axs6.torch.kernels.digest import digest
-from axs6.torch.kernels.library import FORMS, chosen, load, name_of, use
+from axs6.torch.kernels.library import FORMS, chosen, digest, load, name_of, use
 from axs6.torch.kernels.packed import Packed, pack
 from axs6.torch.kernels.products import (
     encode,

@@ -21,7 +21,6 @@ from axs6.golden.formats import (
     Scale,
     Shift,
     SignMagnitude,
-    TwosComplement,
     name_of,
 )
 from axs6.hw.core.structures import StructLayout
@@ -291,11 +290,6 @@ class DecoderPlan:
     def overflows(self) -> bool:
         """Whether a value, rounded, may be too large."""
         return self.field.high + self.rounds_normal >= self.dtype.exponent_special
-
-    @property
-    def negative_zero(self) -> bool:
-        """Whether a value of 0 may have a sign."""
-        return not isinstance(self.fmt.element, TwosComplement)
 
 
 def _bits(scale: Scale) -> int:

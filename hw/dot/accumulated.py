@@ -22,8 +22,7 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.dot.terms import MakeTerms, TermPlan, step_layout, step_terms
 from axs6.hw.fp32.accumulator import Fp32Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
-from axs6.hw.fp32.add import addition_steps
-from axs6.hw.fp32.add_to import adding_steps
+from axs6.hw.fp32.add import adding_steps, addition_steps
 from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen

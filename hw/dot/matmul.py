@@ -103,12 +103,3 @@ class Matmul(ReductionUnit):
                 if "outer" in self.i.payload.shape().members:
                     m.d.comb += items[lane].carry.outer.eq(self.i.payload.outer[r][c])
         return m
-
-
-def tile_cycles(
-    shape: tuple[int, int, int], step: int, rows: int, columns: int, interleave: int, latency: int
-) -> int:
-    """Cycles from the first item to the last output of an (M, N, K) product, without stalls."""
-    m, n, k = shape
-    tiles = -(-m // rows) * -(-n // columns)
-    return -(-tiles // interleave) * interleave * -(-k // step) + latency

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data
 
-from axs6.golden.formats import FP32
+from axs6.golden.formats import FP32, Float
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import leading_zeros_of, zero_groups
@@ -20,6 +20,7 @@ from axs6.hw.fp32.common import (
     add_with_carry,
     layout,
     limited,
+    packing_layout,
     pass_on,
     rounding_layout,
     shift_right_sticky,
@@ -323,3 +324,38 @@ def addition_steps() -> list[Step]:
         AddRounding(),
         PackFp32(),
     ]
+
+
+class RoundTotalTo(Step):
+    """The sum in its place, rounded to a format with the exponents of FP32."""
+
+    def __init__(self, dtype: Float, toward_zero: bool) -> None:
+        self._dtype, self._toward_zero = dtype, toward_zero
+        levels = 8 if toward_zero else 26
+        super().__init__(normal_layout, packing_layout, levels=levels)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the last place of the shift and the rounding."""
+        m = Module()
+        i, o = self.i, self.o
+        bits = self._dtype.fraction_bits
+        total = Signal(WIDE)
+        fraction, rest = total[-bits:], total[:-bits]
+        field = Mux(i.zero, 0, i.exponent)
+        up = Const(0, 1) if self._toward_zero else rest[-1] & (rest[:-1].any() | fraction[0])
+        rounded = Signal(bits + FP32.exponent_bits + 1)
+        m.d.comb += [
+            total.eq(Mux(i.odd, i.total << 1, i.total)),
+            rounded.eq(Cat(fraction, field[: FP32.exponent_bits]) + up),
+            o.magnitude.eq(Cat(Const(0, FP32.fraction_bits - bits), rounded)),
+            o.sign.eq(Mux(i.zero, i.zero_sign, i.sign)),
+        ]
+        pass_on(m, self, "infinite", "nan")
+        return m
+
+
+def adding_steps(dtype: Float, toward_zero: bool) -> list[Step]:
+    """The steps of an FP32 addition, the sum rounded to a format with the exponents of FP32."""
+    if dtype == FP32 and not toward_zero:
+        return addition_steps()
+    return [*addition_steps()[:-3], RoundTotalTo(dtype, toward_zero), PackFp32()]

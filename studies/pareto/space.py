@@ -7,9 +7,6 @@ from typing import Final
 
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
 
-REDUCTION: Final = 64
-"""Lanes of a dot product."""
-
 BASELINE: Final = ("fp8_e4m3", "fp8_e5m2")
 """Baseline for relative areas: the larger of their dot products. A unit that takes both formats is
 no smaller, since with either of them alone it is one of these."""

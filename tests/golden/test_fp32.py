@@ -106,17 +106,6 @@ def test_divide_subnormals_by_definition():
     assert fp32.divide_by_scale(a, 961).tolist() == [exact.divide_fp32(x) for x in a.tolist()]
 
 
-def test_from_integer_by_definition():
-    rng = np.random.default_rng(6)
-    value = rng.integers(-(1 << 61), 1 << 61, 2000) >> rng.integers(0, 61, 2000)
-    exponent = rng.integers(-230, 130, 2000)
-    expected = [
-        round_to_float(v * power(e), floats.FP32)
-        for v, e in zip(value.tolist(), exponent.tolist(), strict=True)
-    ]
-    assert fp32.from_integer(value, exponent).tolist() == expected
-
-
 @pytest.mark.parametrize("tail", [Fraction(0), Fraction(1, 3)])
 def test_round_to_fp32_with_sticky_bit(tail):
     """A tail below the significand decides ties, and only ties."""

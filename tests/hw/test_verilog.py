@@ -12,9 +12,8 @@ from axs6.golden.accumulator import ACCUMULATORS
 from axs6.golden.formats import name_of, operand_formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
-from axs6.hw.keywords import KEYWORDS
 from axs6.hw.registry import ALL_UNITS, find
-from axs6.hw.verilog import generate
+from axs6.hw.verilog import KEYWORDS, generate
 from axs6.sim.tools import simulator_environment
 
 CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]

@@ -12,7 +12,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.dot import accumulated, align, block_dot, packed, promote
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.matmul import Matmul
-from axs6.hw.fp32 import add, add_to
+from axs6.hw.fp32 import add
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.hw.units.dot import DOT, MATMUL
 from axs6.hw.units.unit import Unit
@@ -197,8 +197,7 @@ def test_corners_find_an_accumulator_without_its_limit_to_infinity(
     given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = DOT.simulated(given)
-    for module in (add, add_to):
-        monkeypatch.setattr(module, "PackFp32", faulty(module.PackFp32, no_limit))
+    monkeypatch.setattr(add, "PackFp32", faulty(add.PackFp32, no_limit))
     model = ComponentModel(component_source(DOT.build(**settings)), "a wrong dot product")
     items = DOT.corners(settings)
     given_values, expected = model.run(items).outputs["value"], DOT.golden(items, settings)["value"]

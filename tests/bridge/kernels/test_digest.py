@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from axs6.torch import kernels
-from axs6.torch.kernels.digest import PART
+from axs6.torch.kernels.library import PART
 
 
 def digest(x: np.ndarray, threads: int = 1) -> bytes:
