@@ -52,7 +52,7 @@ class Quantised:
 
 
 def quantised(
-    x: Tensor, fmt: BlockFormat, scale: float | None = None, how: Rounder = NEAREST
+    x: Tensor, fmt: BlockFormat, scale: float | None = None, rounder: Rounder = NEAREST
 ) -> Iterator[Quantised]:
     """The rows of values (..., K), encoded along K, some at a time.
 
@@ -60,7 +60,7 @@ def quantised(
         x: float32, bfloat16 or float16; NaN becomes +0, an infinity the largest code.
         fmt: a format that `axs6.torch.kernels.encodes` accepts, under the scale.
         scale: of the tensor or of every row, instead of those that follow from the values.
-        how: how values are rounded.
+        rounder: how values are rounded.
     """
     length = x.shape[-1]
     whole = x.detach().reshape(x.shape[:-1].numel(), length).float()
@@ -73,7 +73,7 @@ def quantised(
         part = whole[start : start + step]
         shape, rows = (len(part), blocks, fmt.block), slice(start, start + len(part))
         bits = as_rows(part, fmt.block).view(shape).view(torch.int32)
-        chosen, outer = how.of(rows, shape), scales[rows]
+        chosen, outer = rounder.of(rows, shape), scales[rows]
         if description(fmt) is not None:
             buffers = (doubles[: len(part)], singles[: len(part)])
             found = _under_exponents(bits, fmt, chosen, *buffers)
@@ -83,7 +83,7 @@ def quantised(
 
 
 def values(
-    x: Tensor, fmt: BlockFormat, scale: float | None = None, how: Rounder = NEAREST
+    x: Tensor, fmt: BlockFormat, scale: float | None = None, rounder: Rounder = NEAREST
 ) -> Tensor:
     """Encode along the last axis, and decode: float32 of the shape of `x`.
 
@@ -96,7 +96,7 @@ def values(
     length = x.shape[-1]
     shape = (x.shape[:-1].numel(), -(-length // fmt.block) * fmt.block)
     out = torch.empty(shape, dtype=torch.float32, device=x.device)
-    for found in quantised(x, fmt, scale, how):
+    for found in quantised(x, fmt, scale, rounder):
         factors = found.factors * one
         if fmt.outer:
             factors *= widen(found.outer).unsqueeze(-1)
@@ -121,7 +121,7 @@ def _scales_of_rows(x: Tensor, fmt: BlockFormat, scale: float | None) -> Tensor:
 
 
 def _under_exponents(
-    bits: Tensor, fmt: BlockFormat, how: Rounder, into: Tensor, scratch: Tensor
+    bits: Tensor, fmt: BlockFormat, rounder: Rounder, into: Tensor, scratch: Tensor
 ) -> tuple[Tensor, Tensor, bool]:
     """Lanes, written into a tensor, and factors of blocks under exponents, perhaps with shifts
     below them; whether all that is decoded is normal."""
@@ -137,7 +137,7 @@ def _under_exponents(
     codes = _codes(widen(top.view(torch.float32)), held)
     finest = codes - held.bias - held.shift_top + held.unit - held.divisor.bit_length()
     # Where every step is so large, subnormals round to 0 whatever a random word is.
-    small = torch.where(top > 0, finest < LOWEST + max(1, how.bits), False)
+    small = torch.where(top > 0, finest < LOWEST + max(1, rounder.bits), False)
     normal = not bool(small.any())
     x = bits.view(torch.float32)
     x = into.copy_(x if normal else widen(x))
@@ -149,7 +149,7 @@ def _under_exponents(
         scales = scales - shifts
     grouped = x.unflatten(-1, (scales.shape[-1], -1))
     grouped.mul_((powers(-scales) * float(held.divisor)).unsqueeze(-1))
-    q = _rounded(x, fmt, held, how)
+    q = _rounded(x, fmt, held, rounder)
     if infinite is not None:
         q.copy_(torch.where(infinite, q.sign() * held.largest, q))
     if held.shift_top:
@@ -178,7 +178,7 @@ def _codes(largest: Tensor, held: Any) -> Tensor:
 
 
 def _under_reals(
-    bits: Tensor, fmt: BlockFormat, how: Rounder, rows: Tensor
+    bits: Tensor, fmt: BlockFormat, rounder: Rounder, rows: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Lanes and factors of blocks under real or integer scales, in rows of these scales."""
     found: Any = real_description(fmt)
@@ -191,7 +191,7 @@ def _under_reals(
     # Zero times an infinite reciprocal is no number, and stays 0.
     values = widen(narrow(magnitudes * reciprocals))
     values = torch.where(values > 0, values * 2.0**-held.unit, 0.0)
-    q = _rounded(values.clamp(max=held.largest), fmt, held, how)
+    q = _rounded(values.clamp(max=held.largest), fmt, held, rounder)
     negative = bits < 0
     if not held.signed_zero:
         negative &= q > 0
@@ -212,16 +212,18 @@ def _block_scales(largest: Tensor, scale: Any, rows: Tensor) -> Tensor:
     return torch.where(largest > 0, (found / steps).round() * steps, scale.zero)
 
 
-def _rounded(x: Tensor, fmt: BlockFormat, held: Any, how: Rounder) -> Tensor:
+def _rounded(x: Tensor, fmt: BlockFormat, held: Any, rounder: Rounder) -> Tensor:
     """Values in units rounded to elements, at most the largest; zeros keep signs. Overwrites `x`.
 
     They have at most 29 significant bits, so that all operations here are exact.
     """
     if fmt.element.fixed:
-        return how.round_(x).clamp_(-held.largest, held.largest)
+        return rounder.round_(x).clamp_(-held.largest, held.largest)
     exponents = (binades(x) - held.fraction).clamp_(min=0)
     steps = powers(exponents)
-    return how.round_(x.mul_(powers(-exponents))).mul_(steps).clamp_(-held.largest, held.largest)
+    return (
+        rounder.round_(x.mul_(powers(-exponents))).mul_(steps).clamp_(-held.largest, held.largest)
+    )
 
 
 def binades(x: Tensor) -> Tensor:

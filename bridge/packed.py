@@ -65,8 +65,8 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
             data = pack(_encoded(tensor, weights[name]))
             fmt, shape = weights[name][0].formats[1], tuple(tensor.shape)
             along = _reduction(weights[name][0], tensor.ndim)
-            how = Encoded(shape=shape, dtype=dtype, format=fmt, **along)
-            entries.append(Entry(name, dtype, shape, len(data), how))
+            encoding = Encoded(shape=shape, dtype=dtype, format=fmt, **along)
+            entries.append(Entry(name, dtype, shape, len(data), encoding))
             contents.append(iter([data]))
         else:
             entries.append(Entry(name, dtype, array.shape, array.nbytes))
@@ -124,18 +124,21 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
     with open_container(path) as (tensors, encoded, metadata):
         _check_names(own, [tensor.name for tensor in tensors])
         for tensor in tensors:
-            how = encoded.get(tensor.name)
-            shape = tensor.shape if how is None else how.shape
+            encoding = encoded.get(tensor.name)
+            shape = tensor.shape if encoding is None else encoding.shape
             _check_shape(tensor.name, shape, own[tensor.name])
-            if how is None:
+            if encoding is None:
                 state[tensor.name] = _tensor(tensor)
             else:
-                blocks = _blocks(tensor, how)
-                rows = (*how.blocked_shape[: how.along], *how.blocked_shape[how.along + 1 :])
-                values = torch.from_numpy(decode(blocks)).reshape(*rows, how.length)
-                state[tensor.name] = values.movedim(-1, how.along).reshape(how.shape)
+                blocks = _blocks(tensor, encoding)
+                rows = (
+                    *encoding.blocked_shape[: encoding.along],
+                    *encoding.blocked_shape[encoding.along + 1 :],
+                )
+                values = torch.from_numpy(decode(blocks)).reshape(*rows, encoding.length)
+                state[tensor.name] = values.movedim(-1, encoding.along).reshape(encoding.shape)
                 if tensor.name in weights:
-                    _check_kind(tensor.name, how, blocks, weights[tensor.name][0])
+                    _check_kind(tensor.name, encoding, blocks, weights[tensor.name][0])
                     loaded[tensor.name] = blocks
     if METADATA in metadata and _policy(path, metadata) != policy_of(model):
         raise ValueError(
@@ -217,11 +220,11 @@ def _reduction(site: Site, axes: int) -> dict[str, Any]:
     return {"axis": 0} if site.transposed else reduction(axes)
 
 
-def _blocks(tensor: Stored, how: Encoded) -> Blocks:
+def _blocks(tensor: Stored, encoding: Encoded) -> Blocks:
     """All blocks of a tensor of a file, of shape (rows, K)."""
     try:
-        shape = (how.channels, how.length)
-        return unpack(tensor.stored.all().data, shape, how.format, align=how.align)
+        shape = (encoding.channels, encoding.length)
+        return unpack(tensor.stored.all().data, shape, encoding.format, align=encoding.align)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
@@ -245,13 +248,13 @@ def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
         raise ValueError(f"tensor {name!r} must have shape {tuple(own.shape)}, not {came}")
 
 
-def _check_kind(name: str, how: Encoded, blocks: Blocks, site: Site) -> None:
+def _check_kind(name: str, encoding: Encoded, blocks: Blocks, site: Site) -> None:
     """Raise ValueError unless a product can compute with the blocks of a weight."""
-    along = _reduction(site, len(how.shape))
-    needed = Encoded(shape=how.shape, dtype=how.dtype, format=site.formats[1], **along)
-    same = (how.format, how.length) == (needed.format, needed.length)
-    if not (same and (how.along == needed.along if site.transposed else how.in_order)):
-        raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {how}")
+    along = _reduction(site, len(encoding.shape))
+    needed = Encoded(shape=encoding.shape, dtype=encoding.dtype, format=site.formats[1], **along)
+    same = (encoding.format, encoding.length) == (needed.format, needed.length)
+    if not (same and (encoding.along == needed.along if site.transposed else encoding.in_order)):
+        raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {encoding}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():
         raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")
 

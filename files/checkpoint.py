@@ -44,10 +44,10 @@ class Pair(Tensor):
         """Bytes of the file that it takes."""
         return self.stored.nbytes + self.scales.nbytes
 
-    def blocks(self, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+    def blocks(self, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         """The blocks, piece by piece."""
-        for piece in how.pieces():
-            first, count = piece.first(how) // how.size, piece.blocks(how.size)
+        for piece in encoding.pieces():
+            first, count = piece.first(encoding) // encoding.size, piece.blocks(encoding.size)
             codes = self.stored.items(first * PAIR_BYTES, count * PAIR_BYTES)
             scales = self.scales.items(first, count).reshape(piece.rows, -1)
             yield piece, from_checkpoint(codes.reshape(*scales.shape, PAIR_BYTES), scales)
@@ -83,12 +83,12 @@ def _is_pair(codes: Tensor, scales: Tensor) -> bool:
     return bytes_alone and codes.shape == (*scales.shape, PAIR_BYTES)
 
 
-def pair_entries(name: str, how: Encoded) -> list[Entry]:
+def pair_entries(name: str, encoding: Encoded) -> list[Entry]:
     """The two tensors that hold one."""
-    shape = (*how.shape[:-1], how.length // how.size)
+    shape = (*encoding.shape[:-1], encoding.length // encoding.size)
     return [
-        Entry(name + CODES, "U8", (*shape, PAIR_BYTES), how.blocks * PAIR_BYTES),
-        Entry(name + SCALES, "U8", shape, how.blocks),
+        Entry(name + CODES, "U8", (*shape, PAIR_BYTES), encoding.blocks * PAIR_BYTES),
+        Entry(name + SCALES, "U8", shape, encoding.blocks),
     ]
 
 
@@ -111,14 +111,15 @@ def pair_contents(blocks: Iterable[Blocks]) -> Iterator[Iterator[bytes]]:
         yield iter(lambda: file.read(coding.CHUNK), b"")
 
 
-def check_pair(how: Encoded) -> None:
+def check_pair(encoding: Encoded) -> None:
     """Raise ValueError unless a tensor can be a pair: of whole blocks, along its last axis.
 
     The pair does not say how many values of a block are padding.
     """
-    if how.shape != how.blocked_shape or not how.in_order:
+    if encoding.shape != encoding.blocked_shape or not encoding.in_order:
         raise ValueError("checkpoints have blocks along the last axis")
-    if how.length % how.size:
+    if encoding.length % encoding.size:
         raise ValueError(
-            f"checkpoints have whole blocks of {how.size} values, not {how.length} in a row"
+            f"checkpoints have whole blocks of {encoding.size} values, not "
+            f"{encoding.length} in a row"
         )

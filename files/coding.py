@@ -33,9 +33,9 @@ class Piece(NamedTuple):
         """Blocks that hold the piece."""
         return self.rows * -(-self.values // block)
 
-    def first(self, how: "Encoded") -> int:
+    def first(self, encoding: "Encoded") -> int:
         """Number of its first value, where blocks lie along the last axis."""
-        return self.first_row * how.length + self.start
+        return self.first_row * encoding.length + self.start
 
     def __str__(self) -> str:
         return f"rows from {self.first_row}, values from {self.start}"

@@ -64,8 +64,10 @@ def _described(metadata: Mapping[str, str]) -> tuple[dict[str, Encoded], dict[st
     found = {}
     for name, entry in items:
         try:
-            how = {**entry, "shape": tuple(entry["shape"])}
-            found[name] = Encoded(**(_of_axs6(how) if version == BLOCKS_OF_AXS6 else _of_any(how)))
+            encoding = {**entry, "shape": tuple(entry["shape"])}
+            found[name] = Encoded(
+                **(_of_axs6(encoding) if version == BLOCKS_OF_AXS6 else _of_any(encoding))
+            )
         except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise ValueError(f"tensor {name!r}: its metadata are wrong: {error}") from error
     return found, digests
@@ -128,8 +130,8 @@ def _checked(tensors: Sequence[Tensor], metadata: Mapping[str, str]) -> dict[str
     held = {tensor.name: tensor for tensor in tensors}
     if digests is not None:
         _check_digests(held, digests, metadata)
-    for name, how in encoded.items():
-        _check_held(name, held.get(name), how)
+    for name, encoding in encoded.items():
+        _check_held(name, held.get(name), encoding)
     return encoded
 
 
@@ -162,20 +164,25 @@ def _digest_of_header(
     return hashlib.sha256(json.dumps([kinds, own], sort_keys=True).encode()).hexdigest()
 
 
-def _check_held(name: str, tensor: Tensor | None, how: Encoded) -> None:
+def _check_held(name: str, tensor: Tensor | None, encoding: Encoded) -> None:
     if tensor is None:
         raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
     if tensor.dtype != "U8" or len(tensor.shape) != 1:
         raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.shape}")
-    if not how.least_bytes <= tensor.nbytes <= how.most_bytes:
-        scales = f"its scales and {how.blocks} blocks" if how.outer() else f"{how.blocks} blocks"
-        least = "" if how.least_bytes == how.most_bytes else f"{how.least_bytes} to "
+    if not encoding.least_bytes <= tensor.nbytes <= encoding.most_bytes:
+        scales = (
+            f"its scales and {encoding.blocks} blocks"
+            if encoding.outer()
+            else f"{encoding.blocks} blocks"
+        )
+        least = "" if encoding.least_bytes == encoding.most_bytes else f"{encoding.least_bytes} to "
         raise ValueError(
-            f"tensor {name!r}: {scales} have {least}{how.most_bytes} bytes, not {tensor.nbytes}"
+            f"tensor {name!r}: {scales} have {least}{encoding.most_bytes} bytes, not "
+            f"{tensor.nbytes}"
         )
 
 
-def blocks_of(tensor: Tensor, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+def blocks_of(tensor: Tensor, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """The blocks of an encoded tensor, piece by piece: those of each row after each other.
 
     Raises:
@@ -184,20 +191,20 @@ def blocks_of(tensor: Tensor, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """
     try:
         if isinstance(tensor, Pair):
-            yield from tensor.blocks(how)
+            yield from tensor.blocks(encoding)
             return
-        yield from (_with_outer if how.outer() else _alone)(tensor.stored, how)
+        yield from (_with_outer if encoding.outer() else _alone)(tensor.stored, encoding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
-def _alone(data: Stored, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+def _alone(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """Blocks of a format without scales of channels or the tensor."""
-    layout = how.layout
+    layout = encoding.layout
     longest = layout.bytes_of()
     first = offset = 0
-    for piece in how.pieces():
-        count = piece.blocks(how.size)
+    for piece in encoding.pieces():
+        count = piece.blocks(encoding.size)
         held = data.items(offset, min(count * longest, data.size - offset))
         blocks, length = unpack_some(held, count, layout, first)
         yield piece, blocks
@@ -206,25 +213,25 @@ def _alone(data: Stored, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         raise ValueError(f"its {first} blocks have {offset} bytes, not {data.size}")
 
 
-def _with_outer(data: Stored, how: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+def _with_outer(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
     """Blocks that lie behind scales of channels or the tensor: all of one length."""
-    fmt, offset = how.layout.format, how.outer_bytes()
-    for piece in how.pieces():
-        length = piece.blocks(how.size) * how.layout.bytes_of()
-        packed = np.concatenate([*_outer_of(data, how, piece), data.items(offset, length)])
+    fmt, offset = encoding.layout.format, encoding.outer_bytes()
+    for piece in encoding.pieces():
+        length = piece.blocks(encoding.size) * encoding.layout.bytes_of()
+        packed = np.concatenate([*_outer_of(data, encoding, piece), data.items(offset, length)])
         try:
             shape = (piece.rows, piece.values)
-            yield piece, unpack(packed.data, shape, fmt, align=how.align)
+            yield piece, unpack(packed.data, shape, fmt, align=encoding.align)
         except ValueError as error:
             raise ValueError(f"{piece}: {error}") from error
         offset += length
 
 
-def _outer_of(data: Stored, how: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
+def _outer_of(data: Stored, encoding: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
     """Bytes of the scales and zero points that the rows of a piece have."""
     start = 0
-    for size, count in how.outer():
-        if count == how.channels:
+    for size, count in encoding.outer():
+        if count == encoding.channels:
             yield data.items(start + size * piece.first_row, size * piece.rows)
         else:
             yield data.items(start, size * count)

@@ -62,12 +62,12 @@ def decode_file(
     return [tensor.name for tensor in tensors]
 
 
-def _entry(tensor: Tensor, how: Encoded | None) -> Entry:
-    if how is None:
+def _entry(tensor: Tensor, encoding: Encoded | None) -> Entry:
+    if encoding is None:
         return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes)
-    dtype = DECODED[how.dtype]
-    size = np.dtype(DTYPES[dtype]).itemsize * math.prod(how.shape)
-    return Entry(tensor.name, dtype, how.shape, size)
+    dtype = DECODED[encoding.dtype]
+    size = np.dtype(DTYPES[dtype]).itemsize * math.prod(encoding.shape)
+    return Entry(tensor.name, dtype, encoding.shape, size)
 
 
 def _write_npy(target: Path, entry: Entry, pieces: Iterator[bytes]) -> None:
@@ -79,30 +79,30 @@ def _write_npy(target: Path, entry: Entry, pieces: Iterator[bytes]) -> None:
             file.write(piece)
 
 
-def _pieces(tensor: Tensor, how: Encoded | None) -> Iterator[bytes]:
+def _pieces(tensor: Tensor, encoding: Encoded | None) -> Iterator[bytes]:
     """The bytes of a decoded tensor in the order of its shape."""
-    if how is None:
+    if encoding is None:
         yield from plain(tensor.stored)
-    elif how.in_order:
-        yield from (values.tobytes() for values, _ in _decoded(tensor, how))
+    elif encoding.in_order:
+        yield from (values.tobytes() for values, _ in _decoded(tensor, encoding))
     else:
-        yield from _turned(tensor, how)
+        yield from _turned(tensor, encoding)
 
 
-def _decoded(tensor: Tensor, how: Encoded) -> Iterator[tuple[NDArray[Any], Any]]:
-    for piece, blocks in blocks_of(tensor, how):
-        values = decode(blocks, GOLDEN[DECODED[how.dtype]])
+def _decoded(tensor: Tensor, encoding: Encoded) -> Iterator[tuple[NDArray[Any], Any]]:
+    for piece, blocks in blocks_of(tensor, encoding):
+        values = decode(blocks, GOLDEN[DECODED[encoding.dtype]])
         yield values.reshape(piece.rows, -1)[:, : piece.values], piece
 
 
-def _turned(tensor: Tensor, how: Encoded) -> Iterator[bytes]:
+def _turned(tensor: Tensor, encoding: Encoded) -> Iterator[bytes]:
     """Rows along another axis than the last are put in their places in a temporary file."""
-    dtype = np.dtype(DTYPES[DECODED[how.dtype]])
-    if 0 in how.shape:
+    dtype = np.dtype(DTYPES[DECODED[encoding.dtype]])
+    if 0 in encoding.shape:
         return
-    with scratch_array(how.shape, dtype) as whole:
-        rows = np.moveaxis(whole, how.along, -1)
-        for values, piece in _decoded(tensor, how):
+    with scratch_array(encoding.shape, dtype) as whole:
+        rows = np.moveaxis(whole, encoding.along, -1)
+        for values, piece in _decoded(tensor, encoding):
             numbers = np.arange(piece.first_row, piece.first_row + piece.rows)
             where: tuple[Any, ...] = np.unravel_index(numbers, rows.shape[:-1])
             rows[(*where, slice(piece.start, piece.start + piece.values))] = values

@@ -46,11 +46,15 @@ def describe_file(path: Path) -> list[Description]:
     found = []
     with open_container(path, checkpoints=True) as (tensors, encoded, _):
         for tensor in tensors:
-            how = encoded.get(tensor.name)
+            encoding = encoded.get(tensor.name)
             modes: Counter[str] = Counter()
-            for _, blocks in blocks_of(tensor, how) if how else ():
+            for _, blocks in blocks_of(tensor, encoding) if encoding else ():
                 for mode, count in zip(*np.unique(blocks.modes, return_counts=True), strict=True):
                     modes[Mode(mode).label] += int(count)
-            dtype, shape = (how.dtype, how.shape) if how else (tensor.dtype, tensor.shape)
-            found.append(Description(tensor.name, dtype, shape, tensor.nbytes, how, dict(modes)))
+            dtype, shape = (
+                (encoding.dtype, encoding.shape) if encoding else (tensor.dtype, tensor.shape)
+            )
+            found.append(
+                Description(tensor.name, dtype, shape, tensor.nbytes, encoding, dict(modes))
+            )
     return found

@@ -112,21 +112,23 @@ def encode_file(
         ValueError: the file is damaged, holds Python objects, no tensor is chosen, or a value has
             no code; the message names the tensor. Or `target` is `source`.
     """
-    how = options or Options()
+    options = options or Options()
     if target.suffix != ".safetensors":
         raise ValueError(f"{target} must end in .safetensors")
     check_apart([target], [source])
     with open_tensors(source) as (tensors, metadata):
-        kinds = [_encoded(tensor, how) if how.chosen(tensor) else None for tensor in tensors]
+        kinds = [
+            _encoded(tensor, options) if options.chosen(tensor) else None for tensor in tensors
+        ]
         if not any(kinds):
             raise ValueError(f"{source} has no floating-point tensor of a name that is included")
         encoded = encoded_before(source, tensors, metadata)
-        if encoded and how.checkpoint:
+        if encoded and options.checkpoint:
             raise ValueError(f"{source} is a container of blocks, which checkpoints do not hold")
         entries = [
             [_kept(tensor, encoded.get(tensor.name))]
             if kind is None
-            else _entries(tensor, kind, how.checkpoint)
+            else _entries(tensor, kind, options.checkpoint)
             for tensor, kind in zip(tensors, kinds, strict=True)
         ]
         every = list(chain(*entries))
@@ -137,7 +139,7 @@ def encode_file(
                 if progress:
                     progress(tensor.name)
                 errors = ErrorSums() if kind else None
-                contents = _contents(tensor, kind, errors, how)
+                contents = _contents(tensor, kind, errors, options)
                 lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
                 before, after = tensor.nbytes, sum(lengths)
                 shape = tensor.shape
@@ -145,51 +147,51 @@ def encode_file(
     return rows
 
 
-def _kept(tensor: Tensor, how: Encoded | None) -> Entry:
-    """A tensor that is written as it is; `how` it was encoded before."""
-    return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, how)
+def _kept(tensor: Tensor, encoding: Encoded | None) -> Entry:
+    """A tensor that is written as it is; `encoding` is how it was encoded before, if it was."""
+    return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, encoding)
 
 
-def _entries(tensor: Tensor, how: Encoded, checkpoint: bool) -> list[Entry]:
+def _entries(tensor: Tensor, encoding: Encoded, checkpoint: bool) -> list[Entry]:
     """The tensors that are written for one that is encoded."""
     if checkpoint:
-        return pair_entries(tensor.name, how)
-    return [Entry(tensor.name, tensor.dtype, tensor.shape, how.most_bytes, how)]
+        return pair_entries(tensor.name, encoding)
+    return [Entry(tensor.name, tensor.dtype, tensor.shape, encoding.most_bytes, encoding)]
 
 
 def _contents(
-    tensor: Tensor, how: Encoded | None, errors: ErrorSums | None, options: Options
+    tensor: Tensor, encoding: Encoded | None, errors: ErrorSums | None, options: Options
 ) -> Iterator[Iterator[bytes]]:
     """The bytes of each of the tensors that are written for one, in pieces."""
-    if how is None or errors is None:
+    if encoding is None or errors is None:
         yield plain(tensor.stored)
         return
-    whole = Whole(how, _reader(tensor, how), options.nonfinite)
+    whole = Whole(encoding, _reader(tensor, encoding), options.nonfinite)
     if options.checkpoint:
         yield from pair_contents(_blocks(tensor, whole, errors))
     else:
         yield _packed(tensor, whole, errors)
 
 
-def _encoded(tensor: Tensor, how: Options) -> Encoded:
+def _encoded(tensor: Tensor, options: Options) -> Encoded:
     shape = tensor.shape
     try:
-        coding = {each.name: getattr(how, each.name) for each in fields(Coding)}
-        if how.axis is None and how.flatten is None:
-            coding |= {"axis": -1} if how.checkpoint else reduction(len(shape))
+        coding = {each.name: getattr(options, each.name) for each in fields(Coding)}
+        if options.axis is None and options.flatten is None:
+            coding |= {"axis": -1} if options.checkpoint else reduction(len(shape))
         encoded = Encoded(shape=shape, dtype=tensor.dtype, **coding)
-        if how.checkpoint:
+        if options.checkpoint:
             check_pair(encoded)
         return encoded
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
-def _reader(tensor: Tensor, how: Encoded) -> Callable[[Piece], Values]:
+def _reader(tensor: Tensor, encoding: Encoded) -> Callable[[Piece], Values]:
     """What gives the values of a piece, each exactly."""
 
     def read(piece: Piece) -> Values:
-        values = taken(tensor.stored, how, piece)
+        values = taken(tensor.stored, encoding, piece)
         bits = fp32_bits(values)
         return values.astype(np.float64) if bits is None else bits.view(np.float32)
 
@@ -197,25 +199,29 @@ def _reader(tensor: Tensor, how: Encoded) -> Callable[[Piece], Values]:
 
 
 def _packed(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[bytes]:
-    how = whole.how
+    encoding = whole.encoding
     yield from whole.outer_bytes()
     for blocks in _blocks(tensor, whole, errors):
-        yield pack(blocks, how.align)[how.outer_bytes(len(blocks.codes)) :]
+        yield pack(blocks, encoding.align)[encoding.outer_bytes(len(blocks.codes)) :]
 
 
 def _blocks(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[Blocks]:
     """The blocks of a tensor, piece by piece; the errors are added up."""
-    how, source = whole.how, None
-    if how.rounding == Rounding.STOCHASTIC:
-        source = Lfsr(how.size, how.seed, how.random_bits)
+    encoding, source = whole.encoding, None
+    if encoding.rounding == Rounding.STOCHASTIC:
+        source = Lfsr(encoding.size, encoding.seed, encoding.random_bits)
 
     def random(piece: Piece) -> NDArray[Any] | None:
         if source is None:
             return None
-        words = source.draw(piece.blocks(how.size))
+        words = source.draw(piece.blocks(encoding.size))
         return words.reshape(piece.rows, -1)[:, : piece.values]
 
-    options = {"rounding": how.rounding, "mode": how.mode, "random_bits": how.random_bits}
+    options = {
+        "rounding": encoding.rounding,
+        "mode": encoding.mode,
+        "random_bits": encoding.random_bits,
+    }
     try:
         for values, blocks in whole.encode(random, **options):
             _add_errors(errors, values, decode(blocks, np.float64))
@@ -235,12 +241,12 @@ def _add_errors(errors: ErrorSums, values: Values, decoded: NDArray[np.float64])
         errors.add(values[known].astype(np.float64), decoded[known])
 
 
-def taken(stored: Stored, how: Encoded, piece: Piece) -> NDArray[Any]:
+def taken(stored: Stored, encoding: Encoded, piece: Piece) -> NDArray[Any]:
     """The values (rows, values) of a piece of an array."""
-    if how.in_order:
-        values = stored.items(piece.first(how), piece.rows * piece.values)
+    if encoding.in_order:
+        values = stored.items(piece.first(encoding), piece.rows * piece.values)
         return values.reshape(piece.rows, piece.values)
-    shape, along = how.blocked_shape, how.along
+    shape, along = encoding.blocked_shape, encoding.along
     steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     columns = np.arange(piece.start, piece.start + piece.values) * steps[along]
     rows = np.arange(piece.first_row, piece.first_row + piece.rows)

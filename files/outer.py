@@ -27,18 +27,18 @@ class Whole:
     """A tensor whose values are read in pieces.
 
     Args:
-        how: how it is encoded.
+        encoding: how it is encoded.
         read: gives the values (rows, n) of a piece.
         nonfinite: as in `axs6.encode`.
     """
 
-    how: Encoded
+    encoding: Encoded
     read: Callable[[Piece], Values]
     nonfinite: NonFinite = "error"
 
     @property
     def _format(self) -> BlockFormat:
-        return self.how.layout.format
+        return self.encoding.layout.format
 
     def _has(self, group: str) -> bool:
         return any(level.group == group for level in self._format.outer)
@@ -46,13 +46,13 @@ class Whole:
     def _reach(self, piece: Piece) -> Reach:
         """That of the rows of a piece."""
         values = self.read(piece) if piece.values else np.empty((piece.rows, 0), np.float32)
-        blocks = padded(values, self.how.size).reshape(-1, self.how.size)
+        blocks = padded(values, self.encoding.size).reshape(-1, self.encoding.size)
         return Reach.of(blocks, self._format, self.nonfinite).of_groups(piece.rows)
 
     @cached_property
     def _tensor(self) -> Reach:
         """That of all values, where there is a scale of the tensor."""
-        pieces = list(self.how.pieces()) if self._has(TENSOR) else []
+        pieces = list(self.encoding.pieces()) if self._has(TENSOR) else []
         found = [self._reach(piece).of_groups(1) for piece in pieces or [Piece(0, 1, 0, 0)]]
         return Reach.merged(found)
 
@@ -65,8 +65,8 @@ class Whole:
 
     def outer_bytes(self) -> Iterator[bytes]:
         """The bytes before the blocks."""
-        for number, (_, count) in enumerate(self.how.outer()):
-            for pieces in self.how.groups() if self._has(CHANNEL) else [[Piece(0, 1, 0, 0)]]:
+        for number, (_, count) in enumerate(self.encoding.outer()):
+            for pieces in self.encoding.groups() if self._has(CHANNEL) else [[Piece(0, 1, 0, 0)]]:
                 outer = self._outer(pieces)
                 codes: list[NDArray[Any]] = [*outer.codes]
                 if outer.zero_point is not None:
@@ -88,9 +88,9 @@ class Whole:
             ValueError: a value has no code; the message names the piece.
         """
         options["nonfinite"] = self.nonfinite
-        for pieces in self.how.groups():
+        for pieces in self.encoding.groups():
             outer = self._outer(pieces) if self._format.outer else None
-            for piece in pieces if self.how.length else ():
+            for piece in pieces if self.encoding.length else ():
                 values = self.read(piece)
                 try:
                     blocks = encode(

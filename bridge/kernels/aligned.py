@@ -84,29 +84,29 @@ class Operands(ctypes.Structure):
 
 
 @cache
-def steps(a: BlockFormat, b: BlockFormat, how: Accumulator) -> tuple[Steps, bool] | None:
+def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Steps, bool] | None:
     """What the kernels are told of a product, and whether its terms are float64.
 
     None where they do not have it: steps of less than a word of lanes, or terms that are added
     exactly or have too many bits.
     """
     try:
-        terms = Terms.of(a, b, how)
+        terms = Terms.of(a, b, accumulator)
     except ValueError:
         return None
     forms = (terms.a, terms.b)
-    if how.output is None or terms.reduction % WORD_LANES or not all(map(_fits, forms)):
+    if accumulator.output is None or terms.reduction % WORD_LANES or not all(map(_fits, forms)):
         return None
-    fraction = how.fraction
+    fraction = accumulator.fraction
     if fraction is None:
-        if how.fused or terms.step > 1:
+        if accumulator.fused or terms.step > 1:
             return None
         fraction = terms.point  # of one term, nothing is dropped
     elif terms.lanes > 1 and terms.lanes % WORD_LANES:
         return None
     if terms.aligned_bits > FLOAT_BITS or terms.bound.bit_length() > FLOAT_BITS:
         return None
-    floor = how.alignment is Alignment.FLOOR
+    floor = accumulator.alignment is Alignment.FLOOR
     kept = max(terms.bound.bit_length() + fraction - terms.point, 1)
     doubles = terms.bound.bit_length() > FLOAT32_BITS or kept > 31
     room = 1 << 31 - min(kept, 31)
@@ -121,14 +121,14 @@ def steps(a: BlockFormat, b: BlockFormat, how: Accumulator) -> tuple[Steps, bool
         floor=floor,
         zeros=floor,
         canceled=terms.gated_by_products,
-        least=NOTHING if how.least is None else how.least,
-        fused=how.fused,
-        output_fraction=how.output.fraction_bits,
-        output_emin=how.output.emin,
-        truncate=how.rounding is Rounding.TOWARD_ZERO,
-        promote=how.promote or 0,
-        nan=how.nan,
-        largest=float(how.output.largest),
+        least=NOTHING if accumulator.least is None else accumulator.least,
+        fused=accumulator.fused,
+        output_fraction=accumulator.output.fraction_bits,
+        output_emin=accumulator.output.emin,
+        truncate=accumulator.rounding is Rounding.TOWARD_ZERO,
+        promote=accumulator.promote or 0,
+        nan=accumulator.nan,
+        largest=float(accumulator.output.largest),
     ), doubles
 
 
@@ -144,19 +144,21 @@ def _fits(form: IntegerForm) -> bool:
     )
 
 
-def multiply(a: Packed, b: Packed, how: Accumulator, y: NDArray[np.float32], threads: int) -> None:
+def multiply(
+    a: Packed, b: Packed, accumulator: Accumulator, y: NDArray[np.float32], threads: int
+) -> None:
     """Write a product of formats and an accumulator for which there are `steps`.
 
     Args:
         a, b: operands of shapes (G, M, K) and (G, N, K).
-        how: the accumulator.
+        accumulator: the accumulator.
         y: receives the product, (G, M, N), which is not empty.
         threads: threads that share the work.
     """
     batches, rows, blocks = a.factors.shape
     columns, block = b.factors.shape[1], a.layout.format.block
     formats = (a.layout.format, b.layout.format)
-    found, terms = steps(*formats, how), Terms.of(*formats, how)
+    found, terms = steps(*formats, accumulator), Terms.of(*formats, accumulator)
     assert found is not None
     left, right = _arrays(a, terms.a), _arrays(b, terms.b)
     shape = Shape(batches, rows, columns, blocks, block, threads)

@@ -85,22 +85,31 @@ def encoder_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
                 ("patterns", "2^32 patterns x 1 maximum", _starts(0, 1 << 32), [_power(1)]),
             )
         ),
-        *(_space(Enumerated(fmt, rounding, view=view), _every_pattern(fmt)) for fmt in NARROW),
+        *(
+            _space(Enumerated(float_format, rounding, view=view), _every_pattern(float_format))
+            for float_format in NARROW
+        ),
     ]
 
 
 def high_precision_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats in high-precision blocks, in lanes of both kinds."""
     return [
-        _space(Enumerated(fmt, rounding, Mode.HIGH_PRECISION, view), _every_pattern(fmt))
-        for fmt in NARROW
+        _space(
+            Enumerated(float_format, rounding, Mode.HIGH_PRECISION, view),
+            _every_pattern(float_format),
+        )
+        for float_format in NARROW
     ]
 
 
 def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats with every random word of four bits."""
     how = Rounding.STOCHASTIC
-    return [_space(Enumerated(fmt, how, view=view), _every_pattern(fmt)) for fmt in NARROW]
+    return [
+        _space(Enumerated(float_format, how, view=view), _every_pattern(float_format))
+        for float_format in NARROW
+    ]
 
 
 def format_spaces() -> list[Space]:
@@ -149,23 +158,23 @@ def scale_space(format: str, dtype: Float, block: int = 8) -> Space:
     )
 
 
-def maximum_classes(fmt: Float, blocks: BlockFormat = AXS6) -> list[int]:
+def maximum_classes(float_format: Float, blocks: BlockFormat = AXS6) -> list[int]:
     """A pattern of each class that a block's maximum can have.
 
     Those are zero, each leading bit of a subnormal, each exponent field, infinity and NaN; and each
     value from which a rule raises the exponent's code: the lanes depend on nothing else.
     """
-    patterns = np.arange(fmt.infinity, dtype=f"u{fmt.width // 8}")
-    binade = np.maximum(patterns >> fmt.fraction_bits << fmt.fraction_bits, 1)
-    subnormal = patterns < 1 << fmt.fraction_bits
+    patterns = np.arange(float_format.infinity, dtype=f"u{float_format.width // 8}")
+    binade = np.maximum(patterns >> float_format.fraction_bits << float_format.fraction_bits, 1)
+    subnormal = patterns < 1 << float_format.fraction_bits
     leading = np.vectorize(int.bit_length, otypes=[np.int64])(patterns.astype(object))
     values = np.zeros((len(patterns), blocks.block), patterns.dtype)
     values[:, 0] = patterns
-    dtype = {FP16: np.float16, BF16: np.uint16}[fmt]
+    dtype = {FP16: np.float16, BF16: np.uint16}[float_format]
     codes = encode(values.view(dtype), blocks, nonfinite="saturate").scales[0].ravel()
     classes = np.stack([np.where(subnormal, leading, binade), codes], axis=1)
     starts = np.flatnonzero((classes[1:] != classes[:-1]).any(axis=1)) + 1
-    return [0, *starts.tolist(), fmt.infinity, fmt.quiet_nan]
+    return [0, *starts.tolist(), float_format.infinity, float_format.quiet_nan]
 
 
 def _power(field: int) -> int:
@@ -188,17 +197,17 @@ class Patterns:
     maxima: Sequence[int]
 
 
-def _every_pattern(fmt: Float, blocks: BlockFormat = AXS6) -> Patterns:
-    maxima = maximum_classes(fmt, blocks)
+def _every_pattern(float_format: Float, blocks: BlockFormat = AXS6) -> Patterns:
+    maxima = maximum_classes(float_format, blocks)
     formula = f"2^16 patterns x {len(maxima)} maxima"
-    return Patterns("patterns", formula, [0], 1 << fmt.width, maxima)
+    return Patterns("patterns", formula, [0], 1 << float_format.width, maxima)
 
 
 @dataclass(frozen=True)
 class Enumerated:
     """An encoder that is enumerated."""
 
-    fmt: Float
+    float_format: Float
     rounding: Rounding
     mode: Mode = Mode.DENSE
     view: str = STRUCTURE
@@ -210,14 +219,18 @@ class Enumerated:
         """Its name in those of spaces."""
         mode = "" if self.mode is Mode.DENSE else f"-{self.mode.label}"
         blocks = "" if self.format == name_of(AXS6) else f"{self.format}-"
-        return f"encoder-{blocks}{self.fmt.name}-{self.rounding}{mode}"
+        return f"encoder-{blocks}{self.float_format.name}-{self.rounding}{mode}"
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Those of the unit."""
-        given = {"dtype": self.fmt.name, "rounding": str(self.rounding), "mode": self.mode.label}
+        given = {
+            "dtype": self.float_format.name,
+            "rounding": str(self.rounding),
+            "mode": self.mode.label,
+        }
         given |= {"view": self.view, "format": self.format}
-        block = self.block or BLOCK_OF_DTYPE[self.fmt.name]
+        block = self.block or BLOCK_OF_DTYPE[self.float_format.name]
         random = {"random_bits": WORD_BITS} if self.rounding is Rounding.STOCHASTIC else {}
         return find("encoder").parameters({**given, **random, "block": block})
 
@@ -250,8 +263,8 @@ class Enumerated:
 def _space(encoder: Enumerated, patterns: Patterns) -> Space:
     starts, count, words = patterns.starts, patterns.count, encoder.words
     kinds = len(lane_codes(encoder.mode))
-    dtype = np.dtype(f"u{encoder.fmt.width // 8}")
-    binade = min(count, 1 << encoder.fmt.fraction_bits)
+    dtype = np.dtype(f"u{encoder.float_format.width // 8}")
+    binade = min(count, 1 << encoder.float_format.fraction_bits)
 
     def inputs(chunk: int) -> Items:
         rest, word = divmod(chunk, words)

@@ -88,7 +88,7 @@ def maxima_space(format: str, dtype: Float) -> Space:
 
 def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
     """Every magnitude in a lane of a block of zeros, under one outer scale."""
-    dtype, block = encoder.fmt, encoder.parameters["block"]
+    dtype, block = encoder.float_format, encoder.parameters["block"]
     (name,) = outer_names(CATALOG[encoder.format])
     count = 1 << dtype.width - 1
     values = np.zeros((count, block), f"u{dtype.width // 8}")

@@ -48,7 +48,9 @@ def test_every_rounding_is_golden(
     words = None if rounding == "toward_zero" else rng.integers(0, 1 << bits, x.shape)
     given = None if words is None else torch.from_numpy(words)
     got = values(
-        torch.from_numpy(x), fmt, how=rounder(torch.from_numpy(x), fmt.block, rounding, given, bits)
+        torch.from_numpy(x),
+        fmt,
+        rounder=rounder(torch.from_numpy(x), fmt.block, rounding, given, bits),
     )
     options = {} if words is None else {"random": words, "random_bits": bits}
     assert same(got, torch.from_numpy(axs6.decode(axs6.encode(x, fmt, rounding, **options))))

@@ -131,9 +131,9 @@ def block_dot(a: Block, b: Block, fa: Definition, fb: Definition) -> Value:
     )
 
 
-def dot(a: Operand, b: Operand, how: Accumulator) -> int:
+def dot(a: Operand, b: Operand, accumulator: Accumulator) -> int:
     """FP32 pattern of the dot product of two rows of blocks."""
-    return Products.of(ExactRow.of(a), ExactRow.of(b)).added(how)
+    return Products.of(ExactRow.of(a), ExactRow.of(b)).added(accumulator)
 
 
 class ExactRow(NamedTuple):
@@ -191,16 +191,16 @@ class Products(NamedTuple):
         factor = outer if isinstance(outer, Special) else _value(round_to_float(outer, FP32))
         return cls(lanes, numbers, factor, divisor, a.definition, b.definition)
 
-    def added(self, how: Accumulator) -> int:
+    def added(self, accumulator: Accumulator) -> int:
         """FP32 pattern of their sum, times the outer factor."""
-        if how.wide:
-            return _product_bits(_wide_sum(self, how), self.outer, how)
-        result = _accumulated(self, how)
+        if accumulator.wide:
+            return _product_bits(_wide_sum(self, accumulator), self.outer, accumulator)
+        result = _accumulated(self, accumulator)
         for factor in (1 / self.divisor, self.outer):
             if factor != 1:
                 minus_zero = result == FP32.sign
                 x = Special.NEGATIVE_ZERO if minus_zero else _value(result)
-                result = _product_bits(x, factor, how)
+                result = _product_bits(x, factor, accumulator)
         return result
 
 
@@ -212,81 +212,87 @@ def _divisor(definition: Definition) -> Fraction:
     return Fraction(denominator, 2 ** denominator.bit_length())
 
 
-def _steps(products: Products, how: Accumulator) -> Iterator[tuple[list[Term], Value]]:
+def _steps(products: Products, accumulator: Accumulator) -> Iterator[tuple[list[Term], Value]]:
     """The terms of each step, and the sum of its products that are no numbers."""
-    step = how.reduction or products.a.block
+    step = accumulator.reduction or products.a.block
     for start in range(0, len(products.lanes), step):
-        yield _terms(products, slice(start, start + step), how)
+        yield _terms(products, slice(start, start + step), accumulator)
 
 
-def _wide_sum(products: Products, how: Accumulator) -> Value:
+def _wide_sum(products: Products, accumulator: Accumulator) -> Value:
     """The exact sum of the results of all steps, which drop bits where terms are aligned."""
     return _add(
         [
-            special if isinstance(special, Special) else _aligned(terms, how) / products.divisor
-            for terms, special in _steps(products, how)
+            special
+            if isinstance(special, Special)
+            else _aligned(terms, accumulator) / products.divisor
+            for terms, special in _steps(products, accumulator)
         ]
     )
 
 
-def _accumulated(products: Products, how: Accumulator) -> int:
+def _accumulated(products: Products, accumulator: Accumulator) -> int:
     """FP32 pattern of the sum over all steps, in units of the divisor."""
     outside = inside = 0
-    for number, (terms, special) in enumerate(_steps(products, how), 1):
-        inside = _stepped(inside, terms, special, how)
-        if how.promote and number % how.promote == 0:
-            outside, inside = _sum_bits(outside, inside, Output(), how), 0
-    return _sum_bits(outside, inside, Output(), how) if how.promote else inside
+    for number, (terms, special) in enumerate(_steps(products, accumulator), 1):
+        inside = _stepped(inside, terms, special, accumulator)
+        if accumulator.promote and number % accumulator.promote == 0:
+            outside, inside = _sum_bits(outside, inside, Output(), accumulator), 0
+    return _sum_bits(outside, inside, Output(), accumulator) if accumulator.promote else inside
 
 
-def _stepped(accumulator: int, terms: list[Term], special: Value, how: Accumulator) -> int:
-    """The accumulator after a step; `special` is the sum of the NaN and infinities of its terms."""
-    before = _value(accumulator)
-    if how.fused and isinstance(before, Fraction):
-        terms = [*terms, Term(before, max(accumulator >> 23 & 255, 1) - 127)]
-    total: Value = _aligned(terms, how)
+def _stepped(running: int, terms: list[Term], special: Value, accumulator: Accumulator) -> int:
+    """The running sum after a step; `special` is the sum of the NaN and infinities of its terms."""
+    before = _value(running)
+    if accumulator.fused and isinstance(before, Fraction):
+        terms = [*terms, Term(before, max(running >> 23 & 255, 1) - 127)]
+    total: Value = _aligned(terms, accumulator)
     if isinstance(special, Special):
         total = special
-    if how.fused:
+    if accumulator.fused:
         bits = _bits(
-            _add([before, total]) if isinstance(before, Special) else total, how.output, how
+            _add([before, total]) if isinstance(before, Special) else total,
+            accumulator.output,
+            accumulator,
         )
         return 0 if bits == FP32.sign else bits
-    return _sum_bits(accumulator, _bits(total, how.output, how), how.output, how)
+    return _sum_bits(
+        running, _bits(total, accumulator.output, accumulator), accumulator.output, accumulator
+    )
 
 
-def _aligned(terms: list[Term], how: Accumulator) -> Fraction:
+def _aligned(terms: list[Term], accumulator: Accumulator) -> Fraction:
     """The sum of terms, each with its bits far below the largest exponent dropped."""
-    if how.fraction is None:
+    if accumulator.fraction is None:
         return sum((term.value for term in terms), ZERO)
-    counted = [x.exponent for x in terms if x.value or x.counts or not how.toward_zero]
-    if how.least is not None:
-        counted.append(how.least)
-    unit = power(max(counted, default=0) - how.fraction)
-    drop = trunc if how.toward_zero else floor
+    counted = [x.exponent for x in terms if x.value or x.counts or not accumulator.toward_zero]
+    if accumulator.least is not None:
+        counted.append(accumulator.least)
+    unit = power(max(counted, default=0) - accumulator.fraction)
+    drop = trunc if accumulator.toward_zero else floor
     return sum((drop(term.value / unit) for term in terms), 0) * unit
 
 
-def _terms(products: Products, here: slice, how: Accumulator) -> tuple[list[Term], Value]:
+def _terms(products: Products, here: slice, accumulator: Accumulator) -> tuple[list[Term], Value]:
     """The terms of a step, and the sum of the products that are no numbers, 0 if there are none."""
     lanes, numbers, fa, fb = products.lanes[here], products.numbers[here], products.a, products.b
     specials = [lane.value for lane in lanes if isinstance(lane.value, Special)]
     special = _add(specials) if specials else ZERO
-    if how.fraction is None:
+    if accumulator.fraction is None:
         return [Term(x, 0) for x in numbers], special
     floating = fa.element.floating or fb.element.floating
-    if how.joined == 1 and floating:
+    if accumulator.joined == 1 and floating:
         return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)], special
-    together = min(_one_exponent(fa), _one_exponent(fb), how.reduction or fa.block)
-    size = how.joined if how.joined > 1 else together
+    together = min(_one_exponent(fa), _one_exponent(fb), accumulator.reduction or fa.block)
+    size = accumulator.joined if accumulator.joined > 1 else together
     top = 0
-    if how.joined == 1:
+    if accumulator.joined == 1:
         top = floor_log2(size * _bound(fa) * _bound(fb) * products.divisor)
     return [
         Term(
             sum(numbers[i : i + size], ZERO),
             lanes[i].scale + top,
-            how.joined > 1 and any(numbers[i : i + size]),
+            accumulator.joined > 1 and any(numbers[i : i + size]),
         )
         for i in range(0, len(lanes), size)
     ], special
@@ -379,25 +385,25 @@ def _add(values: Sequence[Value]) -> Value:
     return sum((x for x in values if isinstance(x, Fraction)), ZERO)
 
 
-def _sum_bits(a: int, b: int, output: Output, how: Accumulator) -> int:
+def _sum_bits(a: int, b: int, output: Output, accumulator: Accumulator) -> int:
     """a + b of FP32 patterns, rounded to an output; the sum of zeros is -0 only if both are."""
     if a == b == FP32.sign:
         return a
-    return _bits(_add([_value(a), _value(b)]), output, how)
+    return _bits(_add([_value(a), _value(b)]), output, accumulator)
 
 
-def _product_bits(x: Value, factor: Value, how: Accumulator) -> int:
+def _product_bits(x: Value, factor: Value, accumulator: Accumulator) -> int:
     """FP32 pattern of x times a factor that is not negative; a product of 0 keeps the sign of x."""
-    bits = _bits(_multiply(x, factor), Output(), how)
+    bits = _bits(_multiply(x, factor), Output(), accumulator)
     minus = x is Special.NEGATIVE_ZERO or _negative(x)
     return FP32.sign if minus and not bits else bits
 
 
-def _bits(x: Value, output: Output, how: Accumulator) -> int:
+def _bits(x: Value, output: Output, accumulator: Accumulator) -> int:
     """FP32 pattern of a number rounded to an output; overflow gives an infinity."""
     if isinstance(x, Special):
         infinite = FP32.infinity if x is Special.INFINITY else FP32.sign | FP32.infinity
-        return how.nan if x is Special.NAN else infinite
+        return accumulator.nan if x is Special.NAN else infinite
     if x == 0:
         return 0
     exponent = max(floor_log2(abs(x)), 1 - FP32.bias)
