@@ -14,10 +14,11 @@ from axs6.studies.pareto.data import OPTIONS, Conditions, Row, read_rows, write_
 from axs6.studies.qsnr import study_qsnr
 from axs6.synth.flow import Synthesis
 from axs6.synth.process import check_pyosys
+from axs6.synth.sweep.point_task import PointTask
 from axs6.synth.sweep.points import Measured, Point
 from axs6.synth.sweep.pools import outcomes
 from axs6.synth.sweep.store import environment
-from axs6.synth.sweep.tasks import LostWorkerError, Task
+from axs6.synth.sweep.tasks import LostWorkerError
 
 Progress = Callable[[str, int, int], None]
 """Called with a format that was measured, how many there are by then, and how many there will be"""
@@ -111,7 +112,7 @@ def _rows(
     lost = False
     while points:
         listed = list(points.items())
-        tasks = [Task(i, x, TIMEOUT, environment(x)) for i, (_, x) in enumerate(listed)]
+        tasks = [PointTask(i, x, TIMEOUT, environment(x)) for i, (_, x) in enumerate(listed)]
         try:
             with contextlib.closing(outcomes(tasks, jobs, None)) as ended:
                 for task, found in ended:

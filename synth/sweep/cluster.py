@@ -1,4 +1,4 @@
-"""Points measured on the workers of a Dask cluster."""
+"""Work done on the workers of a Dask cluster."""
 
 import asyncio
 import contextlib
@@ -6,13 +6,11 @@ import logging
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from axs6.install import install_command
-from axs6.synth.sweep.points import Measured
-from axs6.synth.sweep.tasks import OtherEnvironmentError, Task, outcome, results, this_worker
+from axs6.synth.sweep.tasks import K, OtherEnvironmentError, Task, results, this_worker
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -37,16 +35,14 @@ def check_address(address: str) -> None:
         raise ValueError(f"scheduler must be an address such as tcp://host:8786, not {address!r}")
 
 
-def on_cluster(
-    tasks: Sequence[Task], address: str
-) -> Generator[tuple[Task, Measured | str], None, None]:
+def on_cluster(tasks: Sequence[K], address: str) -> Generator[tuple[K, Any], None, None]:
     """As `axs6.synth.sweep.pools.outcomes`, on the workers of a Dask cluster."""
     with _cluster(address) as client:
         try:
             pool = client.get_executor()
-            futures = {pool.submit(_outcome_on_worker, _sent(task)): task for task in tasks}
+            futures = {pool.submit(_outcome_on_worker, task.sent()): task for task in tasks}
             for task, found in results(futures, _Workers(client, address).check):
-                yield task, _received(task, found)
+                yield task, task.received(found)
         except Exception as error:
             if isinstance(error, CancelledError) or client.status != "running":
                 raise _gone(address) from None
@@ -175,34 +171,10 @@ def _count_workers(client: "Client") -> int:
         return 0
 
 
-def _sent(task: Task) -> Task:
-    """A task as workers in other folders can do it: with the whole path of its library."""
-    library = task.point.options.liberty
-    if library is None:
-        return task
-    options = replace(task.point.options, liberty=library.absolute())
-    return replace(task, point=replace(task.point, options=options))
-
-
-def _received(task: Task, found: Measured | str) -> Measured | str:
-    """What a worker says of a task that was sent, with the library as the task has it."""
-    library = task.point.options.liberty
-    if library is None:
-        return found
-    if isinstance(found, str):
-        return found.replace(str(library.absolute()), str(library))
-    return replace(found, report=replace(found.report, library=str(library)))
-
-
-def _outcome_on_worker(task: Task) -> Measured | str:
-    """As `outcome`, of a worker of a cluster, which says by name what it cannot use."""
+def _outcome_on_worker(task: Task[Any]) -> Any:
+    """Do a task on a worker of a cluster, which says by name what it cannot use."""
     try:
-        return outcome(task)
+        return task.outcome()
     except OSError as error:
-        worker = f"the worker {this_worker()}"
-        library = task.point.options.liberty
-        if library and error.filename == str(library):
-            message = f"{worker} cannot read the library {library}: {error.strerror}"
-        else:
-            message = f"{worker} fails: {error}"
+        message = task.failure(error, f"the worker {this_worker()}")
         raise OtherEnvironmentError(message) from None

@@ -1,16 +1,16 @@
-"""Where points are measured: in this process, in child processes or on a Dask cluster."""
+"""Where work is done: in this process, in child processes or on a Dask cluster."""
 
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from axs6.synth.sweep.cluster import on_cluster
-from axs6.synth.sweep.points import Measured
 from axs6.synth.sweep.processes import in_processes
-from axs6.synth.sweep.tasks import Task, outcome
+from axs6.synth.sweep.tasks import K
 
 
 def outcomes(
-    tasks: Sequence[Task], jobs: int, scheduler: str | None
-) -> Generator[tuple[Task, Measured | str], None, None]:
+    tasks: Sequence[K], jobs: int, scheduler: str | None
+) -> Generator[tuple[K, Any], None, None]:
     """Do tasks and yield each with its outcome as soon as that is known.
 
     When the iteration is ended early, by an interrupt for example, no child process stays; what
@@ -31,6 +31,6 @@ def outcomes(
         yield from on_cluster(tasks, scheduler)
     elif min(jobs, len(tasks)) == 1:
         for task in tasks:
-            yield task, outcome(task)
+            yield task, task.outcome()
     else:
         yield from in_processes(tasks, min(jobs, len(tasks)))

@@ -1,4 +1,4 @@
-"""Points measured in child processes, which leave nothing behind."""
+"""Work done in child processes, which leave nothing behind."""
 
 import contextlib
 import multiprocessing
@@ -13,17 +13,15 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import FrameType
+from typing import Any
 
-from axs6.synth.sweep.points import Measured
-from axs6.synth.sweep.tasks import Task, outcome, results
+from axs6.synth.sweep.tasks import K, Task, results
 
 _CLEAN_UP_SECONDS = 10
 """How long a worker may take to end what it has started before it ends all the same."""
 
 
-def in_processes(
-    tasks: Sequence[Task], jobs: int
-) -> Generator[tuple[Task, Measured | str], None, None]:
+def in_processes(tasks: Sequence[K], jobs: int) -> Generator[tuple[K, Any], None, None]:
     """As `axs6.synth.sweep.pools.outcomes`, in child processes."""
     with _processes(jobs) as pool:
         with _interrupts_blocked():
@@ -83,10 +81,10 @@ def _watch(parent: Connection) -> None:
     os._exit(1)
 
 
-def _outcome_in_child(task: Task) -> Measured | str:
-    """As `outcome`; `_end` ends the process here, where the pool would go on with the next task."""
+def _outcome_in_child(task: Task[Any]) -> Any:
+    """Do a task; `_end` ends the process here, where the pool would go on with the next task."""
     try:
-        return outcome(task)
+        return task.outcome()
     except SystemExit:
         os._exit(1)
 

@@ -16,10 +16,10 @@ from axs6.synth.place import check_place, check_ports
 from axs6.synth.process import check_pyosys
 from axs6.synth.sweep.axes import parse
 from axs6.synth.sweep.cluster import check_address
+from axs6.synth.sweep.point_task import PointTask
 from axs6.synth.sweep.points import Point, Result, Sweep, all_points
 from axs6.synth.sweep.pools import outcomes
 from axs6.synth.sweep.store import environment, recall, remember
-from axs6.synth.sweep.tasks import Task
 
 Progress = Callable[[Result, int, int], None]
 """Called with each result as it comes, how many there are by then, and how many there will be."""
@@ -88,7 +88,7 @@ def sweep(
         elif reason := unusable.get(point.options) or _refused(point):
             add(index, Result(point, reason=reason))
         else:
-            tasks.append(Task(index, point, timeout, environment(point)))
+            tasks.append(PointTask(index, point, timeout, environment(point)))
     with contextlib.closing(outcomes(tasks, jobs, scheduler)) as done:
         for task, found in done:
             if isinstance(found, str):

@@ -1,30 +1,48 @@
-"""Points to measure, wherever that is done, and what comes of them."""
+"""Work that is handed out, wherever it is done, and what comes of it."""
 
 import contextlib
 import socket
-from collections.abc import Callable, Collection, Generator, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
 
-from axs6.synth.sweep.points import Measured, Point
-from axs6.synth.sweep.store import environment, measure
+T = TypeVar("T")
 
 _LOOK_SECONDS = 1
 """How long between two looks at what does the tasks."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A point to measure within `timeout` seconds, and the `environment` that asks for it.
+class Task(ABC, Generic[T]):
+    """A piece of work for this process, a child process or a worker of a cluster.
 
-    `index` is the point's place in the sweep.
+    It is pickled on its way there.
     """
 
-    index: int
-    point: Point
-    timeout: float
-    environment: str
+    @abstractmethod
+    def outcome(self) -> T | str:
+        """What came of it, or in one line why nothing did.
+
+        Raises:
+            OtherEnvironmentError: it would not be what the process that asks would get.
+            OSError: a file cannot be read, or the cache not be written.
+        """
+
+    def sent(self) -> Self:
+        """The task as workers in other folders can do it."""
+        return self
+
+    def received(self, found: T | str) -> T | str:
+        """What a worker says of a task that was sent, as this process would say it."""
+        return found
+
+    def failure(self, error: OSError, worker: str) -> str:
+        """What a worker cannot use, in one line."""
+        return f"{worker} fails: {error}"
+
+
+K = TypeVar("K", bound=Task[Any])
 
 
 class OtherEnvironmentError(Exception):
@@ -35,27 +53,9 @@ class LostWorkerError(RuntimeError):
     """A process that measured points was killed from outside."""
 
 
-def outcome(task: Task) -> Measured | str:
-    """What a task measured, or in one line why it could not.
-
-    Raises:
-        OtherEnvironmentError: the result would not be that of the process that asks.
-        OSError: the library cannot be read, or the cache not be written.
-    """
-    try:
-        if environment(task.point) != task.environment:
-            raise OtherEnvironmentError(
-                f"the worker {this_worker()} must have the same axs6, amaranth, pyosys and "
-                "library as this machine and does not"
-            )
-        return measure(task.point, task.timeout)
-    except (ValueError, RuntimeError) as error:
-        return " ".join(str(error).split())
-
-
 def results(
-    futures: dict[Future[Measured | str], Task], watch: Callable[[], None] | None = None
-) -> Generator[tuple[Task, Measured | str], None, None]:
+    futures: Mapping[Future[T | str], K], watch: Callable[[], None] | None = None
+) -> Generator[tuple[K, T | str], None, None]:
     """The tasks with their outcomes as they come.
 
     `watch` is called now and then while none comes, and ends the wait by raising.
@@ -69,8 +69,8 @@ def results(
 
 
 def _as_completed(
-    futures: Collection[Future[Measured | str]], watch: Callable[[], None] | None
-) -> Iterator[Future[Measured | str]]:
+    futures: Collection[Future[T | str]], watch: Callable[[], None] | None
+) -> Iterator[Future[T | str]]:
     """Futures as they are done; `watch` as for `results`."""
     left = set(futures)
     while left:
@@ -83,7 +83,7 @@ def _as_completed(
                 watch()
 
 
-def _result(future: "Future[Measured | str]") -> Measured | str:
+def _result(future: "Future[T | str]") -> T | str:
     try:
         return future.result()
     except OtherEnvironmentError as error:

@@ -14,6 +14,7 @@ import pytest
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.sweep import Result, Sweep, processes, store, sweep
+from axs6.synth.sweep.tasks import Task
 
 SMALL = {"block": 8, "format": "mx4"}
 
@@ -301,7 +302,7 @@ def test_a_signal_keeps_what_is_finished_and_leaves_no_process(
 
 
 def test_a_worker_ends_within_a_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def end(task: object = None) -> None:
+    def end() -> None:
         processes._end(signal.SIGTERM, sys._getframe())
 
     class Kept:
@@ -311,13 +312,22 @@ def test_a_worker_ends_within_a_task_alone(monkeypatch: pytest.MonkeyPatch) -> N
     statuses: list[int] = []
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(os, "_exit", statuses.append)
-    monkeypatch.setattr(processes, "outcome", lambda task: Kept() and None)
+
+    class Keeps(Task[str]):
+        def outcome(self) -> str:
+            Kept()
+            return ""
+
+    class Ends(Task[str]):
+        def outcome(self) -> str:
+            end()
+            return ""
+
     end()
-    processes._outcome_in_child(None)  # type: ignore[arg-type]
+    processes._outcome_in_child(Keeps())
     assert (statuses, signal.getsignal(signal.SIGTERM)) == ([], before)
-    monkeypatch.setattr(processes, "outcome", end)
     try:
-        processes._outcome_in_child(None)  # type: ignore[arg-type]
+        processes._outcome_in_child(Ends())
         assert (statuses, signal.getsignal(signal.SIGTERM)) == ([1], signal.SIG_IGN)
     finally:
         signal.signal(signal.SIGTERM, before)
