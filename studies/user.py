@@ -17,13 +17,35 @@ def load(path: Path, function: str) -> Workload:
     """Run a function of a Python file that returns a workload.
 
     The function takes no argument and returns (model, inputs, targets), a fourth element being
-    the metric, or a `Workload`. While the file and the function run, imports find the modules
-    that lie beside it.
+    the metric, or a `Workload`.
+
+    Raises:
+        OSError, ValueError: as `returned`, or it returns something else.
+    """
+    given = returned(path, function)
+    if isinstance(given, Workload):
+        return given
+    with blamed(path):
+        if not isinstance(given, tuple) or len(given) not in (3, 4):
+            kind = type(given).__name__
+            if isinstance(given, tuple):
+                kind += f" of {len(given)}"
+            raise TypeError(
+                f"{function} must return (model, inputs, targets) or "
+                f"(model, inputs, targets, metric), not {kind}"
+            )
+        return Workload(*given)
+
+
+def returned(path: Path, function: str) -> object:
+    """What a function of a Python file returns.
+
+    While the file and the function run, imports find the modules that lie beside it.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: there is no such function, it returns something else, or what it runs raises;
-            the message names the file, and the line where there is one.
+        ValueError: there is no such function, or what it runs raises; the message names the file,
+            and the line where there is one.
     """
     check_file(path)
     sys.path.insert(0, str(path.parent.resolve()))
@@ -32,18 +54,8 @@ def load(path: Path, function: str) -> Workload:
             make = getattr(_module(path), function, None)
             if not callable(make):
                 raise ValueError(f"no function {function!r} in this file")
-            returned = make()
-            if isinstance(returned, Workload):
-                return returned
-            if not isinstance(returned, tuple) or len(returned) not in (3, 4):
-                kind = type(returned).__name__
-                if isinstance(returned, tuple):
-                    kind += f" of {len(returned)}"
-                raise TypeError(
-                    f"{function} must return (model, inputs, targets) or "
-                    f"(model, inputs, targets, metric), not {kind}"
-                )
-            return Workload(*returned)
+            given: object = make()
+            return given
     finally:
         sys.path.remove(str(path.parent.resolve()))
 

@@ -11,6 +11,7 @@ from axs6.commands.options import SEVERAL, Columns, Json, Rows, given
 from axs6.commands.packages import need
 from axs6.commands.study_accumulators import accumulators
 from axs6.commands.study_pareto import pareto
+from axs6.commands.study_perplexity import perplexity
 from axs6.commands.study_scales import scales
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.command()(accumulators)
 app.command()(scales)
 app.command()(pareto)
+app.command()(perplexity)
 
 
 @app.callback()

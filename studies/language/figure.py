@@ -1,0 +1,63 @@
+"""The figures of a study of perplexity as CSV and as a picture."""
+
+import csv as writer
+import io
+
+from axs6.studies.figure import STYLE, check_kind
+from axs6.studies.language.perplexity import Study
+
+COLUMNS = ("setting", "bits", "perplexity", "error", "ratio", "ratio_error", "seconds")
+
+
+def csv(study: Study) -> str:
+    """A line for each setting, FP32 first, with a header; empty where there is no error."""
+    text = io.StringIO()
+    table = writer.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for row in study.rows:
+        table.writerow([row.name, *(getattr(row, name) for name in COLUMNS[1:])])
+    return text.getvalue()
+
+
+def picture(study: Study, kind: str = "svg") -> bytes:
+    """Draw perplexity over that of FP32 for each setting, best first, with standard errors.
+
+    The same study gives the same bytes.
+
+    Args:
+        study: the study.
+        kind: "svg" or "png".
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        ValueError: another kind.
+    """
+    check_kind(kind)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rows = sorted(study.rows[1:], key=lambda row: row.ratio)
+    with matplotlib.rc_context(STYLE):
+        size = (4.6, 1.1 + 0.22 * len(rows))
+        figure = Figure(figsize=size, layout="constrained", dpi=200)
+        axes = figure.subplots()
+        places = range(len(rows))
+        errors = [row.ratio_error or 0.0 for row in rows]
+        axes.axvline(1, color="black", linestyle="--", linewidth=1, label="FP32")
+        axes.errorbar(
+            [row.ratio for row in rows], places, xerr=errors, fmt="o", markersize=4, capsize=2
+        )
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        axes.set_yticks(places, [row.name for row in rows])
+        axes.invert_yaxis()
+        axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlabel(f"perplexity over FP32's {study.rows[0].perplexity:.4g}")
+        figure.suptitle(
+            f"{study.model}, {study.windows:,} windows of {study.window:,} tokens", fontsize=9
+        )
+        file = io.BytesIO()
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return file.getvalue()

