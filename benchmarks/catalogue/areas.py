@@ -17,6 +17,7 @@ from catalogue.depends import (
     FORMAT_DESIGNS,
     GENERIC,
     HASTE,
+    LANGUAGE,
     MODELS,
     OVERVIEW,
     QSNR,
@@ -101,7 +102,13 @@ AREAS = (
     compared("comparison", "--columns bits,qsnr,recorded", ERRORS),
     compared("costs", "--columns cost,energy --jobs 2", HARDWARE, COMPARED),
     compared("comparison-accuracy", "--columns accuracy", ACCURACY),
-    compared("overview", " ".join((*OVERVIEW, *HASTE)), (*ERRORS, *HARDWARE), COMPARED, SHOWN),
+    compared(
+        "overview",
+        " ".join((*OVERVIEW, *HASTE)),
+        (*ERRORS, *HARDWARE, LANGUAGE),
+        COMPARED,
+        SHOWN,
+    ),
     Figure(
         "scales",
         (

@@ -64,6 +64,9 @@ COMPARISON = "studies/comparison/*.py"
 MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
 """What the models are, and how their accuracy is measured."""
 
+LANGUAGE = "studies/language/*.py"
+"""How perplexities are measured."""
+
 TORCH_BITS = (
     *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
     "bridge/kernels/*.[ch]pp",
@@ -129,7 +132,7 @@ OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "n
 HASTE = ("--jobs 2", "--timeout 60")
 """Options of comparisons: encoders that divide take minutes to synthesise, and are left out."""
 
-SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "mlp_accuracy")
+SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "perplexity")
 """Its columns."""
 
 RULED = (

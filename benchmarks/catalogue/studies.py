@@ -4,7 +4,14 @@ import readings
 from figure import Figure
 from readings import printed
 
-from catalogue.depends import BLOCK_DOT, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
+from axs6.golden.formats import CATALOG
+from catalogue.depends import BLOCK_DOT, LANGUAGE, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
+
+WINDOWS = "--data docs/data/perplexity.jsonl"
+"""The windows of language models that were run, which a run goes on from."""
+
+WEIGHTS_ALONE = tuple(f"{name}xfp32" for name in ("axs6", "mx6", "nvfp4", "mxfp4", "int4", "mx4"))
+"""Formats that language models are measured in with activations in FP32."""
 
 CHECKS = (
     Figure(
@@ -66,6 +73,21 @@ STUDIES = (
         packages=("matplotlib", "pyosys"),
         as_json=True,
         pictures={"study/pareto.svg": "pareto.svg"},
+    ),
+    Figure(
+        "perplexity",
+        (f"axs6 study perplexity smollm2 --format {','.join(CATALOG)} {WINDOWS} -o study",),
+        printed,
+        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
+        packages=("matplotlib", "torch", "transformers"),
+        pictures={"study/perplexity.svg": "perplexity.svg"},
+    ),
+    Figure(
+        "perplexity-weights",
+        (f"axs6 study perplexity smollm2 --format {','.join(WEIGHTS_ALONE)} {WINDOWS}",),
+        printed,
+        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
+        packages=("torch", "transformers"),
     ),
     Figure(
         "qsnr",

@@ -59,6 +59,7 @@ def compare(
             "cost": lambda: hardware.cost(names, how, advance),
             "energy": lambda: hardware.energy(names, how, advance),
             "accuracy": lambda: errors.accuracy(names),
+            "perplexity": lambda: errors.perplexity(names),
         }[group]()
 
     return gathered(names, groups, measure, {"random vectors": vectors}, how, progress)

@@ -152,13 +152,14 @@ def study_perplexity(
             left = (monotonic() - started) / done * (len(tasks) - done)
             progress(str(task.setting), total - len(tasks) + done, total, left)
     reference = found[chosen[0]]
-    rows = tuple(_row(each, found[each], reference) for each in chosen)
+    rows = tuple(row_of(each, found[each], reference) for each in chosen)
     digest = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:16]
     count, size = windows.shape
     return Study(name, model.parameters, text, digest, count, size, rows)
 
 
-def _row(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
+def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
+    """The row of a setting by its windows and those of FP32."""
     ours, theirs = (
         np.array([each.nats / each.tokens for each in sorted(some, key=lambda x: x.number)])
         for some in (windows, reference)

@@ -132,34 +132,47 @@ class WindowTask(Task[Window]):
             model = _loaded(self.path, self.function)
             if model.digest != self.digest:
                 raise OtherEnvironmentError(f"{self.path} has another model than it had before")
-            with repeatable(0), torch.inference_mode():
-                module = _quantised(self.path, self.function, self.setting)
-                return self._run(module)
+            module = _quantised(self.path, self.function, self.setting)
+            tokens = torch.tensor(self.tokens)
+            return _window(module, self.digest, self.setting, self.number, tokens)
         except (ValueError, RuntimeError) as error:
             return " ".join(str(error).split())
 
-    def _run(self, module: nn.Module) -> Window:
-        tokens = torch.tensor(self.tokens)
-        counted: list[Row] = []
+
+def run(model: LanguageModel, setting: Setting, windows: Tensor) -> list[Window]:
+    """Run windows (N, T) of a text through a model in a setting.
+
+    Raises:
+        ValueError: a score is NaN, or the setting does not go with the model.
+    """
+    module = quantised(model, setting)
+    return [_window(module, model.digest, setting, *each) for each in enumerate(windows)]
+
+
+def _window(
+    module: nn.Module, digest: str, setting: Setting, number: int, tokens: Tensor
+) -> Window:
+    counted: list[Row] = []
+    with repeatable(0), torch.inference_mode():
         started = process_time()
-        nats = _nats(module, self.setting, tokens)
+        nats = _nats(module, setting, tokens)
         seconds = process_time() - started
         if math.isnan(nats):
-            first = self.number * len(tokens)
+            first = number * len(tokens)
             last = first + len(tokens) - 1
-            raise ValueError(f"scores of window {self.number}, tokens {first} to {last}, are NaN")
-        if self.number == 0 and self.setting.counts:
+            raise ValueError(f"scores of window {number}, tokens {first} to {last}, are NaN")
+        if number == 0 and setting.counts:
             with Counter(counted):
-                _nats(module, self.setting, tokens)
-        return Window(
-            window_key(self.digest, self.setting, tokens),
-            str(self.setting),
-            self.number,
-            len(tokens) - 1,
-            nats,
-            seconds,
-            {row.name: row.macs for row in counted},
-        )
+                _nats(module, setting, tokens)
+    return Window(
+        window_key(digest, setting, tokens),
+        str(setting),
+        number,
+        len(tokens) - 1,
+        nats,
+        seconds,
+        {row.name: row.macs for row in counted},
+    )
 
 
 @lru_cache(maxsize=1)
