@@ -12,7 +12,7 @@ HERE = "python benchmarks/claims.py"
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimNumber:
     """A number of a claim.
 
     Args:
@@ -32,21 +32,21 @@ class Part:
         return self.low <= self.measured <= self.high
 
 
-def exactly(measured: float, claimed: float, digits: int) -> Part:
+def exactly(measured: float, claimed: float, digits: int) -> ClaimNumber:
     """A number that was claimed with so many places after the point."""
     half = 0.5 * 10**-digits
-    return Part(measured, claimed - half, claimed + half, digits)
+    return ClaimNumber(measured, claimed - half, claimed + half, digits)
 
 
-def about(measured: float, claimed: float, digits: int = 2) -> Part:
+def about(measured: float, claimed: float, digits: int = 2) -> ClaimNumber:
     """A number that was claimed roughly: within 10 %."""
     low, high = sorted((0.9 * claimed, 1.1 * claimed))
-    return Part(measured, low, high, digits)
+    return ClaimNumber(measured, low, high, digits)
 
 
-def between(measured: float, low: float, high: float, digits: int = 2) -> Part:
+def between(measured: float, low: float, high: float, digits: int = 2) -> ClaimNumber:
     """A number that was claimed to lie in a range."""
-    return Part(measured, low, high, digits)
+    return ClaimNumber(measured, low, high, digits)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Claim:
 
     source: str
     says: str
-    parts: Callable[[], Sequence[Part]]
+    parts: Callable[[], Sequence[ClaimNumber]]
     unit: str = ""
     command: str = HERE
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import measures
 import numpy as np
-from claim import Claim, Part, about, between, exactly
+from claim import Claim, ClaimNumber, about, between, exactly
 
 SPECIFICATION = "AXS-6 specification"
 PAPER = "MX paper"
@@ -26,16 +26,16 @@ QUARK = "Quark's page"
 QSNR = "axs6 study qsnr"
 
 
-def as_good(study: str, recipe: str, column: int = 0) -> Part:
+def as_good(study: str, recipe: str, column: int = 0) -> ClaimNumber:
     """What a recipe's result is beside FP32's: within its deviation between seeds."""
     value, _ = measures.trained(study, recipe, column)
     reference, deviation = measures.trained(study, "fp32")
     difference = value - reference
     low, high = (-np.inf, deviation) if study == "gpt" else (-deviation, np.inf)
-    return Part(difference, low, high, 4 if study == "gpt" else 2)
+    return ClaimNumber(difference, low, high, 4 if study == "gpt" else 2)
 
 
-def ranges(name: str, *claimed: float) -> list[Part]:
+def ranges(name: str, *claimed: float) -> list[ClaimNumber]:
     """An element's largest value, and exponents of its smallest normal value and its smallest."""
     return [
         exactly(found, each, 0)

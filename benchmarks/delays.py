@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from axs6.hw.verilog import generate
-from axs6.synth.cells import Cell, Table
-from axs6.synth.liberty import Group, parse
+from axs6.synth.cells import Cell, TimingTable
+from axs6.synth.liberty import LibertyGroup, parse
 from axs6.synth.netlist import MappedDesign, mapped_design
 from axs6.synth.opensta import timing_tools
 from axs6.synth.surroundings import surroundings
@@ -33,7 +33,7 @@ DESIGNS = (
 EDGE_CAPACITANCE = re.compile(r"\b(?:rise|fall)_capacitance(?:_range)? *(?::|\()[^;]*;")
 
 
-def one_arc(library: Group) -> Group:
+def one_arc(library: LibertyGroup) -> LibertyGroup:
     """One arc between two pins, as ABC reads them: the worst tables, the sense of the first."""
     for cell in library.all("cell"):
         for pin in cell.all("pin"):
@@ -51,7 +51,7 @@ def one_arc(library: Group) -> Group:
     return library
 
 
-def worst(arc: Group, other: Group) -> None:
+def worst(arc: LibertyGroup, other: LibertyGroup) -> None:
     """Let the tables of an arc have the larger of their own and another arc's values."""
     theirs = {table.kind: table for table in other.groups}
     for table in arc.groups:
@@ -67,7 +67,7 @@ def worst(arc: Group, other: Group) -> None:
         )
 
 
-def written(group: Group) -> Iterator[str]:
+def written(group: LibertyGroup) -> Iterator[str]:
     """The text of a group."""
     yield f"{group.kind} ({', '.join(map(quoted, group.arguments))}) {{"
     for name, values in group.attributes.items():
@@ -87,7 +87,7 @@ def quoted(value: str) -> str:
 def unloaded(driver: Cell) -> Cell:
     """The cell without what it takes to drive nothing with a sharp edge."""
 
-    def less(table: Table) -> Table:
+    def less(table: TimingTable) -> TimingTable:
         own = table.at(0.0, 0.0)
         return replace(table, values=tuple(tuple(v - own for v in row) for row in table.values))
 

@@ -24,7 +24,7 @@ LIBRARY = "FILE"
 
 
 @dataclass(frozen=True)
-class Run:
+class CommandRun:
     """What a command printed, and what it wrote with --json where the figure asks for it."""
 
     command: str
@@ -51,7 +51,7 @@ class Figure:
 
     name: str
     commands: tuple[str, ...]
-    read: Callable[[Sequence[Run]], dict[str, Any]]
+    read: Callable[[Sequence[CommandRun]], dict[str, Any]]
     designs: Sequence[tuple[str, Mapping[str, Any]]] = ()
     sources: Sequence[str] = ()
     packages: Sequence[str] = ()
@@ -136,7 +136,7 @@ class Figure:
             **content,
         }
 
-    def _run(self, command: str, folder: Path, library: Path | None) -> Run:
+    def _run(self, command: str, folder: Path, library: Path | None) -> CommandRun:
         program, *arguments = shlex.split(command)
         started = [sys.executable, *(["-m", "axs6"] if program == "axs6" else [])]
         if program not in ("axs6", "python"):
@@ -150,4 +150,4 @@ class Figure:
         if done.returncode:
             raise RuntimeError(f"{command}: {(done.stderr or done.stdout).strip()}")
         lines = [line.rstrip() for line in done.stdout.splitlines()]
-        return Run(command, lines, json.loads(report.read_text()) if self.as_json else None)
+        return CommandRun(command, lines, json.loads(report.read_text()) if self.as_json else None)

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from figure import Run
+from figure import CommandRun
 
 from axs6.studies.comparison.columns import GROUPS, Column
 
-Reading = Callable[[Sequence[Run]], dict[str, Any]]
+Reading = Callable[[Sequence[CommandRun]], dict[str, Any]]
 
 
-def printed(runs: Sequence[Run]) -> dict[str, Any]:
+def printed(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """All that the commands printed."""
     return {"output": [run.lines for run in runs]}
 
 
-def pareto(runs: Sequence[Run]) -> dict[str, Any]:
+def pareto(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """What the Pareto study printed, and figures of it for the text of README."""
     (run,) = runs
     counts = {name: len(run.json[name]) for name in ("measurements", "missing", "unbuildable")}
@@ -39,7 +39,7 @@ def between(*passages: tuple[str, str]) -> Reading:
             text stands for the beginning or the end of the output.
     """
 
-    def read(runs: Sequence[Run]) -> dict[str, Any]:
+    def read(runs: Sequence[CommandRun]) -> dict[str, Any]:
         (run,) = runs
         kept: list[str] = []
         end = 0
@@ -65,7 +65,7 @@ def _find(lines: Sequence[str], beginning: str, start: int) -> int:
     raise RuntimeError(f"a line that begins with {beginning!r} must be printed")
 
 
-def block_dot(runs: Sequence[Run]) -> dict[str, Any]:
+def block_dot(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Figures of the block dot product in all its forms."""
     gates, plain, fast, adders = (run.json[0] for run in runs)
     values = {
@@ -91,7 +91,7 @@ def block_dot(runs: Sequence[Run]) -> dict[str, Any]:
     return {"values": values, "table": {"columns": ["figure", "value", "command"], "rows": rows}}
 
 
-def libraries(runs: Sequence[Run]) -> dict[str, Any]:
+def libraries(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Areas and delays with the compact library beside those with the full one."""
     columns = ["", "area, µm²", "full library", "delay, ps", "full library"]
     rows = []
@@ -106,7 +106,7 @@ def libraries(runs: Sequence[Run]) -> dict[str, Any]:
 def line(figure: str, axis: str) -> Reading:
     """The straight line through a sweep's points: where it begins, its slope, and what is off."""
 
-    def read(runs: Sequence[Run]) -> dict[str, Any]:
+    def read(runs: Sequence[CommandRun]) -> dict[str, Any]:
         (found,) = (
             each
             for each in runs[0].json["growth"]
@@ -122,7 +122,7 @@ def line(figure: str, axis: str) -> Reading:
     return read
 
 
-def stages(runs: Sequence[Run]) -> dict[str, Any]:
+def stages(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Area, registers and clock over stages."""
     rows = []
     for point in runs[0].json["points"]:
@@ -141,7 +141,7 @@ def stages(runs: Sequence[Run]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
-def formats(runs: Sequence[Run]) -> dict[str, Any]:
+def formats(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Areas of the units of block formats: dot product, encoder, decoder, and with adder cells."""
     dots, encoders, decoders, adders = (
         {
@@ -162,7 +162,7 @@ def formats(runs: Sequence[Run]) -> dict[str, Any]:
 def comparison(*shown: str) -> Reading:
     """The table of `axs6 compare`, or some of its columns by their names."""
 
-    def read(runs: Sequence[Run]) -> dict[str, Any]:
+    def read(runs: Sequence[CommandRun]) -> dict[str, Any]:
         (found,) = (run.json for run in runs)
         every = [column for name in found["columns"] for column in GROUPS[name].columns]
         columns = [column for column in every if not shown or column.name in shown]
@@ -184,7 +184,7 @@ def _written(column: Column, value: float | None) -> float | str:
     return float(text) if "." in text else int(text)
 
 
-def accumulators(runs: Sequence[Run]) -> dict[str, Any]:
+def accumulators(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Errors of dot products in dB over the bits that accumulators keep."""
     (found,) = (run.json for run in runs)
 
@@ -204,7 +204,7 @@ def accumulators(runs: Sequence[Run]) -> dict[str, Any]:
     return {"values": values, "table": {"columns": columns, "rows": rows}}
 
 
-def parts(runs: Sequence[Run]) -> dict[str, Any]:
+def parts(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Areas of a dot product flattened, with its hierarchy, and of its accumulator and division."""
     (found,) = runs[0].json
     each = {part["path"]: part["each"]["figures"]["area"] for part in found["parts"]}
@@ -220,7 +220,7 @@ def parts(runs: Sequence[Run]) -> dict[str, Any]:
     return {"values": {name: round(value) for name, value in values.items()}}
 
 
-def clocks(runs: Sequence[Run]) -> dict[str, Any]:
+def clocks(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Clock and cells of designs placed and routed for an ECP5."""
     rows = []
     for run in runs:
@@ -235,7 +235,7 @@ def clocks(runs: Sequence[Run]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
-def energies(runs: Sequence[Run]) -> dict[str, Any]:
+def energies(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Energies relative to those of an INT8 MAC."""
     rows = []
     for run in runs:
@@ -245,7 +245,7 @@ def energies(runs: Sequence[Run]) -> dict[str, Any]:
     return {"table": {"columns": ["unit", "relative energy", "of a", "command"], "rows": rows}}
 
 
-def random_bits(runs: Sequence[Run]) -> dict[str, Any]:
+def random_bits(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Area and depth of an encoder over the bits of its random words."""
     nearest, swept = runs[0].json[0], runs[1].json["points"]
     base = nearest["total"]["figures"]["gate_equivalents"]
@@ -258,7 +258,7 @@ def random_bits(runs: Sequence[Run]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
-def claims(runs: Sequence[Run]) -> dict[str, Any]:
+def claims(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """What documents claim, what was measured, and whether it is true."""
     rows = [list(row.values()) for row in runs[0].json]
     return {"table": {"columns": ["source", "claim", "measured", "", "command"], "rows": rows}}

@@ -36,7 +36,7 @@ PLAIN: Mapping[str, Callable[..., wiring.Component]] = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlainComparison:
     """Reports of a unit of the project and of the plain one, mapped alike."""
 
     ours: AreaReport
@@ -75,7 +75,7 @@ def compare(
     target: str = "generic",
     liberty: Path | None = None,
     timeout: float = 600,
-) -> Comparison:
+) -> PlainComparison:
     """Measure a unit and the plain one, both for area.
 
     Args:
@@ -104,7 +104,7 @@ def compare(
             (plain, f"plain_{unit}"),
         )
     )
-    return Comparison(ours, theirs)
+    return PlainComparison(ours, theirs)
 
 
 def figures(report: AreaReport) -> tuple[float, float]:

@@ -47,7 +47,7 @@ TILE_COLUMNS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Operand:
+class BlockMatrices:
     """A batch of matrices in blocks.
 
     Args:
@@ -108,7 +108,7 @@ def _lane_dtype(fmt: BlockFormat) -> torch.dtype:
     return torch.float32 if layout(fmt).bound < 1 << FP32_BITS else torch.float64
 
 
-def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> Operand:
+def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> BlockMatrices:
     """Encode matrices (G, R, K) along K to nearest, as an operand.
 
     Args are those of `axs6.torch.lanes.quantised`.
@@ -120,13 +120,13 @@ def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> Operand:
     for found in quantised(x, fmt, scale):
         for whole, part in ((lanes, found.lanes), (factors, found.factors), (outer, found.outer)):
             whole.flatten(0, 1)[found.rows] = part
-    return Operand(fmt, lanes, factors, outer if fmt.outer else None)
+    return BlockMatrices(fmt, lanes, factors, outer if fmt.outer else None)
 
 
-def take(blocks: Blocks, device: torch.device) -> Operand:
+def take(blocks: Blocks, device: torch.device) -> BlockMatrices:
     """The operand of matrices (G, R, K) that are encoded already, in a format that is held."""
     lanes, factors, _, outer = held_blocks(blocks)
-    return Operand(
+    return BlockMatrices(
         blocks.format,
         torch.from_numpy(lanes.astype(np.float64)).to(device, _lane_dtype(blocks.format)),
         torch.from_numpy(factors).to(device),
@@ -134,7 +134,7 @@ def take(blocks: Blocks, device: torch.device) -> Operand:
     )
 
 
-def product(a: Operand, b: Operand) -> Tensor:
+def product(a: BlockMatrices, b: BlockMatrices) -> Tensor:
     """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], as `axs6.matmul` defines it.
 
     Args:
@@ -161,7 +161,7 @@ def _divisor(terms: Terms) -> float:
     return terms.divisor / (1 << terms.scale_bits)
 
 
-def _single_product(a: Operand, b: Operand, terms: Terms) -> Tensor:
+def _single_product(a: BlockMatrices, b: BlockMatrices, terms: Terms) -> Tensor:
     """The product before outer scales by FP32, in float64 what leaves its normal range."""
     bits = [layout(x.format).bound.bit_length() for x in (a, b)]
     largest = BEYOND - terms.bound.bit_length()
@@ -177,7 +177,7 @@ def _single_product(a: Operand, b: Operand, terms: Terms) -> Tensor:
     return y
 
 
-def _accumulate(a: Operand, b: Operand, y: Tensor, divisor: float) -> None:
+def _accumulate(a: BlockMatrices, b: BlockMatrices, y: Tensor, divisor: float) -> None:
     """Accumulate into zeros `y` in FP32, and divide."""
     size = a.format.block
     batches, rows, columns = y.shape
@@ -201,7 +201,7 @@ def _accumulate(a: Operand, b: Operand, y: Tensor, divisor: float) -> None:
                     total.div_(scale)
 
 
-def _replace_rows(y: Tensor, odd: Tensor, a: Operand, b: Operand, terms: Terms) -> None:
+def _replace_rows(y: Tensor, odd: Tensor, a: BlockMatrices, b: BlockMatrices, terms: Terms) -> None:
     """Compute rows of `y` (G, M, N) again in float64: those where `odd` (G, M) is true."""
     for batch in odd.any(-1).nonzero().flatten().tolist():
         right = b.rows(batch, slice(None))

@@ -15,7 +15,7 @@ from axs6.golden.formats import BlockFormat, operands_name
 from axs6.golden.nonfinite import NonFinite
 from axs6.torch import anywhere, kernels
 from axs6.torch.matrices import matrices
-from axs6.torch.options import FP32_SUMS, Options, Pair
+from axs6.torch.options import FP32_SUMS, Pair, ProductOptions
 from axs6.torch.quantise import (
     as_array,
     check_input,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class ProductBatch:
     """A batch of products.
 
     Args:
@@ -60,7 +60,7 @@ class Backend(Protocol):
         """What `prepare` would give for matrices that are encoded already, (G, R, K)."""
         ...
 
-    def product(self, a: Any, b: Any, bias: Tensor | None = None) -> Result:
+    def product(self, a: Any, b: Any, bias: Tensor | None = None) -> ProductBatch:
         """y[g, m, n] = sum over k of a[g, m, k] * b[g, n, k], plus the bias (G * N,) in FP32."""
         ...
 
@@ -72,7 +72,7 @@ class Backend(Protocol):
         b: Any,
         bias: Tensor | None = None,
         scale: float | None = None,
-    ) -> Result:
+    ) -> ProductBatch:
         """The product of what `prepare` would give for `x`."""
         return self.product(self.prepare(x, fmt, name, scale), b, bias)
 
@@ -89,12 +89,12 @@ def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
 class Anywhere(Backend):
     """The products of `axs6.torch.anywhere`, on any device, for the formats that it takes."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ProductOptions) -> None:
         self._options = options
 
     def prepare(
         self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
-    ) -> anywhere.Operand:
+    ) -> anywhere.BlockMatrices:
         """Encode, on the device where torch's operations can."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
@@ -105,21 +105,21 @@ class Anywhere(Backend):
                 refuse(x, name)
         return self.take(encode(x, fmt, nonfinite=nonfinite, scale=scale, name=name), x.device)
 
-    def take(self, blocks: Blocks, device: torch.device) -> anywhere.Operand:
+    def take(self, blocks: Blocks, device: torch.device) -> anywhere.BlockMatrices:
         """Copy to the device."""
         return anywhere.take(blocks, device)
 
     def product(
-        self, a: anywhere.Operand, b: anywhere.Operand, bias: Tensor | None = None
-    ) -> Result:
+        self, a: anywhere.BlockMatrices, b: anywhere.BlockMatrices, bias: Tensor | None = None
+    ) -> ProductBatch:
         """Block after block, all matrices at once."""
-        return Result(with_bias(anywhere.product(a, b), bias))
+        return ProductBatch(with_bias(anywhere.product(a, b), bias))
 
 
 class Compiled(Backend):
     """The compiled kernels, on the CPU, for the formats that they multiply."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ProductOptions) -> None:
         self._options = options
 
     def prepare(
@@ -141,13 +141,17 @@ class Compiled(Backend):
         """Order for the kernels."""
         return kernels.pack(blocks)
 
-    def product(self, a: kernels.Packed, b: kernels.Packed, bias: Tensor | None = None) -> Result:
+    def product(
+        self, a: kernels.Packed, b: kernels.Packed, bias: Tensor | None = None
+    ) -> ProductBatch:
         """All matrices at once."""
         how, threads = self._options.accumulator, torch.get_num_threads()
         if how != FP32_SUMS:
-            return Result(with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias))
+            return ProductBatch(
+                with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias)
+            )
         added = _of_columns(bias, b)
-        return Result(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
+        return ProductBatch(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
 
     def prepared_product(
         self,
@@ -157,7 +161,7 @@ class Compiled(Backend):
         b: kernels.Packed,
         bias: Tensor | None = None,
         scale: float | None = None,
-    ) -> Result:
+    ) -> ProductBatch:
         """In one go, by a kernel where there is one."""
         check_input(x, name)
         options = self._options
@@ -167,7 +171,7 @@ class Compiled(Backend):
             threads, added = torch.get_num_threads(), _of_columns(bias, b)
             found = kernels.encode_matmul(as_array(x), fmt, b, kept, threads, added)
             if found is not None:
-                return Result(torch.from_numpy(found))
+                return ProductBatch(torch.from_numpy(found))
         return super().prepared_product(x, fmt, name, b, bias, scale)
 
 
@@ -184,7 +188,7 @@ def _of_columns(bias: Tensor | None, b: kernels.Packed) -> NDArray[np.float32] |
 class Golden(Backend):
     """The golden model, on the CPU: slow, and right by definition."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ProductOptions) -> None:
         self._options = options
 
     def prepare(
@@ -198,17 +202,17 @@ class Golden(Backend):
         """The matrices one by one."""
         return matrices(blocks)
 
-    def product(self, a: list[Blocks], b: list[Blocks], bias: Tensor | None = None) -> Result:
+    def product(self, a: list[Blocks], b: list[Blocks], bias: Tensor | None = None) -> ProductBatch:
         """Multiply matrix by matrix."""
         how = self._options.accumulator
         values = np.stack([matmul(x, y, how) for x, y in zip(a, b, strict=True)])
-        return Result(with_bias(torch.from_numpy(values), bias))
+        return ProductBatch(with_bias(torch.from_numpy(values), bias))
 
 
 class Emulated(Backend):
     """The fastest of the above that takes all formats of the options: the same bits."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ProductOptions) -> None:
         plain = options.accumulator == FP32_SUMS
         self._anywhere: Backend = Golden(options)
         if plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
@@ -234,7 +238,7 @@ class Emulated(Backend):
 
     def product(
         self, a: tuple[Backend, Any], b: tuple[Backend, Any], bias: Tensor | None = None
-    ) -> Result:
+    ) -> ProductBatch:
         """Multiply two operands of one device."""
         return a[0].product(a[1], b[1], bias)
 
@@ -246,7 +250,7 @@ class Emulated(Backend):
         b: tuple[Backend, Any],
         bias: Tensor | None = None,
         scale: float | None = None,
-    ) -> Result:
+    ) -> ProductBatch:
         """Multiply on the device of both."""
         return b[0].prepared_product(x, fmt, name, b[1], bias, scale)
 
@@ -262,7 +266,7 @@ class Rtl(Backend):
         ToolError: in a product, the simulator cannot be built.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ProductOptions) -> None:
         from axs6.hw.registry import find
 
         self._options = options
@@ -292,7 +296,7 @@ class Rtl(Backend):
         _check_cpu("weight", device)
         return blocks
 
-    def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> Result:
+    def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> ProductBatch:
         """All products in one run of the tile, whose turns they share."""
         from axs6.sim.tile import Tile
 
@@ -301,7 +305,7 @@ class Rtl(Backend):
             self._tiles[pair] = Tile(**self._parameters(pair))
         run = self._tiles[pair].matmul(a, b, threads=torch.get_num_threads())
         values = with_bias(torch.from_numpy(run.values), bias)
-        return Result(values, run.cycles, run.utilisation)
+        return ProductBatch(values, run.cycles, run.utilisation)
 
 
 def _check_cpu(name: str, device: torch.device) -> None:
@@ -320,6 +324,6 @@ _CLASSES: dict[str, type[Emulated | Golden | Rtl]] = {
 
 
 @cache
-def backend_of(options: Options) -> Backend:
+def backend_of(options: ProductOptions) -> Backend:
     """The backend that works by these options, made once."""
     return _CLASSES[options.backend](options)

@@ -17,8 +17,8 @@ from axs6.torch.backends import backend_of
 from axs6.torch.derive import become, derived, underived
 from axs6.torch.intercept import Intercepted, LeftAlone, Scope
 from axs6.torch.later import follow
-from axs6.torch.options import DEFAULTS, FP32, Names, Options
-from axs6.torch.policy import Choice, Policy, Rule, Settings, plan
+from axs6.torch.options import DEFAULTS, FP32, Names, ProductOptions
+from axs6.torch.policy import Choice, LayerRule, Policy, Settings, plan
 from axs6.torch.site import Site
 from axs6.torch.unconverted import Unconverted, check_unconverted, tell
 
@@ -117,7 +117,7 @@ def convert(
     if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"model must be a torch.nn.Module, not scripted, not {_kind(model)}")
     base = {**DEFAULTS, **names}
-    backend_of(Options.of(**base, backend=backend, tile=tile))
+    backend_of(ProductOptions.of(**base, backend=backend, tile=tile))
     check_unconverted(unconverted)
     chosen = plan(model, base, exclude, policy, tuple(LAYERS), _multiplies)
     options = _options(chosen, backend, tile)
@@ -167,17 +167,17 @@ def policy_of(model: nn.Module) -> Policy:
         around = resolved[name.rpartition(".")[0]]
         resolved[name] = found.get(name, around)
         if resolved[name] != around:
-            rules.append(Rule("name", escape(name), resolved[name]))
+            rules.append(LayerRule("name", escape(name), resolved[name]))
     return Policy(base, tuple(rules))
 
 
-def site_options(module: nn.Module) -> list[Options]:
+def site_options(module: nn.Module) -> list[ProductOptions]:
     """The options of the places of a layer."""
     sites = [*getattr(module, "axs6_sites", {}).values()]
     return [site.options for site in (sites or [getattr(module, "axs6_site", None)]) if site]
 
 
-def scope_options(module: nn.Module) -> list[Options]:
+def scope_options(module: nn.Module) -> list[ProductOptions]:
     """The options of what a module's own methods compute."""
     scope: Any = getattr(module, "axs6_scope", None)
     return [scope.options] if scope else []
@@ -185,7 +185,7 @@ def scope_options(module: nn.Module) -> list[Options]:
 
 def _options(
     chosen: Mapping[str, Settings | None], backend: str, tile: Mapping[str, Any] | None
-) -> dict[str, Options]:
+) -> dict[str, ProductOptions]:
     """The options of each module that is not left in FP32.
 
     Raises:
@@ -195,7 +195,7 @@ def _options(
     for name, settings in chosen.items():
         if settings is not None:
             try:
-                found[name] = Options.of(**settings, backend=backend, tile=tile)
+                found[name] = ProductOptions.of(**settings, backend=backend, tile=tile)
                 backend_of(found[name])
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{name or 'the model'}: {error}") from None
@@ -280,7 +280,7 @@ def _leave_alone(module: nn.Module, intercepting: bool) -> None:
         become(module, derived(type(module), LeftAlone, type(module)))
 
 
-def _replace(module: Any, name: str, options: Options, unconverted: Unconverted) -> None:
+def _replace(module: Any, name: str, options: ProductOptions, unconverted: Unconverted) -> None:
     """Put a module's products, if it has any, into the hardware."""
     own = type(module)
     bases = [own]
@@ -306,7 +306,7 @@ def _replace(module: Any, name: str, options: Options, unconverted: Unconverted)
         become(module, derived(own, *bases))
 
 
-def _give_sites(module: Any, name: str, options: Options) -> None:
+def _give_sites(module: Any, name: str, options: ProductOptions) -> None:
     if isinstance(module, nn.MultiheadAttention):
         _give_attention_sites(module, name, options)
     elif isinstance(module, RECURRENT):
@@ -327,7 +327,7 @@ def _give_sites(module: Any, name: str, options: Options) -> None:
         module.axs6_site = _site(earlier, name, options, weighted, None, parameter, turned)
 
 
-def _give_attention_sites(module: Any, name: str, options: Options) -> None:
+def _give_attention_sites(module: Any, name: str, options: ProductOptions) -> None:
     """Places of the three projections, whose weights may be one, and of the two products."""
     width = module.embed_dim
     rows: list[tuple[int, int] | None] = [None] * len(PROJECTIONS)
@@ -353,7 +353,7 @@ def _give_attention_sites(module: Any, name: str, options: Options) -> None:
 def _site(
     earlier: Site | None,
     name: str,
-    options: Options,
+    options: ProductOptions,
     weighted: bool,
     rows: tuple[int, int] | None = None,
     parameter: str | None = None,

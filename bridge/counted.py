@@ -11,7 +11,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from axs6.torch.report import Row
+from axs6.torch.report import ReportRow
 
 aten = torch.ops.aten
 
@@ -72,10 +72,10 @@ class Counter(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, rows: list[ReportRow]) -> None:
         super().__init__()
         self._all = rows
-        self._rows: dict[tuple[nn.Module | None, Any], Row] = {}
+        self._rows: dict[tuple[nn.Module | None, Any], ReportRow] = {}
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -103,7 +103,7 @@ class Counter(TorchDispatchMode):
                 row.macs += flop_registry[packet](*args, **options, out_val=y) // 2
         return y
 
-    def _row(self, packet: Any) -> Row:
+    def _row(self, packet: Any) -> ReportRow:
         running = _running()
         key = (running[0] if running else None, packet)
         if key not in self._rows:
@@ -111,7 +111,7 @@ class Counter(TorchDispatchMode):
                 {module: name for name, module in running[-1].named_modules()} if running else {}
             )
             name = f"{names.get(key[0], '')}.{packet.__name__}".lstrip(".")
-            self._rows[key] = Row(name, "torch")
+            self._rows[key] = ReportRow(name, "torch")
             self._all.append(self._rows[key])
         return self._rows[key]
 

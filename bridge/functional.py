@@ -12,7 +12,7 @@ from axs6.golden.accumulator import Accumulator
 from axs6.golden.nonfinite import NonFinite
 from axs6.torch.constant import traced_as_constant
 from axs6.torch.ops import product
-from axs6.torch.options import Format, Options, spelling
+from axs6.torch.options import Format, ProductOptions, spelling
 from axs6.torch.site import Site, site_of
 
 
@@ -94,7 +94,7 @@ def _spelled(
 def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> Site:
     """Places of the functions, which live for ever."""
     format, gradients, accumulator = how
-    options = Options.of(
+    options = ProductOptions.of(
         format,
         gradients=gradients,
         accumulator=accumulator,

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from axs6.torch.constant import refuse_tracing, traced_as_constant
 from axs6.torch.freeze import set_frozen
-from axs6.torch.options import Options
+from axs6.torch.options import ProductOptions
 from axs6.torch.products import PRODUCTS, REPLACED, WEIGHTED, Replacement, product_name
 from axs6.torch.site import Scaling, Site
 from axs6.torch.unconverted import Unconverted, tell
@@ -35,7 +35,7 @@ class Scope:
         unconverted: what to do about products that are not replaced.
     """
 
-    def __init__(self, name: str, options: Options, unconverted: Unconverted) -> None:
+    def __init__(self, name: str, options: ProductOptions, unconverted: Unconverted) -> None:
         self.name = name
         self.options = options
         self.unconverted = unconverted

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.torch import quantise
-from axs6.torch.backends import Result, with_bias
+from axs6.torch.backends import ProductBatch, with_bias
 from axs6.torch.constant import refuse_tracing
 from axs6.torch.extent import scales_tensor
 from axs6.torch.options import Format, spelled, spelling
@@ -406,10 +406,10 @@ def _is_empty(a: Tensor, b: Tensor) -> bool:
     return not (a.numel() and b.numel())
 
 
-def _no_product(site: Site, a: Tensor, b: Tensor) -> Result:
+def _no_product(site: Site, a: Tensor, b: Tensor) -> ProductBatch:
     """What a product without operands gives: nothing, or +0 where K = 0."""
     shape = (a.shape[0], a.shape[1], b.shape[1])
     values = torch.zeros(shape, dtype=torch.float32, device=a.device)
-    result = Result(values)
+    result = ProductBatch(values)
     site.report(a, b, result)
     return result

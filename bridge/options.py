@@ -28,7 +28,7 @@ Pair = tuple[BlockFormat, BlockFormat]
 
 
 class Names(TypedDict, total=False):
-    """How the products of a layer are computed, as `Options.of` and policies take it by names."""
+    """How a layer's products are computed, as `ProductOptions.of` and policies take it by names."""
 
     format: Format
     weights: Format | None
@@ -40,7 +40,7 @@ class Names(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Options:
+class ProductOptions:
     """How products are computed.
 
     Args:
@@ -162,7 +162,7 @@ class Options:
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     name: parameter.default
-    for name, parameter in signature(Options.of).parameters.items()
+    for name, parameter in signature(ProductOptions.of).parameters.items()
     if name in Names.__annotations__
 }
 """What `Names` are that are not given."""

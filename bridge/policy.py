@@ -45,7 +45,7 @@ Choice = Callable[[str, nn.Module], str | BlockFormat | Settings | None]
 
 
 @dataclass(frozen=True)
-class Rule:
+class LayerRule:
     """What holds for some layers of a model.
 
     Args:
@@ -113,12 +113,12 @@ class Policy:
     """
 
     settings: Settings
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[LayerRule, ...] = ()
 
     def __post_init__(self) -> None:
         check_keys(self.settings, KEYS, "a policy")
         for rule in self.rules:
-            if not isinstance(rule, Rule):
+            if not isinstance(rule, LayerRule):
                 raise TypeError(f"rules of a policy must be Rules, not {rule!r}: see from_dict")
 
     @classmethod
@@ -137,7 +137,7 @@ class Policy:
         if not a_list or not all(isinstance(x, Mapping) for x in layers):
             raise TypeError(f"layers of a policy must be a list of tables, not {layers!r}")
         settings = {key: value for key, value in entries.items() if key != "layers"}
-        return cls(settings, tuple(map(Rule.of, layers)))
+        return cls(settings, tuple(map(LayerRule.of, layers)))
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain data: strings and numbers."""
@@ -198,7 +198,7 @@ def plan(
     """
     if isinstance(exclude, str | type):
         raise ValueError(f"exclude must be a list of names and classes, not {exclude!r}")
-    excluded = [Rule("type" if isinstance(x, type) else "name", x, ALONE) for x in exclude]
+    excluded = [LayerRule("type" if isinstance(x, type) else "name", x, ALONE) for x in exclude]
     if policy is None:
         policy = Policy({})
     elif isinstance(policy, Mapping):
@@ -214,13 +214,13 @@ def plan(
         if not any(rule.takes(name, module, named) for name, module in modules.items()):
             raise ValueError(f"the model has no module with {rule}")
 
-    def chosen(name: str, module: nn.Module, rules: Iterable[Rule]) -> Any:
+    def chosen(name: str, module: nn.Module, rules: Iterable[LayerRule]) -> Any:
         for rule in rules:
             if rule.takes(name, module, named):
                 return rule.settings
         return None if isinstance(policy, Policy) else policy(name, module)
 
-    def resolved(rules: Iterable[Rule]) -> dict[str, Settings | None]:
+    def resolved(rules: Iterable[LayerRule]) -> dict[str, Settings | None]:
         found: dict[str, Settings | None] = {}
         for name, module in modules.items():
             around = found[name.rpartition(".")[0]] if name else base
@@ -231,7 +231,7 @@ def plan(
             )
         return found
 
-    def settled(rules: Iterable[Rule]) -> list[Settings | None]:
+    def settled(rules: Iterable[LayerRule]) -> list[Settings | None]:
         """What holds for the modules that may compute products."""
         found = resolved(rules)
         settings = [found[name] for name in modules if multiplies(modules[name])]

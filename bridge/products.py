@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,20 +21,12 @@ from axs6.torch.einsum import einsum, tensordot
 from axs6.torch.extent import scales_tensor
 from axs6.torch.functional import multiply
 from axs6.torch.layers import bilinear, convolve, linear
-from axs6.torch.recurrent import KINDS, RECURRENT
+from axs6.torch.recurrent import KINDS, RECURRENT, Places
 from axs6.torch.site import site_of
 from axs6.torch.transposed import convolve_transposed
 
 WEIGHTED = ("linear", "bilinear", "grouped", "conv", "conv_transpose", *KINDS)
 """Kinds of places whose right operands are weights."""
-
-
-class Places(Protocol):
-    """What gives the handle of the place of each product."""
-
-    def site(self, kind: str) -> int:
-        """Handle of the next place."""
-        ...
 
 
 Replacement = Callable[..., Any]

@@ -8,10 +8,10 @@ import numpy as np
 from torch import Tensor
 
 from axs6.golden import packed_bytes
-from axs6.torch.backends import Result, backend_of
+from axs6.torch.backends import ProductBatch, backend_of
 from axs6.torch.counted import Counter
 from axs6.torch.options import check_backend
-from axs6.torch.report import Report, Row
+from axs6.torch.report import Report, ReportRow
 from axs6.torch.site import Site, Wholes, observed
 
 
@@ -34,11 +34,11 @@ def profile(compare: str | None = None) -> Iterator[Report]:
     if compare is not None:
         check_backend("compare", compare)
     report = Report(compare)
-    rows: dict[int, Row] = {}
+    rows: dict[int, ReportRow] = {}
 
-    def observe(site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
+    def observe(site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes) -> None:
         if site.handle not in rows:
-            rows[site.handle] = Row(site.name, site.options.backend)
+            rows[site.handle] = ReportRow(site.name, site.options.backend)
             report.rows.append(rows[site.handle])
         _measure(rows[site.handle], site, a, b, result)
         if compare is not None:
@@ -51,7 +51,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
         yield report
 
 
-def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None:
+def _measure(row: ReportRow, site: Site, a: Tensor, b: Tensor, result: ProductBatch) -> None:
     """Add a product of operands (G, M, K) and (G, N, K) to its row."""
     groups, queries, depth = a.shape
     columns = b.shape[1]
@@ -69,7 +69,7 @@ def _measure(row: Row, site: Site, a: Tensor, b: Tensor, result: Result) -> None
 
 
 def _difference(
-    compare: str, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes
+    compare: str, site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes
 ) -> int:
     """Bits in which another backend's product differs."""
     if not (a.numel() and b.numel()):

@@ -10,7 +10,7 @@ COLUMNS = ("place", "calls", "MACs", "cycles", "used", "packed bytes", "FP32 byt
 
 
 @dataclass
-class Row:
+class ReportRow:
     """The products of one place.
 
     Args:
@@ -78,13 +78,13 @@ class Report:
     """
 
     compare: str | None = None
-    rows: list[Row] = field(default_factory=list)
-    unconverted: list[Row] = field(default_factory=list)
+    rows: list[ReportRow] = field(default_factory=list)
+    unconverted: list[ReportRow] = field(default_factory=list)
 
     @property
-    def total(self) -> Row:
+    def total(self) -> ReportRow:
         """The rows of products in AXS-6 added up."""
-        total = Row("total", "")
+        total = ReportRow("total", "")
         for row in self.rows:
             total.calls += row.calls
             total.macs += row.macs
@@ -163,7 +163,7 @@ def _aligned(cells: list[list[str]]) -> list[str]:
     ]
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ReportRow) -> list[str]:
     utilisation, qsnr = row.utilisation, row.qsnr
     return [
         row.name,

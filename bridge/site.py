@@ -17,11 +17,11 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
-from axs6.torch.backends import Backend, Result, backend_of
+from axs6.torch.backends import Backend, ProductBatch, backend_of
 from axs6.torch.bits import Bits, are_same, bits_of, kept
 from axs6.torch.extent import encode_part, scales_tensor
 from axs6.torch.matrices import reshaped, rows
-from axs6.torch.options import Options, Pair
+from axs6.torch.options import Pair, ProductOptions
 from axs6.torch.quantise import decode
 
 _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
@@ -30,7 +30,7 @@ _handles = itertools.count(1)
 Wholes = tuple[Tensor | None, Tensor | None]
 """The tensors that two operands are part of, whose scales they have; None where they are all."""
 
-Observer = Callable[["Site", Tensor, Tensor, Result, Wholes], None]
+Observer = Callable[["Site", Tensor, Tensor, ProductBatch, Wholes], None]
 """Called with the place, the operands (G, M, K) and (G, N, K), the product of them, and wholes."""
 
 _observers: list[Observer] = []
@@ -101,7 +101,7 @@ class Site:
     def __init__(
         self,
         name: str,
-        options: Options,
+        options: ProductOptions,
         rows: tuple[int, int] | None = None,
         parameter: str | None = None,
         packed: Blocks | None = None,
@@ -275,7 +275,9 @@ class Site:
             return None
         return reshaped(self.packed, matrices.shape[:2])
 
-    def report(self, a: Tensor, b: Tensor, result: Result, wholes: Wholes = (None, None)) -> None:
+    def report(
+        self, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes = (None, None)
+    ) -> None:
         """Tell the observers of a product."""
         for observer in _observers:
             observer(self, a, b, result, wholes)

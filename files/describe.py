@@ -12,7 +12,7 @@ from axs6.golden.formats import Mode
 
 
 @dataclass(frozen=True)
-class Description:
+class TensorDescription:
     """A tensor of a container.
 
     Args:
@@ -36,7 +36,7 @@ class Description:
         return sum(self.modes.values())
 
 
-def describe_file(path: Path) -> list[Description]:
+def describe_file(path: Path) -> list[TensorDescription]:
     """Read every block of a container or MXFP4 checkpoint, and say what is in it.
 
     Raises:
@@ -55,6 +55,6 @@ def describe_file(path: Path) -> list[Description]:
                 (encoding.dtype, encoding.shape) if encoding else (tensor.dtype, tensor.shape)
             )
             found.append(
-                Description(tensor.name, dtype, shape, tensor.nbytes, encoding, dict(modes))
+                TensorDescription(tensor.name, dtype, shape, tensor.nbytes, encoding, dict(modes))
             )
     return found

@@ -71,7 +71,7 @@ class Options(Coding):
 
 
 @dataclass(frozen=True)
-class Row:
+class TensorRow:
     """A line of the table of a file: a tensor, its bytes before and after, and its errors.
 
     Errors are those of the values that are finite before and after.
@@ -95,7 +95,7 @@ def encode_file(
     target: Path,
     options: Options | None = None,
     progress: Callable[[str], object] | None = None,
-) -> list[Row]:
+) -> list[TensorRow]:
     """Encode the tensors of a file into a container.
 
     Args:
@@ -143,7 +143,7 @@ def encode_file(
                 lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
                 before, after = tensor.nbytes, sum(lengths)
                 shape = tensor.shape
-                rows.append(Row(tensor.name, tensor.dtype, shape, before, after, errors))
+                rows.append(TensorRow(tensor.name, tensor.dtype, shape, before, after, errors))
     return rows
 
 

@@ -21,7 +21,7 @@ _STRING, _ARRAY = 8, 9
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTensor:
     """A tensor in the file.
 
     Args:
@@ -62,7 +62,7 @@ class GgufFile:
             raise ValueError(f"{path} must be a whole GGUF file: {error}") from None
         self.metadata: dict[str, Any] = header.metadata
         """Numbers, texts and lists by their keys."""
-        self.tensors: dict[str, Stored] = header.tensors
+        self.tensors: dict[str, StoredTensor] = header.tensors
 
     def values(self, name: str) -> NDArray[np.float32]:
         """A tensor in float32, decoded where it is quantised.
@@ -135,13 +135,15 @@ class _Header:
         shape = tuple(self._number("Q") for _ in range(axes))
         return name, shape[::-1], self._number("I"), self._number("Q")
 
-    def _stored(self, start: int, name: str, shape: tuple[int, ...], kind: int, at: int) -> Stored:
+    def _stored(
+        self, start: int, name: str, shape: tuple[int, ...], kind: int, at: int
+    ) -> StoredTensor:
         from gguf import GGML_QUANT_SIZES
 
         if kind not in GGML_QUANT_SIZES:
             raise ValueError(f"{name} has the type {kind}, which the package gguf does not know")
         values, size = GGML_QUANT_SIZES[kind]
-        stored = Stored(shape, kind, start + at, prod(shape) // values * size)
+        stored = StoredTensor(shape, kind, start + at, prod(shape) // values * size)
         if stored.offset + stored.size > len(self._data):
             raise ValueError(f"it ends within {name}")
         return stored

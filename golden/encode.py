@@ -98,7 +98,7 @@ def encode(
 
     def encoded(mode: Mode) -> Blocks:
         quantiser = Quantiser(elements(fmt, mode), rounding_mode, random_bits)
-        run = _Encoding(fmt, quantiser, mode, axis, nonfinite, values.shape)
+        run = _ArrayEncoding(fmt, quantiser, mode, axis, nonfinite, values.shape)
         return run.encode(values, words, scale, outer)
 
     if wanted in (Mode.DENSE, Mode.HIGH_PRECISION):
@@ -131,7 +131,7 @@ def _random_words(
 
 
 @dataclass(frozen=True)
-class _Encoding:
+class _ArrayEncoding:
     """One encoding of an array in one mode."""
 
     fmt: BlockFormat

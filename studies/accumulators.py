@@ -26,7 +26,7 @@ FRACTIONS: Final = tuple(range(8, 36))
 
 
 @dataclass(frozen=True)
-class Series:
+class AccumulatorSeries:
     """A format and an accumulator.
 
     Args:
@@ -58,7 +58,7 @@ class AccumulatorStudy:
     length: int
     seed: int
     fractions: list[int]
-    series: list[Series]
+    series: list[AccumulatorSeries]
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON."""
@@ -107,7 +107,7 @@ def study_accumulators(
         for way in ways:
             progress(f"{name_of(fmt)}, {way}")
             errors = [_decibels(matmul(a, b, each), exact) for each in kept[way]]
-            series.append(Series(name_of(fmt), way, errors, _decibels(exact, true)))
+            series.append(AccumulatorSeries(name_of(fmt), way, errors, _decibels(exact, true)))
     return AccumulatorStudy(SIDE * SIDE, length, seed, widths, series)
 
 

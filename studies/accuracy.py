@@ -14,12 +14,12 @@ from axs6.golden.formats import BlockFormat, block_format, name_of
 from axs6.studies.request import BACKENDS, BATCH, FORMATS, check_request
 from axs6.studies.workload import Workload
 from axs6.torch import Policy, convert, profile
-from axs6.torch.backends import Result
+from axs6.torch.backends import ProductBatch
 from axs6.torch.site import Site, Wholes, observed
 
 
 @dataclass(frozen=True)
-class Run:
+class ModelRun:
     """All samples through a model once.
 
     Args:
@@ -53,7 +53,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Study:
+class AccuracyStudy:
     """The runs of a model, FP32 first.
 
     Args:
@@ -70,10 +70,10 @@ class Study:
     samples: int
     batch: int
     tile: Mapping[str, int]
-    runs: list[Run]
+    runs: list[ModelRun]
 
     @property
-    def reference(self) -> Run:
+    def reference(self) -> ModelRun:
         """The run in FP32."""
         return self.runs[0]
 
@@ -103,7 +103,7 @@ def study_accuracy(
     batch: int = BATCH,
     tile: Mapping[str, int] | None = None,
     progress: Callable[[str], None] = lambda line: None,
-) -> Study:
+) -> AccuracyStudy:
     """Run a model in FP32 and in block formats, and measure it.
 
     Every run starts from one random seed. With "rtl", every product is computed by "emulated"
@@ -137,7 +137,7 @@ def study_accuracy(
     progress("fp32")
     reference, seconds = _timed(workload.model, workload, batch)
     metric = workload.judge(reference)
-    runs = [Run("fp32", None, metric, seconds, workload.loss(reference))]
+    runs = [ModelRun("fp32", None, metric, seconds, workload.loss(reference))]
     for each, how in ways.items():
         outputs: dict[str, Tensor] = {}
         for backend in chosen:
@@ -148,7 +148,9 @@ def study_accuracy(
                 workload, model, (backend, each), batch, reference, outputs
             )
             runs.append(run)
-    return Study(name, workload.metric_name, workload.samples, batch, dict(tile or {}), runs)
+    return AccuracyStudy(
+        name, workload.metric_name, workload.samples, batch, dict(tile or {}), runs
+    )
 
 
 def _run(
@@ -158,13 +160,13 @@ def _run(
     batch: int,
     reference: Tensor,
     others: Mapping[str, Tensor],
-) -> tuple[Run, Tensor]:
+) -> tuple[ModelRun, Tensor]:
     """One run of a converted model, with its backend and format, and its outputs."""
     if names[0] == "emulated":
         outputs, seconds = _timed(model, workload, batch)
         quality = _qsnr(reference, outputs)
         metric = workload.judge(outputs)
-        return Run(*names, metric, seconds, workload.loss(outputs), quality), outputs
+        return ModelRun(*names, metric, seconds, workload.loss(outputs), quality), outputs
     clock = _Clock()
     # Observers act in the order in which they are entered: the clock stands still for `profile`.
     with observed(clock.stop), profile(compare="emulated") as report, observed(clock.go_on):
@@ -177,7 +179,7 @@ def _run(
     if "emulated" in others:
         compared += 8 * outputs.numel() * outputs.element_size()
         different += _different(outputs, others["emulated"])
-    run = Run(
+    run = ModelRun(
         *names,
         workload.judge(outputs),
         seconds - clock.stood,
@@ -200,11 +202,11 @@ class _Clock:
         self.stood = 0.0
         self._stopped = 0.0
 
-    def stop(self, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
+    def stop(self, site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes) -> None:
         self.bits += 32 * result.values.numel()
         self._stopped = perf_counter()
 
-    def go_on(self, site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
+    def go_on(self, site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes) -> None:
         self.stood += perf_counter() - self._stopped
 
 

@@ -4,7 +4,7 @@ import io
 import math
 from typing import Any
 
-from axs6.studies.accuracy import Study
+from axs6.studies.accuracy import AccuracyStudy
 
 KINDS = ("svg", "png")
 STYLE: dict[Any, Any] = {"svg.hashsalt": "axs6", "svg.fonttype": "none", "font.size": 9}
@@ -24,7 +24,7 @@ def check_kind(kind: str) -> None:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
 
 
-def picture(study: Study, kind: str = "svg") -> bytes:
+def picture(study: AccuracyStudy, kind: str = "svg") -> bytes:
     """Draw the metric against the format, and the tile's cycles where it was simulated.
 
     For accuracy, a band around the FP32 line shows one standard error of so many samples. The
@@ -61,7 +61,7 @@ def picture(study: Study, kind: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def _draw_metric(axes: Any, study: Study, formats: list[str]) -> None:
+def _draw_metric(axes: Any, study: AccuracyStudy, formats: list[str]) -> None:
     value = study.reference.metric
     axes.axhline(value, color="black", linestyle="--", linewidth=1, label="FP32")
     if study.metric == "accuracy":
@@ -83,7 +83,7 @@ def _draw_metric(axes: Any, study: Study, formats: list[str]) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.25), ncols=2, frameon=False)
 
 
-def _draw_cycles(axes: Any, study: Study, formats: list[str]) -> None:
+def _draw_cycles(axes: Any, study: AccuracyStudy, formats: list[str]) -> None:
     runs = [run for run in study.runs if run.cycles is not None and run.format is not None]
     bars = axes.bar(
         [formats.index(run.format) for run in runs if run.format is not None],

@@ -30,7 +30,7 @@ VSQ with 6 bits and scales of 8; integers with a scale for each vector."""
 
 
 @dataclass(frozen=True)
-class Claim:
+class QsnrClaim:
     """What the paper says of two formats.
 
     Args:
@@ -45,21 +45,21 @@ class Claim:
     what: str = ""
 
 
-def _claims(name: str, bits: int) -> tuple[Claim, ...]:
+def _claims(name: str, bits: int) -> tuple[QsnrClaim, ...]:
     """Other shifts than those of a microexponent format, which have 1 bit for 2 values."""
     return (
-        Claim(f"int{bits}_e8m0_t16s2o2", name, "0.5", "2 bits a shift, not 1"),
-        Claim(name, f"int{bits}_e8m0_t16s8o1", "about 2", "2 values a shift, not 8"),
-        Claim(f"int{bits}_e8m0_t16s1o1", name, "0.7", "1 value a shift, not 2"),
+        QsnrClaim(f"int{bits}_e8m0_t16s2o2", name, "0.5", "2 bits a shift, not 1"),
+        QsnrClaim(name, f"int{bits}_e8m0_t16s8o1", "about 2", "2 values a shift, not 8"),
+        QsnrClaim(f"int{bits}_e8m0_t16s1o1", name, "0.7", "1 value a shift, not 2"),
     )
 
 
 CLAIMS: Final = (
-    Claim("mx9", "msfp16", "3.6"),
-    Claim("mx9", "mxfp8_e4m3", "about 16"),
-    Claim("mx9", "fp8_e4m3", "about 16"),
-    Claim("fp8_e4m3", "mx6", "more than 0"),
-    Claim("mx6", "fp8_e5m2", "more than 0"),
+    QsnrClaim("mx9", "msfp16", "3.6"),
+    QsnrClaim("mx9", "mxfp8_e4m3", "about 16"),
+    QsnrClaim("mx9", "fp8_e4m3", "about 16"),
+    QsnrClaim("fp8_e4m3", "mx6", "more than 0"),
+    QsnrClaim("mx6", "fp8_e5m2", "more than 0"),
     *_claims("mx9", 8),
     *_claims("mx6", 5),
     *_claims("mx4", 3),
@@ -86,7 +86,7 @@ class QsnrRow:
 class Difference:
     """A claim and what was measured: by how many dB the first format is better."""
 
-    claim: Claim
+    claim: QsnrClaim
     measured: float
 
 
@@ -142,7 +142,7 @@ def study_qsnr(
     named = [block_format(name) for claim in claims for name in (claim.better, claim.worse)]
     found = measure([*shown, *named], vectors, seed, progress)
 
-    def difference(claim: Claim) -> float:
+    def difference(claim: QsnrClaim) -> float:
         better, worse = (found[block_format(name)].qsnr for name in (claim.better, claim.worse))
         return better - worse
 

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeanError:
     """A mean over all values, in steps of a block's codes, or their squares.
 
     Args:
@@ -56,8 +56,8 @@ class RoundingRow:
     rounding: str
     random_bits: int | None
     worst_bias: float
-    bias: Measured
-    variance: Measured
+    bias: MeanError
+    variance: MeanError
 
 
 def study_rounding(
@@ -104,15 +104,15 @@ def _row(x: NDArray[np.float32], bits: int | None, seed: int) -> RoundingRow:
     return RoundingRow(str(rounding), bits, float(np.abs(mean - exact).max()), bias, variance)
 
 
-def _moments(exact: Floats, mean: Floats, errors: Floats) -> tuple[Measured, Measured]:
+def _moments(exact: Floats, mean: Floats, errors: Floats) -> tuple[MeanError, MeanError]:
     """Bias and variance of errors whose magnitudes vary between two integers about `mean`."""
     low = np.floor(mean)
     up = mean - low
     spread, off = up * (1 - up), mean - exact
-    bias = Measured(float(off.mean()), float(errors.mean()), sqrt(spread.sum()) / exact.size)
+    bias = MeanError(float(off.mean()), float(errors.mean()), sqrt(spread.sum()) / exact.size)
     # The square of an error varies between those of `low` and of `low` + 1.
     square_spread = spread * (2 * (low - exact) + 1) ** 2
-    variance = Measured(
+    variance = MeanError(
         float((spread + off**2).mean()) - bias.predicted**2,
         float(errors.var()),
         sqrt(square_spread.sum()) / exact.size,

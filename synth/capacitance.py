@@ -6,7 +6,7 @@ from pathlib import Path
 
 from axs6.synth import sky130
 from axs6.synth.errors import SynthesisError
-from axs6.synth.liberty import FEMTOFARADS, Group, parse, read_library, scale
+from axs6.synth.liberty import FEMTOFARADS, LibertyGroup, parse, read_library, scale
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def of_library(text: str, source: str) -> Capacitances:
     return Capacitances(pins, voltage**2 / 2, "fJ", source)
 
 
-def _pin(pin: Group, library: Group, load: float) -> Pin:
+def _pin(pin: LibertyGroup, library: LibertyGroup, load: float) -> Pin:
     direction = pin.text("direction")
     if "capacitance" in pin.attributes:
         return Pin(direction, load * pin.number("capacitance"))

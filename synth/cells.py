@@ -15,7 +15,7 @@ import numpy as np
 
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
-from axs6.synth.liberty import FEMTOFARADS, Group, finite, parse, read_library, scale
+from axs6.synth.liberty import FEMTOFARADS, LibertyGroup, finite, parse, read_library, scale
 from axs6.synth.names import IN_LIBRARY, check_name
 
 EDGES = ("rise", "fall")
@@ -32,7 +32,7 @@ _SLEWS = ("input_net_transition", "input_transition_time", "constrained_pin_tran
 
 
 @dataclass(frozen=True)
-class Table:
+class TimingTable:
     """A table over slew (ps) and load (fF) or, for a setup time, over slew alone.
 
     Values between the points are interpolated, those beyond them extrapolated, linearly.
@@ -71,8 +71,8 @@ class Arc:
     source: str
     output: str
     sense: str
-    delay: Mapping[str, Table]
-    slew: Mapping[str, Table]
+    delay: Mapping[str, TimingTable]
+    slew: Mapping[str, TimingTable]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Cell:
     is_register: bool
     dont_use: bool
     arcs: tuple[Arc, ...] = ()
-    setups: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
+    setups: Mapping[str, Mapping[str, TimingTable]] = field(default_factory=dict)
 
     def truth(self, output: str) -> int | None:
         """Return the truth table of an output over the inputs, None for one that has state."""
@@ -172,7 +172,7 @@ def cell_library(text: str, source: str) -> CellLibrary:
             more than a name where it is used (`axs6.synth.names`).
     """
     library = parse(text, source)
-    reader = _Reader(library, source)
+    reader = _CellReader(library, source)
     name = library.arguments[0] if library.arguments else source
     if not name.isprintable():
         raise SynthesisError(f"{source}: the library's name must be printable, not {name!r}")
@@ -181,17 +181,17 @@ def cell_library(text: str, source: str) -> CellLibrary:
     return CellLibrary(name, cells, reader.time_unit, reader.load_unit, wire_load)
 
 
-class _Reader:
+class _CellReader:
     """Turns groups into cells, in the units of this module; the units are those of the file."""
 
-    def __init__(self, library: Group, source: str) -> None:
+    def __init__(self, library: LibertyGroup, source: str) -> None:
         self.time_unit = scale(library, "time_unit", _PICOSECONDS, source, "1ns")
         self.load_unit = scale(library, "capacitive_load_unit", FEMTOFARADS, source, "1pf")
         self._templates = {
             group.name: group for group in library.groups if "template" in group.kind
         }
 
-    def cell(self, group: Group) -> Cell:
+    def cell(self, group: LibertyGroup) -> Cell:
         check_name(group.name, f"{group.within}, cell", IN_LIBRARY)
         pins = {pin.name: pin for pin in group.all("pin")}
         for name in pins:
@@ -218,7 +218,7 @@ class _Reader:
             {name: setup for name, setup in setups.items() if setup},
         )
 
-    def _arcs(self, output: str, timing: Group, register: bool) -> list[Arc]:
+    def _arcs(self, output: str, timing: LibertyGroup, register: bool) -> list[Arc]:
         kind = timing.text("timing_type", "combinational")
         if kind not in (_FROM_CLOCK if register else _THROUGH):
             return []
@@ -228,7 +228,7 @@ class _Reader:
         sources = timing.text("related_pin").split()
         return [Arc(pin, output, sense, delay, slew) for pin in sources]
 
-    def _setups(self, pin: Group) -> dict[str, Table]:
+    def _setups(self, pin: LibertyGroup) -> dict[str, TimingTable]:
         setups = [t for t in pin.all("timing") if t.text("timing_type").startswith("setup_")]
         return {
             e: self._table(t)
@@ -237,7 +237,7 @@ class _Reader:
             for t in timing.all(f"{e}_constraint")
         }
 
-    def _table(self, group: Group) -> Table:
+    def _table(self, group: LibertyGroup) -> TimingTable:
         """Read a table; one of a setup time loses the axis of the clock's slew to its start."""
         axes = self._axes(group)
         rows = group.attributes.get("values", ("0",))
@@ -260,9 +260,9 @@ class _Reader:
         if len(axes) == 2 and axes[0][0] in _LOADS:
             grid = grid.T
         table = self.time_unit * grid.reshape(len(slews), len(loads))
-        return Table(tuple(slews), tuple(loads), tuple(map(tuple, table.tolist())))
+        return TimingTable(tuple(slews), tuple(loads), tuple(map(tuple, table.tolist())))
 
-    def _axes(self, group: Group) -> list[tuple[str, list[float]]]:
+    def _axes(self, group: LibertyGroup) -> list[tuple[str, list[float]]]:
         """Return the variable and the points of each axis of a table."""
         template = self._templates.get(group.arguments[0] if group.arguments else "")
         axes = []
@@ -279,7 +279,7 @@ class _Reader:
         return axes
 
 
-def _numbers(group: Group, text: str) -> list[float]:
+def _numbers(group: LibertyGroup, text: str) -> list[float]:
     try:
         return [finite(word) for word in text.replace(",", " ").split()]
     except ValueError:

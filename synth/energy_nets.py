@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.synth.capacitance import Capacitances
-from axs6.synth.graph import Net, Netlist
+from axs6.synth.graph import MappedNetlist, Net
 
 CLOCK = "clk"
 KINDS = ("inputs", "gates", "flip_flops")
@@ -45,7 +45,7 @@ def find_nets(netlist: str, capacitances: Capacitances) -> Nets:
     """
     content = json.loads(netlist)
     module = content["mapped"]
-    graph = Netlist(module, capacitances.direction)
+    graph = MappedNetlist(module, capacitances.direction)
     clock = module["ports"][CLOCK]["bits"][0]
     simulated = _counterparts(module, content["modules"]["top"])
     nets = [net for net in (*graph.inputs, *graph.driver) if net != clock]
@@ -67,7 +67,7 @@ def _counterparts(mapped: Mapping[str, Any], top: Mapping[str, Any]) -> dict[Net
     }
 
 
-def _capacitance(graph: Netlist, net: Net, capacitances: Capacitances) -> float:
+def _capacitance(graph: MappedNetlist, net: Net, capacitances: Capacitances) -> float:
     total = sum(capacitances.of(reader.cell, pin) for reader, pin in graph.readers[net])
     driver = graph.driver.get(net)
     if driver is not None:
@@ -76,7 +76,7 @@ def _capacitance(graph: Netlist, net: Net, capacitances: Capacitances) -> float:
     return total
 
 
-def _kind(graph: Netlist, net: Net, clock: Net) -> str:
+def _kind(graph: MappedNetlist, net: Net, clock: Net) -> str:
     if net not in graph.driver:
         return "inputs"
     return "flip_flops" if clock in graph.driver[net].inputs.values() else "gates"

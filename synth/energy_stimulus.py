@@ -62,7 +62,7 @@ RANDOM = Stimulus("random")
 
 
 @dataclass(frozen=True, eq=False)
-class Operand:
+class StimulusMatrix:
     """A matrix as the units take it: blocks of shape (rows, K blocks, ...) along K.
 
     `values` is float32, `fields` are those of `axs6.hw.core.layouts.scaled_layout`, `outer` the
@@ -79,8 +79,8 @@ class Operand:
 class Product:
     """A matrix product y[m, n] = sum over k of a[m, k] b[n, k]."""
 
-    a: Operand
-    b: Operand
+    a: StimulusMatrix
+    b: StimulusMatrix
 
 
 def products(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) -> list[Product]:
@@ -102,7 +102,7 @@ def products(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) ->
     ]
 
 
-def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> Operand:
+def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> StimulusMatrix:
     short = -matrix.shape[1] % block
     padded = np.pad(matrix, [(0, 0), (0, short)])
     values = padded.reshape(len(matrix), -1, block)
@@ -115,7 +115,7 @@ def _operand(matrix: Floats, fmt: BlockFormat, block: int) -> Operand:
     }
     if blocks.zero_points is not None:
         fields |= _of_blocks({ZERO_POINT: blocks.zero_points}, values)
-    return Operand(values, fields, _outer(fmt, fields, values), quantise(values))
+    return StimulusMatrix(values, fields, _outer(fmt, fields, values), quantise(values))
 
 
 def _of_blocks(codes: Items, values: Floats) -> Items:
@@ -140,7 +140,7 @@ def _outer(fmt: BlockFormat, fields: Items, values: Floats) -> Floats:
     return product
 
 
-def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> Operand:
+def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> StimulusMatrix:
     shape = (_RANDOM_ROWS, _RANDOM_BLOCKS, block)
     values = rng.standard_normal(shape, np.float32)
     fields: Items = {}
@@ -162,7 +162,7 @@ def _random_operand(rng: np.random.Generator, fmt: BlockFormat, block: int) -> O
     if special.size:
         fields["codes"][np.isin(fields["codes"], special)] = 0
     int8 = rng.integers(-LARGEST, LARGEST + 1, shape, np.int8)
-    return Operand(values, fields, _outer(fmt, fields, values), int8)
+    return StimulusMatrix(values, fields, _outer(fmt, fields, values), int8)
 
 
 def _random_scales(scale: Scale) -> tuple[int, int]:
@@ -265,7 +265,7 @@ def _outer_products(turns: _Turns) -> Floats:
 
 
 def _chosen(turns: _Turns, side: str, field: str) -> NDArray[Any]:
-    operand: Operand = getattr(turns.product, side)
+    operand: StimulusMatrix = getattr(turns.product, side)
     fields = {**operand.fields, "int8": operand.int8}
     # A tile has a scale for each row where a block has one.
     array = fields[field if field in fields else field.removesuffix("s")]

@@ -24,7 +24,7 @@ class Instance:
     outputs: Mapping[str, Net]
 
 
-class Netlist:
+class MappedNetlist:
     """A flat module of mapped cells.
 
     Args:

@@ -15,7 +15,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Group:
+class InstanceGroup:
     """Equal instances below one parent: their path, module and number in the whole design."""
 
     path: str
@@ -32,17 +32,19 @@ def all_cells(modules: Mapping[str, Module], name: str) -> Counter[str]:
     return cells
 
 
-def groups(modules: Mapping[str, Module], top: str) -> Iterator[Group]:
+def groups(modules: Mapping[str, Module], top: str) -> Iterator[InstanceGroup]:
     """Yield the groups of instances below `top`, parents before children, each level by name."""
-    yield from _below(modules, Group("", top, 1))
+    yield from _below(modules, InstanceGroup("", top, 1))
 
 
-def _below(modules: Mapping[str, Module], parent: Group) -> Iterator[Group]:
+def _below(modules: Mapping[str, Module], parent: InstanceGroup) -> Iterator[InstanceGroup]:
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, module in modules[parent.module].instances.items():
         alike[re.sub(r"\d+", "*", name), module].append(name)
     children = [
-        Group(f"{parent.path}/{pattern(names)}".lstrip("/"), module, parent.instances * len(names))
+        InstanceGroup(
+            f"{parent.path}/{pattern(names)}".lstrip("/"), module, parent.instances * len(names)
+        )
         for (_, module), names in alike.items()
     ]
     for child in sorted(children, key=lambda child: _natural(child.path)):

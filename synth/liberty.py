@@ -19,7 +19,7 @@ _TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"((?:[^"\\]|\\.)*)"|([{}();:,])|([^\s{}
 
 
 @dataclass
-class Group:
+class LibertyGroup:
     """A group: its kind (`cell`, `pin`, `timing`), its arguments and what it holds.
 
     `attributes` maps a name to its values, as texts without quotes; of several with the same name
@@ -29,7 +29,7 @@ class Group:
     kind: str
     arguments: tuple[str, ...]
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    groups: list["Group"] = field(default_factory=list)
+    groups: list["LibertyGroup"] = field(default_factory=list)
     within: str = ""
 
     @property
@@ -52,7 +52,7 @@ class Group:
             )
         return self.arguments[0]
 
-    def all(self, kind: str) -> Iterator["Group"]:
+    def all(self, kind: str) -> Iterator["LibertyGroup"]:
         """Yield the groups of one kind, in the order of the file."""
         return (group for group in self.groups if group.kind == kind)
 
@@ -100,7 +100,7 @@ def finite(text: str) -> float:
 
 
 def scale(
-    library: Group, name: str, units: Mapping[str, float], source: str, default: str = ""
+    library: LibertyGroup, name: str, units: Mapping[str, float], source: str, default: str = ""
 ) -> float:
     """Return what a unit such as `1ns` or `(1, pf)` stands for, in the unit whose factor is 1.
 
@@ -136,7 +136,7 @@ def read_library(path: Path) -> tuple[str, str]:
         raise SynthesisError(f"cannot read the library {path}: {error.strerror}") from None
 
 
-def parse(text: str, source: str) -> Group:
+def parse(text: str, source: str) -> LibertyGroup:
     """Read the text of a Liberty file into its `library` group.
 
     Args:
@@ -153,7 +153,7 @@ def parse(text: str, source: str) -> Group:
             break
         if not token[0]:
             arguments.append(token[1])
-    library = Group(kind[1], tuple(arguments), within=source)
+    library = LibertyGroup(kind[1], tuple(arguments), within=source)
     if library.kind != "library" or not _fill(library, tokens):
         raise SynthesisError(f"{source} must be a Liberty file and is not, or ends early")
     return library
@@ -171,7 +171,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield "", quoted.replace("\\\n", " ")
 
 
-def _fill(top: Group, tokens: Iterator[tuple[str, str]]) -> bool:
+def _fill(top: LibertyGroup, tokens: Iterator[tuple[str, str]]) -> bool:
     """Read statements into a group up to its closing brace; say whether that came."""
     open_groups, words, colon = [top], [], False
     for mark, word in tokens:
@@ -181,7 +181,7 @@ def _fill(top: Group, tokens: Iterator[tuple[str, str]]) -> bool:
         elif mark == ":":
             colon = True
         elif mark == "{" and words:
-            inner = Group(words[0], tuple(words[1:]), within=group.place)
+            inner = LibertyGroup(words[0], tuple(words[1:]), within=group.place)
             group.groups.append(inner)
             open_groups.append(inner)
             words = []

@@ -12,7 +12,7 @@ from axs6.synth import sky130
 from axs6.synth.cells import CellLibrary
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Flow, Synthesis, check_run, flow
-from axs6.synth.graph import Netlist
+from axs6.synth.graph import MappedNetlist
 from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
 from axs6.synth.structural import structural
@@ -136,7 +136,7 @@ def mapped_design(
     library, around = plan.cells, plan.around
     delay = library_timing(module, library, around, "").delay_ps or 0.0
     period = library.time_unit * max(1, math.ceil(delay / library.time_unit * 1000)) / 1000
-    netlist = Netlist(
+    netlist = MappedNetlist(
         module, lambda cell, pin: "input" if pin in library[cell].inputs else "output"
     )
     clocks = _clocks(netlist, library)
@@ -155,7 +155,7 @@ def mapped_design(
     )
 
 
-def _clocks(netlist: Netlist, library: CellLibrary) -> list[str]:
+def _clocks(netlist: MappedNetlist, library: CellLibrary) -> list[str]:
     """Return the input ports that are clocks of registers."""
     nets = {
         instance.inputs.get(arc.source)

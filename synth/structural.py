@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from axs6.synth.graph import Net, Netlist
+from axs6.synth.graph import MappedNetlist, Net
 
 
-def structural(module: Mapping[str, Any], top: str, netlist: Netlist) -> str:
+def structural(module: Mapping[str, Any], top: str, netlist: MappedNetlist) -> str:
     """Return a flat module of library cells as Verilog.
 
     Nets are called `n_` and their name in the design, instances `u_` and the name of what they
@@ -39,7 +39,7 @@ class _Names:
     `wires` are the names that are of no port. Names are given as they are asked for.
     """
 
-    def __init__(self, module: Mapping[str, Any], netlist: Netlist) -> None:
+    def __init__(self, module: Mapping[str, Any], netlist: MappedNetlist) -> None:
         self.wires: list[str] = []
         self._taken = dict.fromkeys(module["ports"], 0)
         self._netlist = netlist
@@ -77,7 +77,7 @@ def _bits(module: Mapping[str, Any], direction: str) -> list[tuple[str, int | st
     ]
 
 
-def _instances(module: Mapping[str, Any], netlist: Netlist, names: _Names) -> Sequence[str]:
+def _instances(module: Mapping[str, Any], netlist: MappedNetlist, names: _Names) -> Sequence[str]:
     lines = []
     for instance in netlist.instances:
         driven = next((netlist.name(net) for net in instance.outputs.values()), instance.name)

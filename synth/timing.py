@@ -14,7 +14,7 @@ from typing import Any
 from axs6.synth import gates
 from axs6.synth.cells import EDGES, Arc, Cell, CellLibrary
 from axs6.synth.errors import SynthesisError
-from axs6.synth.graph import Instance, Net, Netlist
+from axs6.synth.graph import Instance, MappedNetlist, Net
 from axs6.synth.report import Timing
 from axs6.synth.surroundings import Surroundings
 
@@ -54,7 +54,7 @@ def library_timing(
         SynthesisError: a cell is not in the library, a register has no delay from its clock or no
             setup time, or gates drive each other in a loop.
     """
-    netlist = Netlist(module, lambda cell, pin: _direction(library[cell], pin))
+    netlist = MappedNetlist(module, lambda cell, pin: _direction(library[cell], pin))
     arrivals = _arrivals(netlist, library, around)
     ends = [
         (*_latest(arrivals[net]), name)
@@ -104,7 +104,9 @@ def _check_register(library: CellLibrary, cell: Cell, instance: Instance) -> Non
         )
 
 
-def _arrivals(netlist: Netlist, library: CellLibrary, around: Surroundings) -> dict[Net, _Edges]:
+def _arrivals(
+    netlist: MappedNetlist, library: CellLibrary, around: Surroundings
+) -> dict[Net, _Edges]:
     loads = {
         net: sum(library[reader.cell].inputs[pin] for reader, pin in readers)
         for net, readers in netlist.readers.items()
@@ -157,7 +159,7 @@ def _latest(edges: Mapping[str, _Arrival]) -> tuple[float, _Arrival]:
 
 
 def _at_register(
-    netlist: Netlist,
+    netlist: MappedNetlist,
     instance: Instance,
     cell: Cell,
     arrivals: Mapping[Net, Mapping[str, _Arrival]],
@@ -193,7 +195,7 @@ def level_timing(module: Mapping[str, Any], library: CellLibrary | None = None) 
     def is_register(cell: str) -> bool:
         return library[cell].is_register if library is not None else not gates.is_gate(cell)
 
-    netlist = Netlist(module, direction)
+    netlist = MappedNetlist(module, direction)
     levels: dict[Net, tuple[int, str]] = {net: (0, name) for net, name in netlist.inputs.items()}
     for instance in netlist.ordered(is_register):
         sources = [levels[net] for net in instance.inputs.values() if net in levels]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import measures
 import numpy as np
 import pytest
-from claim import Claim, Part, about, between, exactly
+from claim import Claim, ClaimNumber, about, between, exactly
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from claim import Claim, Part, about, between, exactly
         ([about(1.1001, 1), between(-1e-9, 0, 1)], "false"),
     ],
 )
-def test_a_verdict_follows_from_the_numbers(parts: list[Part], verdict: str) -> None:
+def test_a_verdict_follows_from_the_numbers(parts: list[ClaimNumber], verdict: str) -> None:
     assert Claim("a page", "a claim", lambda: parts).row()["verdict"] == verdict
 
 

@@ -61,7 +61,7 @@ def run(
     """
     from axs6.commands.area_sweep import measure
     from axs6.commands.area_timing import TimedOutput
-    from axs6.commands.report import Report
+    from axs6.commands.report import ReportFiles
     from axs6.studies.stimuli import DIGITS, find_stimulus
     from axs6.synth.flow import Synthesis
 
@@ -80,7 +80,7 @@ def run(
         stimulus=find_stimulus(stimulus or DIGITS.name) if energy else None,
         timed=TimedOutput(**timed),
         runs=runs,
-        report=Report(**report),
+        report=ReportFiles(**report),
     )
     if not complete:
         raise typer.Exit(1)

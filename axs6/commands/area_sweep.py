@@ -11,7 +11,7 @@ from rich.text import Text
 
 from axs6.commands.area_timing import TimedOutput
 from axs6.commands.output import console, print_table
-from axs6.commands.report import Report
+from axs6.commands.report import ReportFiles
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
@@ -38,7 +38,7 @@ def measure(
     stimulus: Stimulus | None,
     timed: TimedOutput,
     runs: Mapping[str, Any],
-    report: Report,
+    report: ReportFiles,
 ) -> bool:
     """Measure units, or a sweep of them; show the figures and write the files asked for.
 

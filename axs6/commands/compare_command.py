@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from axs6.studies.comparison.compare import Progress
-    from axs6.studies.comparison.table import Comparison
+    from axs6.studies.comparison.table import FormatComparison
 
 EXTRA = "compare"
 
@@ -72,13 +72,13 @@ def run(
     Example: axs6 compare axs6 mx6 mxfp4 --jobs 2 --html formats.html
     """
     from axs6.commands.output import console
-    from axs6.commands.report import Report
+    from axs6.commands.report import ReportFiles
     from axs6.golden.formats import block_format, format_list
     from axs6.studies.comparison.columns import GROUPS, check_groups
 
     groups = check_groups(GROUPS if columns is None else columns.split(","), GROUPS)
     check_packages(groups)
-    files = Report(**report)
+    files = ReportFiles(**report)
     files.check(inputs=[liberty] if liberty else [])
     if "energy" in groups:
         from axs6.studies.comparison.hardware import synthesis_on
@@ -121,7 +121,7 @@ def measuring(out: "Console") -> "Iterator[Progress]":
         yield advance
 
 
-def show(found: "Comparison", out: "Console") -> None:
+def show(found: "FormatComparison", out: "Console") -> None:
     """Print a comparison with its notes and what its columns are."""
     from axs6.commands.output import print_table
     from axs6.synth.tables import notes, rich_table

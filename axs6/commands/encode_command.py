@@ -8,7 +8,7 @@ import typer
 from axs6.commands.options import Group, Json, OneFormat, check_stochastic, with_options
 
 if TYPE_CHECKING:
-    from axs6.files.encode import Row
+    from axs6.files.encode import TensorRow
 
 EXTRA = "files"
 
@@ -122,7 +122,7 @@ def run(
 SIZES = ("bytes_before", "bytes_after")
 
 
-def _table(rows: "list[Row]") -> Any:
+def _table(rows: "list[TensorRow]") -> Any:
     from rich.table import Table
 
     from axs6.commands.output import shape_text
@@ -146,7 +146,7 @@ def _table(rows: "list[Row]") -> Any:
     return table
 
 
-def _figures(row: "Row") -> dict[str, Any]:
+def _figures(row: "TensorRow") -> dict[str, Any]:
     errors = row.errors
     return {
         "tensor": row.name,

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from axs6.commands.output import check_writable, console, json_path, verdict, write_json
 from axs6.sim.exhaustive.catalog import all_spaces, choose
-from axs6.sim.exhaustive.runner import Outcome, Share, compile_designs, run_space
+from axs6.sim.exhaustive.runner import Share, SpaceOutcome, compile_designs, run_space
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State, default_state
 
@@ -43,7 +43,7 @@ def enumerate_spaces(
     record = State(path)
     check_writable(path, json_path(json))
     started = perf_counter()
-    outcomes: list[Outcome] = []
+    outcomes: list[SpaceOutcome] = []
     try:
         with _progress(out) as progress:
             _run(spaces, part, record, progress, outcomes)
@@ -78,7 +78,7 @@ def _run(
     share: Share,
     state: State,
     progress: Progress,
-    outcomes: list[Outcome],
+    outcomes: list[SpaceOutcome],
 ) -> None:
     """Run spaces one after the other, adding to `outcomes`, until one differs."""
     threads = os.cpu_count() or 1
@@ -105,7 +105,7 @@ def _run(
             break
 
 
-def _show(out: Console, outcome: Outcome) -> None:
+def _show(out: Console, outcome: SpaceOutcome) -> None:
     cases = outcome.compared + outcome.earlier
     part = "" if cases == outcome.cases else f" of {outcome.cases:,}"
     before = " in earlier runs" if outcome.earlier and not outcome.compared else ""

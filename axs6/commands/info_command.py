@@ -9,7 +9,7 @@ import typer
 from axs6.commands.options import Json
 
 if TYPE_CHECKING:
-    from axs6.files.describe import Description
+    from axs6.files.describe import TensorDescription
     from axs6.golden.formats import BlockFormat
 
 EXTRA = "files"
@@ -86,13 +86,13 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     write_json(json, [_figures(each) for each in found])
 
 
-def _blocks(each: "Description") -> str:
+def _blocks(each: "TensorDescription") -> str:
     if each.encoded is None or each.encoded.layout.format.has_modes:
         return ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items())
     return f"{each.blocks:,}"
 
 
-def _figures(each: "Description") -> dict[str, Any]:
+def _figures(each: "TensorDescription") -> dict[str, Any]:
     figures = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
     return {**figures, "encoded": each.encoded.metadata if each.encoded else None}
 

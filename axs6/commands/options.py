@@ -107,7 +107,7 @@ REPORT: Group = {
     ],
     "json": Json,
 }
-"""Those of `axs6.commands.report.Report`."""
+"""Those of `axs6.commands.report.ReportFiles`."""
 
 UNIT_OPTIONS: Group = {
     "format": Operands,

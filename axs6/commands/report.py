@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportFiles:
     """A page, Markdown and JSON of the same figures: the files, None for those not asked for.
 
     `json` is "-" for stdout.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from axs6.studies.accumulators import AccumulatorStudy
     from axs6.studies.comparison.accumulators import Cells
-    from axs6.studies.comparison.columns import Column, Group
+    from axs6.studies.comparison.columns import Column, ColumnGroup
 
 
 @with_options(runs=RUNS)
@@ -108,7 +108,7 @@ def accumulators(
 
 
 def _show(
-    found: "Cells", groups: "Iterable[Group]", fractions: Sequence[int], out: "Console"
+    found: "Cells", groups: "Iterable[ColumnGroup]", fractions: Sequence[int], out: "Console"
 ) -> None:
     """Print a table for each column, and the notes of all."""
     from axs6.commands.output import print_table

@@ -17,7 +17,7 @@ from axs6.commands.study_scales import scales
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from axs6.studies.accuracy import Study
+    from axs6.studies.accuracy import AccuracyStudy
     from axs6.studies.qsnr import QsnrStudy
     from axs6.studies.rounding import RoundingRow
     from axs6.studies.training.study import TrainingStudy
@@ -362,7 +362,7 @@ def _qsnr_tables(study: "QsnrStudy") -> "list[Table]":
     return [formats, differences] if study.differences else [formats]
 
 
-def _table(study: "Study") -> "Table":
+def _table(study: "AccuracyStudy") -> "Table":
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from axs6.studies.pareto.data import Conditions
-    from axs6.studies.pareto.results import Study
+    from axs6.studies.pareto.results import ParetoStudy
 
 FILES = ("pareto.md", "pareto.svg")
 
@@ -135,7 +135,7 @@ def _measured(
         return run(order, again=False, most=most)
 
 
-def _show(study: "Study", wanted: list[str], out: "Console") -> None:
+def _show(study: "ParetoStudy", wanted: list[str], out: "Console") -> None:
     """Print the tables: of the formats that are wanted alone, where there are such."""
     from rich.text import Text
 

@@ -124,12 +124,12 @@ def perplexity(
     from axs6.studies.language.models import load
     from axs6.studies.language.perplexity import study_perplexity
     from axs6.studies.language.texts import read_text, windows
-    from axs6.studies.language.windows import Kept
+    from axs6.studies.language.windows import KeptWindows
     from axs6.torch import Policy
 
     if policy is not None:
         Policy.read(policy)
-    kept = Kept(data)
+    kept = KeptWindows(data)
     out = console(json)
     log = logging.getLogger("axs6")
     log.info("loading the model")

@@ -68,7 +68,7 @@ class Side(ctypes.Structure):
         return cls(*(a.ctypes.data for a in arrays), rows, blocks, form.format.block, fraction)
 
 
-class Group(ctypes.Structure):
+class RowGroup(ctypes.Structure):
     """Rows side by side, as the kernels read them."""
 
     _fields_ = [(name, c_void_p) for name in ("lanes", "fields", "scales", "special")]
@@ -79,7 +79,7 @@ class Operands(ctypes.Structure):
 
     _fields_ = [
         *(("a", Side), ("b", Side), ("a_outer", c_void_p), ("b_outer", c_void_p)),
-        ("right", Group),
+        ("right", RowGroup),
     ]
 
 
@@ -166,7 +166,7 @@ def multiply(
     panels = _panels(b, b_side, shape, bool(found[0].zeros), terms.b.apart)
     outer = [None if x is None else x.ctypes.data for x in outer_scales(a, b)]
     operands = Operands(
-        Side.of(a, terms.a, left), b_side, *outer, Group(*(x.ctypes.data for x in panels))
+        Side.of(a, terms.a, left), b_side, *outer, RowGroup(*(x.ctypes.data for x in panels))
     )
     library().axs6_multiply_aligned(
         *(ctypes.byref(operands), ctypes.byref(found[0]), ctypes.byref(shape)),
@@ -211,7 +211,7 @@ def _panels(
             np.empty((shape.batches, panels, shape.blocks, PANEL), np.int32),
             np.zeros((shape.batches, panels, shape.blocks), np.uint8),
         )
-        group = Group(*(each.ctypes.data for each in out))
+        group = RowGroup(*(each.ctypes.data for each in out))
         library().axs6_pack_aligned(
             ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
         )

@@ -31,7 +31,7 @@ FIELDS = (
 )
 
 
-class Description(ctypes.Structure):
+class FormatDescription(ctypes.Structure):
     """A format as the kernels read it; quantise.hpp says what the fields are."""
 
     _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("largest", ctypes.c_float)]
@@ -63,7 +63,7 @@ class Layout:
         return self.format.block
 
     @cached_property
-    def description(self) -> Description | None:
+    def description(self) -> FormatDescription | None:
         """What `encode` needs; None where it does not take the format."""
         return description(self.format)
 
@@ -86,7 +86,7 @@ def layout(fmt: BlockFormat) -> Layout:
 
 
 @cache
-def description(fmt: BlockFormat) -> Description | None:
+def description(fmt: BlockFormat) -> FormatDescription | None:
     """What the kernels that quantise are told; None where they do not take the format.
 
     They take formats with an exponent for each block, perhaps with one level of shifts below it.
@@ -101,7 +101,7 @@ def description(fmt: BlockFormat) -> Description | None:
     divided = fmt.element.divisor > 1
     if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
         return None
-    return Description(
+    return FormatDescription(
         group=int(levels[0].group),
         shift_top=scales[0].largest_code if len(kinds) > 1 else 0,
         bias=exponent.bias,
@@ -128,7 +128,7 @@ RATIO_MAX = 127
 
 
 @cache
-def real_description(fmt: BlockFormat) -> tuple[Description, Scale] | None:
+def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None:
     """What is told of formats with real or integer scales and no exponents; None of others.
 
     They have an FP32 scale of channels or the tensor, or a scale of blocks, or both, and no zero
@@ -141,7 +141,7 @@ def real_description(fmt: BlockFormat) -> tuple[Description, Scale] | None:
         return None
     inner = fmt.blocked[0].scale if fmt.blocked else None
     found = _block_scale(fmt, inner, bool(outer))
-    return None if found is None else (Description(group=fmt.block, **_element(fmt)), found)
+    return None if found is None else (FormatDescription(group=fmt.block, **_element(fmt)), found)
 
 
 def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:

@@ -60,7 +60,7 @@ class Shape(ctypes.Structure):
     ]
 
 
-class Operands(ctypes.Structure):
+class OperandAddresses(ctypes.Structure):
     """Addresses of what a product reads."""
 
     _fields_ = [(name, c_void_p) for name in ADDRESSES]

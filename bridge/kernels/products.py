@@ -15,7 +15,7 @@ from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
 from axs6.golden.terms import Terms
 from axs6.torch.kernels import aligned
 from axs6.torch.kernels.layout import Layout, layout
-from axs6.torch.kernels.library import Operands, Shape, chosen, library
+from axs6.torch.kernels.library import OperandAddresses, Shape, chosen, library
 from axs6.torch.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
 from axs6.torch.kernels.rows import RowScales
 
@@ -242,7 +242,9 @@ def matmul(
     a = a.in_lanes(how.lanes)
     outer = aligned.outer_scales(a, b)
     arrays = (a.lanes, a.factors, *outer, bias)
-    operands = Operands(*how.addresses, *(None if x is None else x.ctypes.data for x in arrays))
+    operands = OperandAddresses(
+        *how.addresses, *(None if x is None else x.ctypes.data for x in arrays)
+    )
     library().axs6_multiply(
         how.lanes.itemsize,
         ctypes.byref(operands),
@@ -293,7 +295,7 @@ def encode_matmul(
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return None if encode(x, fmt, nonfinite, threads) is None else y
-    operands = Operands(*how.addresses)
+    operands = OperandAddresses(*how.addresses)
     operands.bias = None if bias is None else bias.ctypes.data
     bad = library().axs6_encode_multiply(
         *(ctypes.byref(held.description), x.ctypes.data, length, nonfinite == "error"),

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from axs6.golden import qsnr
 from axs6.golden.formats import BlockFormat
-from axs6.torch.backends import Result
-from axs6.torch.options import Options
+from axs6.torch.backends import ProductBatch
+from axs6.torch.options import ProductOptions
 from axs6.torch.site import Site, Wholes, observed
 from axs6.torch.training.options import set_options
 
@@ -47,7 +47,7 @@ def choose_blocks(
         raise ValueError("sizes must not be empty")
     found: dict[str, int] = {}
 
-    def measure(site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
+    def measure(site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes) -> None:
         size = _largest(site, (a, b), least, allowed)
         found[site.name] = min(size, found.get(site.name, size))
 
@@ -58,7 +58,7 @@ def choose_blocks(
     for buffer, before in zip(model.buffers(), buffers, strict=True):
         buffer.copy_(before)
 
-    def change(name: str, options: Options) -> Options:
+    def change(name: str, options: ProductOptions) -> ProductOptions:
         own = [size for place, size in found.items() if _within(place, name)]
         return with_block(options, min(own)) if own else options
 
@@ -66,7 +66,7 @@ def choose_blocks(
     return found
 
 
-def with_block(options: Options, block: int) -> Options:
+def with_block(options: ProductOptions, block: int) -> ProductOptions:
     """Options whose formats all have blocks of a size."""
     formats = {
         name: fmt.with_block(block)

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from axs6.torch.options import Options
+from axs6.torch.options import ProductOptions
 
-Change = Callable[[str, Options], Options]
+Change = Callable[[str, ProductOptions], ProductOptions]
 """Called with the name of a place, or of a module whose products are places, and its options."""
 
 
@@ -40,7 +40,7 @@ def set_options(model: nn.Module, change: Change) -> None:
             holder[key] = new
 
 
-def options_of(model: nn.Module) -> dict[str, Options]:
+def options_of(model: nn.Module) -> dict[str, ProductOptions]:
     """Options of each place of a converted model, and of each module whose products are places."""
     return {place.name: place.options for _, _, place in places(model)}
 

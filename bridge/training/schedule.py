@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from axs6.golden.accumulator import accumulator
 from axs6.golden.formats import block_format
-from axs6.torch.options import Options
+from axs6.torch.options import ProductOptions
 from axs6.torch.training.options import set_options
 
 FIELDS = ("weights", "activations", "gradients")
@@ -60,7 +60,7 @@ class FormatSchedule:
         if phase != self._phase:
             fields = self._phases[phase][1]
 
-            def change(name: str, options: Options) -> Options:
+            def change(name: str, options: ProductOptions) -> ProductOptions:
                 return replace(options, **fields)
 
             set_options(self._model, change)
@@ -68,7 +68,7 @@ class FormatSchedule:
 
 
 def _fields(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of `Options`, from names."""
+    """Fields of `ProductOptions`, from names."""
     given = dict(changes)
     if "format" in given:
         fmt = given.pop("format")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.hw.core.layouts import Field
-from axs6.sim.batch.engine import OPTIONS, Column
+from axs6.sim.batch.engine import OPTIONS, FieldRows
 from axs6.sim.batch.model import NETS, model_source, runtime
 from axs6.sim.batch.netlist import TOP, NetlistError
 from axs6.sim.batch.read import CLOCK, read_netlist
@@ -98,7 +98,7 @@ class ActivityModel:
             )
         flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in items.items()}
         total = check_items(flat, self._inputs)
-        columns = [Column(flat[field.name], field) for field in self._inputs]
+        columns = [FieldRows(flat[field.name], field) for field in self._inputs]
         results = [room(total + 1, field) for field in self._outputs]
         given = np.zeros(count, np.int64)
         changes = np.zeros((count, self._nets), np.uint64)

@@ -25,7 +25,7 @@ def cell_bits(
     Raises:
         NetlistError: a type of cell that the batch simulator does not handle.
     """
-    cell = _Cell(logic, kind, parameters, operands, width)
+    cell = _ArithmeticCell(logic, kind, parameters, operands, width)
     if kind.strip("$_") in GATES and kind.startswith("$_"):
         gate = GATES[kind.strip("$_")]
         return [gate(logic, *(operands[port][0] for port in "ABCDS" if port in operands))]
@@ -40,7 +40,7 @@ def extended(bits: Bits, width: int, signed: bool) -> Bits:
     return [*bits[:width], *[more] * (width - len(bits))]
 
 
-class _Cell:
+class _ArithmeticCell:
     """A cell that is being turned into logic."""
 
     def __init__(
@@ -68,22 +68,22 @@ def add(logic: Logic, a: Bits, b: Bits, carry: Literal = FALSE) -> tuple[Bits, L
     return total, carry
 
 
-def _add(cell: _Cell) -> Bits:
+def _add(cell: _ArithmeticCell) -> Bits:
     a, b = cell.arguments("AB", cell.width)
     return add(cell.logic, a, b)[0]
 
 
-def _subtract(cell: _Cell) -> Bits:
+def _subtract(cell: _ArithmeticCell) -> Bits:
     a, b = cell.arguments("AB", cell.width)
     return add(cell.logic, a, _inverted(b), TRUE)[0]
 
 
-def _negate(cell: _Cell) -> Bits:
+def _negate(cell: _ArithmeticCell) -> Bits:
     (a,) = cell.arguments("A", cell.width)
     return add(cell.logic, [FALSE] * cell.width, _inverted(a), TRUE)[0]
 
 
-def _multiply(cell: _Cell) -> Bits:
+def _multiply(cell: _ArithmeticCell) -> Bits:
     """Multiples of A, added; the sign of a signed operand has a negative weight.
 
     A constant operand is the sum of the fewest powers of two and their negatives.
@@ -127,22 +127,22 @@ def _inverted(bits: Iterable[Literal]) -> Bits:
     return [bit ^ 1 for bit in bits]
 
 
-def _bitwise(cell: _Cell) -> Bits:
+def _bitwise(cell: _ArithmeticCell) -> Bits:
     operation = {"$and": Logic.both, "$or": Logic.either}.get(cell.kind, Logic.differ)
     pairs = zip(*cell.arguments("AB", cell.width), strict=True)
     bits = [operation(cell.logic, a, b) for a, b in pairs]
     return _inverted(bits) if cell.kind == "$xnor" else bits
 
 
-def _same(cell: _Cell) -> Bits:
+def _same(cell: _ArithmeticCell) -> Bits:
     return cell.arguments("A", cell.width)[0]
 
 
-def _not(cell: _Cell) -> Bits:
+def _not(cell: _ArithmeticCell) -> Bits:
     return _inverted(_same(cell))
 
 
-def _multiplex(cell: _Cell) -> Bits:
+def _multiplex(cell: _ArithmeticCell) -> Bits:
     chosen = cell.operands["A"]
     alternatives, width = cell.operands["B"], cell.width
     for place, select in enumerate(cell.operands["S"]):
@@ -152,7 +152,7 @@ def _multiplex(cell: _Cell) -> Bits:
     return chosen
 
 
-def _compare(cell: _Cell) -> Bits:
+def _compare(cell: _ArithmeticCell) -> Bits:
     a, b = cell.arguments("AB", max(len(cell.operands[port]) for port in "AB"))
     if cell.kind in ("$eq", "$ne"):
         pairs = zip(a, b, strict=True)
@@ -168,7 +168,7 @@ def _compare(cell: _Cell) -> Bits:
     return [not_less ^ (cell.kind in ("$lt", "$gt"))]
 
 
-def _shift(cell: _Cell) -> Bits:
+def _shift(cell: _ArithmeticCell) -> Bits:
     """A multiplexer for each bit of the amount, which is unsigned and may exceed the width.
 
     The highest bit comes first, after which few bits matter to a narrow result. Bits of the amount
@@ -195,7 +195,7 @@ def _any(logic: Logic, bits: Iterable[Literal]) -> Literal:
     return reduce(logic.either, bits, FALSE)
 
 
-def _reduce(cell: _Cell) -> Bits:
+def _reduce(cell: _ArithmeticCell) -> Bits:
     logic, bits = cell.logic, cell.operands["A"]
     match cell.kind:
         case "$reduce_and":
@@ -206,12 +206,12 @@ def _reduce(cell: _Cell) -> Bits:
             return [_any(logic, bits) ^ (cell.kind == "$logic_not")]
 
 
-def _logic(cell: _Cell) -> Bits:
+def _logic(cell: _ArithmeticCell) -> Bits:
     a, b = (_any(cell.logic, cell.operands[port]) for port in "AB")
     return [(cell.logic.both if cell.kind == "$logic_and" else cell.logic.either)(a, b)]
 
 
-CELLS: Mapping[str, Callable[[_Cell], Bits]] = {
+CELLS: Mapping[str, Callable[[_ArithmeticCell], Bits]] = {
     "$add": _add,
     "$sub": _subtract,
     "$neg": _negate,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from axs6.sim.batch.logic import FALSE, TRUE, Literal
 from axs6.sim.batch.netlist import Netlist
 from axs6.sim.batch.order import lean
-from axs6.sim.batch.schedule import Group
-from axs6.sim.batch.tables import Operation, Table, with_tables
+from axs6.sim.batch.schedule import GuardedOperations
+from axs6.sim.batch.tables import LookupTable, Operation, with_tables
 
 STATEMENTS = 400
 """Statements in a part: a compiler's time grows faster than a function's length."""
@@ -16,7 +16,7 @@ Results = list[tuple[str, Literal]]
 
 
 @dataclass
-class Part:
+class FunctionPart:
     """Operations of one C++ function, and the results that it gives."""
 
     operations: Sequence[Operation]
@@ -47,7 +47,7 @@ class Emitter:
         self.texts: list[str] = []
         self.room = 0
 
-    def emit(self, groups: Sequence[Group]) -> list[list[str]]:
+    def emit(self, groups: Sequence[GuardedOperations]) -> list[list[str]]:
         """Add the parts of groups that follow one another; return each group's calls of them."""
         divided = [list(_parts(group)) for group in groups]
         places = self._places([part for parts in divided for part in parts])
@@ -60,7 +60,7 @@ class Emitter:
             calls.append([f"{name}({arguments});" for name in names])
         return calls
 
-    def _places(self, parts: Sequence[Part]) -> dict[Literal, str]:
+    def _places(self, parts: Sequence[FunctionPart]) -> dict[Literal, str]:
         """An element of `w` for each bit that a part other than its own reads."""
         made = {
             bit: k for k, part in enumerate(parts) for op in part.operations for bit in op.driven
@@ -82,11 +82,11 @@ class Emitter:
             free += [numbers[bit] for bit in ends.get(k, ())]
         return {bit: f"w[{number}]" for bit, number in numbers.items()}
 
-    def _text(self, number: int, part: Part, places: Mapping[Literal, str]) -> str:
+    def _text(self, number: int, part: FunctionPart, places: Mapping[Literal, str]) -> str:
         names = {**self._leaves, **places}
         lines = []
         for op in part.operations:
-            if isinstance(op, Table):
+            if isinstance(op, LookupTable):
                 (bit,) = op.driven
                 a, b, c = (names[each] for each in (*op.read, *[op.read[-1]] * 2)[:3])
                 lines.append(f"const V t{bit} = look_up<{op.table}>({a}, {b}, {c});")
@@ -120,7 +120,7 @@ def function(netlist: Netlist, name: str, functions: Mapping[Netlist, str]) -> s
     emitter = Emitter(f"{name}_", parameters, leaves, functions)
     results = [(f"*o[{index}]", bit) for index, bit in enumerate(outputs)]
     operations = lean(with_tables(netlist), netlist.ends())
-    (calls,) = emitter.emit([Group(TRUE, operations, results)])
+    (calls,) = emitter.emit([GuardedOperations(TRUE, operations, results)])
     body = [f"V w[{max(1, emitter.room)}];", *calls]
     head = f"NOINLINE void {name}(const V* const* i, V* const* o)"
     return "\n".join([*emitter.texts, block(head, body)])
@@ -131,7 +131,7 @@ def block(head: str, lines: Iterable[str]) -> str:
     return "\n".join([f"{head} {{", *(f"  {line}" for line in lines), "}"])
 
 
-def _parts(group: Group) -> Iterator[Part]:
+def _parts(group: GuardedOperations) -> Iterator[FunctionPart]:
     """A group cut into parts; each result stands in the first part after which it is there."""
     chunks = list(_chunks(group.operations))
     made = {bit: k for k, chunk in enumerate(chunks) for op in chunk for bit in op.driven}
@@ -139,7 +139,7 @@ def _parts(group: Group) -> Iterator[Part]:
     for each in group.results:
         results.setdefault(made.get(each[1], 0), []).append(each)
     for k, chunk in enumerate(chunks or [[]]):
-        yield Part(chunk, results.get(k, []))
+        yield FunctionPart(chunk, results.get(k, []))
 
 
 def _chunks(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
@@ -151,12 +151,12 @@ def _chunks(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
             yield chunk
             chunk, length = [], 0
         chunk.append(op)
-        length += 1 if isinstance(op, Table) else len(op.read) + len(op.driven)
+        length += 1 if isinstance(op, LookupTable) else len(op.read) + len(op.driven)
     if chunk:
         yield chunk
 
 
-def _read(part: Part) -> Iterator[Literal]:
+def _read(part: FunctionPart) -> Iterator[Literal]:
     for op in part.operations:
         yield from op.read
     yield from (bit for _, bit in part.results)

@@ -141,7 +141,7 @@ class ComponentModel:
         for field in self.inputs:
             if field.signed or source_of(items[field.name]).dtype != element_type(field):
                 check_range(items, field)
-        columns = [Column(items[field.name], field) for field in self.inputs]
+        columns = [FieldRows(items[field.name], field) for field in self.inputs]
         shares = self._share_out(count, items, threads)
         given = shares[0].outputs
         outputs = [room(given + threads, field) for field in self.outputs]
@@ -179,7 +179,7 @@ class ComponentModel:
     def _run_share(
         self,
         share: "_Share",
-        columns: Sequence["Column"],
+        columns: Sequence["FieldRows"],
         outputs: Sequence[NDArray[Any]],
         stall: Stall,
         recorder: Recorder,
@@ -340,7 +340,7 @@ def _slices(copies: int, threads: int) -> Iterator[slice]:
     return (slice(thread * copies, (thread + 1) * copies) for thread in range(threads))
 
 
-class Column:
+class FieldRows:
     """A field's items as the model reads them: rows of an array, and which rows, if not all."""
 
     def __init__(self, items: NDArray[Any] | Rows, field: Field) -> None:

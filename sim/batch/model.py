@@ -9,7 +9,7 @@ from axs6.hw.core.layouts import Field
 from axs6.sim.batch.emit import Emitter, block, function
 from axs6.sim.batch.logic import TRUE, Literal
 from axs6.sim.batch.netlist import Netlist, Register
-from axs6.sim.batch.schedule import Group, schedule
+from axs6.sim.batch.schedule import GuardedOperations, schedule
 from axs6.sim.compiled import element_type
 
 RUNTIME = ("bits.hpp", "transpose.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
@@ -81,7 +81,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
     return "\n".join(texts) + "\n"
 
 
-def step_groups(netlist: Netlist) -> list[Group]:
+def step_groups(netlist: Netlist) -> list[GuardedOperations]:
     """What a step of a stream unit computes, with the variables of the model that it sets."""
     return schedule(netlist, _results(netlist))
 
@@ -107,7 +107,9 @@ def _leaves(netlist: Netlist) -> dict[Literal, str]:
     return leaves | {each.output: f"m.s[{k}]" for k, each in enumerate(netlist.registers)}
 
 
-def _step(emitter: Emitter, groups: Sequence[Group], registers: Sequence[Register]) -> list[str]:
+def _step(
+    emitter: Emitter, groups: Sequence[GuardedOperations], registers: Sequence[Register]
+) -> list[str]:
     """One clock cycle: outputs and the registers' next values first, then the registers."""
     always, *guarded = groups
     always.results += [(f"m.g[{k}]", group.guard) for k, group in enumerate(guarded)]

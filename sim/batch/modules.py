@@ -16,7 +16,7 @@ LEAST_OPERATIONS = 12
 
 
 @dataclass(frozen=True)
-class Module:
+class ModuleText:
     """A module: the attributes in front of it, its name, and its text."""
 
     attributes: str
@@ -39,7 +39,7 @@ def with_functions(rtlil: str, top: str) -> str:
 
     They are the largest modules without registers that occur more than once.
     """
-    found = {match[2]: Module(*match.groups()) for match in MODULE.finditer(rtlil)}
+    found = {match[2]: ModuleText(*match.groups()) for match in MODULE.finditer(rtlil)}
     modules = _children_first(found, top)
     chosen = _functions(modules, top)
     return "".join(
@@ -50,9 +50,9 @@ def with_functions(rtlil: str, top: str) -> str:
     )
 
 
-def _children_first(modules: dict[str, Module], top: str) -> dict[str, Module]:
+def _children_first(modules: dict[str, ModuleText], top: str) -> dict[str, ModuleText]:
     """The modules from `top` down, each after those of its instances."""
-    ordered: dict[str, Module] = {}
+    ordered: dict[str, ModuleText] = {}
 
     def visit(name: str) -> None:
         if name not in ordered:
@@ -64,7 +64,7 @@ def _children_first(modules: dict[str, Module], top: str) -> dict[str, Module]:
     return ordered
 
 
-def _functions(modules: dict[str, Module], top: str) -> set[str]:
+def _functions(modules: dict[str, ModuleText], top: str) -> set[str]:
     clocked: dict[str, bool] = {}
     operations: dict[str, int] = {}
     for name, module in modules.items():  # children come before their parents

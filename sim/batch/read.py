@@ -37,11 +37,11 @@ def read_netlist(text: str) -> Netlist:
         for name, module in modules.items():
             inner = [cell["type"] for cell in module["cells"].values() if cell["type"] in modules]
             if name != TOP and name not in functions and all(each in functions for each in inner):
-                functions[name] = _Reader(name, module, functions).netlist()
-    return _Reader(TOP, modules[TOP], functions).netlist()
+                functions[name] = _ModuleReader(name, module, functions).netlist()
+    return _ModuleReader(TOP, modules[TOP], functions).netlist()
 
 
-class _Reader:
+class _ModuleReader:
     def __init__(
         self, name: str, module: Mapping[str, Any], functions: Mapping[str, Netlist]
     ) -> None:

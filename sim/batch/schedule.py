@@ -13,7 +13,7 @@ LEAST_OPERATIONS = 24
 
 
 @dataclass
-class Group:
+class GuardedOperations:
     """Operations that matter only where bit `guard` is 1, and what they give.
 
     Args:
@@ -27,7 +27,9 @@ class Group:
     results: list[tuple[str, Literal]] = field(default_factory=list)
 
 
-def schedule(netlist: Netlist, results: Iterable[tuple[str, Literal, Literal]]) -> list[Group]:
+def schedule(
+    netlist: Netlist, results: Iterable[tuple[str, Literal, Literal]]
+) -> list[GuardedOperations]:
     """Groups of a netlist: first what is computed always, then one for each guard.
 
     An operation that feeds nothing but results of one guard belongs to it.
@@ -54,7 +56,7 @@ def schedule(netlist: Netlist, results: Iterable[tuple[str, Literal, Literal]]) 
         size = len(each.function.logic.nodes) if isinstance(each, Call) else 1
         sizes[guard] = sizes.get(guard, 0) + size
     worth = [guard for guard, size in sizes.items() if guard != TRUE and size >= LEAST_OPERATIONS]
-    groups = {guard: Group(guard) for guard in (TRUE, *worth)}
+    groups = {guard: GuardedOperations(guard) for guard in (TRUE, *worth)}
     for each, guard in zip(operations, owners, strict=True):
         groups.get(guard, groups[TRUE]).operations.append(each)
     for name, bit, guard in results:

@@ -32,7 +32,7 @@ Cut = frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LookupTable:
     """A lookup: bit i of `table` where `read`, highest first, has the value i."""
 
     table: int
@@ -40,7 +40,7 @@ class Table:
     driven: tuple[Literal]
 
 
-Operation = Table | Call
+Operation = LookupTable | Call
 
 
 def with_tables(netlist: Netlist) -> list[Operation]:
@@ -78,7 +78,7 @@ class _Cover:
                     self._exchange(node)
         self._chosen = self._choose()
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[LookupTable]:
         """A table for each bit that is read and is not a leaf."""
         leaves = (2 * leaf for node in self._chosen for leaf in self._cuts[node][0])
         read = dict.fromkeys((*self._wanted, *leaves))
@@ -146,12 +146,12 @@ class _Cover:
                 needed |= self._cuts[node][0]
         return chosen
 
-    def _table(self, bit: Literal) -> Table:
+    def _table(self, bit: Literal) -> LookupTable:
         node = bit >> 1
         cut = sorted(self._cuts[node][0]) if self._is_gate(node) else [node]
         values = dict(zip(cut, PATTERNS, strict=False))
         table = (self._value(node, values) ^ -(bit & 1)) & 0xFF
-        return Table(table, tuple(2 * leaf for leaf in cut), (bit,))
+        return LookupTable(table, tuple(2 * leaf for leaf in cut), (bit,))
 
     def _value(self, node: int, values: dict[int, int]) -> int:
         """The column of a truth table, from those of a cut's nodes."""

@@ -29,7 +29,7 @@ from axs6.sim.bench.stream import (
 Items = Mapping[str, NDArray[Any]]
 
 
-class Bench:
+class AxisBench:
     """A unit in the simulator between sources and a sink, with its golden model."""
 
     def __init__(self, dut: Any) -> None:
@@ -121,11 +121,11 @@ class Bench:
                 checker.take(word, cycle())
 
 
-async def start(dut: Any) -> Bench:
+async def start(dut: Any) -> AxisBench:
     """A bench with a running clock, after reset."""
     Clock(dut.clk, CLOCK_PERIOD, unit="ns").start()
     dut.rst.value = 0
-    bench = Bench(dut)
+    bench = AxisBench(dut)
     await bench.reset()
     return bench
 

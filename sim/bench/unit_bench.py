@@ -30,7 +30,7 @@ from axs6.sim.bench.stream import (
 from axs6.sim.words import completing, to_words
 
 
-class Bench:
+class UnitBench:
     """A unit in the simulator, with its driver, its monitor and its golden model."""
 
     def __init__(self, dut: Any) -> None:
@@ -116,10 +116,10 @@ class Bench:
         return np.array(taken)[ends], np.array(checker.cycles)
 
 
-async def start(dut: Any) -> Bench:
+async def start(dut: Any) -> UnitBench:
     """A bench with a running clock, after reset."""
     Clock(dut.clk, CLOCK_PERIOD, unit="ns").start()
-    bench = Bench(dut)
+    bench = UnitBench(dut)
     await bench.reset()
     return bench
 

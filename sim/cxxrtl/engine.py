@@ -17,7 +17,7 @@ from axs6.replacing import replacing
 from axs6.sim.compiled import PATIENCE, Outcome, Stall, check_outcome, element_type, pointers, room
 from axs6.sim.compiler import SOURCE, check_compiler, compiled
 from axs6.sim.control import Progress, call, workers
-from axs6.sim.cxxrtl.source import Design, design, model_source, runtime
+from axs6.sim.cxxrtl.source import CxxrtlDesign, design, model_source, runtime
 from axs6.sim.trace import Recorder, Trace
 from axs6.sim.words import Items, Rows, check_items, completing
 
@@ -62,7 +62,7 @@ class ComponentModel:
         ToolError: g++ is missing.
     """
 
-    def __init__(self, design: Design, name: str) -> None:
+    def __init__(self, design: CxxrtlDesign, name: str) -> None:
         check_compiler(NEEDED_BY)
         self.inputs, self.outputs = design.inputs, design.outputs
         self._design = design
@@ -186,5 +186,5 @@ def _items(items: NDArray[Any] | Rows, field: Field) -> NDArray[Any]:
 
 
 @cache
-def _unit_design(unit: str, settings: tuple[tuple[str, Any], ...]) -> Design:
+def _unit_design(unit: str, settings: tuple[tuple[str, Any], ...]) -> CxxrtlDesign:
     return design(find_with_streams(unit).build(**dict(settings)), f"axs6_{unit}")

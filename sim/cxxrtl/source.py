@@ -22,7 +22,7 @@ times as fast as with one for each module; over larger ones compilers take many 
 
 
 @dataclass(frozen=True)
-class Design:
+class CxxrtlDesign:
     """A component with streams `i` and `o` as RTLIL, and the fields of its two payloads.
 
     `name` is its scope in waveforms.
@@ -34,14 +34,14 @@ class Design:
     outputs: tuple[Field, ...]
 
 
-def design(component: Any, name: str) -> Design:
+def design(component: Any, name: str) -> CxxrtlDesign:
     """RTLIL of a component with streams `i` and `o`."""
     inputs, outputs = port_fields(component)
-    return Design(name, convert(component, "top"), tuple(inputs), tuple(outputs))
+    return CxxrtlDesign(name, convert(component, "top"), tuple(inputs), tuple(outputs))
 
 
 @cache
-def model_source(design: Design, waves: bool) -> str:
+def model_source(design: CxxrtlDesign, waves: bool) -> str:
     """C++ of a design, complete: it includes the headers of `runtime`.
 
     Args:

@@ -52,7 +52,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SpaceOutcome:
     """What a run found in a space.
 
     Args:
@@ -91,7 +91,7 @@ def run_space(
     share: Share,
     threads: int,
     advance: Callable[[int], object] | None = None,
-) -> Outcome:
+) -> SpaceOutcome:
     """Compare the chunks of a share that the state does not hold yet, up to a first difference.
 
     Args:
@@ -112,7 +112,7 @@ def run_space(
         compared += space.chunk_cases
         if advance is not None:
             advance(space.chunk_cases)
-    return Outcome(
+    return SpaceOutcome(
         space=space.name,
         formula=space.formula,
         cases=space.cases,

@@ -9,14 +9,14 @@ from typing import Any, Final
 from axs6.golden.accumulator import accumulator
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import Column, Group, check_groups
+from axs6.studies.comparison.columns import Column, ColumnGroup, check_groups
 from axs6.studies.comparison.compare import Progress
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
 from axs6.studies.comparison.table import Cell
 
-GROUPS: Final[Mapping[str, Group]] = {
-    "dot": Group(
+GROUPS: Final[Mapping[str, ColumnGroup]] = {
+    "dot": ColumnGroup(
         (Column("area", "area, µm²", ",.0f"), Column("delay_ps", "delay, ps", ",.0f")),
         "area, delay: those of the unit dot with the accumulator, without registers but that of "
         "the sum",

@@ -29,7 +29,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns that are measured together.
 
     Args:
@@ -41,8 +41,8 @@ class Group:
     what: str
 
 
-GROUPS: Final[Mapping[str, Group]] = {
-    "bits": Group(
+GROUPS: Final[Mapping[str, ColumnGroup]] = {
+    "bits": ColumnGroup(
         (
             Column("bits", "bits", "g"),
             Column("packed_bits", "packed", "g"),
@@ -51,19 +51,19 @@ GROUPS: Final[Mapping[str, Group]] = {
         "bits, packed, tile: bits of a value: its code and its share of the scales; blocks of "
         "whole bytes; a tile of 256 values in memory lines of 64 bytes",
     ),
-    "qsnr": Group(
+    "qsnr": ColumnGroup(
         tuple(Column(f"{name}_db", name) for name in (*DISTRIBUTIONS, "bound")),
         "paper to outliers: QSNR in dB of random vectors: normal with a standard deviation of its "
         "own for each vector; normal; uniform; Laplace; Student's t with 3 degrees of freedom; "
         "normal with 1 value of 256 that is 32 times larger; bound: what Theorem 1 of the "
         "shared-microexponents paper guarantees for any values, in dB",
     ),
-    "recorded": Group(
+    "recorded": ColumnGroup(
         tuple(Column(f"{kind}_db", kind) for kind in KINDS),
         "weights, activations, gradients: QSNR in dB of the matrices of the models mlp, cnn and "
         "transformer in FP32: -10 log10 of the mean over matrices of noise over signal",
     ),
-    "cost": Group(
+    "cost": ColumnGroup(
         (
             Column("lanes", "lanes", "d"),
             Column("dot_area", "dot", ",.0f"),
@@ -77,11 +77,11 @@ GROUPS: Final[Mapping[str, Group]] = {
         "its area over its lanes; of bound: the area of its products' gates and full adders over "
         "its area; encoder, decoder: their areas, for as many values of bf16",
     ),
-    "energy": Group(
+    "energy": ColumnGroup(
         (Column("mac_fj", "fJ", ",.1f"),),
         "fJ: energy of a MAC of the dot product on the layers of a digits classifier",
     ),
-    "accuracy": Group(
+    "accuracy": ColumnGroup(
         (
             *(Column(f"{name}_accuracy", name, ".2%") for name in BUILT_IN),
             *(Column(f"{name}_loss", f"{name} loss", ".4f") for name in BUILT_IN),
@@ -89,7 +89,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         "mlp, cnn, transformer: share of the test images that the models classify correctly with "
         "all their products in the format, and their mean cross-entropy in nats",
     ),
-    "perplexity": Group(
+    "perplexity": ColumnGroup(
         (
             Column("perplexity", "perplexity", ",.1f"),
             Column("perplexity_ratio", "x FP32", ",.3f"),
@@ -103,7 +103,7 @@ GROUPS: Final[Mapping[str, Group]] = {
 """The groups by their names, those that take long last."""
 
 
-def check_groups(names: Iterable[str], known: Mapping[str, Group]) -> dict[str, Group]:
+def check_groups(names: Iterable[str], known: Mapping[str, ColumnGroup]) -> dict[str, ColumnGroup]:
     """Groups by their names, each once and in the order of the known ones.
 
     Raises:

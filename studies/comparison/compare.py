@@ -7,10 +7,10 @@ from typing import Any, Final
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import GROUPS, Group, check_groups
+from axs6.studies.comparison.columns import GROUPS, ColumnGroup, check_groups
 from axs6.studies.comparison.errors import FP32, Found
 from axs6.studies.comparison.hardware import Advance
-from axs6.studies.comparison.table import Cell, Comparison
+from axs6.studies.comparison.table import Cell, FormatComparison
 
 VECTORS: Final = 2_000
 """Random vectors of each distribution."""
@@ -27,7 +27,7 @@ def compare(
     liberty: Path | None = None,
     progress: Progress = lambda line, done, total: None,
     **runs: Any,
-) -> Comparison:
+) -> FormatComparison:
     """Measure block formats beside each other.
 
     Every figure is kept in the cache (`axs6.sim.cache`) under all that decides it: a comparison
@@ -79,12 +79,12 @@ def names_of(formats: Iterable[str | BlockFormat]) -> list[str]:
 
 def gathered(
     names: list[str],
-    groups: Mapping[str, Group],
+    groups: Mapping[str, ColumnGroup],
     measure: Callable[[str, Advance], Found],
     drawn: Mapping[str, Any],
     how: Mapping[str, Any],
     progress: Progress,
-) -> Comparison:
+) -> FormatComparison:
     """Measure groups of columns one after the other.
 
     Args:
@@ -114,4 +114,4 @@ def gathered(
         conditions["cells"] = library.name if library else "sky130, areas in µm²"
     if reference:
         conditions["models in FP32"] = reference
-    return Comparison(dict(groups), cells, conditions)
+    return FormatComparison(dict(groups), cells, conditions)

@@ -10,20 +10,20 @@ from axs6.golden.formats import BlockFormat, Rule, block_format, name_of
 from axs6.sim.cache import kept, sources
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import Column, Group, check_groups
+from axs6.studies.comparison.columns import Column, ColumnGroup, check_groups
 from axs6.studies.comparison.compare import Progress, gathered, names_of
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
-from axs6.studies.comparison.table import Comparison
+from axs6.studies.comparison.table import FormatComparison
 from axs6.studies.scales import FORMATS, VECTORS, ScaleRow, study_scales
 
-GROUPS: Final[Mapping[str, Group]] = {
-    "qsnr": Group(
+GROUPS: Final[Mapping[str, ColumnGroup]] = {
+    "qsnr": ColumnGroup(
         (Column("qsnr_db", "QSNR dB"), Column("saturated", "saturated", ".3%")),
         "QSNR dB: of the vectors of `axs6 study qsnr`; saturated: share of their values above the "
         "largest element under their scale",
     ),
-    "encoder": Group(
+    "encoder": ColumnGroup(
         (Column("encoder_area", "encoder", ",.0f"), Column("encoder_ps", "ps", ",.0f")),
         "encoder, ps: its area and longest path, for a block of bf16 values, without registers",
     ),
@@ -43,7 +43,7 @@ def compare_rules(
     liberty: Path | None = None,
     progress: Progress = lambda line, done, total: None,
     **runs: Any,
-) -> Comparison:
+) -> FormatComparison:
     """Measure formats with each rule of their exponent scale, as `compare` does.
 
     Args:

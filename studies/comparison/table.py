@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from axs6.golden.formats import block_format
-from axs6.studies.comparison.columns import Column, Group
+from axs6.studies.comparison.columns import Column, ColumnGroup
 from axs6.synth.pages.document import Page, Section, Table
 
 Cell = float | str
@@ -36,7 +36,7 @@ def _raised(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FormatComparison:
     """The figures of formats.
 
     Args:
@@ -46,7 +46,7 @@ class Comparison:
             FP32, by what it is.
     """
 
-    groups: Mapping[str, Group]
+    groups: Mapping[str, ColumnGroup]
     rows: Mapping[str, Mapping[str, Cell]]
     conditions: Mapping[str, Any] = field(default_factory=dict)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.request import Setting
-from axs6.studies.language.windows import Kept, Window, WindowTask, window_key
+from axs6.studies.language.windows import KeptWindows, Window, WindowTask, window_key
 from axs6.synth.sweep.pools import outcomes
 
 Progress = Callable[[str, int, int, float | None], None]
@@ -102,7 +102,7 @@ def study_perplexity(
     settings: Iterable[Setting],
     *,
     text: str = "text",
-    kept: Kept | None = None,
+    kept: KeptWindows | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -130,7 +130,7 @@ def study_perplexity(
         OSError: the file of windows cannot be written.
         RuntimeError: processes or the cluster are lost.
     """
-    kept = kept or Kept(None)
+    kept = kept or KeptWindows(None)
     chosen = list(dict.fromkeys([Setting(), *settings]))
     found: dict[Setting, list[Window]] = {setting: [] for setting in chosen}
     tasks: list[WindowTask] = []

@@ -17,9 +17,9 @@ from axs6.studies.language.models import LanguageModel, load, scores
 from axs6.studies.language.quantised import quantised, quantised_cache
 from axs6.studies.language.request import Setting
 from axs6.studies.models import repeatable
-from axs6.synth.sweep.tasks import OtherEnvironmentError, Task
+from axs6.synth.sweep.tasks import OtherEnvironmentError, PoolTask
 from axs6.torch.counted import Counter
-from axs6.torch.report import Row
+from axs6.torch.report import ReportRow
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Window:
             raise ValueError("it must be a window of a study of perplexity") from None
 
 
-class Kept:
+class KeptWindows:
     """The file with the windows that are done, from which a stopped study goes on.
 
     Args:
@@ -103,7 +103,7 @@ def window_key(digest: str, setting: Setting, tokens: Tensor) -> str:
 
 
 @dataclass(frozen=True)
-class WindowTask(Task[Window]):
+class WindowTask(PoolTask[Window]):
     """A window to run, here or in another process.
 
     Args:
@@ -152,7 +152,7 @@ def run(model: LanguageModel, setting: Setting, windows: Tensor) -> list[Window]
 def _window(
     module: nn.Module, digest: str, setting: Setting, number: int, tokens: Tensor
 ) -> Window:
-    counted: list[Row] = []
+    counted: list[ReportRow] = []
     with repeatable(0), torch.inference_mode():
         started = process_time()
         nats = _nats(module, setting, tokens)

@@ -45,7 +45,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Row:
+class FormatRow:
     """A format that was measured, or that has no hardware.
 
     Args:
@@ -111,26 +111,26 @@ class Measurement:
         return self.area * self.memory
 
 
-def read_rows(path: Path) -> dict[str, Row]:
+def read_rows(path: Path) -> dict[str, FormatRow]:
     """The rows of a file by format; none where there is no file.
 
     Raises:
         OSError: it cannot be read.
         ValueError: a line of it is no row; the message names it.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, FormatRow] = {}
     if not path.exists():
         return rows
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
-            row = Row.of_line(line)
+            row = FormatRow.of_line(line)
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from None
         rows[row.format] = row
     return rows
 
 
-def write_rows(path: Path, rows: Mapping[str, Row], order: Iterable[str]) -> None:
+def write_rows(path: Path, rows: Mapping[str, FormatRow], order: Iterable[str]) -> None:
     """Write rows, complete or not at all: first those of some formats in their order.
 
     Raises:
@@ -141,7 +141,7 @@ def write_rows(path: Path, rows: Mapping[str, Row], order: Iterable[str]) -> Non
         file.write("".join(rows[name].to_line() for name in names).encode())
 
 
-def baseline_of(rows: Mapping[str, Row]) -> float:
+def baseline_of(rows: Mapping[str, FormatRow]) -> float:
     """The area that others are relative to.
 
     Raises:
@@ -154,7 +154,7 @@ def baseline_of(rows: Mapping[str, Row]) -> float:
     return whole
 
 
-def measurements_of(rows: Mapping[str, Row]) -> dict[str, Measurement]:
+def measurements_of(rows: Mapping[str, FormatRow]) -> dict[str, Measurement]:
     """Rows of the same conditions, as points; without formats that have no hardware.
 
     Raises:
@@ -164,7 +164,7 @@ def measurements_of(rows: Mapping[str, Row]) -> dict[str, Measurement]:
     return {name: _measurement(row, whole) for name, row in rows.items() if row.area is not None}
 
 
-def _measurement(row: Row, whole: float) -> Measurement:
+def _measurement(row: FormatRow, whole: float) -> Measurement:
     assert row.area is not None
     assert row.qsnr_db is not None
     assert row.delay_ps is not None

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from axs6.studies.pareto.results import Study
-from axs6.studies.pareto.space import Configuration
+from axs6.studies.pareto.results import ParetoStudy
+from axs6.studies.pareto.space import ParetoFormat
 from axs6.synth.pages.pictures import INK, in_shades, svg
 
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
@@ -23,7 +23,7 @@ PLACES: Final = tuple(
 """Where a name may stand: points to the right and up, and the side at which it is aligned."""
 
 
-def picture(study: Study, configurations: Sequence[Configuration]) -> str:
+def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
     """Draw QSNR against area times memory: a point for each format, the frontier, the names.
 
     Knees of the frontier are ringed. The same study gives the same text.
@@ -55,7 +55,7 @@ def picture(study: Study, configurations: Sequence[Configuration]) -> str:
     return in_shades(svg(draw))
 
 
-def _families(axes: Any, study: Study, configurations: Sequence[Configuration]) -> None:
+def _families(axes: Any, study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> None:
     families = list(dict.fromkeys(x.family for x in configurations))
     for family, colour, marker in zip(families, COLOURS, MARKERS, strict=True):
         points = [
@@ -70,7 +70,7 @@ def _families(axes: Any, study: Study, configurations: Sequence[Configuration]) 
             )
 
 
-def _frontier(axes: Any, study: Study) -> None:
+def _frontier(axes: Any, study: ParetoStudy) -> None:
     frontier = [study.measurements[name] for name in study.frontier]
     line = {"color": INK, "linewidth": 1, "label": "frontier"}
     axes.step([x.cost for x in frontier], [x.qsnr_db for x in frontier], where="post", **line)
@@ -79,7 +79,7 @@ def _frontier(axes: Any, study: Study) -> None:
     axes.scatter([x.cost for x in knees], [x.qsnr_db for x in knees], **ring)
 
 
-def _names(axes: Any, study: Study, configurations: Sequence[Configuration]) -> None:
+def _names(axes: Any, study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> None:
     """Write each name beside its point, in the first place where it covers no other name."""
     axes.figure.draw_without_rendering()
     placed: list[Any] = []

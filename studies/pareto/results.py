@@ -7,8 +7,8 @@ from typing import Any
 
 from axs6.studies.pareto.data import (
     Conditions,
+    FormatRow,
     Measurement,
-    Row,
     baseline_of,
     measurements_of,
 )
@@ -25,7 +25,7 @@ from axs6.synth.sweep.growth import Fit, fit
 
 
 @dataclass(frozen=True)
-class Claim:
+class ParetoClaim:
     """What the paper says of two formats, and what was measured; None where one is missing.
 
     Args:
@@ -63,7 +63,7 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Study:
+class ParetoStudy:
     """All that a file says under some conditions.
 
     Args:
@@ -87,7 +87,7 @@ class Study:
     unbuildable: dict[str, str]
     missing: list[str]
     stale: list[str]
-    claims: list[Claim]
+    claims: list[ParetoClaim]
     laws: list[Law]
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +97,9 @@ class Study:
         return {"study": "pareto", **found}
 
 
-def study_of(rows: Mapping[str, Row], names: Sequence[str], conditions: Conditions) -> Study:
+def study_of(
+    rows: Mapping[str, FormatRow], names: Sequence[str], conditions: Conditions
+) -> ParetoStudy:
     """What rows say under some conditions.
 
     Args:
@@ -112,7 +114,7 @@ def study_of(rows: Mapping[str, Row], names: Sequence[str], conditions: Conditio
     whole = baseline_of(usable)
     found = measurements_of(usable)
     frontier = frontier_of(found.values())
-    return Study(
+    return ParetoStudy(
         conditions,
         whole,
         found,
@@ -149,23 +151,23 @@ def _slope(a: Measurement, b: Measurement) -> float:
     return (b.qsnr_db - a.qsnr_db) / (log2(b.cost) - log2(a.cost))
 
 
-def claims() -> list[Claim]:
+def claims() -> list[ParetoClaim]:
     """What the shared-microexponents paper says of its formats in section IV-C."""
     found = [
-        Claim("MX9 and FP8", "mx9", BASELINE[0], "+16 dB, an area close to FP8's"),
-        Claim("MX6 and FP8", "mx6", BASELINE[0], "half of FP8's area times memory"),
-        Claim("MX4 and FP8", "mx4", BASELINE[0], "a quarter of FP8's area times memory"),
+        ParetoClaim("MX9 and FP8", "mx9", BASELINE[0], "+16 dB, an area close to FP8's"),
+        ParetoClaim("MX6 and FP8", "mx6", BASELINE[0], "half of FP8's area times memory"),
+        ParetoClaim("MX4 and FP8", "mx4", BASELINE[0], "a quarter of FP8's area times memory"),
     ]
     for name, m in MICRO.items():
         found += [
-            Claim("d2 from 1 to 2", two_level(m, 16, 2, 2), name, "+0.5 dB for 30 to 50 %"),
-            Claim("k2 from 8 to 2", name, two_level(m, 16, 8, 1), "+2 dB for 3 %"),
-            Claim("k2 from 2 to 1", two_level(m, 16, 1, 1), name, "+0.7 dB for 30 to 40 %"),
+            ParetoClaim("d2 from 1 to 2", two_level(m, 16, 2, 2), name, "+0.5 dB for 30 to 50 %"),
+            ParetoClaim("k2 from 8 to 2", name, two_level(m, 16, 8, 1), "+2 dB for 3 %"),
+            ParetoClaim("k2 from 2 to 1", two_level(m, 16, 1, 1), name, "+0.7 dB for 30 to 40 %"),
         ]
     return found
 
 
-def _measured_claim(claim: Claim, found: Mapping[str, Measurement]) -> Claim:
+def _measured_claim(claim: ParetoClaim, found: Mapping[str, Measurement]) -> ParetoClaim:
     one, other = found.get(claim.format), found.get(claim.other)
     if one is None or other is None:
         return claim

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from axs6.golden.arguments import check_integer
 from axs6.hw.registry import find
-from axs6.studies.pareto.data import OPTIONS, Conditions, Row, read_rows, write_rows
+from axs6.studies.pareto.data import OPTIONS, Conditions, FormatRow, read_rows, write_rows
 from axs6.studies.qsnr import study_qsnr
 from axs6.synth.flow import Synthesis
 from axs6.synth.process import check_pyosys
@@ -98,7 +98,7 @@ def measure(
 
 def _rows(
     names: Sequence[str], conditions: Conditions, jobs: int
-) -> Iterator[tuple[str, Row | str]]:
+) -> Iterator[tuple[str, FormatRow | str]]:
     """The rows of formats as they are measured, first of those without hardware; or why not.
 
     Where a process is killed, what it measured is measured again, once.
@@ -108,7 +108,7 @@ def _rows(
         try:
             points[name] = point_of(name, conditions.reduction)
         except ValueError as error:
-            yield name, Row(name, conditions, reason=" ".join(str(error).split()))
+            yield name, FormatRow(name, conditions, reason=" ".join(str(error).split()))
     lost = False
     while points:
         listed = list(points.items())
@@ -127,11 +127,11 @@ def _rows(
             _log.warning("a process was killed: measuring its formats again")
 
 
-def _row(name: str, conditions: Conditions, measured: Measured) -> Row:
+def _row(name: str, conditions: Conditions, measured: Measured) -> FormatRow:
     """The row of a format that was measured."""
     report, figures = measured.report, measured.figures
     (quality,) = study_qsnr([name], conditions.vectors).rows
-    return Row(
+    return FormatRow(
         name,
         conditions,
         verilog=hashlib.sha256(measured.design.verilog.encode()).hexdigest()[:16],

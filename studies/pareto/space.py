@@ -31,7 +31,7 @@ MICRO: Final = {"mx9": 7, "mx6": 4, "mx4": 2}
 
 
 @dataclass(frozen=True)
-class Configuration:
+class ParetoFormat:
     """A format to measure.
 
     Args:
@@ -65,14 +65,14 @@ def two_level(m: int, k1: int, k2: int = 1, d2: int = 0, d1: int = 8) -> str:
     return name_of(block_format(text))
 
 
-def space() -> list[Configuration]:
+def space() -> list[ParetoFormat]:
     """Every configuration: first formats with names, then those of claims and around them."""
     families = {name: list(names) for name, names in _families().items()}
     known = {name: family for family, names in families.items() for name in names}
     others = chain.from_iterable(zip_longest(*families.values()))
     first = [*BASELINE, *(name for name in CATALOG if name in known), *_claims(), *_axes()]
     names = dict.fromkeys([*first, *(name for name in others if name is not None)])
-    return [Configuration(name, known[name]) for name in names]
+    return [ParetoFormat(name, known[name]) for name in names]
 
 
 def _claims() -> Iterator[str]:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from axs6.golden.formats import CATALOG
-from axs6.studies.pareto.results import Study
+from axs6.studies.pareto.results import ParetoStudy
 from axs6.studies.pareto.space import BASELINE
 from axs6.synth.pages.document import Page, Section, Table
 from axs6.synth.pages.markdown import markdown as page_files
 
 
-def counts(study: Study) -> str:
+def counts(study: ParetoStudy) -> str:
     """In one line, how many formats are measured, are not yet, and have no hardware."""
     return (
         f"{len(study.measurements):,} formats measured, {len(study.missing):,} to go, "
@@ -18,7 +18,7 @@ def counts(study: Study) -> str:
     )
 
 
-def tables(study: Study, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
+def tables(study: ParetoStudy, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
     """The tables with their titles; where formats are wanted, one of those alone."""
     if wanted:
         return [("Formats", _formats(study, [x for x in wanted if x in study.measurements]))]
@@ -31,7 +31,7 @@ def tables(study: Study, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
     ]
 
 
-def markdown(study: Study) -> str:
+def markdown(study: ParetoStudy) -> str:
     """The tables as a Markdown page."""
     at = study.conditions
     origin = [
@@ -49,7 +49,7 @@ def markdown(study: Study) -> str:
     return str(page_files(page, "pareto.md")["pareto.md"])
 
 
-def _formats(study: Study, names: Sequence[str]) -> Table:
+def _formats(study: ParetoStudy, names: Sequence[str]) -> Table:
     rows = []
     for name in names:
         x = study.measurements[name]
@@ -60,7 +60,7 @@ def _formats(study: Study, names: Sequence[str]) -> Table:
     return Table(columns, rows)
 
 
-def _claims(study: Study) -> Table:
+def _claims(study: ParetoStudy) -> Table:
     rows = []
     for x in study.claims:
         ratios = [None if y is None else y - 1 for y in (x.area, x.cost)]
@@ -70,7 +70,7 @@ def _claims(study: Study) -> Table:
     return Table(("", "of", "over", "the paper", "dB", "area", "area x memory"), rows, left=4)
 
 
-def _laws(study: Study) -> Table:
+def _laws(study: ParetoStudy) -> Table:
     rows = []
     for x in study.laws:
         line = f"{x.fit.intercept:.3f} {x.fit.slope:+.4f} {x.axis}"

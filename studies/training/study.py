@@ -30,7 +30,7 @@ TUNED_RATE = 0.1
 
 
 @dataclass(frozen=True)
-class Row:
+class RecipeRow:
     """What a recipe comes to, one number for each seed; empty where it does not apply.
 
     Args:
@@ -65,7 +65,7 @@ class TrainingStudy:
     metric: str
     parameters: int
     steps: int
-    rows: list[Row]
+    rows: list[RecipeRow]
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON, with what the bits depend on."""
@@ -110,7 +110,7 @@ def study_training(
     check_request(chosen, seeds, steps)
     names = [x for x in RECIPES if x in {BASELINE, *chosen}]
     runs = _Runs(name, TASKS[name](), steps, checkpoints, progress)
-    rows = {x: Row(x) for x in names}
+    rows = {x: RecipeRow(x) for x in names}
     for seed in range(seeds):
         baseline = runs.trained(BASELINE, seed)
         for each, row in rows.items():

@@ -31,7 +31,7 @@ class Attention(nn.Module):
         return projected
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Attention and a perceptron of 4 * `WIDTH` units, each after a norm and added to its input."""
 
     def __init__(self, causal: bool) -> None:
@@ -60,7 +60,7 @@ class CharacterModel(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(characters, WIDTH)
         self.positions = nn.Parameter(0.02 * torch.randn(context, WIDTH))
-        self.blocks = nn.Sequential(*(Block(causal=True) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(TransformerBlock(causal=True) for _ in range(LAYERS)))
         self.norm = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, characters)
 
@@ -78,7 +78,7 @@ class VisionTransformer(nn.Module):
         super().__init__()
         self.embedding = nn.Conv2d(1, WIDTH, PATCH, stride=PATCH)
         self.positions = nn.Parameter(0.5 * torch.randn((8 // PATCH) ** 2, WIDTH))
-        self.blocks = nn.Sequential(*(Block(causal=False) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(TransformerBlock(causal=False) for _ in range(LAYERS)))
         self.norm = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, 10)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from axs6.install import install_command
-from axs6.synth.sweep.tasks import K, OtherEnvironmentError, Task, results, this_worker
+from axs6.synth.sweep.tasks import K, OtherEnvironmentError, PoolTask, results, this_worker
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -171,7 +171,7 @@ def _count_workers(client: "Client") -> int:
         return 0
 
 
-def _outcome_on_worker(task: Task[Any]) -> Any:
+def _outcome_on_worker(task: PoolTask[Any]) -> Any:
     """Do a task on a worker of a cluster, which says by name what it cannot use."""
     try:
         return task.outcome()

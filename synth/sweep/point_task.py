@@ -5,11 +5,11 @@ from typing import Self
 
 from axs6.synth.sweep.points import Measured, Point
 from axs6.synth.sweep.store import environment, measure
-from axs6.synth.sweep.tasks import OtherEnvironmentError, Task, this_worker
+from axs6.synth.sweep.tasks import OtherEnvironmentError, PoolTask, this_worker
 
 
 @dataclass(frozen=True)
-class PointTask(Task[Measured]):
+class PointTask(PoolTask[Measured]):
     """A point to measure within `timeout` seconds, and the `environment` that asks for it.
 
     `index` is the point's place in the sweep.
@@ -21,7 +21,7 @@ class PointTask(Task[Measured]):
     environment: str
 
     def outcome(self) -> Measured | str:
-        """What was measured, or in one line why it could not; raises as `Task`."""
+        """What was measured, or in one line why it could not; raises as `PoolTask`."""
         try:
             if environment(self.point) != self.environment:
                 raise OtherEnvironmentError(
@@ -50,7 +50,7 @@ class PointTask(Task[Measured]):
         return replace(found, report=replace(found.report, library=str(library)))
 
     def failure(self, error: OSError, worker: str) -> str:
-        """As of `Task`; the library by name."""
+        """As of `PoolTask`; the library by name."""
         library = self.point.options.liberty
         if library and error.filename == str(library):
             return f"{worker} cannot read the library {library}: {error.strerror}"

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
-from axs6.synth.sweep.tasks import K, Task, results
+from axs6.synth.sweep.tasks import K, PoolTask, results
 
 _CLEAN_UP_SECONDS = 10
 """How long a worker may take to end what it has started before it ends all the same."""
@@ -81,7 +81,7 @@ def _watch(parent: Connection) -> None:
     os._exit(1)
 
 
-def _outcome_in_child(task: Task[Any]) -> Any:
+def _outcome_in_child(task: PoolTask[Any]) -> Any:
     """Do a task; `_end` ends the process here, where the pool would go on with the next task."""
     try:
         return task.outcome()

@@ -14,7 +14,7 @@ _LOOK_SECONDS = 1
 """How long between two looks at what does the tasks."""
 
 
-class Task(ABC, Generic[T]):
+class PoolTask(ABC, Generic[T]):
     """A piece of work for this process, a child process or a worker of a cluster.
 
     It is pickled on its way there.
@@ -42,7 +42,7 @@ class Task(ABC, Generic[T]):
         return f"{worker} fails: {error}"
 
 
-K = TypeVar("K", bound=Task[Any])
+K = TypeVar("K", bound=PoolTask[Any])
 
 
 class OtherEnvironmentError(Exception):

@@ -14,7 +14,7 @@ from axs6.golden.formats import CATALOG, Rule, block_format
 from axs6.torch import anywhere, convert, fake_quantise, kernels
 from axs6.torch.backends import Anywhere, Golden, backend_of
 from axs6.torch.lanes import values
-from axs6.torch.options import Options
+from axs6.torch.options import ProductOptions
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 
@@ -186,7 +186,7 @@ def test_scales_that_are_given_and_empty_tensors(device: torch.device) -> None:
 
 def test_the_way_that_takes_the_formats_is_chosen() -> None:
     def way(**chosen: Any) -> type:
-        options = Options.of(**chosen)
+        options = ProductOptions.of(**chosen)
         backend: Any = backend_of(options)
         return type(backend.prepare(torch.ones(1, 1, 8), options.weights, "x")[0])
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from axs6.torch import convert, profile
-from axs6.torch.backends import Result
+from axs6.torch.backends import ProductBatch
 from axs6.torch.site import Site, Wholes, observed
 
 Same = Callable[[Tensor, Tensor], bool]
@@ -129,7 +129,7 @@ def test_projections_of_attention_have_the_scale_of_their_weight(fmt: str, same:
     for backend in ("emulated", "golden"):
         found = {}
 
-        def see(site: Site, a: Tensor, b: Tensor, result: Result, wholes: Wholes) -> None:
+        def see(site: Site, a: Tensor, b: Tensor, result: ProductBatch, wholes: Wholes) -> None:
             found[site.name.rpartition(".")[2]] = result.values  # noqa: B023
 
         converted = convert(nn.Sequential(Call(lambda x: x), model), backend, format=fmt)[1]

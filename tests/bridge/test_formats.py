@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import axs6
 from axs6.torch import bmm, convert, decode, encode, fake_quantise, kernels, matmul, profile
 from axs6.torch.backends import Compiled, backend_of
-from axs6.torch.options import Options
+from axs6.torch.options import ProductOptions
 
 Same = Callable[[Tensor, Tensor], bool]
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 """One format for each property."""
 
 
-def golden(a: Tensor, b: Tensor, options: Options, weighted: bool = True) -> Tensor:
+def golden(a: Tensor, b: Tensor, options: ProductOptions, weighted: bool = True) -> Tensor:
     """(M, K) and (N, K) to (M, N)."""
     right = options.weights if weighted else options.activations
     blocks = [
@@ -39,7 +39,7 @@ def golden(a: Tensor, b: Tensor, options: Options, weighted: bool = True) -> Ten
 
 @pytest.mark.parametrize("chosen", FORMATS.values(), ids=list(FORMATS))
 def test_layers_are_golden(chosen: dict[str, Any], same: Same) -> None:
-    options = Options.of(**chosen)
+    options = ProductOptions.of(**chosen)
     layer, x = nn.Linear(70, 5), torch.randn(6, 70)
     assert same(convert(layer, **chosen)(x), golden(x, layer.weight, options) + layer.bias)
     conv, pixels = nn.Conv2d(6, 4, 3, groups=2, bias=False), torch.randn(2, 6, 5, 5)
@@ -81,7 +81,7 @@ def test_attention_is_golden(name: str, same: Same) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_values_are_golden(name: str, same: Same) -> None:
-    fmt = Options.of(**FORMATS[name]).activations
+    fmt = ProductOptions.of(**FORMATS[name]).activations
     x = torch.randn(3, 50) * torch.logspace(-6, 6, 50)
     expected = axs6.encode(x.numpy(), fmt)
     values = torch.from_numpy(axs6.decode(expected))
@@ -106,7 +106,7 @@ def test_rounding_is_golden_in_every_format(same: Same) -> None:
 
 def test_the_fastest_way_that_takes_the_formats_is_chosen() -> None:
     def way(**chosen: Any) -> type:
-        options = Options.of(**chosen)
+        options = ProductOptions.of(**chosen)
         backend: Any = backend_of(options)
         return type(backend.prepare(torch.ones(1, 1, 8), options.weights, "x")[0])
 
@@ -121,7 +121,7 @@ def test_values_that_are_not_finite(nonfinite: str, same: Same) -> None:
     for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "fp8_e4m3"):
         chosen: dict[str, Any] = {"format": fmt, "nonfinite": nonfinite}
         y = convert(layer, **chosen)(x)
-        assert same(y, golden(x, layer.weight, Options.of(**chosen)))
+        assert same(y, golden(x, layer.weight, ProductOptions.of(**chosen)))
         assert bool(y.isfinite().all()) is (nonfinite == "saturate")
     with pytest.raises(ValueError, match=r"^0: input must be finite: element \(0, 0, 3\) is nan"):
         convert(nn.Sequential(layer), format="mxfp8_e4m3")(x)
@@ -138,7 +138,7 @@ def test_values_that_are_not_finite(nonfinite: str, same: Same) -> None:
     ids=lambda chosen: chosen["gradients"],
 )
 def test_backward_products_are_golden(chosen: dict[str, Any], same: Same) -> None:
-    options = Options.of(**chosen)
+    options = ProductOptions.of(**chosen)
     layer, x = nn.Linear(40, 7), torch.randn(9, 40, requires_grad=True)
     converted = convert(layer, **chosen)
     grad = torch.randn(9, 7)

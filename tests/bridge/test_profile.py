@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from axs6.torch import backends, convert, matmul, profile
-from axs6.torch.backends import Result
+from axs6.torch.backends import ProductBatch
 
 
 def model() -> nn.Module:
@@ -160,10 +160,10 @@ def test_the_table_and_json() -> None:
 
 def test_a_backend_that_differs_in_one_bit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     class Wrong(backends.Golden):
-        def product(self, a: Any, b: Any) -> Result:
+        def product(self, a: Any, b: Any) -> ProductBatch:
             values = super().product(a, b).values
             values.view(torch.int32)[0, 1, 2] ^= 1
-            return Result(values)
+            return ProductBatch(values)
 
     monkeypatch.setitem(backends._CLASSES, "golden", Wrong)
     backends.backend_of.cache_clear()

@@ -13,7 +13,7 @@ from axs6.commands.area_command import TIMED
 from axs6.commands.area_timing import TimedOutput
 from axs6.commands.encode_command import ENCODING
 from axs6.commands.options import REPORT, RUNS, SYNTHESIS, Group, one_format, with_options
-from axs6.commands.report import Report
+from axs6.commands.report import ReportFiles
 from axs6.files import Options
 from axs6.golden.formats import format_list
 from axs6.synth.flow import Synthesis
@@ -26,7 +26,7 @@ def defaults(group: Group) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("group", "taker"),
-    [(SYNTHESIS, Synthesis), (TIMED, TimedOutput), (REPORT, Report), (ENCODING, Options)],
+    [(SYNTHESIS, Synthesis), (TIMED, TimedOutput), (REPORT, ReportFiles), (ENCODING, Options)],
 )
 def test_a_class_takes_its_group(group: Group, taker: type[Any]) -> None:
     known = {each.name: each.default for each in fields(taker)}

@@ -10,7 +10,7 @@ import pytest
 
 from axs6.golden.blocks import Blocks
 from axs6.install import install_command
-from axs6.torch.backends import Result, Rtl
+from axs6.torch.backends import ProductBatch, Rtl
 
 Cli = Callable[..., Any]
 
@@ -66,7 +66,7 @@ def test_a_difference_exits_with_1(
 ) -> None:
     right = Rtl.product
 
-    def wrong(self: Rtl, a: Blocks, b: Blocks) -> Result:
+    def wrong(self: Rtl, a: Blocks, b: Blocks) -> ProductBatch:
         result = right(self, a, b)
         return replace(result, values=-result.values)
 

@@ -18,7 +18,7 @@ from axs6.sim.batch.modules import with_functions
 from axs6.sim.batch.netlist import Call, Netlist, NetlistError, yosys_json
 from axs6.sim.batch.order import lean
 from axs6.sim.batch.read import read_netlist
-from axs6.sim.batch.tables import Operation, Table, with_tables
+from axs6.sim.batch.tables import LookupTable, Operation, with_tables
 
 KEPT = r"^attribute \\keep_hierarchy 1\n(?:attribute .*\n)*module \\(\S+)"
 TILE = {"block": 8, "rows": 2, "columns": 2, "interleave": 3}
@@ -133,7 +133,7 @@ def evaluate(design: Netlist, values: dict[Literal, int]) -> dict[Literal, int]:
     """Bits from those of the leaves, each operation once."""
     values = {FALSE: 0, TRUE: 1, **values}
     for operation in lean(with_tables(design), design.ends()):
-        assert isinstance(operation, Table)
+        assert isinstance(operation, LookupTable)
         row = 0
         for bit in (*operation.read, *[operation.read[-1]] * 2)[:3]:
             row = 2 * row + values[bit]

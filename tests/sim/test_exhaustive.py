@@ -26,7 +26,7 @@ from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.sim.exhaustive import encoder_spaces as encoders
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.encoder_spaces import ENCODED, encoder_spaces, maximum_classes
-from axs6.sim.exhaustive.runner import Outcome, Share, run_space
+from axs6.sim.exhaustive.runner import Share, SpaceOutcome, run_space
 from axs6.sim.exhaustive.scaled_spaces import SCALED
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State
@@ -94,7 +94,7 @@ def find(name: str, view: str = STRUCTURE) -> Space:
     return space
 
 
-def run(space: Space, folder: Path, share: Share | None = None) -> Outcome:
+def run(space: Space, folder: Path, share: Share | None = None) -> SpaceOutcome:
     state = State(folder / "state.json")
     state.enter(space)
     return run_space(space, state, share or Share(), THREADS)

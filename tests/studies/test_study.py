@@ -11,13 +11,13 @@ import torch
 from matplotlib.image import imread
 from torch import Tensor, nn
 
-from axs6.studies.accuracy import Study, study_accuracy
+from axs6.studies.accuracy import AccuracyStudy, study_accuracy
 from axs6.studies.data import digits
 from axs6.studies.figure import picture
 from axs6.studies.models import MODELS
 from axs6.studies.workload import Workload
 from axs6.torch import Policy, convert
-from axs6.torch.backends import Result, Rtl
+from axs6.torch.backends import ProductBatch, Rtl
 
 TILE = {"rows": 2, "columns": 2}
 
@@ -25,7 +25,7 @@ trained = cache(lambda name: MODELS[name]())
 
 
 @cache
-def studied(name: str) -> Study:
+def studied(name: str) -> AccuracyStudy:
     return study_accuracy(name, trained(name), samples=16, tile=TILE)
 
 
@@ -106,7 +106,7 @@ def test_the_bits_compared_are_those_of_products_and_outputs() -> None:
 def test_one_wrong_bit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Rtl.product
 
-    def wrong(self: Rtl, a: object, b: object) -> Result:
+    def wrong(self: Rtl, a: object, b: object) -> ProductBatch:
         result = right(self, a, b)  # type: ignore[arg-type]
         values = result.values.clone()
         values.view(torch.int32)[0, 0, 0] ^= 1

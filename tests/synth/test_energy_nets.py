@@ -14,7 +14,7 @@ from axs6.sim.batch.activity import ActivityModel
 from axs6.synth import gates
 from axs6.synth.capacitance import generic
 from axs6.synth.energy_nets import find_nets
-from axs6.synth.graph import Netlist
+from axs6.synth.graph import MappedNetlist
 from axs6.synth.mapped import mapped_netlist
 
 SEQUENCES, CYCLES = 3, 40
@@ -34,7 +34,7 @@ def functions() -> dict[str, Any]:
 def evaluated(netlist: str, payload: NDArray[Any]) -> NDArray[Any]:
     """Changes of every net but the clock, shape (sequences, nets), from bits of the payload."""
     module = json.loads(netlist)["mapped"]
-    graph = Netlist(module, generic().direction)
+    graph = MappedNetlist(module, generic().direction)
     ports = {name: port["bits"] for name, port in module["ports"].items()}
     order = list(graph.ordered(lambda cell: cell == "$_DFF_P_"))
     registers = [each for each in order if each.cell == "$_DFF_P_"]

@@ -1,6 +1,6 @@
 import pytest
 
-from axs6.synth.hierarchy import Group, Module, all_cells, groups, pattern
+from axs6.synth.hierarchy import InstanceGroup, Module, all_cells, groups, pattern
 
 LEAF = Module({"INV": 2}, {})
 PAIR = Module({"NAND2": 1}, {"u0": "leaf", "u1": "leaf", "other": "leaf"})
@@ -15,10 +15,10 @@ def test_all_cells_adds_what_is_below() -> None:
 
 def test_groups_multiply_instances() -> None:
     assert list(groups(MODULES, "top")) == [
-        Group("alone", "leaf", 1),
-        Group("pair[2,10]", "pair", 2),
-        Group("pair[2,10]/other", "leaf", 2),
-        Group("pair[2,10]/u[0-1]", "leaf", 4),
+        InstanceGroup("alone", "leaf", 1),
+        InstanceGroup("pair[2,10]", "pair", 2),
+        InstanceGroup("pair[2,10]/other", "leaf", 2),
+        InstanceGroup("pair[2,10]/u[0-1]", "leaf", 4),
     ]
 
 

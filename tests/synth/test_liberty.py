@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from axs6.synth import sky130
-from axs6.synth.cells import Table, cell_library, read_cells
+from axs6.synth.cells import TimingTable, cell_library, read_cells
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
 from axs6.synth.liberty import parse
@@ -62,12 +62,12 @@ def test_functions(function: str, truth: int | None) -> None:
 
 
 def test_tables_interpolate_and_extrapolate() -> None:
-    table = Table((0.0, 100.0), (0.0, 10.0, 20.0), ((1.0, 2.0, 4.0), (3.0, 4.0, 8.0)))
+    table = TimingTable((0.0, 100.0), (0.0, 10.0, 20.0), ((1.0, 2.0, 4.0), (3.0, 4.0, 8.0)))
     assert table.at(0, 0) == 1
     assert table.at(50, 5) == pytest.approx(2.5)
     assert table.at(100, 15) == pytest.approx(6)
     assert table.at(200, 30) == pytest.approx(18)
-    assert Table((0.0,), (0.0,), ((7.0,),)).at(55, 66) == 7
+    assert TimingTable((0.0,), (0.0,), ((7.0,),)).at(55, 66) == 7
 
 
 SETUP = """library (x) {{ time_unit : "1ps"; capacitive_load_unit (1, ff);

@@ -17,7 +17,7 @@ import pytest
 
 from axs6.golden.formats import CATALOG, block_format, name_of
 from axs6.hw.verilog import generate
-from axs6.studies.pareto.data import Conditions, Measurement, Row, read_rows, write_rows
+from axs6.studies.pareto.data import Conditions, FormatRow, Measurement, read_rows, write_rows
 from axs6.studies.pareto.picture import picture
 from axs6.studies.pareto.results import frontier_of, knees_of, study_of
 from axs6.studies.pareto.run import measure
@@ -129,8 +129,8 @@ endmodule
 
 def test_rows_come_back_and_other_lines_are_refused(tmp_path: Path, conditions: Conditions) -> None:
     rows = {
-        "mx9": Row("mx9", conditions, "1" * 16, "0.70", 100.5, 20.25, 9, 1500.0, 46.6),
-        "mx4": Row("mx4", conditions, reason="no hardware"),
+        "mx9": FormatRow("mx9", conditions, "1" * 16, "0.70", 100.5, 20.25, 9, 1500.0, 46.6),
+        "mx4": FormatRow("mx4", conditions, reason="no hardware"),
     }
     path = tmp_path / "rows.jsonl"
     assert read_rows(path) == {}
@@ -204,8 +204,8 @@ def test_the_frontier_has_what_nothing_beats_and_its_knees_where_it_turns() -> N
 
 
 def test_claims_and_laws_follow_from_the_rows(conditions: Conditions) -> None:
-    def row(name: str, area: float, qsnr_db: float = 20.0) -> Row:
-        return Row(name, conditions, "1", "0.70", area, 1.0, 1, 1000.0, qsnr_db)
+    def row(name: str, area: float, qsnr_db: float = 20.0) -> FormatRow:
+        return FormatRow(name, conditions, "1", "0.70", area, 1.0, 1, 1000.0, qsnr_db)
 
     shapes = {"int8_e8m0_t16s8o1": 190, "int8_e8m0_t16s4o1": 195, "mx9": 200, "fp8_e4m3": 80}
     rows = {name: row(name, area) for name, area in shapes.items()}

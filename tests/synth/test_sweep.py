@@ -14,7 +14,7 @@ import pytest
 from axs6.hw.registry import find
 from axs6.synth.errors import SynthesisError
 from axs6.synth.sweep import Result, Sweep, processes, store, sweep
-from axs6.synth.sweep.tasks import Task
+from axs6.synth.sweep.tasks import PoolTask
 
 SMALL = {"block": 8, "format": "mx4"}
 
@@ -313,12 +313,12 @@ def test_a_worker_ends_within_a_task_alone(monkeypatch: pytest.MonkeyPatch) -> N
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(os, "_exit", statuses.append)
 
-    class Keeps(Task[str]):
+    class Keeps(PoolTask[str]):
         def outcome(self) -> str:
             Kept()
             return ""
 
-    class Ends(Task[str]):
+    class Ends(PoolTask[str]):
         def outcome(self) -> str:
             end()
             return ""

@@ -16,7 +16,7 @@ from axs6.golden import block_format, qsnr
 from axs6.golden.metrics import qsnr_bound
 from axs6.studies.comparison import errors, hardware
 from axs6.studies.comparison.compare import compare
-from axs6.studies.comparison.table import Comparison
+from axs6.studies.comparison.table import FormatComparison
 from axs6.studies.distributions import DISTRIBUTIONS, draw
 from axs6.studies.qsnr import measure
 from axs6.synth.energy_stimulus import RANDOM
@@ -40,14 +40,14 @@ def cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path) -> Comparison:
+def found(folder: Path) -> FormatComparison:
     """A small format, and one without hardware: each value has a scale of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AXS6_CACHE", str(folder))
         return compare([SMALL, REFUSED], [*CHEAP, "cost"], vectors=3)
 
 
-def test_bits_and_qsnr_are_those_of_the_format(found: Comparison) -> None:
+def test_bits_and_qsnr_are_those_of_the_format(found: FormatComparison) -> None:
     for name, row in found.rows.items():
         bits = [row[f"{x}bits"] for x in ("", "packed_", "tile_")]
         assert bits == [float(x) for x in block_format(name).bits_a_value]
@@ -57,7 +57,7 @@ def test_bits_and_qsnr_are_those_of_the_format(found: Comparison) -> None:
     assert found.rows[SMALL]["bound_db"] == qsnr_bound(SMALL)
 
 
-def test_areas_are_those_of_axs6_area(found: Comparison) -> None:
+def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
     row = found.rows[SMALL]
     how = {"optimise": "area", "adder_cells": False, "fmax": False, "liberty": None}
     for unit, given in (("block_dot", {}), ("encoder", {"dtype": "bf16"})):
@@ -73,7 +73,7 @@ def test_areas_are_those_of_axs6_area(found: Comparison) -> None:
     assert row["delay_ps"] > 500
 
 
-def test_what_cannot_be_had_says_why(found: Comparison) -> None:
+def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     row = found.rows[REFUSED]
     assert row["dot_area"] == "block must be a power of two from 2 to 128 here, not 1"
     assert row["dot_area"] == row["of_bound"] == row["lanes"]
@@ -87,7 +87,7 @@ def test_what_cannot_be_had_says_why(found: Comparison) -> None:
 
 
 def test_what_was_measured_is_not_measured_again(
-    found: Comparison, monkeypatch: pytest.MonkeyPatch
+    found: FormatComparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*given: Any, **named: Any) -> None:
         raise AssertionError("measured again")

@@ -7,7 +7,7 @@ from torch import nn
 from axs6.studies.training import study, tasks
 from axs6.studies.training.figure import picture
 from axs6.studies.training.request import RECIPES, Recipe, check_request, check_task
-from axs6.studies.training.study import Row, TrainingStudy, mean_and_deviation, study_training
+from axs6.studies.training.study import RecipeRow, TrainingStudy, mean_and_deviation, study_training
 from axs6.studies.training.tasks import CONTEXT, characters
 from axs6.studies.training.transformer import CharacterModel
 
@@ -75,7 +75,10 @@ def test_fine_tuning_starts_from_the_fp32_model_with_fp32_backward(
 
 def test_pictures_are_valid_and_repeatable() -> None:
     losses = [[1.0 / (step + 1) for step in range(45)]]
-    rows = [Row("fp32", losses=losses), Row("axs6", losses=[[x + 0.1 for x in losses[0]]])]
+    rows = [
+        RecipeRow("fp32", losses=losses),
+        RecipeRow("axs6", losses=[[x + 0.1 for x in losses[0]]]),
+    ]
     found = TrainingStudy("gpt", "loss", 10, 45, rows)
     assert picture(found).startswith(b"<?xml")
     assert picture(found) == picture(found)
