@@ -138,11 +138,14 @@ class _Header:
     def _stored(
         self, start: int, name: str, shape: tuple[int, ...], kind: int, at: int
     ) -> StoredTensor:
-        from gguf import GGML_QUANT_SIZES
+        from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
-        if kind not in GGML_QUANT_SIZES:
-            raise ValueError(f"{name} has the type {kind}, which the package gguf does not know")
-        values, size = GGML_QUANT_SIZES[kind]
+        try:
+            values, size = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+        except (ValueError, KeyError):
+            raise ValueError(
+                f"{name} has the type {kind}, which the package gguf does not know"
+            ) from None
         stored = StoredTensor(shape, kind, start + at, prod(shape) // values * size)
         if stored.offset + stored.size > len(self._data):
             raise ValueError(f"it ends within {name}")

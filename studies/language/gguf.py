@@ -103,14 +103,16 @@ def _config(file: GgufFile, architecture: str) -> Any:
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
 
     values: dict[str, Any] = {"vocab_size": len(_tokens(file))}
-    for key, name in GGUF_CONFIG_MAPPING[architecture].items():
+    known: Any = GGUF_CONFIG_MAPPING[architecture]
+    for key, name in known.items():
         if name is not None and f"{architecture}.{key}" in file.metadata:
             values[name] = file.metadata[f"{architecture}.{key}"]
     for token in ("bos", "eos"):
         values[f"{token}_token_id"] = file.metadata.get(f"tokenizer.ggml.{token}_token_id")
-    kind = CONFIG_MAPPING[architecture]
+    kind: Any = CONFIG_MAPPING[architecture]
+    model: Any = MODEL_FOR_CAUSAL_LM_MAPPING[kind]
     config = kind(**values, tie_word_embeddings="output.weight" not in file.tensors)
-    config.architectures = [MODEL_FOR_CAUSAL_LM_MAPPING[kind].__name__]
+    config.architectures = [model.__name__]
     return config
 
 

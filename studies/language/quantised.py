@@ -103,8 +103,16 @@ def quantised_cache(fmt: str) -> Any:
     class Cache(DynamicCache):
         """Keys and values in a block format."""
 
-        def update(self, keys: Tensor, values: Tensor, *args: Any, **options: Any) -> Any:
-            kept = (fake_quantise(x.contiguous(), fmt) for x in (keys, values))
-            return super().update(*kept, *args, **options)
+        def update(
+            self,
+            key_states: Tensor,
+            value_states: Tensor,
+            layer_idx: int,
+            *args: Any,
+            **kwargs: Any,
+        ) -> tuple[Tensor, Tensor]:
+            """Keep what the blocks of new keys and values decode to."""
+            keys, values = (fake_quantise(x.contiguous(), fmt) for x in (key_states, value_states))
+            return super().update(keys, values, layer_idx, *args, **kwargs)
 
     return Cache()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from axs6.golden import matmul
+from axs6.golden import encode, matmul
 from axs6.torch import convert
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -39,9 +39,9 @@ def test_generating_with_kept_keys_and_values(folder: Path, dtype: torch.dtype) 
     assert found.shape == (1, prompt.shape[1] + 5)
     assert [x.shape[1] for x, _ in seen] == [prompt.shape[1], 1, 1, 1, 1]
     # Whatever the model's dtype, a product has the bits of the golden model, rounded once.
-    weight = layer.weight.detach().float().numpy()
+    weight = encode(layer.weight.detach().float().numpy(), "mxfp4")
     for x, y in seen:
-        exact = torch.from_numpy(matmul(x[0].float().numpy(), weight, "mxfp4"))
+        exact = torch.from_numpy(matmul(encode(x[0].float().numpy(), "mxfp4"), weight))
         assert torch.equal(y[0], exact.to(dtype))
     with torch.no_grad():
         first = model(prompt).logits[0, -1].argmax()
