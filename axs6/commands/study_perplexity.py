@@ -55,6 +55,28 @@ def perplexity(
     embeddings: Annotated[
         bool, typer.Option("--embeddings", help="Quantise the table of embeddings too.")
     ] = False,
+    weights: Annotated[
+        str,
+        typer.Option(
+            help="How weights are rounded: nearest, or gptq, by the Hessian of 8 windows of the "
+            "text after those that are measured."
+        ),
+    ] = "nearest",
+    rotate: Annotated[
+        int | None,
+        typer.Option(
+            help="Rotate inputs and weights of linear layers in blocks of 16, 32, 64 or 128.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
+    smooth: Annotated[
+        float | None,
+        typer.Option(
+            help="Move the reach of inputs into weights, SmoothQuant's migration: from 0 to 1.",
+            metavar="ALPHA",
+        ),
+    ] = None,
     text: Annotated[
         Path | None,
         typer.Option(
@@ -104,10 +126,22 @@ def perplexity(
     )
     from axs6.commands.packages import need
     from axs6.golden.formats import format_list
-    from axs6.studies.language.request import FORMATS, Setting, check_windows, model_path
+    from axs6.studies.language.request import (
+        CALIBRATION,
+        FORMATS,
+        Setting,
+        check_windows,
+        model_path,
+    )
     from axs6.studies.request import check_file
 
-    others = {"kv": kv, "accumulator": accumulator, "head": head, "embeddings": embeddings}
+    others: dict[str, object] = {
+        "kv": kv,
+        "accumulator": accumulator,
+        "head": head,
+        "embeddings": embeddings,
+    }
+    others |= {"rounding": weights, "rotate": rotate, "smooth": smooth}
     for path in (text, policy):
         if path is not None:
             check_file(path)
@@ -141,12 +175,17 @@ def perplexity(
             rest = "" if left is None else f", about {left / 60:.0f} minutes left"
             status.update(f"{setting}: {done:,} of {total:,} windows{rest}")
 
+        body, calibration = read_text(text), None
+        measured = windows(loaded, body, tokens, window)
+        if any(setting.calibrated for setting in settings):
+            calibration = windows(loaded, body, CALIBRATION * window, window, measured.numel())
         study = study_perplexity(
             model,
             (path, function),
             loaded,
-            windows(loaded, read_text(text), tokens, window),
+            measured,
             settings,
+            calibration=calibration,
             text="Python's documentation" if text is None else str(text),
             kept=kept,
             jobs=jobs,
@@ -158,7 +197,7 @@ def perplexity(
         f"{study.window:,} tokens"
     )
     print_table(out, _table(study))
-    for line in study.left_to_torch():
+    for line in (*study.left_to_torch(), *study.not_rotated()):
         out.print(line)
     figures = study.to_dict()
     if output is not None:

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,8 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from axs6.studies.language.linear import shared_copy
 from axs6.studies.language.models import LanguageModel
+from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import Setting
+from axs6.studies.language.rotation import unrotated
 from axs6.studies.language.windows import KeptWindows, Window, WindowTask, window_key
 from axs6.synth.sweep.pools import outcomes
 
@@ -38,6 +41,7 @@ class Row:
         seconds: CPU time.
         unconverted: MACs in the first window that torch computes, by module and operator: all of
             them in FP32, and not counted where only weights are quantised.
+        unrotated: linear layers whose inputs blocks of the rotation do not fill, with these.
     """
 
     setting: Setting
@@ -49,6 +53,7 @@ class Row:
     ratio_error: float | None
     seconds: float
     unconverted: Mapping[str, int]
+    unrotated: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,15 @@ class Study:
             if left
         ]
 
+    def not_rotated(self) -> list[str]:
+        """Lines that name the layers that a rotation leaves alone."""
+        lines = [
+            f"inputs no multiple of {row.setting.rotate}, not rotated: {', '.join(row.unrotated)}"
+            for row in self.rows
+            if row.unrotated
+        ]
+        return [*dict.fromkeys(lines)]
+
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON, with what times depend on."""
         machine = {
@@ -101,6 +115,7 @@ def study_perplexity(
     windows: Tensor,
     settings: Iterable[Setting],
     *,
+    calibration: Tensor | None = None,
     text: str = "text",
     kept: KeptWindows | None = None,
     jobs: int = 1,
@@ -118,6 +133,7 @@ def study_perplexity(
         model: the model.
         windows: tokens, int64 (N, T); all but the first of each window are predicted.
         settings: what is in which format.
+        calibration: tokens of other windows, int64 (M, T), for settings that need them.
         text: what the study calls the text.
         kept: windows that are done.
         jobs: windows run at a time, each in a process of its own where there are several.
@@ -135,13 +151,17 @@ def study_perplexity(
     found: dict[Setting, list[Window]] = {setting: [] for setting in chosen}
     tasks: list[WindowTask] = []
     for setting in chosen:
+        watched = calibration if setting.calibrated else None
+        if setting.calibrated and watched is None:
+            raise ValueError(f"{setting} needs calibration windows")
+        others = () if watched is None else tuple(map(tuple, watched.tolist()))
         for number, tokens in enumerate(windows):
-            window = kept.get(window_key(model.digest, setting, tokens))
+            window = kept.get(window_key(model.digest, setting, tokens, watched))
             if window is not None:
                 found[setting].append(window)
             else:
                 numbers = tuple(tokens.tolist())
-                tasks.append(WindowTask(*origin, model.digest, setting, number, numbers))
+                tasks.append(WindowTask(*origin, model.digest, setting, number, numbers, others))
     total, started = len(chosen) * len(windows), monotonic()
     with contextlib.closing(outcomes(tasks, jobs, scheduler)) as ended:
         for done, (task, window) in enumerate(ended, 1):
@@ -152,7 +172,10 @@ def study_perplexity(
             left = (monotonic() - started) / done * (len(tasks) - done)
             progress(str(task.setting), total - len(tasks) + done, total, left)
     reference = found[chosen[0]]
-    rows = tuple(row_of(each, found[each], reference) for each in chosen)
+    rows = tuple(
+        replace(row_of(each, found[each], reference), unrotated=_unrotated(model, each))
+        for each in chosen
+    )
     digest = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:16]
     count, size = windows.shape
     return Study(name, model.parameters, text, digest, count, size, rows)
@@ -177,6 +200,13 @@ def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Wind
         math.fsum(window.seconds for window in windows),
         {name: macs for window in windows for name, macs in window.unconverted.items()},
     )
+
+
+def _unrotated(model: LanguageModel, setting: Setting) -> list[str]:
+    if setting.rotate is None:
+        return []
+    layers = shared_copy(model.module)
+    return unrotated(layers, setting.rotate, excluded(model, setting))
 
 
 def _exponential(values: Any) -> tuple[float, float | None]:

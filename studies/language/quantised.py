@@ -1,48 +1,65 @@
 """A language model with the parts that a setting names in block formats."""
 
-import copy
 import tomllib
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from axs6.golden.formats import BlockFormat, block_format
+from axs6.studies.language.calibration import hessians, input_maxima
+from axs6.studies.language.gptq import gptq
+from axs6.studies.language.linear import change_input, give_weight, linear_layers, shared_copy
 from axs6.studies.language.models import LanguageModel
-from axs6.studies.language.request import BF16, PLAIN, Setting
-from axs6.torch import Policy, convert, fake_quantise
+from axs6.studies.language.request import BF16, GPTQ, PLAIN, Setting
+from axs6.studies.language.rotation import rotate
+from axs6.studies.language.smoothing import smooth
+from axs6.torch import Policy, convert, decode, fake_quantise
 
 
-def quantised(model: LanguageModel, setting: Setting) -> nn.Module:
+def quantised(
+    model: LanguageModel, setting: Setting, calibration: Tensor | None = None
+) -> nn.Module:
     """A copy of a model in which a setting holds.
 
     With activations in a block format every matrix product has the hardware's bits, those of
     attention among them. With activations in FP32 or BF16 the weights of linear layers are what
     their blocks decode to, and torch multiplies. Rows of the table of embeddings are encoded along
-    their width.
+    their width. Inputs are smoothed first, then rotated, then rounded.
+
+    Args:
+        model: left as it is; the copy may share its tensors.
+        setting: what is in which format, and how.
+        calibration: windows of tokens, int64 (N, T), over which the FP32 model is watched where
+            the setting asks for that.
 
     Raises:
-        ValueError: a head or embeddings are asked for that the model does not name, or its weights
-            are not in linear layers alone.
+        ValueError: a head or embeddings are asked for that the model does not name, its weights
+            are not in linear layers alone, or there are no calibration windows.
     """
     if setting.weights is None:
         return model.module
-    head = _part(model.module, "output") if not setting.head else None
+    names = {id(module): name for name, module in model.module.named_modules()}
     table = _part(model.module, "input") if setting.embeddings else None
     if setting.embeddings and table is None:
         raise ValueError("the model does not say which table its embeddings are")
-    names = {id(module): name for name, module in model.module.named_modules()}
+    exclude = excluded(model, setting)
+    copied = shared_copy(model.module)
+    if setting.activations in PLAIN or setting.prepared:
+        _check_weights(copied, exclude)
+    found = _prepare(copied, setting, exclude, calibration)
     if setting.activations in PLAIN:
-        copied = copy.deepcopy(model.module)
-        _quantise_weights(copied, setting, names.get(id(head)))
+        _quantise_weights(copied, setting, exclude, found)
     else:
         copied = convert(
-            model.module,
+            copied,
             weights=setting.weights,
             activations=setting.activations,
             accumulator=setting.accumulator,
             policy=Policy.from_dict(tomllib.loads(setting.policy)) if setting.policy else None,
-            exclude=[names[id(head)]] if head is not None else [],
+            exclude=[exclude] if exclude is not None else [],
         )
+        _load_weights(copied, found)
     if table is not None:
         # A parameter of its own: the head often has the same one.
         place: Any = copied.get_submodule(names[id(table)])
@@ -51,45 +68,78 @@ def quantised(model: LanguageModel, setting: Setting) -> nn.Module:
     return copied
 
 
+def excluded(model: LanguageModel, setting: Setting) -> str | None:
+    """Name of the layer that a setting leaves in FP32: what scores tokens, where it does."""
+    if setting.head:
+        return None
+    head = _part(model.module, "output")
+    return next((name for name, each in model.module.named_modules() if each is head), None)
+
+
 def _part(module: nn.Module, which: str) -> Any:
     """The module that scores tokens ("output") or embeds them ("input"), where a model says."""
     get = getattr(module, f"get_{which}_embeddings", None)
     return get() if get is not None else None
 
 
-def _quantise_weights(model: nn.Module, setting: Setting, head: str | None) -> None:
-    """Put what their blocks decode to in place of the weights of all linear layers but the head.
-
-    Raises:
-        ValueError: a module has a weight of another kind.
-    """
-    assert setting.weights is not None
+def _check_weights(model: nn.Module, exclude: str | None) -> None:
+    """Raise ValueError unless all matrices are of linear layers or embeddings."""
+    layers = linear_layers(model)
     for name, module in model.named_modules():
-        if name == head:
+        if name == exclude or name in layers or isinstance(module, nn.Embedding):
             continue
-        weight = getattr(module, "weight", None)
-        turned = type(module).__name__ == "Conv1D"
-        if not isinstance(module, nn.Linear) and not turned:
-            if isinstance(weight, Tensor) and weight.ndim > 1 and not _embeds(module):
-                kind = type(module).__name__
-                raise ValueError(f"{name} ({kind}) has a weight that is in no linear layer")
-            continue
-        assert isinstance(weight, Tensor)
-        rows = weight.detach().mT if turned else weight.detach()
-        values = fake_quantise(rows.contiguous(), setting.weights)
-        owner: Any = module
-        owner.weight = nn.Parameter(values.mT if turned else values, requires_grad=False)
+        if any(weight.ndim > 1 for weight in module.parameters(recurse=False)):
+            kind = type(module).__name__
+            raise ValueError(f"{name} ({kind}) has a weight that is in no linear layer")
+
+
+def _prepare(
+    model: nn.Module, setting: Setting, exclude: str | None, calibration: Tensor | None
+) -> dict[str, Tensor]:
+    """Smooth and rotate a model in place, and give the Hessians by which weights are rounded."""
+    if setting.calibrated and calibration is None:
+        raise ValueError(f"{setting} needs calibration windows")
+    if setting.smooth is not None:
+        assert calibration is not None
+        smooth(model, input_maxima(model, calibration, exclude), setting.smooth, exclude)
+    if setting.rotate is not None:
+        rotate(model, setting.rotate, exclude)
+    if setting.rounding != GPTQ:
+        return {}
+    assert calibration is not None
+    return hessians(model, calibration, exclude)
+
+
+def _quantise_weights(
+    model: nn.Module, setting: Setting, exclude: str | None, found: dict[str, Tensor]
+) -> None:
+    """Put what their blocks decode to in place of the weights of linear layers."""
+    assert setting.weights is not None
+    fmt = block_format(setting.weights)
+    for name, layer in linear_layers(model, exclude).items():
+        give_weight(layer, _rounded(layer.weight.detach(), found.get(name), fmt))
         if setting.activations == BF16:
-            module.register_forward_pre_hook(_in_bf16)
+            change_input(layer, _in_bf16)
 
 
-def _embeds(module: nn.Module) -> bool:
-    return isinstance(module, nn.Embedding)
+def _rounded(weight: Tensor, hessian: Tensor | None, fmt: BlockFormat) -> Tensor:
+    return fake_quantise(weight, fmt) if hessian is None else decode(gptq(weight, hessian, fmt))
 
 
-def _in_bf16(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _load_weights(model: nn.Module, found: dict[str, Tensor]) -> None:
+    """Give converted layers the blocks that GPTQ finds for their formats."""
+    for name, hessian in found.items():
+        layer: Any = model.get_submodule(name)
+        site = getattr(layer, "axs6_site", None)
+        if site is not None:
+            blocks = gptq(layer.weight, hessian, site.formats[1])
+            give_weight(layer, decode(blocks))
+            site.load(blocks)
+
+
+def _in_bf16(x: Tensor) -> Tensor:
     """Inputs rounded to BF16, in the dtype that they have."""
-    return tuple(x.to(torch.bfloat16).to(x.dtype) if isinstance(x, Tensor) else x for x in inputs)
+    return x.to(torch.bfloat16).to(x.dtype)
 
 
 def quantised_cache(fmt: str) -> Any:

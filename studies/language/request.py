@@ -19,6 +19,16 @@ FP32, BF16 = "fp32", "bf16"
 PLAIN: Final = (FP32, BF16)
 """Activations that are in no block format."""
 
+NEAREST, GPTQ = "nearest", "gptq"
+ROUNDINGS: Final = (NEAREST, GPTQ)
+"""How weights are rounded."""
+
+ROTATIONS: Final = (16, 32, 64, 128)
+"""Sizes of blocks that are rotated."""
+
+CALIBRATION: Final = 8
+"""Windows, at most, over which the FP32 model is watched."""
+
 TOKENS, WINDOW = 8192, 512
 
 FORMATS: Final = (
@@ -40,10 +50,13 @@ class Setting:
         head: whether the product that scores tokens is quantised too.
         embeddings: whether the rows of the table of embeddings are.
         policy: text of a TOML file with what differs in some layers; empty for none.
+        rounding: how weights are rounded: "nearest" or "gptq".
+        rotate: size of the blocks of inputs of linear layers that are rotated; None for none.
+        smooth: how far the reach of inputs is moved into weights, from 0 to 1; None for not at all.
 
     Raises:
-        TypeError, ValueError: a format or the accumulator is none, or the accumulator has nothing
-            to add.
+        TypeError, ValueError: a format or the accumulator is none, the accumulator has nothing
+            to add, or another argument is not one of the above.
     """
 
     weights: str | None = None
@@ -53,6 +66,9 @@ class Setting:
     head: bool = False
     embeddings: bool = False
     policy: str = ""
+    rounding: str = NEAREST
+    rotate: int | None = None
+    smooth: float | None = None
 
     def __post_init__(self) -> None:
         for each in (self.weights, self.kv, self.activations):
@@ -62,6 +78,13 @@ class Setting:
         if self.activations in PLAIN and (self.policy or self.accumulator != FP32):
             what = "policy" if self.policy else "accumulator"
             raise ValueError(f"a {what} needs activations in a block format, not {self}")
+        if self.rounding not in ROUNDINGS:
+            raise ValueError(f"weights must be {' or '.join(ROUNDINGS)}, not {self.rounding!r}")
+        if self.rotate is not None and self.rotate not in ROTATIONS:
+            sizes = ", ".join(map(str, ROTATIONS))
+            raise ValueError(f"rotate must be one of {sizes}, not {self.rotate}")
+        if self.smooth is not None and not 0 <= self.smooth <= 1:
+            raise ValueError(f"smooth must be from 0 to 1, not {self.smooth:g}")
 
     @classmethod
     def of(cls, text: str, **others: object) -> "Setting":
@@ -90,6 +113,16 @@ class Setting:
         """Whether MACs that torch computes say what is not quantised, or how many there are."""
         return self.weights is None or self.activations not in PLAIN
 
+    @property
+    def prepared(self) -> bool:
+        """Whether weights are not simply rounded to nearest."""
+        return self.calibrated or self.rotate is not None
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the FP32 model is watched over calibration windows first."""
+        return self.rounding != NEAREST or self.smooth is not None
+
     def __str__(self) -> str:
         same = self.activations == self.weights
         name = FP32 if self.weights is None else self.weights
@@ -101,6 +134,12 @@ class Setting:
             name += f", kv {self.kv}"
         if self.accumulator != FP32:
             name += f", {self.accumulator}"
+        if self.smooth is not None:
+            name += f", smooth {self.smooth:g}"
+        if self.rotate is not None:
+            name += f", rotate {self.rotate}"
+        if self.rounding != NEAREST:
+            name += f", {self.rounding}"
         return name + ", head" * self.head + ", embeddings" * self.embeddings
 
     def key(self) -> str:

@@ -33,12 +33,13 @@ def read_text(path: Path | None) -> str:
         raise ValueError(f"{path} must be a text in UTF-8: {error}") from None
 
 
-def windows(model: LanguageModel, text: str, tokens: int, size: int) -> Tensor:
+def windows(model: LanguageModel, text: str, tokens: int, size: int, skip: int = 0) -> Tensor:
     """The first tokens of a text in windows one after the other.
 
     Args:
         tokens: most tokens to take.
         size: of a window.
+        skip: how many to leave out first.
 
     Returns:
         int64 of shape (windows, size); what does not fill a window is left out.
@@ -49,9 +50,12 @@ def windows(model: LanguageModel, text: str, tokens: int, size: int) -> Tensor:
     """
     if model.context is not None and size > model.context:
         raise ValueError(f"window must be {model.context:,} tokens at most, not {size:,}")
-    found = _first_tokens(model, text, tokens)
+    found = _first_tokens(model, text, skip + tokens)[skip:]
     if len(found) < size:
-        raise ValueError(f"the text must have a window of {size:,} tokens, not {len(found):,}")
+        where = f" after its first {skip:,}" if skip else ""
+        raise ValueError(
+            f"the text must have a window of {size:,} tokens{where}, not {len(found):,}"
+        )
     if model.vocabulary is not None and max(found) >= model.vocabulary:
         raise ValueError(
             f"the tokenizer gives token {max(found):,}, and the model knows {model.vocabulary:,}"

@@ -21,6 +21,9 @@ from axs6.synth.sweep.tasks import OtherEnvironmentError, PoolTask
 from axs6.torch.counted import Counter
 from axs6.torch.report import ReportRow
 
+Tokens = tuple[tuple[int, ...], ...]
+"""Tokens of several windows."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -93,12 +96,16 @@ class KeptWindows:
             self._whole = file.tell()
 
 
-def window_key(digest: str, setting: Setting, tokens: Tensor) -> str:
+def window_key(
+    digest: str, setting: Setting, tokens: Tensor, calibration: Tensor | None = None
+) -> str:
     """Digest of all that decides what a window of a model with a digest gives."""
     capability = torch.backends.cpu.get_cpu_capability()
     parts = [digest, setting.key(), version("axs6"), torch.__version__, capability]
     found = hashlib.sha256("\n".join(parts).encode())
     found.update(tokens.numpy().tobytes())
+    if calibration is not None:
+        found.update(calibration.numpy().tobytes())
     return found.hexdigest()[:32]
 
 
@@ -112,6 +119,7 @@ class WindowTask(PoolTask[Window]):
         setting: what is in which format.
         number: of the window in the text.
         tokens: of the window.
+        calibration: windows over which the FP32 model is watched; empty for none.
     """
 
     path: Path
@@ -120,6 +128,7 @@ class WindowTask(PoolTask[Window]):
     setting: Setting
     number: int
     tokens: tuple[int, ...]
+    calibration: Tokens = ()
 
     def outcome(self) -> Window | str:
         """What the window gave, or in one line why it cannot be run.
@@ -132,9 +141,11 @@ class WindowTask(PoolTask[Window]):
             model = _loaded(self.path, self.function)
             if model.digest != self.digest:
                 raise OtherEnvironmentError(f"{self.path} has another model than it had before")
-            module = _quantised(self.path, self.function, self.setting)
+            with repeatable(0):
+                module = _quantised(self.path, self.function, self.setting, self.calibration)
             tokens = torch.tensor(self.tokens)
-            return _window(module, self.digest, self.setting, self.number, tokens)
+            key = window_key(self.digest, self.setting, tokens, _windows(self.calibration))
+            return _window(module, key, self.setting, self.number, tokens)
         except (ValueError, RuntimeError) as error:
             return " ".join(str(error).split())
 
@@ -146,12 +157,13 @@ def run(model: LanguageModel, setting: Setting, windows: Tensor) -> list[Window]
         ValueError: a score is NaN, or the setting does not go with the model.
     """
     module = quantised(model, setting)
-    return [_window(module, model.digest, setting, *each) for each in enumerate(windows)]
+    return [
+        _window(module, window_key(model.digest, setting, tokens), setting, number, tokens)
+        for number, tokens in enumerate(windows)
+    ]
 
 
-def _window(
-    module: nn.Module, digest: str, setting: Setting, number: int, tokens: Tensor
-) -> Window:
+def _window(module: nn.Module, key: str, setting: Setting, number: int, tokens: Tensor) -> Window:
     counted: list[ReportRow] = []
     with repeatable(0), torch.inference_mode():
         started = process_time()
@@ -165,7 +177,7 @@ def _window(
             with Counter(counted):
                 _nats(module, setting, tokens)
     return Window(
-        window_key(digest, setting, tokens),
+        key,
         str(setting),
         number,
         len(tokens) - 1,
@@ -181,8 +193,14 @@ def _loaded(path: Path, function: str | None) -> LanguageModel:
 
 
 @lru_cache(maxsize=1)
-def _quantised(path: Path, function: str | None, setting: Setting) -> nn.Module:
-    return quantised(_loaded(path, function), setting)
+def _quantised(
+    path: Path, function: str | None, setting: Setting, calibration: Tokens
+) -> nn.Module:
+    return quantised(_loaded(path, function), setting, _windows(calibration))
+
+
+def _windows(tokens: Tokens) -> Tensor | None:
+    return torch.tensor(tokens) if tokens else None
 
 
 def _nats(module: nn.Module, setting: Setting, tokens: Tensor) -> float:

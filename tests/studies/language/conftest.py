@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from axs6.studies.language.texts import documentation
+from axs6.studies.language.models import LanguageModel, load
+from axs6.studies.language.texts import documentation, windows
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +46,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             parameter.data *= 6 if parameter.ndim > 1 else 1
     model.save_pretrained(made)
     return made
+
+
+@pytest.fixture(scope="session")
+def model(folder: Path) -> LanguageModel:
+    """That model, loaded; nobody changes it."""
+    return load(folder)
+
+
+@pytest.fixture(scope="session")
+def tokens(model: LanguageModel) -> Tensor:
+    """Three windows of 32 tokens."""
+    return windows(model, documentation(), 96, 32)
+
+
+@pytest.fixture(scope="session")
+def others(model: LanguageModel) -> Tensor:
+    """Eight windows after these."""
+    return windows(model, documentation(), 256, 32, 96)
 
 
 @pytest.fixture(scope="session")

@@ -18,23 +18,13 @@ from axs6.studies.language.models import LanguageModel, load
 from axs6.studies.language.perplexity import Study, study_perplexity
 from axs6.studies.language.quantised import quantised, quantised_cache
 from axs6.studies.language.request import Setting
-from axs6.studies.language.texts import documentation, windows
+from axs6.studies.language.texts import windows
 from axs6.studies.language.windows import KeptWindows
 from axs6.torch import convert
 
 Cli = Callable[..., Any]
 
 SIZE = 32
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> LanguageModel:
-    return load(folder)
-
-
-@pytest.fixture(scope="module")
-def tokens(model: LanguageModel) -> Tensor:
-    return windows(model, documentation(), 3 * SIZE, SIZE)
 
 
 def study(folder: Path, model: LanguageModel, tokens: Tensor, *texts: str, **options: Any) -> Study:
@@ -193,9 +183,13 @@ def test_the_command(main: Cli, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("study", "perplexity", str(folder), "--format", "mxfp4,mx9xbf16")
     sizes = ("--tokens", "96", "--window", "32")
-    printed = main(*arguments, *sizes, "-o", str(out), "--json", "-").succeeded()
+    around = ("--weights", "gptq", "--rotate", "64", "--smooth", "0.5")
+    printed = main(*arguments, *sizes, *around, "-o", str(out), "--json", "-").succeeded()
     figures = json.loads(printed)
-    assert [row["name"] for row in figures["rows"]] == ["fp32", "mxfp4", "mx9xbf16"]
+    names = [f"{each}, smooth 0.5, rotate 64, gptq" for each in ("mxfp4", "mx9xbf16")]
+    assert [row["name"] for row in figures["rows"]] == ["fp32", *names]
+    left = [f"model.layers.{i}.mlp.down_proj (96)" for i in (0, 1)]
+    assert [row["unrotated"] for row in figures["rows"]] == [[], left, left]
     assert figures == json.loads((out / "perplexity.json").read_text())
     lines = (out / "perplexity.csv").read_text().splitlines()
     assert lines[0].startswith("setting,bits,perplexity")
@@ -211,6 +205,9 @@ def test_a_tokenizer_of_another_model(model: LanguageModel) -> None:
         windows(other, "text", 32, 32)
 
 
+CALIBRATED = ("{folder}", "--window", "32", "--tokens", "32", "--weights", "gptq")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -222,6 +219,13 @@ def test_a_tokenizer_of_another_model(model: LanguageModel) -> None:
         (["{folder}", "--format", "mx9xmx6xmx4"], "weights x activations"),
         (["{folder}", "--format", "bf16"], "weights must be in a block format"),
         (["{folder}", "--format", "mx9xfp32", "--accumulator", "paper"], "needs activations in"),
+        (["{folder}", "--rotate", "24"], "rotate must be one of 16, 32, 64, 128, not 24"),
+        (["{folder}", "--smooth", "1.5"], "smooth must be from 0 to 1, not 1.5"),
+        (["{folder}", "--weights", "floor"], "weights must be nearest or gptq, not 'floor'"),
+        (
+            [*CALIBRATED, "--text", "{some}"],
+            "the text must have a window of 32 tokens after its first 32, not 8",
+        ),
         (["{folder}", "--text", "{binary}", "--window", "32"], "must be a text in UTF-8"),
         (["{other}", "--window", "32"], "the tokenizer has 302 tokens and the model 300"),
         (["{bad}"], "must be a whole GGUF file: it does not begin with GGUF"),
@@ -232,6 +236,7 @@ def test_bad_input(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "short.txt").write_text("few")
+    (tmp_path / "some.txt").write_text("0123456789" * 4)
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\xff")
     (tmp_path / "bad.gguf").write_bytes(bytes(100))
     other = tmp_path / "other"
@@ -245,6 +250,7 @@ def test_bad_input(
         "tmp": tmp_path / "empty",
         "folder": folder,
         "short": tmp_path / "short.txt",
+        "some": tmp_path / "some.txt",
         "binary": tmp_path / "binary.txt",
         "other": other,
         "bad": tmp_path / "bad.gguf",
