@@ -143,8 +143,9 @@ class Setting:
         return name + ", head" * self.head + ", embeddings" * self.embeddings
 
     def key(self) -> str:
-        """All of it as one line."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """All that differs from FP32, as one line: new fields leave the lines of others alone."""
+        plain = asdict(Setting())
+        return json.dumps({k: x for k, x in asdict(self).items() if x != plain[k]}, sort_keys=True)
 
 
 def check_windows(tokens: int, window: int) -> None:
