@@ -76,7 +76,7 @@ def library(
     folder: Path = tmp_path_factory.mktemp("bits")
     for name, text in {**runtime(), "bits.cpp": source()}.items():
         (folder / name).write_text(text)
-    command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *FORMS[request.param]]
+    command = ["g++", "-std=c++17", "-O0", "-w", "-shared", "-fPIC", *FORMS[request.param]]
     subprocess.run([*command, "-o", "bits.so", "bits.cpp"], cwd=folder, check=True, timeout=120)
     return ctypes.CDLL(str(folder / "bits.so"))
 

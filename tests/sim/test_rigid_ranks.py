@@ -17,7 +17,7 @@ from axs6.sim.tools import ToolError
 
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
 ITEMS = np.arange(2_000) * 31 % 65_536
-COPIES = (1, 9, 9, 20, 40, 40, 40, 40, 12, 12, 1, 1, 1)
+COPIES = (1, 9, 9, 20, 20, 20, 20, 9, 1, 1)
 """Copies of an item in front of each step, and after the last: ranks narrow and wide."""
 
 

@@ -1,4 +1,5 @@
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,30 @@ from axs6.sim.tools import SIMULATORS
 AVAILABLE = [e for e in ENGINES if all(map(shutil.which, SIMULATORS.get(e, ("g++",))))]
 
 
+STAGES = 2
+
+
+def small(unit: str) -> dict[str, Any]:
+    """Parameters of a small unit, with the last of each parameter's samples."""
+    entry = UNITS[unit]
+    last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, {})}
+    return entry.simulated({"block": 8, "stages": STAGES, **last})
+
+
 # Regressions run every unit in both Verilog simulators, and the two compiled ones are compared.
 @pytest.mark.parametrize("engine", AVAILABLE)
 @pytest.mark.parametrize(
     "unit",
     [
-        "dot",
-        *(pytest.param(unit, marks=pytest.mark.slow) for unit in ("encoder", "decoder", "lfsr")),
+        "block_dot",
+        *(
+            pytest.param(unit, marks=pytest.mark.slow)
+            for unit in ("dot", "encoder", "decoder", "lfsr")
+        ),
     ],
 )
 def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) -> None:
-    entry = UNITS[unit]
-    last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, {})}
-    parameters = entry.simulated({"block": 8, "stages": 2, **last})
+    parameters = small(unit)
     items = find(unit).random(parameters, np.random.default_rng(0), 100)
     done = simulate(unit, items, engine=engine, **parameters)
     for name, values in UNITS[unit].golden(items, parameters).items():
@@ -31,9 +43,10 @@ def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) 
 
 
 def test_cycles_are_items_and_latency() -> None:
-    items = find("block_dot").random({"block": 8}, np.random.default_rng(0), 10)
-    done = simulate("block_dot", items, engine="verilator", block=8, stages=3)
-    assert done.cycles == 10 + 3
+    parameters = small("block_dot")
+    items = find("block_dot").random(parameters, np.random.default_rng(0), 10)
+    done = simulate("block_dot", items, engine="verilator", **parameters)
+    assert done.cycles == 10 + STAGES
 
 
 @pytest.mark.parametrize("engine", ["batch", "cxxrtl", "verilator"])

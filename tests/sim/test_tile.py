@@ -36,9 +36,9 @@ def tile_cycles(
 @pytest.mark.parametrize(
     ("rows", "columns", "stages", "interleave"),
     [
-        *[(3, 2, 0, 3), (1, 1, 5, 1), (1, 1, 5, 4)],
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in [(3, 2, 0, 1), (3, 2, 0, 4)]),
-        pytest.param(1, 1, 5, 3, marks=pytest.mark.slow),
+        *[(2, 2, 0, 3), (1, 1, 5, 1)],
+        *(pytest.param(3, 2, 0, each, marks=pytest.mark.slow) for each in (1, 3, 4)),
+        *(pytest.param(1, 1, 5, each, marks=pytest.mark.slow) for each in (3, 4)),
     ],
 )
 def test_any_shape(rows: int, columns: int, stages: int, interleave: int) -> None:
@@ -58,7 +58,7 @@ def test_any_shape(rows: int, columns: int, stages: int, interleave: int) -> Non
 
 def test_groups_share_the_turns() -> None:
     rng = np.random.default_rng(2)
-    tile = Tile(8, rows=3, columns=2, interleave=3)
+    tile = Tile(8, rows=2, columns=2, interleave=3)
     a, b = blocks(rng, (5, 7, 24)), blocks(rng, (5, 3, 24))
     assert tile.parameters["view"] == "behaviour"
     run = tile.matmul(a, b)
@@ -67,12 +67,12 @@ def test_groups_share_the_turns() -> None:
             Blocks.with_modes(x.exponents[g], x.modes[g], x.codes[g], x.shape[1:]) for x in (a, b)
         ]
         assert same(run.values[g], axs6.matmul(*pair))
-    assert run.cycles == -(-5 * 3 * 2 // 3) * 3 * 3 + tile.latency
+    assert run.cycles == -(-5 * 4 * 2 // 3) * 3 * 3 + tile.latency
 
 
 def test_a_large_product_is_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    tile = Tile(8, rows=3, columns=2, interleave=3)
+    tile = Tile(8, rows=2, columns=2, interleave=3)
     a, b = blocks(rng, (23, 40)), blocks(rng, (17, 40))
     whole = tile.matmul(a, b)
     monkeypatch.setattr(tile_module, "MOST_ITEMS", 64)
@@ -85,7 +85,7 @@ def test_a_large_product_is_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
 def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     zeros = [axs6.encode(np.zeros((rows, k), np.float32), block=8) for rows in (m, n)]
-    run = Tile(8, rows=3, columns=2, interleave=3).matmul(*zeros)
+    run = Tile(8, rows=2, columns=2, interleave=3).matmul(*zeros)
     assert run.values.shape == (m, n)
     assert not run.values.any()
     assert run.cycles == 0
@@ -124,7 +124,7 @@ def test_other_formats_and_accumulators(
 
 
 def test_operands_that_do_not_fit_are_refused() -> None:
-    tile = Tile(8, rows=3, columns=2, interleave=3)
+    tile = Tile(8, rows=2, columns=2, interleave=3)
     a = axs6.encode(np.zeros((2, 16), np.float32), block=8)
     wide, other = (axs6.encode(np.zeros((2, 24), np.float32), block=block) for block in (8, 16))
     with pytest.raises(ValueError, match=r"must have shapes .* not \(2, 16\) and \(2, 24\)"):

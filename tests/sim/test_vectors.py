@@ -1,6 +1,6 @@
 """The simulated hardware gives the outputs of the test vectors, one configuration of each unit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,14 +159,22 @@ def differing(link: Link, vectors: Sequence[Vector]) -> list[str]:
     return [vector.name for vector, equal in zip(vectors, same, strict=True) if not equal]
 
 
-@pytest.mark.parametrize("name", LINKS)
+FEW = ("encoder", "decoder", "block_dot", "dot")
+"""Links that every run has; the others are slow, as others of the same kind."""
+
+
+def links(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in FEW)) for name in names]
+
+
+@pytest.mark.parametrize("name", links(LINKS))
 def test_the_hardware_gives_the_outputs(name: str) -> None:
     vectors = chosen(LINKS[name])
     assert len(vectors) >= 6
     assert differing(LINKS[name], vectors) == []
 
 
-@pytest.mark.parametrize("name", [name for name, link in LINKS.items() if not link.parameters])
+@pytest.mark.parametrize("name", links(name for name, link in LINKS.items() if not link.parameters))
 def test_one_wrong_output_is_found(name: str) -> None:
     link = LINKS[name]
     vectors = chosen(link)
