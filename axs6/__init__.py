@@ -57,7 +57,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load the golden model, and with it NumPy, when it is first asked for."""
+        """Load the golden model, and NumPy with it, at first use."""
         if name not in (*__all__, "golden"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         golden, catalog = import_module("axs6.golden"), import_module("axs6.golden.formats")

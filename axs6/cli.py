@@ -30,9 +30,9 @@ TRACEBACK = "AXS6_TRACEBACK"
 def main() -> None:
     """Run the command line.
 
-    Exit status: 0 for success, 1 where a comparison or a test fails, 2 for bad input or a missing
-    tool, with one line that says what is wrong; 128 + N where signal N ended it (130 for Ctrl-C),
-    at any moment and without a word, and 141 where the pipe it prints to was closed.
+    Exit status: 0 for success, 1 if a comparison or a test fails, 2 for bad input or a missing
+    tool, with one line that says what is wrong; 128 + N after signal N (130 for Ctrl-C), without a
+    message, and 141 if the pipe it prints to was closed.
     """
     with ending(), printing():
         _main()
@@ -124,7 +124,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _hide_types_of_flags(command: Any, context: Any) -> None:
-    """Have the help of a command, and of those below it, show no type beside options without value.
+    """Show no type beside options without value in the help of a command and its sub-commands.
 
     Typer shows <bool> there.
     """

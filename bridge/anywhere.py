@@ -1,11 +1,11 @@
 """Products of blocks in many formats, by torch's operations on any device.
 
-Every bit is the golden model's. Most products are computed by matrix products in FP32. An operand's
-values are integers times powers of two: the sum of the products of two blocks is an integer times a
-power of two, and where the integer has at most 24 bits every order of additions, with FMA or
-without, gives it exactly. Each such sum goes into a buffer, which is then added to the accumulator:
-one rounding for each block, in index order. `addmm` would save a pass, but would be wrong wherever
-a BLAS starts its chain of FMAs from the accumulator.
+Every bit is the golden model's. Most products are matrix products in FP32. An operand's values are
+integers times powers of two: the sum of the products of two blocks is an integer times a power of
+two, and where the integer has at most 24 bits every order of additions, with FMA or without, gives
+it exactly. Each such sum goes into a buffer, which is then added to the accumulator: one rounding
+for each block, in index order. `addmm` would save a pass, but would be wrong wherever a BLAS starts
+its chain of FMAs from the accumulator.
 
 That holds while no operand, product or sum leaves FP32's normal range. Rows and columns that might
 leave it, and formats with wider sums or other factors, are computed in float64, each step rounded
@@ -54,10 +54,9 @@ class BlockMatrices:
         format: of the blocks.
         lanes: an integer for each value, or NaN or an infinity, of shape (G, R, n, B): float32
             where that holds the format's integers, else float64.
-        factors: what the integers of a block are multiplied by, with a divisor such as AXS-6's over
-            its power of two left out, float64 of shape (G, R, n); NaN where the scale is.
-        outer: scales of rows, by which results are multiplied at the end, float32 of shape (G, R);
-            None where the format has none.
+        factors: factor of the integers of each block, without a divisor such as AXS-6's 31 over 32,
+        float64 of shape (G, R, n); NaN where the scale is. outer: scales of rows, which multiply
+        the results at the end, float32 of shape (G, R); None where the format has none.
     """
 
     format: BlockFormat
@@ -72,12 +71,12 @@ class BlockMatrices:
 
     @cached_property
     def single(self) -> Tensor:
-        """The values, float32 of shape (G, R, n * B); of no use where they are not normal."""
+        """The values, float32 of shape (G, R, n * B); valid only if `normal`."""
         return (self.lanes * self.factors.unsqueeze(-1)).float().flatten(-2)
 
     @cached_property
     def lowest(self) -> Tensor:
-        """Least exponent of the factors of each row, blocks of zeros left out, int64 (G, R)."""
+        """Smallest exponent of the factors of each row, without blocks of zeros, int64 (G, R)."""
         empty = (self.lanes == 0).all(-1)
         return binades(self.factors).masked_fill(empty, NO_BLOCK).amin(-1)
 
@@ -124,7 +123,7 @@ def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> BlockMat
 
 
 def take(blocks: Blocks, device: torch.device) -> BlockMatrices:
-    """The operand of matrices (G, R, K) that are encoded already, in a format that is held."""
+    """The operand of encoded matrices (G, R, K) in a supported format."""
     lanes, factors, _, outer = held_blocks(blocks)
     return BlockMatrices(
         blocks.format,
@@ -162,7 +161,8 @@ def _divisor(terms: Terms) -> float:
 
 
 def _single_product(a: BlockMatrices, b: BlockMatrices, terms: Terms) -> Tensor:
-    """The product before outer scales by FP32, in float64 what leaves its normal range."""
+    """The product before outer scales, in FP32; in float64 for rows that leave FP32's normal
+    range."""
     bits = [layout(x.format).bound.bit_length() for x in (a, b)]
     largest = BEYOND - terms.bound.bit_length()
     odd_columns = (b.lowest < LOWEST // 2) | (b.highest > min(largest // 2, BEYOND - bits[1]))
@@ -230,8 +230,8 @@ def _powers(a: BlockFormat, b: BlockFormat) -> bool:
 
 
 def _wide_sums(a: Tensor, b: Tensor) -> Tensor:
-    """Products (G, M, B) by (G, B, N) whose sums float64 may not hold: what rounds to the same FP32
-    value.
+    """Products (G, M, B) by (G, B, N) with sums too wide for float64: a float64 that rounds to the
+    same FP32 value.
 
     Integers are parted, high * 2^17 + low, and the sums of the parts are put together as
     top * 2^34 + rest. Where float64 does not hold that, the bits far below FP32's last are one

@@ -22,7 +22,7 @@ class MultiheadAttention(Converted, nn.MultiheadAttention):
 
     @property
     def axs6_site(self) -> Site:  # type: ignore[override]
-        """One of its places, which have the same options."""
+        """One of its places; all have the same options."""
         return self.axs6_sites["scores"]
 
     def forward(
@@ -139,12 +139,12 @@ def attention(
     Args:
         query, key, value: (..., L, E), (..., S, E), (..., S, V).
         mask: added to the scores, broadcasting to (..., L, S); or None.
-        dropout: probability with which a weight is dropped.
+        dropout: dropout probability of the weights.
         handles: places of the two products.
-        scale: 1 / sqrt(E) if None; it multiplies the query before that is encoded.
+        scale: 1 / sqrt(E) if None; multiplies the query before encoding.
 
     Returns:
-        The result (..., L, V) and the weights (..., L, S), those dropped being zero.
+        The result (..., L, V) and the weights (..., L, S), dropped weights as zero.
     """
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = multiply(query * factor, key.mT, handles[0])
@@ -170,7 +170,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """torch's function of this name, with the products of two places."""
+    """torch's function of this name; two places compute its products."""
     if is_causal:
         if attn_mask is not None:
             raise ValueError("attn_mask must be None where is_causal is set")

@@ -1,4 +1,4 @@
-"""What computes a product: the emulation, the simulated tile, or the golden model."""
+"""Backends that compute products: emulation, simulated tile, golden model."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -34,8 +34,8 @@ class ProductBatch:
 
     Args:
         values: float32 of shape (G, M, N), newly made.
-        cycles: clock cycles that the hardware took; None where none was simulated.
-        utilisation: share of the tile's block products that were of use, 0 to 1, or None.
+        cycles: clock cycles of the hardware; None without simulation.
+        utilisation: share of the tile's block products that contribute to results, 0 to 1, or None.
     """
 
     values: Tensor
@@ -44,20 +44,22 @@ class ProductBatch:
 
 
 class Backend(Protocol):
-    """Encodes operands and multiplies them; what it encodes an operand into is its own affair."""
+    """Encodes operands and multiplies them; the type of an encoded operand is private to a
+    backend."""
 
     def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Any:
         """Encode matrices of shape (G, R, K), no axis empty, along K.
 
-        A scale of the tensor is one for all G; `scale` is one that is known before.
+        A scale of the tensor covers all G; `scale` sets it in advance.
 
         Raises:
-            TypeError, ValueError: the dtype, device or a value is refused; `name` says whose.
+            TypeError, ValueError: the dtype, device or a value is refused; the message begins with
+            `name`.
         """
         ...
 
     def take(self, blocks: Blocks, device: torch.device) -> Any:
-        """What `prepare` would give for matrices that are encoded already, (G, R, K)."""
+        """The result of `prepare` for matrices (G, R, K) that are encoded already."""
         ...
 
     def product(self, a: Any, b: Any, bias: Tensor | None = None) -> ProductBatch:
@@ -73,7 +75,7 @@ class Backend(Protocol):
         bias: Tensor | None = None,
         scale: float | None = None,
     ) -> ProductBatch:
-        """The product of what `prepare` would give for `x`."""
+        """The product of `prepare`'s result for `x`."""
         return self.product(self.prepare(x, fmt, name, scale), b, bias)
 
 
@@ -95,7 +97,7 @@ class Anywhere(Backend):
     def prepare(
         self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
     ) -> anywhere.BlockMatrices:
-        """Encode, on the device where torch's operations can."""
+        """Encode, on the device if torch's operations support it."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
         if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
@@ -125,7 +127,7 @@ class Compiled(Backend):
     def prepare(
         self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
     ) -> kernels.Packed:
-        """Encode, by a kernel where there is one."""
+        """Encode, by a kernel if one exists."""
         check_input(x, name)
         nonfinite = self._options.nonfinite
         if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
@@ -186,7 +188,7 @@ def _of_columns(bias: Tensor | None, b: kernels.Packed) -> NDArray[np.float32] |
 
 
 class Golden(Backend):
-    """The golden model, on the CPU: slow, and right by definition."""
+    """The golden model, on the CPU: slow, correct by definition."""
 
     def __init__(self, options: ProductOptions) -> None:
         self._options = options
@@ -210,7 +212,8 @@ class Golden(Backend):
 
 
 class Emulated(Backend):
-    """The fastest of the above that takes all formats of the options: the same bits."""
+    """The fastest of these backends that supports all formats of the options; all give the same
+    bits."""
 
     def __init__(self, options: ProductOptions) -> None:
         plain = options.accumulator == FP32_SUMS
@@ -227,12 +230,12 @@ class Emulated(Backend):
     def prepare(
         self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None
     ) -> tuple[Backend, Any]:
-        """What computes on the device of `x`, and its operand."""
+        """The backend for the device of `x`, and its operand."""
         chosen = self._on(x.device)
         return chosen, chosen.prepare(x, fmt, name, scale)
 
     def take(self, blocks: Blocks, device: torch.device) -> tuple[Backend, Any]:
-        """What computes on the device, and its operand."""
+        """The backend for the device, and its operand."""
         chosen = self._on(device)
         return chosen, chosen.take(blocks, device)
 
@@ -297,7 +300,7 @@ class Rtl(Backend):
         return blocks
 
     def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> ProductBatch:
-        """All products in one run of the tile, whose turns they share."""
+        """All products in one run of the tile, interleaved."""
         from axs6.sim.tile import Tile
 
         pair = (a.format, b.format)
@@ -325,5 +328,5 @@ _CLASSES: dict[str, type[Emulated | Golden | Rtl]] = {
 
 @cache
 def backend_of(options: ProductOptions) -> Backend:
-    """The backend that works by these options, made once."""
+    """The backend for these options, cached."""
     return _CLASSES[options.backend](options)

@@ -1,10 +1,9 @@
-"""What tells whether a tensor still has the bits that it had.
-
-Torch counts the changes of a tensor, but not all of them: fused optimisers, collectives, writes
-through `.data`, NumPy or DLPack and those of other processes leave its version as it was. So all
-its bytes are read. On the CPU a kernel makes a digest of them: that takes 0.02 % of the tensor's
-memory and half of what a comparison with a copy would read. Elsewhere a copy is compared: exact,
-in as much memory as the tensor has.
+"""Detects whether the bits of a tensor have changed. Torch counts the changes of a tensor, but not
+all of them: fused optimisers, collectives, and writes through `.data`, NumPy, DLPack or from other
+processes do not change its version. So all its bytes are read. On the CPU a kernel computes a
+digest: it takes 0.02 % of the tensor's memory and reads half as much as a comparison with a copy.
+On other devices the tensor is compared with a copy, which is exact and takes as much memory as the
+tensor.
 """
 
 import torch
@@ -14,7 +13,7 @@ from axs6.torch import kernels
 from axs6.torch.quantise import has_kernels
 
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""Integers with the bits of numbers of so many bytes."""
+"""Integer dtypes by the number of bytes."""
 
 Bits = bytes | Tensor
 
@@ -31,7 +30,7 @@ def bits_of(x: Tensor) -> Bits:
 
 
 def kept(bits: Bits) -> Bits:
-    """Bits that stay as they are."""
+    """The same bits in memory of their own."""
     return bits if isinstance(bits, bytes) else bits.clone()
 
 
@@ -43,7 +42,8 @@ def are_same(a: Bits, b: Bits) -> bool:
 
 
 def _dense(x: Tensor) -> Tensor:
-    """A tensor's values in one piece of memory, its own where it is one, in the order there."""
+    """A tensor's values in contiguous memory, in memory order; without a copy if it is
+    contiguous."""
     if x.is_contiguous():
         return x
     return x.permute(sorted(range(x.ndim), key=x.stride, reverse=True)).contiguous()

@@ -9,7 +9,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def traced_as_constant(function: Function) -> Function:
-    """Let torch's compiler call a function of constants, and take what it returns for one.
+    """Let torch's compiler call a function of constants and treat its result as a constant.
 
     It is `torch.compiler.assume_constant_result`, which would import all of the compiler at once:
     half of the time that importing this bridge took.
@@ -19,6 +19,6 @@ def traced_as_constant(function: Function) -> Function:
 
 
 def refuse_tracing() -> None:
-    """Raise RuntimeError within `torch.jit.trace`, whose graphs would keep the sizes they saw."""
+    """Raise RuntimeError within `torch.jit.trace`: its graphs would keep the traced sizes."""
     if torch.jit.is_tracing():
         raise RuntimeError("torch.jit.trace cannot follow converted models: use torch.export")

@@ -40,7 +40,7 @@ LAYERS: dict[type[nn.Module], type[nn.Module]] = {
     nn.MultiheadAttention: MultiheadAttention,
     functional.MatMul: layers.MatMul,
 }
-"""Layers that are replaced, by what."""
+"""Replacements of torch's layers."""
 
 TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 """Layers whose weights are reduced along their first axis."""
@@ -74,38 +74,36 @@ def convert(
     else, such as normalisation, softmax and embeddings, is as it was.
 
     Args:
-        model: left as it is; it may be converted already. The copy has parameters of its own
-            and the same `state_dict` keys; weights are encoded again when a bit of them changes,
-            whatever changes it. `freeze` spares products the look at them.
-        backend: "emulated", the hardware's bits from compiled kernels or torch's own products
-            where they take the formats, else from the NumPy model; "rtl", the hardware simulated,
-            on the CPU; or "golden", the NumPy model.
+        model: left as it is; it may be converted already. The copy has parameters of its own and
+        the same `state_dict` keys. A weight is encoded again when any bit of it changes. `freeze`
+        skips this check. backend: "emulated", the hardware's bits from compiled kernels or torch's
+        own products where they take the formats, else from the NumPy model; "rtl", the hardware
+        simulated, on the CPU; or "golden", the NumPy model.
         format: the block format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a
             BlockFormat.
-        weights, activations: formats of their own, instead of `format`. Both operands of products
+        weights, activations: separate formats, instead of `format`. Both operands of products
             without a weight, as in attention, are activations.
         gradients: format of the gradients of results, with which the backward products are the
             hardware's too: each operand is transposed before it is encoded. None for FP32 products
             of the decoded operands.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
-        policy: what differs from these in some layers: a `Policy`, its plain data, or a function
-            that takes the name of a module and the module, and returns a format ("fp32" to leave
-            it alone), a mapping of the above, or None for what holds around it.
-        exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
-            classes; what they name is left alone with all that it contains.
-        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
-            encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
-            with NaN.
+        policy: other options for some layers: a `Policy`, its plain data, or a function that takes
+        the name of a module and the module, and returns a format ("fp32" to leave it alone), a
+        mapping of the above, or None to inherit the settings of the parent. exclude: names of
+        modules, as in `named_modules` and with the wildcards of `fnmatch`, or classes; these
+        modules and everything in them are left alone. nonfinite: "error" refuses NaN and infinite
+        operands and names the layer; "saturate" encodes NaN as +0 and infinities as the largest
+        code; "propagate" keeps them, in formats with NaN.
         tile: parameters of `axs6.sim.tile.Tile`, for "rtl": rows, columns, stages, interleave.
         unconverted: what to do about matrix products that are not replaced, when a module has
             them or, once for each place, when a `forward` computes one: "warn" gives an
-            `UnconvertedWarning`, "error" raises it, "ignore" does nothing. What `exclude` names
-            is left out.
+            `UnconvertedWarning`, "error" raises it, "ignore" does nothing. Excluded modules are not
+        reported.
 
     Returns:
-        The converted copy. Gradients go straight through the encoding: they are those of the
-        FP32 product of the decoded operands.
+        The converted copy. Gradients use a straight-through estimator: they are the gradients of
+        the FP32 product of the decoded operands.
 
     Raises:
         TypeError: `model` is not a module, or is a scripted one.
@@ -147,11 +145,10 @@ def policy_of(model: nn.Module) -> Policy:
     """The policy with which a model was converted, layer by layer.
 
     Args:
-        model: what `convert` returned.
+        model: a converted model.
 
-    Returns:
-        What gives the same formats, accumulators and treatment of NaN again, and leaves the same
-        layers in FP32, in a model of this architecture.
+    Returns: A policy that sets the same formats, accumulators and treatment of NaN, and leaves the
+    same layers in FP32, in a model of this architecture.
     """
     found: dict[str, dict[str, str]] = {}
     for name, module in model.named_modules():
@@ -178,7 +175,7 @@ def site_options(module: nn.Module) -> list[ProductOptions]:
 
 
 def scope_options(module: nn.Module) -> list[ProductOptions]:
-    """The options of what a module's own methods compute."""
+    """The options of the products in a module's own methods."""
     scope: Any = getattr(module, "axs6_scope", None)
     return [scope.options] if scope else []
 
@@ -205,7 +202,8 @@ def _options(
 def _computed(model: nn.Module) -> dict[int, Any]:
     """Copies of the attributes that hooks compute from parameters, which deepcopy refuses.
 
-    Such are weights of `nn.utils.weight_norm` and of pruned layers; each `forward` makes them anew.
+    Examples are weights of `nn.utils.weight_norm` and of pruned layers; each `forward` computes
+    them again.
     """
     return {
         id(x): x.detach().clone()
@@ -229,7 +227,7 @@ def _kind(model: object) -> str:
 
 
 def _walk(model: nn.Module) -> Iterator[tuple[str, nn.Module, bool]]:
-    """Each module once, and whether it is within one whose `forward` is none of torch's own."""
+    """Each module once, and whether a module with a `forward` of the user's contains it."""
     seen: set[int] = set()
 
     def visit(name: str, module: nn.Module, within: bool) -> Iterator[tuple[str, nn.Module, bool]]:
@@ -251,7 +249,7 @@ def _is_scripted(module: nn.Module) -> bool:
 
 
 def _is_users(module: nn.Module) -> bool:
-    """Whether a module's `forward` is none of torch's own."""
+    """Whether a module's `forward` is the user's, not torch's."""
     return not _is_scripted(module) and _is_users_function(type(module).forward)
 
 
@@ -261,7 +259,8 @@ def _is_users_function(function: Any) -> bool:
 
 
 def _has_own_forward(module: nn.Module) -> bool:
-    """Whether a `forward` that is none of torch's own hides that of the class."""
+    """Whether a `forward` of the user's, assigned to the object, hides the `forward` of the
+    class."""
     assigned = vars(module).get("forward")
     if assigned is None or not _is_users_function(assigned):
         return False
@@ -270,18 +269,18 @@ def _has_own_forward(module: nn.Module) -> bool:
 
 
 def _multiplies(module: nn.Module) -> bool:
-    """Whether a module computes products, or may: its `forward` is none of torch's own."""
+    """Whether a module computes products, or may because its `forward` is the user's."""
     return isinstance(module, tuple(LAYERS)) or _is_users(module)
 
 
 def _leave_alone(module: nn.Module, intercepting: bool) -> None:
-    """Keep any `forward` that calls a module from replacing what it computes."""
+    """Prevent a `forward` that calls a module from replacing the module's products."""
     if intercepting and not _is_scripted(module):
         become(module, derived(type(module), LeftAlone, type(module)))
 
 
 def _replace(module: Any, name: str, options: ProductOptions, unconverted: Unconverted) -> None:
-    """Put a module's products, if it has any, into the hardware."""
+    """Let the hardware compute a module's products, if it has any."""
     own = type(module)
     bases = [own]
     for original, ours in LAYERS.items():
@@ -328,7 +327,7 @@ def _give_sites(module: Any, name: str, options: ProductOptions) -> None:
 
 
 def _give_attention_sites(module: Any, name: str, options: ProductOptions) -> None:
-    """Places of the three projections, whose weights may be one, and of the two products."""
+    """Places of the three projections, which may share a weight, and of the two products."""
     width = module.embed_dim
     rows: list[tuple[int, int] | None] = [None] * len(PROJECTIONS)
     if module.in_proj_weight is not None:
@@ -359,7 +358,7 @@ def _site(
     parameter: str | None = None,
     transposed: bool = False,
 ) -> Site:
-    """A place, with the blocks that were loaded into the one that a converted model had there."""
+    """A place, with the loaded blocks of the former place, if the model was converted before."""
     packed = earlier.packed if earlier is not None else None
     if packed is not None and packed.format != options.weights:
         packed = None

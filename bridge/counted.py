@@ -57,14 +57,14 @@ MACS: Mapping[Any, Callable[..., int]] = {
     aten._native_multi_head_attention: lambda *arguments: _encoder(arguments[0], *arguments[3:9]),
     aten._transformer_encoder_layer_fwd: lambda *arguments: _encoder(*arguments[:18]),
 }
-"""MACs of operators that torch's own counter does not know, by their arguments."""
+"""MACs of operators that torch's counter does not support, by their arguments."""
 
 
 class Counter(TorchDispatchMode):
-    """A context in which products that torch computes become rows, one for a module and operator.
+    """A context that records products computed by torch in rows, one for each module and operator.
 
-    Products of gradients and of integers are left out, and what compiled functions and operators
-    of functions, such as `torch.cond`, compute.
+    Leaves out products of gradients and of integers, and products in compiled functions and in
+    operators of functions such as `torch.cond`.
 
     Args:
         rows: list to which the rows are added.
@@ -117,9 +117,8 @@ class Counter(TorchDispatchMode):
 
 
 def _running() -> list[nn.Module]:
-    """The modules that are being called, the innermost first.
-
-    Hooks on all modules would tell too, but compiled models would be compiled again for them.
+    """The modules being called, the innermost first. Hooks on all modules would work too, but would
+    cause compiled models to be compiled again.
     """
     found = []
     frame: FrameType | None = sys._getframe()

@@ -1,4 +1,4 @@
-"""Classes of converted modules, which look like those that they were made of."""
+"""Classes of converted modules, which look like the original classes."""
 
 import copy
 from types import MethodType
@@ -15,8 +15,8 @@ _own: dict[type[nn.Module], type[nn.Module]] = {}
 def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
     """A class with the name and text of `own`, and these bases; its objects copy and pickle.
 
-    A mixin stands before `own` in the bases. A replacement of torch's layer stands after it: that
-    is what `own` inherits its `forward` from, or reaches by `super()`.
+    In the bases a mixin precedes `own`. A replacement of torch's layer follows it: `own` inherits
+    `forward` from it, or reaches it by `super()`.
     """
     if bases not in _derived:
         members = {
@@ -38,7 +38,7 @@ def derived(own: type[nn.Module], *bases: type[nn.Module]) -> type[nn.Module]:
 def become(module: nn.Module, cls: type[nn.Module]) -> None:
     """Give a module another class, and its methods that it keeps as attributes too.
 
-    What hooks a module in by a `forward` of the object, keeps that of its class so.
+    Tools that assign a `forward` to the object keep the `forward` of its class this way.
     """
     before = type(module)
     module.__class__ = cls
@@ -50,7 +50,7 @@ def become(module: nn.Module, cls: type[nn.Module]) -> None:
 
 
 def underived(cls: type[nn.Module]) -> type[nn.Module]:
-    """The class that `derived` made one of, or the class itself."""
+    """The original class of a class made by `derived`, or the class itself."""
     return _own.get(cls, cls)
 
 

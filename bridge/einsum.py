@@ -1,4 +1,4 @@
-"""`tensordot` and `einsum` as one matrix product, where they are one."""
+"""`tensordot`, and `einsum` that one matrix product computes."""
 
 from collections.abc import Sequence
 from math import prod
@@ -12,7 +12,7 @@ from axs6.torch.functional import multiply
 
 
 def tensordot(places: Any, a: Tensor, b: Tensor, dims: Any = 2) -> Any:
-    """What torch's function of this name is; blocks run along the axes in the order of `dims`."""
+    """torch's function of this name; blocks lie along the axes in the order of `dims`."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -31,10 +31,10 @@ def tensordot(places: Any, a: Tensor, b: Tensor, dims: Any = 2) -> Any:
 
 
 def einsum(places: Any, equation: Any, *operands: Any) -> Any:
-    """What torch's function of this name is, for two operands and labels that one product takes.
+    """torch's function of this name, for two operands and labels that one product supports.
 
-    A label of both operands that the result has not is reduced. Blocks run along these labels in
-    the order in which the first operand has them.
+    Labels of both operands that are missing in the result are reduced. Blocks lie along these
+    labels in the order of the first operand.
     """
     if len(operands) == 1 and not isinstance(operands[0], Tensor):
         operands = tuple(operands[0])

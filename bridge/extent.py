@@ -1,7 +1,7 @@
-"""Operands that are part of a tensor, whose scale is that of the whole tensor.
+"""Operands that are part of a tensor and share its scale.
 
-A scale of the tensor follows from the least and the greatest of its values. Where a product reads
-only a part, as a convolution with strides does, rows of these two are encoded with it.
+A scale of the tensor depends on its smallest and largest values. If a product reads only a part,
+like a convolution with strides, rows with these two values are encoded with it.
 """
 
 import torch
@@ -28,10 +28,10 @@ def encode_part(
     scale: float | None,
     name: str,
 ) -> Blocks | None:
-    """Blocks of matrices (G, R, K) under the scale of the tensor that they are part of.
+    """Blocks of matrices (G, R, K) with the scale of the whole tensor.
 
-    None where that is the scale of the matrices alone, or is given. Arguments and errors are those
-    of `encode`; values that are not finite and not in `x` are not refused.
+    None if the matrices have their own scale, or if it is given. Arguments and errors as in
+    `encode`; nonfinite values outside `x` are not refused.
     """
     if whole is None or not scales_tensor(fmt):
         return None
@@ -46,7 +46,8 @@ def encode_part(
 
 
 def _ends(x: Tensor, signed: bool, nonfinite: NonFinite) -> Tensor:
-    """The least and the greatest value that count for a scale, (2,); one both ways if `signed`."""
+    """The smallest and the largest value that determine a scale, (2,); both signs of one if
+    `signed`."""
     x = x.detach()
     if nonfinite == "saturate":
         counted = x.masked_fill(x.isnan(), 0)

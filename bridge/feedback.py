@@ -1,7 +1,7 @@
-"""Error feedback in torch: what rounding takes from a value is added to the next one.
+"""Error feedback in torch: the rounding error of a value is added to the next one.
 
-c = fp32(x + e) is encoded, and fp32(c - decode(c)) is the new e. Both sums are taken in float64,
-whose 53 bits are enough that rounding them once more, to FP32, gives what one rounding would.
+c = fp32(x + e) is encoded, and fp32(c - decode(c)) is the new e. Both sums are computed in float64
+and rounded to FP32; with 53 bits this equals a single rounding.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,13 +21,13 @@ from axs6.torch.transforms import check_traced, is_transformed, transformable
 
 
 class ErrorFeedback(nn.Module):
-    """Encodes and decodes values of one shape time after time, each time with the last error added.
+    """Encodes and decodes values of one shape step by step, adding the error of the last step.
 
     Args:
         shape: of the values, (..., K).
         device: where they are.
 
-    The error is the buffer `error`, float32, at first zeros, which `state_dict` has.
+    The error is the buffer `error`, float32, initially zeros, saved in `state_dict`.
 
     Source: AXS-6 specification, section 8; docs/format.md, "Error feedback".
     """
@@ -50,12 +50,12 @@ class ErrorFeedback(nn.Module):
         nonfinite: NonFinite = "error",
         name: str = "values",
     ) -> Tensor:
-        """The values that stand for `x` plus the error; what they lack is the new error.
+        """Quantised values of `x` plus the error; their rounding error becomes the new error.
 
         Args:
             x: float32 values of the error's shape.
             format, rounding, block, random, random_bits, nonfinite, name: as of `encode`. With
-                "saturate" a sum that is not finite leaves the error +0.
+            "saturate" a nonfinite sum sets the error to +0.
 
         Returns:
             float32 of the shape of `x`. These values and the error have the bits of

@@ -1,4 +1,4 @@
-"""Models whose weights are known not to change."""
+"""Models whose weights do not change."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,13 +7,13 @@ from torch import nn
 
 
 def freeze(model: nn.Module) -> None:
-    """Take the user's word that weights change no more, so that no product looks at them again.
+    """Promise that weights do not change, so that products skip the check.
 
-    A product reads the bytes of its weight, to encode it anew if they have changed. That takes a
-    while beside a product with few rows. In a frozen model a weight is read once more; after that
-    it is taken for changed where torch counts a change of it, or it has other memory, as after
-    `load_state_dict`. A change that torch does not count, such as a write through `.data` or one
-    of another process, is not seen until `unfreeze(model)`, `model.train()` or `save_packed`.
+    By default a product reads all bytes of its weight, to encode it again if they have changed.
+    This is slow relative to products with few rows. In a frozen model a weight is read once more.
+    After that it is encoded again only if torch counts a change or the weight has other memory, as
+    after `load_state_dict`. Changes that torch does not count, such as writes through `.data` or by
+    another process, are not noticed until `unfreeze(model)`, `model.train()` or `save_packed`.
 
     Args:
         model: what `convert` returned, in evaluation mode. A copy of it is not frozen.
@@ -31,19 +31,19 @@ def freeze(model: nn.Module) -> None:
 
 
 def unfreeze(model: nn.Module) -> None:
-    """Let products look at their weights again, as before `freeze`; `model.train()` does too."""
+    """Let products check their weights again, as before `freeze`; `model.train()` does too."""
     for module in model.modules():
         set_frozen(module, False)
 
 
 def set_frozen(module: nn.Module, frozen: bool) -> None:
-    """Say whether the weights of a module's own places change no more."""
+    """Set whether the weights of a module's own places are frozen."""
     for place in _places(module):
         place.freeze(frozen)
 
 
 def look_again(model: nn.Module) -> None:
-    """Let the next products read all weights, also where they are frozen."""
+    """Let the next products read all weights, frozen ones too."""
     for module in model.modules():
         for place in _places(module):
             place.look_again()

@@ -17,7 +17,7 @@ from axs6.torch.site import Site, site_of
 
 
 class MatMul(nn.Module):
-    """`torch.matmul` as a module: a product of activations that `convert` finds by its name."""
+    """`torch.matmul` as a module: a product of activations that `convert` finds by name."""
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         """(..., M, K) by (..., K, N)."""
@@ -45,8 +45,8 @@ def matmul(
         gradients, accumulator, block, backend, nonfinite, tile: as of `convert`.
 
     Returns:
-        The FP32 products, rounded once to the dtype of the operands. Gradients go straight
-        through the encoding.
+        The FP32 products, rounded once to the dtype of the operands. Gradients use a
+        straight-through estimator.
 
     Raises:
         TypeError, ValueError: an operand or option is refused.
@@ -92,7 +92,7 @@ def _spelled(
 
 @cache
 def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> Site:
-    """Places of the functions, which live for ever."""
+    """Places of the functions, never freed."""
     format, gradients, accumulator = how
     options = ProductOptions.of(
         format,
@@ -120,7 +120,7 @@ def check_tensors(handle: int, *operands: Any) -> None:
 
 
 def multiply(a: Tensor, b: Tensor, handle: int) -> Tensor:
-    """`torch.matmul` by the products of a place."""
+    """`torch.matmul` with the products of a place."""
     check_tensors(handle, a, b)
     if not a.ndim or not b.ndim:
         raise ValueError(

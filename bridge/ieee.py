@@ -1,7 +1,7 @@
-"""FP32 rounding in float64 tensors, the same whatever the processor does with subnormals.
+"""FP32 rounding in float64 tensors, independent of the processor's treatment of subnormals.
 
 `torch.set_flush_denormal(True)` makes a thread read and write FP32 subnormals as zero. These
-functions take and give them through integers, and compute where float64 is normal.
+functions convert subnormals through integers, and compute in the normal range of float64.
 """
 
 import torch
@@ -11,10 +11,10 @@ from axs6.golden.formats import FP32
 
 SMALLEST_NORMAL = 2.0 ** (1 - FP32.bias)
 STEPS_PER_ONE = 2.0 ** (FP32.bias - 1 + FP32.fraction_bits)
-"""Subnormal steps in one: a subnormal's bit pattern is its magnitude times this."""
+"""Reciprocal of the subnormal step: a subnormal's bit pattern is its magnitude times this."""
 
 TO_STEP = 1.5 * 2.0**52 / STEPS_PER_ONE
-"""Added to a small float64 and taken off again, this rounds it to whole steps, ties to even."""
+"""Adding this to a small float64 and subtracting it again rounds to whole steps, ties to even."""
 
 SIGN = -(1 << 31)
 """The sign bit of an FP32 pattern in an int32 tensor, which is also the pattern of -0.0."""

@@ -27,7 +27,7 @@ _CHECKPOINT = torch.ops.higher_order.tag_activation_checkpoint
 
 
 class Scope:
-    """The products in one module's methods, which are places numbered as they come.
+    """The products in one module's methods, as places numbered in order of execution.
 
     Args:
         name: the module's name in the model, "" for the model itself.
@@ -59,23 +59,23 @@ class Scope:
         return self._sites[name]
 
     def scale_by(self, scaling: Scaling | None) -> None:
-        """Let places here have scales that this knows."""
+        """Set the source of scales for the places here."""
         self.scaling = scaling
         for site in self._sites.values():
             site.scaling = scaling
 
     def freeze(self, frozen: bool) -> None:
-        """Say whether the weights of places here change no more."""
+        """Set whether the weights of places here are frozen."""
         self._frozen = frozen
         for site in self._sites.values():
             site.freeze(frozen)
 
     def look_again(self) -> None:
-        """Let the next products read all of their weights, also where they are frozen."""
+        """Let the next products read all of their weights, frozen ones too."""
         self.freeze(self._frozen)
 
     def tell(self, function: str) -> None:
-        """Say once that this function is not replaced."""
+        """Warn once that this function is not replaced."""
         if function not in self._told or self.unconverted == "error":
             self._told.add(function)
             tell(self.unconverted, f"{self.name}.{function}".lstrip("."))
@@ -118,7 +118,7 @@ class Interception(TorchFunctionMode):
 
     Args:
         scope: its handle.
-        part: stands before the names of the places, with a dot after it; "" in the method itself.
+        part: prefix of the names of the places, before a dot; "" in the method itself.
         count: number of the first place.
     """
 
@@ -159,10 +159,10 @@ class Interception(TorchFunctionMode):
         return y
 
     def _run_functions(self, func: HigherOrderOperator, args: Any, kwargs: Any) -> Any:
-        """An operator of functions, such as `torch.cond`, which sees none of the modes around it.
+        """An operator of functions, such as `torch.cond`, which ignores the modes around it.
 
-        Torch's compiler traces checkpointed functions with what is replaced; it refuses that within
-        other operators. Run eagerly, an operator has graphs, whose products are told.
+        Torch's compiler traces checkpointed functions with replacements; it refuses these within
+        other operators. Run eagerly, an operator has graphs, whose products are reported.
         """
         if func is _CHECKPOINT:
             self.count += 1
@@ -216,13 +216,14 @@ def _are_integers(args: Any, kwargs: Any) -> bool:
 
 
 def _can_be_encoded(args: Any, kwargs: Any) -> bool:
-    """Whether both operands can; masks and results may follow them, sizes stand between them."""
+    """Whether both operands allow it; masks and results may follow them, sizes may stand
+    between."""
     operands = [x for x in _tensors(args, kwargs) if x.dtype != torch.int64][:2]
     return all(x.is_floating_point() and x.layout == torch.strided for x in operands)
 
 
 def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: Any) -> Any:
-    """What a replacement gives, written where `out` says."""
+    """The result of a replacement, written to `out` if given."""
     # The operators call the first argument of torch's functions by another name.
     named = {("input" if name == "self" else name): x for name, x in kwargs.items()}
     out = named.pop("out", None)
@@ -245,7 +246,7 @@ def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: A
 
 
 class Telling(Interception):
-    """Tells of the products of a scope, in place of replacing them.
+    """Reports the products of a scope instead of replacing them.
 
     Args:
         scope: its handle.
@@ -262,7 +263,7 @@ class Telling(Interception):
 
 
 def telling(part: str) -> "Callable[[], Telling] | None":
-    """What makes a mode for later that tells of products, where they are replaced now."""
+    """A function that makes a reporting mode for later, if products are replaced now."""
     scope = _innermost_scope()
     return None if scope is None else functools.partial(Telling, scope, f"{part}: ")
 
@@ -273,7 +274,7 @@ class Intercepted(nn.Module):
     axs6_scope: Scope
 
     def train(self, mode: bool = True) -> Self:
-        """As the module's own; in training mode no weight is frozen."""
+        """As the module's own; training mode unfreezes all weights."""
         if mode:
             set_frozen(self, False)
         return super().train(mode)
@@ -297,10 +298,10 @@ class LeftAlone(nn.Module):
 
 
 def methods_of(own: type[nn.Module], mixin: type[nn.Module]) -> dict[str, Any]:
-    """The methods that a module's class has beside torch's, run as a mixin runs its `forward`.
+    """The methods of a module's class that are not torch's, run as a mixin runs its `forward`.
 
-    That has the signature of the class's own. Called in the `forward`, the others go on with its
-    numbers. Generators and coroutines are left out.
+    Their signatures stay. Methods called by `forward` continue its numbering. Generators and
+    coroutines are left out.
     """
     run = _run_method if mixin is Intercepted else _leave_alone
     found = {name: inspect.getattr_static(own, name) for name in dir(own)}
@@ -342,7 +343,7 @@ def _run_method(method: Callable[..., Any], self: Intercepted, *args: Any, **kwa
 
 
 def _innermost() -> "Interception | None":
-    """What replaces products in this thread now."""
+    """The mode that replaces products in this thread."""
     for mode in reversed(_get_current_function_mode_stack()):
         if isinstance(mode, Interception):
             return mode
@@ -356,7 +357,7 @@ def _innermost_scope() -> int | None:
 
 
 def going_on(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that has its products replaced as now, in other threads and later too."""
+    """A function whose products are replaced as now, in other threads and later too."""
     mode = _innermost()
     if mode is None:
         return function

@@ -1,8 +1,8 @@
 """Values as integers times factors of their blocks, by torch's operations on any device.
 
-Every bit is the golden model's. Values are worked on in float64, which holds what FP32 and the
-formats have exactly. Where the hardware rounds to FP32, so does `axs6.torch.ieee`. Blocks so small
-that FP32's subnormals count take its conversions, so that no thread's flush-to-zero mode shows.
+Every bit is the golden model's. Values are processed in float64, which holds all values of FP32 and
+of the formats exactly. `axs6.torch.ieee` rounds to FP32 where the hardware does. Blocks with FP32
+subnormals use its conversions, so that a thread's flush-to-zero mode has no effect.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from axs6.torch.kernels.rows import row_scales
 from axs6.torch.rounding import NEAREST, Rounder, as_rows
 
 CHUNKS = {"cpu": 1 << 17}
-"""Values worked on at a time, by devices: on the CPU temporaries stay within a core's cache."""
+"""Values processed at a time on the CPU: temporaries stay within a core's cache."""
 
 CHUNK = 1 << 22
-"""The same elsewhere."""
+"""The same on other devices."""
 
 MAX_FINITE = torch.finfo(torch.float32).max
 LOWEST = 1 - FP32.bias
@@ -38,10 +38,9 @@ class Quantised:
     Args:
         rows: which these are.
         lanes: integers with signs of zeros, float64 of shape (R, n, B); overwritten by the next.
-        factors: what they are multiplied by, with a divisor such as AXS-6's over its power of two
-            left out, float64 of shape (R, n).
-        outer: scales of the rows, float32 of shape (R,); 1 without any.
-        normal: whether all that is decoded is 0 or a normal FP32 value.
+        factors: their factors, without a divisor such as AXS-6's 31 over 32, float64 of shape (R,
+        n). outer: scales of the rows, float32 of shape (R,); 1 without any. normal: whether all
+        that is decoded is 0 or a normal FP32 value.
     """
 
     rows: slice
@@ -124,7 +123,7 @@ def _under_exponents(
     bits: Tensor, fmt: BlockFormat, rounder: Rounder, into: Tensor, scratch: Tensor
 ) -> tuple[Tensor, Tensor, bool]:
     """Lanes, written into a tensor, and factors of blocks under exponents, perhaps with shifts
-    below them; whether all that is decoded is normal."""
+    below them; and whether all decoded values are normal."""
     held: Any = description(fmt)
     magnitudes = torch.bitwise_and(bits, ~SIGN, out=scratch)
     top = magnitudes.amax(-1)

@@ -1,9 +1,9 @@
-"""Work that a method leaves to threads and to backward passes, with its products replaced too.
+"""Products in threads and backward passes that a method starts, replaced too.
 
-What replaces products holds for one thread and one call. Threads that start there, checkpointed
-functions that a backward pass computes again, and the backward methods of a user's
-`torch.autograd.Function` have it no more. Python and torch have no hook for these, so their own
-functions are exchanged, once, for ones that do the same where nothing is replaced.
+Replacement holds for one thread and one call. It does not reach threads that start there,
+checkpointed functions that a backward pass computes again, and the backward methods of a user's
+`torch.autograd.Function`. Python and torch have no hook for these, so their functions are patched
+once; the patches change nothing where no products are replaced.
 """
 
 import functools
@@ -39,7 +39,7 @@ def _in_pool(submit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _again(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of torch's checkpoints, whose second argument is what is computed again."""
+    """A function of torch's checkpoints, whose second argument is the function to recompute."""
 
     @functools.wraps(forward)
     def replaced(context: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,8 @@ def _again(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _remember(node: Any) -> None:
-    """Keep, where a user's Function is applied, what tells of products in its backward method."""
+    """When a user's Function is applied, keep the mode that reports products in its backward
+    method."""
     function = node._forward_cls
     if not function.__module__.startswith("torch."):
         node.axs6_telling = telling(f"backward of {function.__name__}")
@@ -69,7 +70,7 @@ def _told(apply: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def follow() -> None:
-    """Let threads and backward passes go on with what is replaced where they come from."""
+    """Let threads and backward passes inherit the replacements of the code that starts them."""
     threading.Thread.start = _in_thread(threading.Thread.start)  # type: ignore[method-assign]
     ThreadPoolExecutor.submit = _in_pool(ThreadPoolExecutor.submit)  # type: ignore[method-assign]
     frame = checkpoint._CheckpointFrame

@@ -17,18 +17,18 @@ from axs6.torch.site import Site, site_of
 
 
 class Converted(nn.Module):
-    """Mixin before torch's layer: the text of its replacement shows how they are computed."""
+    """Mixin before torch's layer; its `repr` shows how the products are computed."""
 
     axs6_site: Site
 
     def train(self, mode: bool = True) -> Self:
-        """As torch's layer; in training mode no weight is frozen."""
+        """As torch's layer; training mode unfreezes all weights."""
         if mode:
             set_frozen(self, False)
         return super().train(mode)
 
     def extra_repr(self) -> str:
-        """That of torch's layer, with the options of the products."""
+        """The text of torch's layer, with the options of the products."""
         shown = str(self.axs6_site.options)
         return ", ".join(part for part in (super().extra_repr(), shown) if part)
 
@@ -82,7 +82,7 @@ class MatMul(Converted, PlainMatMul):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tensor:
-    """What `functional.linear` is to (..., K), with the products of a place."""
+    """`functional.linear` for (..., K), with the products of a place."""
     check_tensors(handle, x)
     if not x.ndim:
         raise ValueError(f"{site_of(handle).name}: input must have at least one axis, not shape ()")
@@ -92,7 +92,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tenso
 
 
 def bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None, handle: int) -> Tensor:
-    """What `functional.bilinear` is: a linear layer of all products of two features.
+    """`functional.bilinear`, as a linear layer on all products of two features.
 
     Those products, a[i] * b[j], are rounded to the dtype of the inputs before they are encoded.
 
@@ -118,7 +118,7 @@ def _convolve(layer: Conv1d | Conv2d | Conv3d, x: Tensor) -> Tensor:
 
 
 def check_pixels(x: Tensor, axes: int, channels: int, handle: int) -> None:
-    """Raise ValueError unless an input has as many axes of pixels and channels."""
+    """Raise ValueError unless an input has these numbers of pixel axes and channels."""
     if x.ndim not in (axes + 1, axes + 2) or x.shape[-axes - 1] != channels:
         raise ValueError(
             f"{site_of(handle).name}: input must have {axes + 1} or {axes + 2} axes and "
@@ -145,9 +145,8 @@ def convolve(
         weight: (O, C / groups, ...) with as many axes of taps.
         bias: (O,) or None.
         stride, dilation: of each axis of the kernel.
-        groups: how many parts of the channels are convolved by themselves.
-        handle: place of the products.
-        padding, mode: of the pixels, as `functional.pad` takes them.
+        groups: number of groups of channels. handle: place of the products. padding, mode: of the
+        pixels, as `functional.pad` takes them.
 
     Raises:
         ValueError: the input does not fit the weight, or is, padded, smaller than the kernel.
@@ -208,7 +207,7 @@ def seen_by_tap(
     stride: Sequence[int],
     sizes: Sequence[int],
 ) -> Tensor:
-    """The pixels of images (N, C, ...) that one tap of a kernel meets: a view (N, C, *sizes)."""
+    """The pixels of images (N, C, ...) under one tap of a kernel: a view (N, C, *sizes)."""
     for axis, (tap, step, jump, size) in enumerate(
         zip(place, dilation, stride, sizes, strict=True), 2
     ):

@@ -15,7 +15,7 @@ BYTES = 4
 
 
 class Lfsr(nn.Module):
-    """Words for stochastic rounding, from a shift register for each lane, as the hardware's.
+    """Words for stochastic rounding, from a shift register for each lane, as in the hardware.
 
     Args:
         lanes: number of registers: the values that the hardware encodes at once, a block.
@@ -23,7 +23,7 @@ class Lfsr(nn.Module):
         bits: width of a word, 1 to 32: the `random_bits` of `fake_quantise`.
         device: where the registers are, and the words are made.
 
-    The registers are the buffer `states`, int64 of shape (lanes,), which `state_dict` has.
+    The registers are the buffer `states`, int64 of shape (lanes,), saved in `state_dict`.
 
     Raises:
         ValueError: `seed` or `bits` is out of range.
@@ -47,14 +47,14 @@ class Lfsr(nn.Module):
         self.register_buffer("states", states)
 
     def draw(self, count: int) -> Tensor:
-        """The next words of every lane: what `axs6.golden.lfsr.Lfsr.draw` gives, as int64."""
+        """The next words of every lane, as `axs6.golden.lfsr.Lfsr.draw`, but int64."""
         return _draw(self.states, count, self.bits)
 
     def forward(self, x: Tensor) -> Tensor:
         """A word for each value of `x` (..., K): int64 of its shape, on its device.
 
-        Blocks of `lanes` values take one draw each, in the order of memory; the words of values
-        that fill the last block of a row are drawn too, and left out.
+        Blocks of `lanes` values take one draw each, in the order of memory; words for the padding
+        of a row's last block are drawn too, and dropped.
         """
         lanes = len(self.states)
         blocks = -(-x.shape[-1] // lanes)
@@ -64,7 +64,7 @@ class Lfsr(nn.Module):
 
 @torch.library.custom_op("axs6::draw", mutates_args=("states",))
 def _draw(states: Tensor, count: int, bits: int) -> Tensor:
-    """The next `count` words of each register, (count, lanes); moves `states` on."""
+    """The next `count` words of each register, (count, lanes); advances `states`."""
     rows, steps = states.unsqueeze(0), bits
     while len(rows) <= count:
         rows = torch.cat([rows, _leap(rows[: count + 1 - len(rows)], steps)])
@@ -79,7 +79,7 @@ def _(states: Tensor, count: int, bits: int) -> Tensor:
 
 
 def _leap(states: Tensor, steps: int) -> Tensor:
-    """So many steps of each register: linear over GF(2), so what the bytes become adds up."""
+    """A number of steps of each register: linear over GF(2), so the images of the bytes add up."""
     tables, flat = _tables(steps, states.device), states.flatten()
     result = torch.zeros_like(flat)
     for byte, table in enumerate(tables):
@@ -89,7 +89,7 @@ def _leap(states: Tensor, steps: int) -> Tensor:
 
 @cache
 def _tables(steps: int, device: torch.device) -> Tensor:
-    """What each value of each byte of a register becomes, int64 of shape (4, 256)."""
+    """Images of each value of each byte of a register, int64 of shape (4, 256)."""
     columns = lfsr.leap(steps).reshape(BYTES, 8, 1)
     bits = np.arange(256, dtype=np.uint32) >> np.arange(8, dtype=np.uint32)[:, None] & np.uint32(1)
     tables = np.bitwise_xor.reduce(columns * bits, axis=1)

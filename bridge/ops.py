@@ -1,12 +1,12 @@
 """The operators that torch sees: opaque to its compiler, with straight-through gradients.
 
-Everything that is rounded in a defined order, the bias and the result's dtype included, happens
-inside one operator, where a compiler cannot fuse or reorder it.
+Everything with a defined order of rounding, bias and result dtype included, happens inside one
+operator, where a compiler cannot fuse or reorder it.
 
-Gradients are those of the FP32 product of the decoded operands, with the rounding taken for the
-identity: for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a). With a format of gradients these
-products are the hardware's too: g and its transpose are encoded in that format and a and b in their
-own, transposed before they are encoded, so that all blocks run along the axis that is summed.
+Gradients are the gradients of the FP32 product of the decoded operands (straight-through
+estimator): for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a). With a format of gradients
+these products are the hardware's too: g and its transpose are encoded in that format and a and b in
+their own, transposed before they are encoded, so that all blocks run along the axis that is summed.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def fake_quantise(
     scale: float | None = None,
     name: str = "values",
 ) -> Tensor:
-    """Encode and decode: the float32 values that stand for `x` in a format.
+    """Encode and decode: the float32 values of `x` in a format.
 
     Args:
         x, format, rounding, block, random, random_bits, nonfinite, scale, name: as of `encode`.
@@ -103,7 +103,7 @@ def fake_quantise(
 
 
 def _is_direct(*tensors: Tensor | None) -> bool:
-    """Whether an operator is just its function: no gradient or dispatch mode takes part."""
+    """Whether an operator can be called directly: no gradient or dispatch mode is active."""
     refuse_tracing()
     if _len_torch_dispatch_stack() or is_transformed():
         return False
@@ -117,7 +117,7 @@ def _is_direct(*tensors: Tensor | None) -> bool:
 
 
 def _of_one_dtype(a: Tensor, b: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Both operands in a dtype where `torch.autocast` runs, which makes others of some."""
+    """Both operands in one dtype under `torch.autocast`, which changes some dtypes."""
     if a.dtype != b.dtype and torch.is_autocast_enabled(a.device.type):
         return a.to(dtype), b.to(dtype)
     return a, b
@@ -146,10 +146,10 @@ def weight_product(
 ) -> Tensor:
     """Products with a weight: (G, M, K) and (G * N, ...) to (G, M, N), plus a bias (G * N,).
 
-    The weight comes as the module holds it, whose encoding the place keeps: its first axis is G
-    groups of N rows, the others are K. The product and the sum with the bias are FP32; the result
-    is rounded once to the dtype of `x`, whose scale of the tensor is that of `whole`, if given.
-    Within `torch.autocast` `x` takes the dtype of the weight.
+    The weight has the module's shape: its first axis is G groups of N rows, the others are K. The
+    place caches its encoding. The product and the sum with the bias are FP32; the result is rounded
+    once to the dtype of `x`, whose scale of the tensor is that of `whole`, if given. Within
+    `torch.autocast` `x` takes the dtype of the weight.
     """
     x, weight = _of_one_dtype(x, weight, weight.dtype)
     if not torch.compiler.is_compiling():
@@ -275,11 +275,9 @@ def gradient_product(
     """A product of the backward pass: (G, M, K) and (G, N, K) to (G, M, N), in FP32.
 
     Args:
-        grad: gradients, encoded in their own format.
-        other: the values of an operand, encoded anew along the axis that is summed here.
-        site: handle of the place of the forward product.
-        right: whether the operand was the right one there.
-        whole: the tensor that the operand is part of, if it is not all.
+        grad: gradients, encoded in their own format. other: the values of an operand, encoded again
+        along the axis summed here. site: handle of the place of the forward product. right: whether
+        the operand was the right one there. whole: the tensor that contains the operand, if larger.
     """
     place = site_of(site)
     if _is_empty(grad, other):
@@ -312,7 +310,7 @@ def _(grad: Tensor, other: Tensor, site: int, right: bool, whole: Tensor | None)
 
 @torch.library.custom_op("axs6::decoded", mutates_args=())
 def decoded(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
-    """The float32 values that stand for an operand of the forward product, the right or left one.
+    """The quantised float32 values of an operand of the forward product, the right or left one.
 
     It is part of a whole, or all.
 
@@ -407,7 +405,7 @@ def _is_empty(a: Tensor, b: Tensor) -> bool:
 
 
 def _no_product(site: Site, a: Tensor, b: Tensor) -> ProductBatch:
-    """What a product without operands gives: nothing, or +0 where K = 0."""
+    """The result of an empty product: no values, or +0 if K = 0."""
     shape = (a.shape[0], a.shape[1], b.shape[1])
     values = torch.zeros(shape, dtype=torch.float32, device=a.device)
     result = ProductBatch(values)

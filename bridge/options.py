@@ -15,13 +15,13 @@ from axs6.golden.terms import Terms
 from axs6.torch.constant import traced_as_constant
 
 BACKENDS: Final = ("emulated", "rtl", "golden")
-"""What computes products: compiled kernels, the simulated tile, or the NumPy model."""
+"""Backends: compiled kernels, the simulated tile, or the NumPy model."""
 
 FP32: Final = "fp32"
-"""The format of what is no product of block formats."""
+"""Name of the format of unconverted products."""
 
 FP32_SUMS: Final = ACCUMULATORS["fp32"]
-"""Exact blocks, added in FP32."""
+"""Exact sums of blocks, added in FP32."""
 
 Format = str | BlockFormat
 Pair = tuple[BlockFormat, BlockFormat]
@@ -138,7 +138,7 @@ class ProductOptions:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What a policy says of products with these options."""
+        """A policy's settings for these options."""
         return {
             "weights": name_of(self.weights),
             "activations": name_of(self.activations),
@@ -165,18 +165,18 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     for name, parameter in signature(ProductOptions.of).parameters.items()
     if name in Names.__annotations__
 }
-"""What `Names` are that are not given."""
+"""Defaults of `Names`."""
 
 
 def check_backend(argument: str, backend: str) -> None:
-    """Raise ValueError unless there is such a backend; `argument` is what the caller calls it."""
+    """Raise ValueError unless the backend exists; `argument` is its name in the message."""
     if backend not in BACKENDS:
         raise ValueError(f"{argument} must be one of {', '.join(BACKENDS)}, not {backend!r}")
 
 
 @traced_as_constant
 def spelling(format: Format, block: int | None = None) -> str:
-    """The string of a format with a size of blocks, which torch's operators take.
+    """The string of a format with a block size, for torch's operators.
 
     Raises:
         TypeError, ValueError: as `block_format` and `BlockFormat.with_block`.

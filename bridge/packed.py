@@ -1,4 +1,4 @@
-"""Converted models in files: weights as the packed blocks with which their products compute.
+"""Converted models in files: weights as the packed blocks of their products.
 
 The file is a container of `axs6.files`, docs/files.md, with a tensor for each entry of the model's
 `state_dict`.
@@ -37,11 +37,12 @@ METADATA = "axs6.policy"
 
 
 def save_packed(model: nn.Module, path: str | Path) -> None:
-    """Write a converted model: the weights of its products in packed blocks, all else as it is.
+    """Write a converted model: the weights of its products in packed blocks, other tensors
+    unchanged.
 
-    A parameter that other modules use too is written as it is, and so are weights that `forward`
-    itself multiplies by: they are encoded again, to the same blocks, where the file is loaded. The
-    metadata have the policy of the model, `packed_policy`.
+    Parameters shared with other modules, and weights that a `forward` itself multiplies by, are
+    written unchanged; they are encoded again, to the same blocks, after loading. The metadata hold
+    the model's policy, see `packed_policy`.
 
     Args:
         model: what `convert` returned.
@@ -78,7 +79,7 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
 
 
 def packed_policy(path: str | Path) -> Policy:
-    """The policy of the model in a file of `save_packed`, with which `convert` makes it again.
+    """The policy of the model in a file of `save_packed`, for `convert`.
 
     Raises:
         OSError: the file cannot be read.
@@ -98,18 +99,18 @@ def _policy(path: Path, metadata: Mapping[str, str]) -> Policy:
 
 
 def load_packed(model: nn.Module, path: str | Path) -> None:
-    """Load a container into a converted model, whose products then compute with its blocks.
+    """Load a container into a converted model, whose products then use its blocks.
 
-    Parameters take the values that the blocks decode to. The blocks themselves are kept beside
-    them, since encoding such values again would give others; a weight that changes is encoded
-    anew. The file may be of `save_packed`, or of `axs6 encode` with the model's block size.
+    Parameters are set to the decoded values of the blocks. The blocks are kept beside them, since
+    encoding these values again would give other blocks; a weight that changes is encoded again. The
+    file may come from `save_packed`, or from `axs6 encode` with the model's block size.
 
     Args:
         model: what `convert` returned, of the architecture that was saved; changed in place.
         path: the container.
 
-    A weight that another product multiplies by too is encoded again there, from the values that the
-    blocks decode to. The bits are not those of the model that was saved: a UserWarning says so.
+    If another product uses a weight too, it is encoded again there, from the decoded values. The
+    bits then differ from the saved model: a UserWarning says so.
 
     Raises:
         OSError: the file cannot be read.
@@ -154,7 +155,7 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
 
 
 def _weights(model: nn.Module) -> dict[str, list[Site]]:
-    """The places that multiply by each parameter that no other module has, by its name.
+    """The places of each parameter that no other module has, by its name.
 
     Raises:
         ValueError: there is none.
@@ -192,12 +193,13 @@ def _sites(module: Any) -> Iterator[Site]:
 
 
 def _packs(site: Site) -> bool:
-    """Whether the blocks of a weight's rows that a place has may lie beside those of others."""
+    """Whether a place's blocks, of its rows of a weight, may be joined with the blocks of other
+    places."""
     return site.rows is None or all(x.group != TENSOR for x in site.formats[1].levels)
 
 
 def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
-    """The blocks with which places compute, of shape (N, K): each has its rows of the weight."""
+    """The blocks of places joined, of shape (N, K): each place has its rows of the weight."""
     parts = []
     for site in sites:
         rows = weight.detach()
@@ -216,7 +218,7 @@ def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
 
 
 def _reduction(site: Site, axes: int) -> dict[str, Any]:
-    """Where the blocks of a place's weight lie, as `Encoded` says it."""
+    """Axes of the blocks of a place's weight, as in `Encoded`."""
     return {"axis": 0} if site.transposed else reduction(axes)
 
 

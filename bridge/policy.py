@@ -1,6 +1,6 @@
 """A policy: which format, accumulator and treatment of NaN each layer of a model has.
 
-As data, and so in a TOML file, a policy is what holds for the model, and rules for its layers:
+As data, and so in a TOML file, a policy has settings for the model, and rules for its layers:
 
     format = "mxfp8_e4m3"
     gradients = "mxfp8_e5m2"
@@ -30,10 +30,10 @@ from axs6.golden.formats import BlockFormat, name_of
 from axs6.torch.options import FP32, Names
 
 KEYS: Final = tuple(Names.__annotations__)
-"""What a policy may say of a layer."""
+"""Settings of a layer in a policy."""
 
 OPERANDS: Final = ("weights", "activations", "block")
-"""What another format leaves behind."""
+"""Settings that a rule with another format resets."""
 
 ALONE: Final = {"format": FP32}
 
@@ -46,13 +46,13 @@ Choice = Callable[[str, nn.Module], str | BlockFormat | Settings | None]
 
 @dataclass(frozen=True)
 class LayerRule:
-    """What holds for some layers of a model.
+    """Settings for some layers of a model.
 
     Args:
         selector: "name", "type" or "position".
         value: a name as in `named_modules`, with the wildcards of `fnmatch`; a class or its name,
             subclasses included; or "first" or "last", of the layers with products.
-        settings: what differs there.
+        settings: the settings there.
 
     Raises:
         TypeError: a name is no string, or a type neither a class nor its name.
@@ -86,7 +86,7 @@ class LayerRule:
         return f"{self.selector} = {value!r}"
 
     def takes(self, name: str, module: nn.Module, layers: Sequence[str]) -> bool:
-        """Whether it holds for a module; `layers` are the names of those with products."""
+        """Whether it matches a module; `layers` are the names of the modules with products."""
         if self.selector == "name":
             return fnmatchcase(name, self.value)
         if self.selector == "position":
@@ -98,10 +98,10 @@ class LayerRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """What holds for a model, and rules for its layers.
+    """Settings for a model, and rules for its layers.
 
-    The first rule that names a module holds for it and for what it contains; inside, the first that
-    names a module there holds instead. What is left in FP32 is left with all that it contains.
+    The first matching rule applies to a module and everything in it; a rule that matches a module
+    inside overrides it there. A module left in FP32 is left with everything in it.
 
     Args:
         settings: format, weights, activations, gradients, accumulator, block and nonfinite, as of
@@ -179,19 +179,17 @@ def plan(
     layers: tuple[type[nn.Module], ...],
     multiplies: Callable[[nn.Module], bool],
 ) -> dict[str, Settings | None]:
-    """What holds for each module of a model, by its name; None for FP32.
+    """Settings for each module of a model, by its name; None for FP32.
 
     Args:
         model: the model.
-        base: what holds where the policy says nothing.
-        exclude: names and classes that are left in FP32, before what the policy says of them.
-        policy: a Policy, its plain data, or a function that takes a name and a module, and returns
-            a format ("fp32" to leave the module alone), several settings, or None for what holds
-            around it.
-        layers: classes of layers with products.
-        multiplies: whether a module may compute products itself.
+        base: default settings. exclude: names and classes that are left in FP32, whatever the
+        policy. policy: a Policy, its plain data, or a function that takes a name and a module, and
+        returns a format ("fp32" to leave the module alone), several settings, or None to inherit
+        the settings of the parent. layers: classes of layers with products. multiplies: whether a
+        module may compute products itself.
 
-    A rule that changes nothing is told in a warning.
+    A rule that changes nothing gives a warning.
 
     Raises:
         TypeError, ValueError: an argument is refused, or a rule names no module.
@@ -232,7 +230,7 @@ def plan(
         return found
 
     def settled(rules: Iterable[LayerRule]) -> list[Settings | None]:
-        """What holds for the modules that may compute products."""
+        """Settings for the modules that may compute products."""
         found = resolved(rules)
         settings = [found[name] for name in modules if multiplies(modules[name])]
         return [each and _given(each) for each in settings]
@@ -251,7 +249,7 @@ def _given(settings: Settings) -> Settings:
 
 
 def _inside(around: Settings, answer: Any, name: str) -> Settings | None:
-    """What holds for a module, by what holds around it and what differs there."""
+    """Settings for a module: the settings of its parent with changes."""
     settings = {"format": answer} if isinstance(answer, str | BlockFormat) else answer
     settings = {} if settings is None else settings
     if not isinstance(settings, Mapping):
@@ -263,7 +261,7 @@ def _inside(around: Settings, answer: Any, name: str) -> Settings | None:
 
 
 def merged(settings: Settings, changes: Settings) -> Settings:
-    """Settings with changes; another format leaves formats and blocks of operands behind."""
+    """Settings with changes; another format resets formats and blocks of operands."""
     kept = {
         key: value
         for key, value in settings.items()

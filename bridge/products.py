@@ -1,7 +1,7 @@
-"""Torch's functions that are matrix products: those replaced, by what, and the others.
+"""Torch's functions that are matrix products: replaced ones with their replacements, and others.
 
-A replacement takes a place giver and the function's own arguments. It returns NotImplemented for
-arguments with which the function is no single product along one axis.
+A replacement takes a source of places and the function's own arguments. It returns NotImplemented
+if the arguments make the function something else than one product along one axis.
 """
 
 import operator
@@ -36,7 +36,7 @@ def _product(second: str, *axes: int) -> Replacement:
     """A product of two operands; `second` is the name of the other one.
 
     Args:
-        axes: how many axes the two must have; any where left out.
+        axes: number of axes of both; any by default.
     """
 
     def run(places: Places, input: Tensor, *others: Tensor, **named: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def _product(second: str, *axes: int) -> Replacement:
 
 
 def _sum(first: str, second: str, *axes: int) -> Replacement:
-    """beta * input + alpha * product, in FP32 as the sum with a bias is, rounded once."""
+    """beta * input + alpha * product, in FP32 like the sum with a bias, rounded once."""
 
     def run(
         places: Places,
@@ -77,7 +77,7 @@ def _sum(first: str, second: str, *axes: int) -> Replacement:
 
 
 def _in_place(replacement: Replacement) -> Replacement:
-    """What writes its result into its first argument."""
+    """The in-place form of a function: writes the result into the first argument."""
 
     def run(places: Places, input: Tensor, *others: Tensor, **options: Any) -> Tensor:
         return input.copy_(replacement(places, input, *others, **options))
@@ -208,8 +208,8 @@ def _grouped(
 ) -> Tensor:
     """`functional.grouped_mm`: a product for each group of rows, columns or K.
 
-    Where rows are in groups, the right operands are weights. What lies behind the last group is
-    zero, where torch leaves what was in memory.
+    Where rows are in groups, the right operands are weights. Values behind the last group are zero;
+    torch leaves them uninitialised.
     """
     axes = (input.ndim, mat2.ndim)
     if bias is not None or out_dtype is not None or (offs is None) != (axes == (3, 3)):
@@ -235,7 +235,8 @@ def _grouped(
 
 
 def _products(pairs: Sequence[tuple[Tensor, Tensor]], handle: int) -> list[Tensor]:
-    """Products of matrices (M, K) and (K, N) of any sizes; a scale of the tensor is that of all."""
+    """Products of matrices (M, K) and (K, N) of any sizes; a scale of the tensor covers all of
+    them."""
     options = site_of(handle).options
     if not any(scales_tensor(fmt) for fmt in options.formats):
         return [multiply(a, b, handle) for a, b in pairs]
@@ -334,14 +335,14 @@ _HOMES = (
 
 
 def _functions(name: str) -> set[Any]:
-    """What torch calls by this name."""
+    """Torch's function of this name."""
     return {getattr(home, name) for home in _HOMES if hasattr(home, name)}
 
 
 REPLACED: Mapping[Any, Replacement] = {
     function: replacement for name, replacement in _BY_NAME.items() for function in _functions(name)
 }
-"""Functions that are replaced, by what."""
+"""Replacements of functions."""
 
 PRODUCTS: Mapping[Any, str] = {
     function: name for name in (*_BY_NAME, *_OTHERS.split()) for function in _functions(name)
@@ -354,9 +355,8 @@ _PRODUCT_WORDS = re.compile(
 
 
 def product_name(called: Any) -> str | None:
-    """What a function is called, if it is a product.
-
-    An operator of another library is taken for one by the words of its name.
+    """The name of a function, if it is a product. Operators of other libraries are recognised by
+    the words of their names.
     """
     if called in PRODUCTS:
         return PRODUCTS[called]

@@ -21,7 +21,7 @@ def profile(compare: str | None = None) -> Iterator[Report]:
 
     Args:
         compare: another backend ("emulated", "rtl" or "golden") that computes each product
-            too; the report counts the bits in which it differs, which must be none.
+            too; the report counts differing bits; there must be none.
 
     Yields:
         The report, which fills while models run: a row for each place, in the order of first

@@ -1,6 +1,6 @@
 """Tensors to blocks and back, bit for bit as `axs6.golden` does it.
 
-Compiled kernels or torch's operations do it where they take the format, else the golden model.
+Compiled kernels or torch's operations do it if they support the format, else the golden model.
 """
 
 from typing import Any, NoReturn
@@ -39,22 +39,21 @@ def encode(
     """Encode a tensor into dense blocks along its last axis.
 
     Args:
-        x: float32, bfloat16, float16 or float64 of shape (..., K), on any device; each value is
-            taken exactly. K is padded with zeros to whole blocks.
-        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
-        rounding: "nearest", "toward_zero" or "stochastic".
-        block: values of the largest group of a fixed size, in place of the format's.
+        x: float32, bfloat16, float16 or float64 of shape (..., K), on any device, read without
+        rounding. K is padded with zeros to whole blocks. format: a name of the catalog, a string
+        such as "e4m3fn_e8m0_t32", or a BlockFormat. rounding: "nearest", "toward_zero" or
+        "stochastic". block: values of the largest group of a fixed size, in place of the format's.
         random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
-            such as `Lfsr` gives: integers of the shape and on the device of `x`.
+        such as `Lfsr` gives: integers of the shape and on the device of `x`.
         random_bits: width of the random integers, 1 to 32.
         nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
             infinity as the largest code; "propagate" keeps them, in formats with NaN. float64
             values of 2^128 or more count as infinite.
-        scale: the outermost real scale, instead of the one that follows from the values.
-        name: what an error calls the tensor.
+        scale: the outermost real scale, instead of the one computed from the values. name: name of
+        the tensor in errors.
 
     Returns:
-        What `axs6.encode` gives for the same values, words and scale.
+        The blocks of `axs6.encode` for the same values, words and scale.
 
     Raises:
         TypeError: another dtype, or `random` does not hold integers.
@@ -77,9 +76,8 @@ def decode(
     """Decode blocks to a tensor, as `axs6.decode` does.
 
     Args:
-        blocks: what `encode`, `axs6.encode` or `axs6.unpack` gave.
-        dtype: torch.float32, torch.bfloat16 or torch.float64.
-        device: where the tensor is wanted.
+        blocks: from `encode`, `axs6.encode` or `axs6.unpack`. dtype: torch.float32, torch.bfloat16
+        or torch.float64. device: device of the result.
 
     Returns:
         Values of shape `blocks.shape`; special values as in `axs6.decode`.
@@ -106,7 +104,7 @@ def fake_quantise(
     scale: float | None = None,
     name: str = "values",
 ) -> Tensor:
-    """Encode and decode: the float32 values that stand for `x` in a format.
+    """Encode and decode: the float32 values of `x` in a format.
 
     Args and raises as `encode`.
 
@@ -167,7 +165,7 @@ def _encode_by_golden(
     scale: float | None,
     name: str,
 ) -> Blocks:
-    """What the golden model gives: it takes all formats, and reads float64 without rounding."""
+    """The golden model's blocks: it takes all formats, and reads float64 without rounding."""
     options: dict[str, Any] = {"scale": scale}
     if random is not None:
         options |= {"random": random.cpu().numpy(), "random_bits": how.bits}

@@ -20,15 +20,15 @@ from axs6.torch.options import Format, spelled, spelling
 class QuantisedGradients(nn.Module):
     """Encodes and decodes the gradients of parameters before each step of their optimiser.
 
-    It is a hook, `optimiser.register_step_pre_hook(gradients)`. Blocks run along all axes of a
-    parameter but the first, as those of the weights in products; those of a vector along it.
+    It is a hook, `optimiser.register_step_pre_hook(gradients)`. Blocks lie along all axes of a
+    parameter but the first, as for weights in products; blocks of a vector lie along it.
 
     Args:
-        parameters: float32 parameters; those without a gradient are left out of a step.
+        parameters: float32 parameters; parameters without a gradient are skipped.
         format, rounding, block, nonfinite: as of `encode`.
         random_bits, seed: with rounding "stochastic", of an `Lfsr` with a lane for each value of a
-            block, which gives the words of one gradient after the other.
-        feedback: whether the error of each gradient is added to the next one.
+        block, which draws words for one gradient after the other. feedback: whether the error of
+        each gradient is added to the next one.
 
     `state_dict` has the registers, `words.states`, and for each parameter its `errors.N.error`.
 
@@ -78,7 +78,7 @@ class QuantisedGradients(nn.Module):
     def forward(
         self, optimiser: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
-        """What an optimiser calls before its step."""
+        """The hook that an optimiser calls before its step."""
         # The first argument of a step is the optimiser itself.
         if any(argument is not None for argument in (*args[1:], *kwargs.values())):
             raise ValueError("step must be without a closure, which computes gradients later")
@@ -93,5 +93,5 @@ class QuantisedGradients(nn.Module):
 
 
 def _rows(x: Tensor) -> Tensor:
-    """Values as (..., K), as the products have those of a weight."""
+    """Values as (..., K), in the blocks of a weight in products."""
     return x.flatten(1) if x.ndim > 1 else x.flatten()

@@ -1,8 +1,8 @@
 """Recurrent layers and their cells with the products of the hardware.
 
-Torch's own modules see to packed sequences, single ones and hidden states that are left out; the
-functions that they call in the end are replaced. A layer multiplies the inputs of all steps at
-once, and its hidden state step by step. Torch computes the gates, in the dtype of the input.
+Torch's own modules handle packed sequences, single sequences and default hidden states; the
+functions that they finally call are replaced. A layer multiplies the inputs of all steps at once,
+and its hidden state step by step. Torch computes the gates, in the dtype of the input.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ KINDS = ("input", "hidden", "projection")
 """Kinds of places: products of inputs, of hidden states, and of what becomes hidden states."""
 
 State = tuple[Tensor, ...]
-"""The hidden state (B, H); of an LSTM that of the cell too."""
+"""The hidden state (B, H); for an LSTM also the cell state."""
 
 Product = Callable[[Tensor], Tensor]
 Products = tuple[Product, Product, Product]
@@ -33,7 +33,7 @@ Step = Callable[[Tensor, State, Products], State]
 
 
 class Places(Protocol):
-    """What gives the handle of the place of each product."""
+    """Source of the handles of the products' places."""
 
     def site(self, kind: str) -> int:
         """Handle of the next place."""
@@ -67,7 +67,7 @@ _STEPS: Mapping[str, Step] = {
 
 
 def _cell(name: str) -> Callable[..., Any]:
-    """What replaces torch's function for one step, called with arguments by position."""
+    """Replacement of torch's function for one step, called with arguments by position."""
 
     def run(places: Places, *given: Any, **named: Any) -> Any:
         if named:
@@ -81,7 +81,7 @@ def _cell(name: str) -> Callable[..., Any]:
 
 
 def _layers(name: str) -> Callable[..., Any]:
-    """What replaces torch's function for layers, called with arguments by position.
+    """Replacement of torch's function for layers, called with arguments by position.
 
     Its first arguments are a batch (T, B, I), or (B, T, I) if the last one is True; or packed
     sequences (rows, I), the rows of a step one after the other, and the count of rows of each step.
@@ -127,7 +127,7 @@ def _all_layers(
 
     Args:
         step: of each layer.
-        places: where products get their places.
+        places: source of the products' places.
         x: packed sequences (rows, I).
         sizes: rows of each step, never more than of the one before.
         given, weights, biased, depth, dropout, training, bidirectional: as of torch's function.
@@ -189,13 +189,13 @@ RECURRENT: Mapping[str, Callable[..., Any]] = {
     **{name: _layers(name) for name in _STEPS},
     **{f"{name}_cell": _cell(name) for name in _STEPS},
 }
-"""What replaces torch's functions, by their names."""
+"""Replacements of torch's functions, by their names."""
 
 _FUNCTIONS = {getattr(torch, name): replacement for name, replacement in RECURRENT.items()}
 
 
 class _Replaced(TorchFunctionMode):
-    """Replaces the function that a layer calls, with these places in the order of its products."""
+    """Replaces the function that a layer calls; places are in the order of its products."""
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         super().__init__()
@@ -214,13 +214,13 @@ class _Replaced(TorchFunctionMode):
 
 
 class _Recurrent(Converted):
-    """What the layers and cells share: a place for each weight, by its name."""
+    """Base of the layers and cells: a place for each weight, by its name."""
 
     axs6_sites: dict[str, Site]
 
     @property
     def axs6_site(self) -> Site:  # type: ignore[override]
-        """One of its places, which have the same options."""
+        """One of its places; all have the same options."""
         return next(iter(self.axs6_sites.values()))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

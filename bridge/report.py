@@ -1,4 +1,4 @@
-"""What the products of a model take: one row for each place, as text, JSON and a picture."""
+"""Costs of the products of a model: one row for each place, as text, JSON and a picture."""
 
 import json
 import math
@@ -14,17 +14,12 @@ class ReportRow:
     """The products of one place.
 
     Args:
-        name: the module, and the part of it where it has several.
-        backend: what computed them.
-        calls: times it was run.
-        macs: multiplications, those with zeros that fill the last block left out.
-        cycles: clock cycles of the hardware; None where none was simulated.
-        busy_cycles: cycles times utilisation.
-        packed_bytes: both operands as packed blocks.
-        fp32_bytes: both operands in FP32.
-        signal, noise: squares of the FP32 product of the operands as they came, and of the
-            difference from it, summed.
-        bits_different: bits in which the other backend differs; None where none was asked for.
+        name: the module, and its part if it has several products. backend: name of the backend.
+        calls: number of runs. macs: multiplications, without padding zeros. cycles: clock cycles of
+        the hardware; None without simulation. busy_cycles: cycles times utilisation. packed_bytes:
+        both operands as packed blocks. fp32_bytes: both operands in FP32. signal, noise: sums of
+        squares of the FP32 product of the original operands, and of the error. bits_different: bits
+        in which the other backend differs; None without another backend.
     """
 
     name: str
@@ -41,12 +36,12 @@ class ReportRow:
 
     @property
     def utilisation(self) -> float | None:
-        """Share of the tile that was of use, 0 to 1."""
+        """Utilisation of the tile, 0 to 1."""
         return self.busy_cycles / self.cycles if self.cycles else None
 
     @property
     def qsnr(self) -> float | None:
-        """Signal to quantisation noise in dB; None without noise or where values overflow."""
+        """Signal to quantisation noise in dB; None without noise or if values overflow."""
         if not (self.signal and self.noise and math.isfinite(self.signal + self.noise)):
             return None
         return 10 * math.log10(self.signal / self.noise)
@@ -72,7 +67,7 @@ class Report:
     """The rows, in the order in which the places were first run; `str` gives them as tables.
 
     Args:
-        compare: the other backend, if one was asked for.
+        compare: the other backend, if any.
         rows: products in AXS-6.
         unconverted: products that torch computed, with names, calls and MACs alone.
     """
@@ -121,7 +116,7 @@ class Report:
         return json.dumps(content, indent=2, allow_nan=False)
 
     def plot(self, path: str | Path) -> None:
-        """Draw QSNR, MACs and bytes of each place, and its utilisation where there is one.
+        """Draw QSNR, MACs and bytes of each place, and its utilisation if simulated.
 
         Args:
             path: file to write; its suffix gives the format (.png, .svg, .pdf).

@@ -1,4 +1,4 @@
-"""How magnitudes that fall between two codes are chosen, in float64 without an error."""
+"""Rounding of magnitudes to codes, exactly, in float64."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 @dataclass(frozen=True, eq=False)
 class Rounder:
-    """One way of rounding, with the random words that it takes.
+    """A rounding, with its random words.
 
     Args:
         rounding: nearest, toward zero or stochastic.
@@ -53,7 +53,7 @@ NEAREST = Rounder()
 def rounder(
     x: Tensor, size: int, rounding: str, random: Tensor | None, random_bits: int
 ) -> Rounder:
-    """What rounds the values of `x`, in blocks of `size`.
+    """The rounder for the values of `x`, in blocks of `size`.
 
     Raises:
         TypeError: `random` is not a tensor of integers.
@@ -87,7 +87,7 @@ def check_random(random: Any) -> None:
 
 
 def check_device(random: Tensor | None, x: Tensor) -> None:
-    """Raise ValueError unless random words are where the values are."""
+    """Raise ValueError unless random words and values are on one device."""
     if random is not None and random.device != x.device:
         raise ValueError(f"random must be on {x.device} as the values are, not on {random.device}")
 

@@ -1,4 +1,4 @@
-"""Places in a model where a matrix product is computed.
+"""Places of matrix products in a model.
 
 Operators of torch take tensors and numbers, so a place is known to them by a number, its handle.
 """
@@ -28,7 +28,7 @@ _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
 _handles = itertools.count(1)
 
 Wholes = tuple[Tensor | None, Tensor | None]
-"""The tensors that two operands are part of, whose scales they have; None where they are all."""
+"""The whole tensors of two operands, which set their scales; None for operands that are whole."""
 
 Observer = Callable[["Site", Tensor, Tensor, ProductBatch, Wholes], None]
 """Called with the place, the operands (G, M, K) and (G, N, K), the product of them, and wholes."""
@@ -36,21 +36,21 @@ Observer = Callable[["Site", Tensor, Tensor, ProductBatch, Wholes], None]
 _observers: list[Observer] = []
 
 _from_blocks = WeakIdKeyDictionary()
-"""Weights whose values came with their blocks: the name, and torch's count of changes then."""
+"""Weights that were loaded from blocks: the name, and torch's version counter at loading."""
 
 Role = Literal["left", "right", "gradient"]
-"""What an operand is at a place: of the forward product, or the gradient of its result."""
+"""Role of an operand at a place: in the forward product, or the gradient of its result."""
 
 
 class Scaling(Protocol):
-    """What knows scales of operands before their values."""
+    """Source of scales that are set before the values of operands."""
 
     def scale(self, place: str, role: Role, fmt: BlockFormat) -> float | None:
-        """Scale of an operand in a format; None where it follows from the values."""
+        """Scale of an operand in a format; None if it is computed from the values."""
         ...
 
     def observe(self, place: str, role: Role, x: Tensor) -> None:
-        """See the values of an operand."""
+        """Record the values of an operand."""
         ...
 
 
@@ -58,11 +58,9 @@ class _Held(NamedTuple):
     """The encoding of a weight.
 
     Args:
-        key: what it depends on beside the bits of the weight.
-        bits: those of the rows of the weight.
-        encoding: what the backend made of them.
-        weight: of a frozen place, held on to, so that no other tensor takes its memory.
-        version: torch's count of the changes of that weight.
+        key: inputs other than the bits of the weight. bits: bits of the rows of the weight.
+        encoding: the backend's operand. weight: the weight of a frozen place, kept alive so that no
+        other tensor takes its memory. version: torch's count of the changes of that weight.
     """
 
     key: tuple[Any, ...]
@@ -72,14 +70,14 @@ class _Held(NamedTuple):
     version: int = 0
 
     def is_of(self, weight: Tensor) -> bool:
-        """Whether this is of that very weight, of which torch knows no change."""
+        """Whether this encodes the same weight object, unchanged by torch's version counter."""
         if self.weight is None or self.weight.data_ptr() != weight.data_ptr():
             return False
         return self.version == _version(weight)
 
 
 def _version(x: Tensor) -> int:
-    """How often torch has changed a tensor in place; it does not count in inference mode."""
+    """Torch's version counter of a tensor; there is none in inference mode."""
     return 0 if x.is_inference() else x._version
 
 
@@ -87,13 +85,11 @@ class Site:
     """One place, with its options and the encoded weight that it keeps.
 
     Args:
-        name: what reports and errors call it: the name of the module.
-        options: how its products are computed.
-        rows: which rows of its weight it uses; None for all.
-        parameter: what its module calls the weight; None where it has none.
-        packed: blocks that the weight was loaded from, `load`.
-        weighted: whether its right operands are weights.
-        transposed: whether the first axis of the weight is K, not the others.
+        name: name in reports and errors: the name of the module. options: how its products are
+        computed. rows: the rows of its weight that it uses; None for all. parameter: name of the
+        weight in the module; None without a weight. packed: blocks from which the weight was
+        loaded, see `load`. weighted: whether its right operands are weights. transposed: whether
+        the first axis of the weight is K, not the others.
 
     A copy, deep or through pickle, is a place of its own with the same arguments, and no `scaling`.
     """
@@ -129,7 +125,7 @@ class Site:
 
     @cached_property
     def backend(self) -> Backend:
-        """What computes the products."""
+        """The backend of the products."""
         return backend_of(self.options)
 
     @cached_property
@@ -146,13 +142,13 @@ class Site:
         return self.formats[role == "right"]
 
     def scale(self, role: Role) -> float | None:
-        """Scale of an operand, where it is known before the values."""
+        """Scale of an operand, if it is set before the values."""
         if self.scaling is None:
             return None
         return self.scaling.scale(self.name, role, self.format(role))
 
     def prepare(self, x: Tensor, role: Role, called: str, whole: Tensor | None = None) -> Any:
-        """Encode an operand (G, R, K), part of a whole, which errors call this."""
+        """Encode an operand (G, R, K), part of a whole; `name` is its name in errors."""
         prepared = self._prepare_by(self.backend, x, role, f"{self.name}: {called}", whole)
         self._observe(x if whole is None else whole, role)
         return prepared
@@ -186,7 +182,7 @@ class Site:
         return self._prepare_by(backend, x, role, self.name, whole)
 
     def part(self, x: Tensor, role: Role, name: str, whole: Tensor | None) -> Blocks | None:
-        """Blocks of an operand whose scale is that of a whole; None where it is its own."""
+        """Blocks of an operand with the scale of a whole; None if it has its own scale."""
         how = (self.options.nonfinite, self.scale(role), name)
         return encode_part(x, whole, self.format(role), *how)
 
@@ -203,7 +199,7 @@ class Site:
             self.scaling.observe(self.name, role, x)
 
     def scale_by(self, scaling: Scaling | None) -> None:
-        """Have scales that this knows."""
+        """Set the source of scales."""
         self.scaling = scaling
 
     def chosen(self, x: Tensor) -> Tensor:
@@ -211,11 +207,11 @@ class Site:
         return x if self.rows is None else x[self.rows[0] : self.rows[1]]
 
     def whole(self, weight: Tensor) -> Tensor | None:
-        """The weight, where this place uses only some of its rows."""
+        """The whole weight, if this place uses only some of its rows."""
         return None if self.rows is None else weight
 
     def freeze(self, frozen: bool) -> None:
-        """Say whether the weight changes no more, but where torch counts it.
+        """Set whether the weight is frozen: checked only by torch's version counter.
 
         In any case the next product reads all of it.
         """
@@ -224,13 +220,12 @@ class Site:
             self._held = self._held._replace(weight=None)
 
     def look_again(self) -> None:
-        """Let the next product read all of the weight, also where it is frozen."""
+        """Let the next product read all of the weight, even if frozen."""
         self.freeze(self._frozen)
 
     def prepare_weight(self, weight: Tensor, matrices: Tensor) -> Any:
-        """Encode `matrices`, a view of `weight`, unless they have the bits of the last ones.
-
-        Its bits are read before it is encoded: a change in between is then seen the next time.
+        """Encode `matrices`, a view of `weight`, unless the bits are unchanged. The bits are read
+        before encoding: a change in between is noticed the next time.
         """
         key = (
             *(weight.dtype, weight.device, weight.shape, weight.stride()),
@@ -263,9 +258,9 @@ class Site:
         self.packed, self._held = blocks, None
 
     def loaded(self, matrices: Tensor) -> Blocks | None:
-        """The blocks from which a weight (G, N, K) was loaded, while it is what they decode to.
+        """The blocks from which a weight (G, N, K) was loaded, as long as they decode to it.
 
-        Encoding it again would not give the same: the largest magnitude decodes to a power of two,
+        Encoding it again would give other blocks: the largest magnitude decodes to a power of two,
         whose own block has the next exponent.
         """
         if self.packed is None or self.packed.codes.size == 0:
@@ -284,12 +279,12 @@ class Site:
 
 
 def note_origin(weight: Tensor, name: str) -> None:
-    """Note that a weight has the values of blocks with which its place computes."""
+    """Record that a weight was loaded from the blocks of its place."""
     _from_blocks[weight] = (name, _version(weight))
 
 
 def check_origin(place: Site, x: Tensor) -> None:
-    """Warn, once for each weight, where values that came with their blocks are encoded again."""
+    """Warn, once for each weight, if values loaded from blocks are encoded again."""
     root = x if x._base is None else x._base
     name, version = _from_blocks.get(root, ("", 0))
     if not name or version != _version(root):
@@ -316,7 +311,7 @@ def site_of(handle: int) -> Site:
 
 
 def is_observed() -> bool:
-    """Whether anything sees products, which it does without the bias."""
+    """Whether products have observers, which see them without the bias."""
     return bool(_observers)
 
 

@@ -1,7 +1,8 @@
-"""Operators under the transforms of `torch.func`, which do not take the gradients of torch's own.
+"""Operators under the transforms of `torch.func`, which do not support the gradients of custom
+operators.
 
-The functions by which an operator has gradients make an `autograd.Function` too, which those
-transforms take. Gradients, their batches and `vmap` are theirs; there is no forward mode.
+The gradient functions of an operator also make an `autograd.Function`, which these transforms
+support. They provide gradients, batches of gradients and `vmap`; there is no forward mode.
 """
 
 from collections.abc import Callable
@@ -13,12 +14,12 @@ from torch.autograd import forward_ad
 
 
 def is_transformed() -> bool:
-    """Whether a transform of `torch.func` or forward-mode differentiation is at work."""
+    """Whether a transform of `torch.func` or forward-mode differentiation is active."""
     return peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 def check_traced() -> None:
-    """Refuse forward mode where torch's compiler traces an operator: it would lose the tangents."""
+    """Refuse forward mode while torch's compiler traces an operator: it would lose the tangents."""
     if torch.compiler.is_compiling() and forward_ad._current_level >= 0:
         _refuse_forward_mode()
 
@@ -26,11 +27,11 @@ def check_traced() -> None:
 def transformable(
     operator: Callable[..., Any], setup_context: Callable[..., None], backward: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """An operator as the transforms take it.
+    """An operator for the transforms.
 
     Args:
         operator: called with its arguments by position.
-        setup_context, backward: what its `register_autograd` has.
+        setup_context, backward: the functions of its `register_autograd`.
     """
 
     def forward(*arguments: Any) -> Any:

@@ -1,8 +1,8 @@
 """Transposed convolutions: the products of the hardware, whose overlapping taps are added.
 
 The product of an input pixel's channels and a tap's weights is an output of the hardware, with
-blocks along the input channels of a group. What several pixels give one output pixel is added in
-FP32, in the order of the taps: the backward product of a convolution, and its fold.
+blocks along the input channels of a group. The products of one output pixel are added in FP32, in
+the order of the taps: the backward product of a convolution, and its fold.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from axs6.torch.site import site_of
 
 
 class _Transposed(Converted):
-    """What the layers of one, two and three axes share."""
+    """Base of the layers of one, two and three axes."""
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         """Arguments and result are those of torch's layer."""
@@ -63,7 +63,7 @@ def convolve_transposed(
         weight: (C, O / groups, ...) with as many axes of taps.
         bias: (O,) or None; added in FP32, before the result is rounded to the dtype of `x`.
         stride, padding, output_padding, dilation: of each axis, as torch's function has them.
-        groups: how many parts of the channels are convolved by themselves.
+        groups: number of groups of channels.
         handle: place of the products.
 
     Raises:

@@ -11,14 +11,14 @@ class UnconvertedWarning(UserWarning):
 
 
 def check_unconverted(unconverted: str) -> None:
-    """Raise ValueError unless it says what to do about products that are not converted."""
+    """Raise ValueError unless the treatment of unconverted products is known."""
     if unconverted not in get_args(Unconverted):
         expected = ", ".join(get_args(Unconverted))
         raise ValueError(f"unconverted must be one of {expected}, not {unconverted!r}")
 
 
 def tell(unconverted: Unconverted, name: str) -> None:
-    """Say that what `name` names is not converted, unless that is to be ignored.
+    """Warn that `name` is not converted, unless such warnings are ignored.
 
     Raises:
         UnconvertedWarning: `unconverted` is "error".

@@ -1,1 +1,1 @@
-"""The sub-commands. Each module imports what it runs only when it runs it."""
+"""The sub-commands. Each module imports heavy packages only when its command runs."""

@@ -15,7 +15,9 @@ TIMED: Group = {
     "opensta": (
         Annotated[
             bool,
-            typer.Option("--opensta", help="Time the netlist by OpenSTA and ABC too: needs `sta`."),
+            typer.Option(
+                "--opensta", help="Time the netlist with OpenSTA and ABC too; needs `sta`."
+            ),
         ],
         False,
     ),
@@ -47,11 +49,10 @@ def run(
     runs: dict[str, Any],
     report: dict[str, Any],
 ) -> None:
-    """Synthesise units with Yosys and report what they take, in all and by submodule, and how fast
-    they are.
+    """Synthesise units with Yosys and report area, by submodule too, and timing.
 
-    Results are kept: what was measured before is not measured again, and a sweep that was
-    interrupted goes on where it was. Exit status 1 if points of a sweep are missing, 2 if all are.
+    Results are cached: nothing is measured twice, and an interrupted sweep resumes where it
+    stopped. Exit status 1 if points of a sweep are missing, 2 if all are.
 
     Example: axs6 area block_dot --block 32 --target ecp5
 
@@ -71,7 +72,7 @@ def run(
             f'target must be one target, not {target!r}; for several: --sweep "target={target}"'
         )
     if stimulus is not None and not energy:
-        raise ValueError("--stimulus is the data for --energy and needs it")
+        raise ValueError("--stimulus needs --energy")
     complete = measure(
         units,
         sweep,

@@ -1,4 +1,4 @@
-"""What `axs6 area` does: it measures, shows, and writes pages."""
+"""Measurement, tables and pages of `axs6 area`."""
 
 import logging
 import sys
@@ -60,7 +60,7 @@ def measure(
         SynthesisError: nothing could be measured, or an energy that is not measured is asked for.
     """
     if stimulus and expression:
-        raise ValueError("--energy is for units, not for a sweep of them: leave out one of the two")
+        raise ValueError("--energy measures units, not sweeps: leave out one of the two")
     for unit in units if stimulus else ():
         check_energy(unit, options)
     timed.check(units, expression, options)

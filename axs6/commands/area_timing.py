@@ -1,4 +1,4 @@
-"""What `axs6 area --netlist` and `--opensta` add: the mapped netlist, and its timing by others."""
+"""The mapped netlist of `axs6 area --netlist`, and its timing by other tools (`--opensta`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from axs6.synth.tables import rich_table
 
 @dataclass(frozen=True)
 class TimedOutput:
-    """Where the mapped Verilog of a unit goes, if anywhere, and whether OpenSTA times it."""
+    """File for the mapped Verilog of a unit, if any, and whether OpenSTA times it."""
 
     netlist: Path | None = None
     opensta: bool = False
 
     def check(self, units: Sequence[str], expression: str | None, options: Synthesis) -> None:
-        """Check what is asked for, as far as that shows before any synthesis.
+        """Check the options before any synthesis.
 
         Raises:
             ValueError: for a sweep, or a netlist of several units.
@@ -35,7 +35,7 @@ class TimedOutput:
             return
         if expression is not None:
             option = "--netlist" if self.netlist else "--opensta"
-            raise ValueError(f"{option} is for units, not for a sweep: leave out one of the two")
+            raise ValueError(f"{option} works on units, not sweeps: leave out one of the two")
         if self.netlist and len(units) > 1:
             raise ValueError(f"--netlist is for one unit, not {len(units)}")
         timed_flow(options)

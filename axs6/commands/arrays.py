@@ -56,18 +56,19 @@ def read_items(
 
 
 def _is_one(name: str, array: NDArray[Any]) -> bool:
-    """Whether an array is the one scale or zero point of all items."""
+    """Whether an array is a single scale or zero point for all items."""
     last = name.rpartition(".")[2]
     return array.size == 1 and (last.startswith("outer") or last == ZERO_POINT)
 
 
 def input_files(texts: Sequence[str], fields: Sequence[Field]) -> list[Path]:
-    """The files that `--input` names, a text for each, as `read_items` takes them."""
+    """The files named by the texts of `--input`, as `read_items` takes them."""
     return [_split(text, fields, "input")[1] for text in texts]
 
 
 def output_files(texts: Sequence[str], fields: Sequence[Field]) -> dict[Path, str | None]:
-    """Where the outputs go, from what `--output` says: a field for each file, None for all.
+    """The output files, from the texts of `--output`: the field of each file, or None for all
+    fields.
 
     Args:
         texts: FIELD=FILE.npy; or FILE.npz for all fields; or FILE.npy where there is one field.
@@ -94,7 +95,7 @@ def file_contents(
     outputs: Mapping[str, NDArray[Any]],
     parameters: Mapping[str, Any],
 ) -> dict[Path, bytes]:
-    """What to write to each of `files`, floating-point fields as floats where NumPy has them."""
+    """The arrays for each of `files`; floating-point fields are floats if NumPy has the dtype."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, array in outputs.items():
         fmt = _float_format(name, parameters)

@@ -36,8 +36,8 @@ def run(
     formats: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Block formats, names or strings; commas may stand between.",
-            show_default="all that have names",
+            help="Block formats, names or strings, separated by blanks or commas.",
+            show_default="all named formats",
             metavar="[FORMATS]...",
         ),
     ] = None,
@@ -62,10 +62,9 @@ def run(
 ) -> None:
     """Compare block formats in one table: storage, errors, hardware, accuracy of models.
 
-    bits and qsnr take a minute for all formats that have names; cost and energy, which synthesise
-    three units of each, more than half an hour. Figures are kept: what was measured before is not
-    measured again, and a comparison that was interrupted goes on where it was. Missing figures
-    have a footnote saying why.
+    bits and qsnr take a minute for all named formats; cost and energy synthesise three units per
+    format and take more than half an hour. Figures are cached: nothing is measured twice, and an
+    interrupted comparison resumes where it stopped. Missing figures have a footnote saying why.
 
     Example: axs6 compare --columns bits,qsnr
 

@@ -17,7 +17,7 @@ def run(
         Path, typer.Argument(help="A .safetensors file, or a .npy file for a single tensor.")
     ],
 ) -> None:
-    """Decode packed blocks to the dtypes that the tensors had; float16 ones become float32.
+    """Decode packed blocks to the original dtypes of the tensors; float16 becomes float32.
 
     Pairs of tensors NAME_blocks and NAME_scales of MXFP4 checkpoints become bfloat16 tensors NAME.
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 EXTRA = "files"
 
 Patterns = Annotated[
-    list[str] | None, typer.Option(metavar="PATTERN", help="Names of tensors, with * and ?.")
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Tensor names, with * and ?; can be repeated."),
 ]
 
 ENCODING: Group = {
@@ -21,40 +22,37 @@ ENCODING: Group = {
     "block": Annotated[
         int | None,
         typer.Option(
-            help="Values of a block.", metavar="B", show_default="the format's: 32 of axs6"
+            help="Values per block.", metavar="B", show_default="the format's: 32 of axs6"
         ),
     ],
     "mode": Annotated[
-        str | None, typer.Option(help="dense, sparse, high_precision or auto, of axs6.")
+        str | None, typer.Option(help="Mode of axs6 blocks: dense, sparse, high_precision or auto.")
     ],
     "rounding": Annotated[str | None, typer.Option(help="nearest, toward_zero or stochastic.")],
     "random_bits": Annotated[
         int | None,
-        typer.Option(help="Bits of a random word of stochastic rounding, 1 to 32.", metavar="R"),
+        typer.Option(help="Bits of the random words of stochastic rounding, 1 to 32.", metavar="R"),
     ],
     "seed": Annotated[int | None, typer.Option(help="Seed of stochastic rounding.")],
     "nonfinite": Annotated[
         str | None,
         typer.Option(
-            help="NaN and infinities: error refuses them; saturate; or propagate, in formats with "
-            "NaN.",
+            help="NaN and infinities: error (refuse), saturate, or propagate in formats with NaN.",
             show_default="error",
         ),
     ],
     "axis": Annotated[
         int | None,
         typer.Option(
-            help="Along which blocks are taken.", metavar="N", show_default="as weights are reduced"
+            help="Axis of the blocks.", metavar="N", show_default="the reduced axes of weights"
         ),
     ],
     "flatten": Annotated[
         int | None,
-        typer.Option(
-            help="Flatten axes from this one on, and take blocks along the result.", metavar="N"
-        ),
+        typer.Option(help="Flatten the axes from N on; blocks lie along the result.", metavar="N"),
     ],
     "align": Annotated[
-        int | None, typer.Option(help="Pad blocks to a multiple of bytes.", metavar="BYTES")
+        int | None, typer.Option(help="Pad blocks to a multiple of BYTES.", metavar="BYTES")
     ],
     "checkpoint": (
         Annotated[
@@ -81,17 +79,18 @@ def run(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="Of exponents: floor, ceil, even or rceil.", show_default="the format's: floor"
+            help="Rule of the exponent scale: floor, ceil, even or rceil.",
+            show_default="the format's: floor",
         ),
     ] = None,
     json: Json = None,
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
 
-    They are handled in pieces, so files may be larger than memory. Tensors of other types, and
-    those whose names are not included, are kept as they are. Blocks lie as the hardware reduces:
-    along the last axis of vectors and matrices, and along all axes but the first, flattened, of
-    tensors with more, such as weights of convolutions.
+    Tensors are encoded in pieces, so files may be larger than memory. Tensors of other types, and
+    tensors that are not included, are copied unchanged. Blocks lie along the axes that the hardware
+    reduces: the last axis of vectors and matrices, and all axes but the first, flattened, of
+    tensors with more axes, such as weights of convolutions.
 
     Example: axs6 encode weights.safetensors packed.safetensors --format mxfp4 --exclude "*.bias"
     """

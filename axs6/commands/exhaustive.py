@@ -1,4 +1,4 @@
-"""What `axs6 validate --exhaustive` shows: a line for each space, and how far the run has come."""
+"""Output of `axs6 validate --exhaustive`: a line for each space, and the progress of the run."""
 
 import logging
 import os
@@ -85,7 +85,7 @@ def _run(
     task = progress.add_task("compiling", total=None)
     for space in spaces:
         if not state.enter(space):
-            progress.console.print(f"{space.name} starts anew: hardware or model have changed")
+            progress.console.print(f"{space.name} starts again: the hardware or the model changed")
     missing = {
         space.name: sum(not state.is_done(space, k) for k in share.chunks(space.chunks))
         for space in spaces

@@ -11,10 +11,10 @@ EXTRA = "cli"
 def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file.", metavar="FILE")],
 ) -> None:
-    """Write a page that shows what block formats make of values, bit by bit, and what they cost.
+    """Write a page that shows values in block formats, bit by bit, and the costs of formats.
 
-    It is one file that a browser opens without a server or network: values that are typed, pasted
-    or dropped, in any two formats side by side; areas, delays and energies of hardware; errors of
+    The page is one file, which a browser opens without a server or network. It shows your values in
+    any two formats side by side; areas, delays and energies of hardware; and errors of
     accumulators.
 
     Example: axs6 explore -o explore.html

@@ -19,12 +19,15 @@ def run(
     name: Annotated[
         str | None,
         typer.Option(
-            help="Of the module and the files; if not given axs6_UNIT, with the format and the "
-            "accumulator behind it."
+            help="Name of the module and the files; by default axs6_UNIT and, if chosen, the "
+            "format and the accumulator."
         ),
     ] = None,
     ports: Annotated[
-        str, typer.Option(help="packed, or fields: a port for each field of a payload.")
+        str,
+        typer.Option(
+            help="packed: one port for a payload; fields: one port for each of its fields."
+        ),
     ] = "packed",
     parameters: dict[str, Any],
 ) -> None:

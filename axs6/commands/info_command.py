@@ -20,7 +20,7 @@ def run(
         str,
         typer.Argument(
             help="A container that `axs6 encode` wrote, or a block format: a name that `axs6 list "
-            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name goes first."
+            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name wins."
         ),
     ],
     json: Json = None,
@@ -82,7 +82,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
             f"{each.bytes:,}",
         )
     print_table(out, table)
-    out.print(f"{sum(each.blocks for each in found):,} blocks, none of them wrong")
+    out.print(f"{sum(each.blocks for each in found):,} blocks, all valid")
     write_json(json, [_figures(each) for each in found])
 
 

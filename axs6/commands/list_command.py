@@ -18,23 +18,23 @@ def run(
     format: Annotated[
         list[str] | None,
         typer.Option(
-            help="Show the units in this block format or pair, and why some refuse it.",
+            help="Show which units take this block format or pair, and why others refuse it.",
             metavar="FORMAT",
         ),
     ] = None,
     json: Json = None,
 ) -> None:
-    """Show the units and their parameters, or the block formats that have names.
+    """Show the units and their parameters, or the named block formats.
 
-    Columns of --formats: bits a value with scales, as packed bytes, and as tiles of 256 values in
-    lines of 64 bytes; largest and smallest positive element and how many different ones there are,
-    under scales of 1; binades between the largest and the smallest value of a block, and of all.
+    Columns of --formats: bits per value with scales, as packed bytes, and as tiles of 256 values in
+    lines of 64 bytes; largest and smallest positive element and number of distinct elements, with
+    scales of 1; binades between the largest and the smallest value of a block, and over all scales.
 
     Example: axs6 list --format mx9
     """
     chosen = one_format(format, operands=True)
     if formats and chosen is not None:
-        raise ValueError("--formats lists all formats: give it without --format")
+        raise ValueError("--formats lists all formats: do not give --format with it")
     if formats:
         _list_formats(json)
     else:

@@ -29,9 +29,9 @@ Json = Annotated[
     str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
 ]
 
-Jobs = Annotated[int, typer.Option(help="Designs synthesised at a time.", metavar="N")]
+Jobs = Annotated[int, typer.Option(help="Number of designs synthesised in parallel.", metavar="N")]
 
-SEVERAL = "Block formats, names or strings: with commas between, or the option repeated."
+SEVERAL = "Block formats, names or strings, separated by commas; can be repeated."
 """Help of an option --format that takes several."""
 
 OneFormat = Annotated[
@@ -48,8 +48,8 @@ Operands = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
-        help="Block format: a name or string, as `axs6 list --formats` shows; or those of two "
-        "operands, joined by x: mxfp4xmxfp8_e4m3.",
+        help="Block format: a name or string, see `axs6 list --formats`; for two operands a "
+        "pair joined by x, such as mxfp4xmxfp8_e4m3.",
         metavar="FORMAT",
         show_default="axs6",
     ),
@@ -68,18 +68,19 @@ SYNTHESIS: Group = {
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ],
     "optimise": (
-        Annotated[str, typer.Option(help="What gates are mapped for: area or speed.")],
+        Annotated[str, typer.Option(help="Goal of mapping to gates: area or speed.")],
         "area",
     ),
     "adder_cells": (
         Annotated[
-            bool, typer.Option("--adder-cells", help="Map full adders to the library's cell.")
+            bool,
+            typer.Option("--adder-cells", help="Map full adders to the library's full-adder cell."),
         ],
         False,
     ),
     "fmax": (
         Annotated[
-            bool, typer.Option("--fmax", help="Place and route for the clock, on ice40 and ecp5.")
+            bool, typer.Option("--fmax", help="Place and route for Fmax, on ice40 and ecp5.")
         ],
         False,
     ),
@@ -88,7 +89,7 @@ SYNTHESIS: Group = {
 
 RUNS: Group = {
     "timeout": (
-        Annotated[float, typer.Option(help="Seconds that one synthesis may take.")],
+        Annotated[float, typer.Option(help="Time limit of one synthesis, in seconds.")],
         600,
     ),
     "jobs": (Jobs, 1),
@@ -114,7 +115,7 @@ UNIT_OPTIONS: Group = {
     "block": Annotated[
         int | None,
         typer.Option(
-            help="Values of a block: 8, 16 or 32 of AXS-6.",
+            help="Values per block: 8, 16 or 32 for AXS-6.",
             metavar="B",
             show_default="of the format",
         ),
@@ -124,7 +125,7 @@ UNIT_OPTIONS: Group = {
     ],
     "dtype": Annotated[
         str | None,
-        typer.Option(help="Floating-point type: fp32, bf16, or fp16 to encode."),
+        typer.Option(help="Floating-point type: fp32, bf16, or for encoders fp16."),
     ],
     "rounding": Annotated[str | None, typer.Option(help="nearest, toward_zero or stochastic.")],
     "mode": Annotated[
@@ -135,25 +136,27 @@ UNIT_OPTIONS: Group = {
         typer.Option("--random-bits", help="Bits of a random word, 1 to 32.", metavar="R"),
     ],
     "lfsr_seed": Annotated[
-        int | None, typer.Option("--lfsr-seed", help="First state of the shift register of lane 0.")
+        int | None,
+        typer.Option("--lfsr-seed", help="Seed: the first state of the shift register of lane 0."),
     ],
     "blocks": Annotated[
         str | None,
-        typer.Option(help="Blocks that come in: dense, as exponent and codes, or packed."),
+        typer.Option(help="Input blocks: dense (exponent and codes) or packed."),
     ],
     "align": Annotated[
         int | None,
-        typer.Option(help="Bytes that packed blocks on a bus are padded to.", metavar="N"),
+        typer.Option(help="Pad packed blocks on a bus to a multiple of N bytes.", metavar="N"),
     ],
     "rows": Rows,
     "columns": Columns,
     "interleave": Annotated[
-        int | None, typer.Option(help="Vectors or tiles that take turns, 1 to 14.", metavar="N")
+        int | None,
+        typer.Option(help="Vectors or tiles that are interleaved, 1 to 14.", metavar="N"),
     ],
     "accumulator": Annotated[
         str | None,
         typer.Option(
-            help="Accumulator of dot products: a name, and fields that differ, such as "
+            help="Accumulator of dot products: a name, with changed fields if any, such as "
             "hopper_fp8,promote=4.",
             show_default="fp32",
         ),
@@ -161,8 +164,8 @@ UNIT_OPTIONS: Group = {
     "view": Annotated[
         str | None,
         typer.Option(
-            help="structure, for synthesis, or behaviour, for simulation: in words.",
-            show_default="behaviour to simulate, structure elsewhere",
+            help="structure (gates, for synthesis) or behaviour (words, for simulation).",
+            show_default="behaviour for simulate, else structure",
         ),
     ],
 }
@@ -170,7 +173,7 @@ UNIT_OPTIONS: Group = {
 
 
 def with_options(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with groups of options, each where it has the parameter that the group is given as.
+    """A command with groups of options: a parameter of the command stands for each group.
 
     The command gets a dict there: of the options that were given, or have a default value.
     One format or pair of formats comes as one string.
@@ -209,7 +212,7 @@ def _read(option: Any, value: Any) -> Any:
 
 
 def one_format(texts: Sequence[str] | None, *, operands: bool = False) -> str | None:
-    """What --format says where it takes one format, or a pair of `operands`; None if nothing.
+    """The format of --format, or with `operands` the pair; None if it is not given.
 
     Raises:
         ValueError: it says more.
@@ -222,7 +225,7 @@ def one_format(texts: Sequence[str] | None, *, operands: bool = False) -> str | 
 
 
 def check_stochastic(options: Mapping[str, Any]) -> None:
-    """Raise ValueError where options of stochastic rounding are given and another is chosen."""
+    """Raise ValueError if options of stochastic rounding are given with another rounding."""
     rounding = options.get("rounding", Rounding.NEAREST)
     for name in ("random_bits", "seed"):
         if name in options and rounding != Rounding.STOCHASTIC:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
-    """Write all of `files` (name to content) into a folder, which is made if need be, or none.
+    """Write all of `files` (name to content) into a folder, or none. Creates the folder if needed.
 
     Raises:
         OSError: the folder or a file cannot be written; the message names it.
@@ -56,7 +56,7 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
 
 
 def _check_same_design(folder: Path, made: "Generated") -> None:
-    """Raise ValueError unless the Verilog of that name, if there is any, is of the same design."""
+    """Raise ValueError if another design has Verilog of that name in the folder."""
     verilog, manifest = (folder / f"{made.module}.{end}" for end in ("v", "json"))
     if not verilog.exists():
         return
@@ -64,7 +64,7 @@ def _check_same_design(folder: Path, made: "Generated") -> None:
         there = _design(json.loads(manifest.read_text()))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise ValueError(
-            f"{verilog} is there, without a manifest that says what it is: give --name, or another "
+            f"{verilog} exists without a manifest that tells its design: give --name, or another "
             "folder"
         ) from None
     here = _design(made.manifest)
@@ -75,12 +75,12 @@ def _check_same_design(folder: Path, made: "Generated") -> None:
             if there.get(name) != here.get(name)
         )
         raise ValueError(
-            f"{verilog} is another design, with {others}: give --name, or another folder"
+            f"{verilog} exists and is another design, with {others}: give --name, or another folder"
         )
 
 
 def _design(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes a design: its unit, its parameters and the kind of its ports."""
+    """The identity of a design: its unit, its parameters and the kind of its ports."""
     fields = any("ports" in stream for stream in manifest["streams"])
     ports = "fields" if fields else "packed"
     return {"unit": manifest["unit"], "ports": ports, **manifest["parameters"]}
@@ -109,7 +109,7 @@ def check_writable(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
         except OSError as error:
             raise OSError(f"cannot write to {path}: {error.strerror}") from error
         if path.is_dir() or not os.access(folder, os.W_OK):
-            raise OSError(f"cannot write to {path}: it is a directory or in a protected one")
+            raise OSError(f"cannot write to {path}: it is a directory or in a protected directory")
 
 
 def json_path(target: str | None) -> Path | None:

@@ -17,17 +17,17 @@ LARGE = 100_000_000
 
 @with_options(parameters=UNIT_OPTIONS)
 def run(
-    units: Annotated[list[str] | None, typer.Argument(help="Units; all of them if none.")] = None,
+    units: Annotated[list[str] | None, typer.Argument(help="Units; all units by default.")] = None,
     *,
     parameters: dict[str, Any],
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
-    seed: Annotated[int, typer.Option(help="Of the random items and stalls.")] = 0,
-    items: Annotated[int, typer.Option(help="Random items at full rate, for each unit.")] = 10_000,
-    test: Annotated[
-        str | None, typer.Option(help="Run this test alone: full_rate, for instance.")
-    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random items and stalls.")] = 0,
+    items: Annotated[
+        int, typer.Option(help="Number of random items at full rate, for each unit.")
+    ] = 10_000,
+    test: Annotated[str | None, typer.Option(help="Run only this test, such as full_rate.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Vary the parameters that are not given.")
+        bool, typer.Option("--all", help="Vary all parameters that are not given.")
     ] = False,
     waves: Annotated[
         bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
@@ -37,10 +37,10 @@ def run(
 ) -> None:
     """Compare units in a Verilog simulator with the golden model, bit for bit.
 
-    Corner cases, random items at full rate, random stalls, and a reset in flight. Without any
-    parameter, a unit runs in configurations that between them use every value of every parameter.
-    With some, the others take their defaults; --all varies them.
-    The first build of a configuration takes some seconds; later runs take it from the cache.
+    Runs corner cases, random items at full rate, random stalls, and a reset in flight. Without
+    parameters, a unit runs in several configurations that together use every value of every
+    parameter. If you give parameters, the others take their defaults; --all varies them. The first
+    build of a configuration takes some seconds; later runs use the cache.
 
     Example: axs6 regress dot --block 32 --seed 7 --junit report.xml
     """

@@ -31,26 +31,26 @@ def run(
         typer.Option(
             "--input",
             "-i",
-            help="FIELD=FILE.npy, FILE.npz with every field, or FILE.npy for a unit with one.",
+            help="FIELD=FILE.npy, FILE.npz with all fields, or FILE.npy for a unit with one field.",
             metavar="FILE",
         ),
     ],
     outputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--output", "-o", help="Files for the results, named likewise.", metavar="FILE"
+            "--output", "-o", help="Files for the results, in the same forms.", metavar="FILE"
         ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(help="batch or cxxrtl.", show_default="batch, or cxxrtl with --vcd"),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Of the batch engine.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of the batch engine.")] = None,
     vcd: Annotated[Path | None, typer.Option(help="Write a waveform of every signal here.")] = None,
     window: Annotated[
         str | None,
         typer.Option(
-            help="Cycles that the waveform shows; without --output the run ends there.",
+            help="Cycles of the waveform; without --output the run ends with them.",
             metavar="FIRST:END",
             show_default=WINDOW,
         ),
@@ -59,12 +59,12 @@ def run(
     parameters: dict[str, Any],
     json: Json = None,
 ) -> None:
-    """Put arrays through a unit in a cycle-accurate simulator, and report cycles and speed.
+    """Run arrays through a unit in a cycle-accurate simulator, and report cycles and speed.
 
-    Fields are named as in `axs6 generate`'s manifest. The first axis is the items; fields of one
-    block may have more axes, and any multiple of the block in the last. Floating-point fields
-    and scales are float32 or float16 arrays; BF16 is uint16 bit patterns. In and out, other fields
-    are integers. The scale of a tensor may be one number.
+    Fields have the names of `axs6 generate`'s manifest. The first axis is the items; fields of one
+    block may have more axes, and any multiple of the block in the last axis. Floating-point fields
+    and scales are float32 or float16 arrays; BF16 is uint16 bit patterns. Other fields are
+    integers. The scale of a tensor may be one number.
 
     Example: axs6 simulate encoder --input x.npy --output blocks.npz
     """

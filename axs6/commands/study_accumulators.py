@@ -32,7 +32,7 @@ def accumulators(
         list[str] | None,
         typer.Option(
             "--accumulator",
-            help="This accumulator alone, its fraction replaced; may be repeated.",
+            help="Accumulator whose fraction is varied; can be repeated.",
             show_default="blackwell; blackwell,promote=4; paper",
             metavar="NAME",
         ),
@@ -41,16 +41,18 @@ def accumulators(
         list[int] | None,
         typer.Option(
             "--fraction",
-            help="Bits kept of an aligned term; may be repeated.",
+            help="Fraction bits kept of an aligned term; can be repeated.",
             show_default="8 to 35",
             metavar="F",
         ),
     ] = None,
-    length: Annotated[int, typer.Option(help="Products of a dot product.", metavar="K")] = 4096,
+    length: Annotated[
+        int, typer.Option(help="Number of products of a dot product.", metavar="K")
+    ] = 4096,
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Groups of columns beside the error, with commas: dot, accuracy.",
+            help="More groups of columns, separated by commas: dot, accuracy.",
             show_default="none",
             metavar="GROUPS",
         ),
@@ -63,13 +65,13 @@ def accumulators(
     runs: dict[str, Any],
     json: Json = None,
 ) -> None:
-    """Measure the error of dot products against the bits that an accumulator keeps of its terms.
+    """Measure the error of dot products over the bits that an accumulator keeps of its terms.
 
-    The error is that from exact accumulation, in dB: what the accumulator adds to the error of the
-    format, which is shown beside it. "exact" says that no result differs.
+    The error is relative to exact accumulation, in dB. The error of the format is shown beside it.
+    "exact" means that no result differs.
 
-    With --columns dot, area and delay of the hardware stand beside it, each of which takes a
-    synthesis; with accuracy, that of the models of `axs6 compare`. Those figures are kept as there.
+    --columns dot adds area and delay of the hardware, one synthesis for each design; --columns
+    accuracy adds the accuracy of the models of `axs6 compare`. These figures share its cache.
 
     Example: axs6 study accumulators --format mx9 --fraction 13 --fraction 25 --columns dot
     """

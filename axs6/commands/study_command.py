@@ -33,8 +33,8 @@ CURVES = {f"training.{kind}": kind for kind in ("svg", "png")}
 """The same for loss curves."""
 
 app = typer.Typer(
-    help="Measure what block formats do to whole models, to their training and to random vectors, "
-    "and rounding to the mean of values."
+    help="Measure the effect of block formats on models, their training and random vectors, "
+    "and the bias of stochastic rounding."
     "\n\nExample: axs6 study accuracy mlp",
     no_args_is_help=True,
 )
@@ -67,25 +67,25 @@ def accuracy(
     ] = None,
     block: Annotated[
         list[int] | None,
-        typer.Option(help="The formats in blocks of this size; may be repeated."),
+        typer.Option(help="Block size of the formats; can be repeated."),
     ] = None,
     policy: Annotated[
         list[Path] | None,
         typer.Option(
-            help="TOML file with formats for each layer; may be repeated.", metavar="FILE"
+            help="TOML file with formats for each layer; can be repeated.", metavar="FILE"
         ),
     ] = None,
     backend: Annotated[
         list[str] | None,
         typer.Option(
-            help="This backend alone; may be repeated.",
-            show_default="emulated, and rtl where neither formats nor policies are given",
+            help="Backend to run; can be repeated.",
+            show_default="emulated, and rtl without --format and --policy",
         ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Run the first N samples.", show_default="all", metavar="N")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Samples run at once.", metavar="N")] = 256,
+    batch: Annotated[int, typer.Option(help="Batch size.", metavar="N")] = 256,
     rows: Rows = None,
     columns: Columns = None,
     output: Annotated[
@@ -185,8 +185,8 @@ def training(
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            help="This recipe, beside FP32; may be repeated.",
-            show_default="those with FP32 sums",
+            help="Recipe to compare with FP32; can be repeated.",
+            show_default="all with FP32 accumulation",
             metavar="RECIPE",
         ),
     ] = None,
@@ -195,7 +195,7 @@ def training(
     checkpoints: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the runs' checkpoints, from which a study that was stopped goes on.",
+            help="Folder of checkpoints, from which a stopped study resumes.",
             metavar="FOLDER",
         ),
     ] = None,
@@ -209,10 +209,10 @@ def training(
 ) -> None:
     """Train a small transformer in FP32 and in block formats, cast it into them, and fine-tune it.
 
-    gpt reads Python's own documentation character by character and is judged by its loss on
-    pages that it has not seen; vit classifies the handwritten digits that scikit-learn ships. All
-    recipes start from the same weights and see the same batches. Stopped studies go on from
-    their checkpoints with the same bits.
+    gpt reads Python's own documentation character by character; its figure is the loss on test
+    pages. vit classifies the handwritten digits that scikit-learn ships. All recipes start from the
+    same weights and see the same batches. Stopped studies resume from their checkpoints with the
+    same bits.
 
     Example: axs6 study training gpt --checkpoints runs -o study
     """
@@ -269,21 +269,19 @@ def rounding(
     bits: Annotated[
         list[int] | None,
         typer.Option(
-            help="Width of the random words; may be repeated.",
+            help="Bits of the random words; can be repeated.",
             show_default="4, 8, 16",
             metavar="R",
         ),
     ] = None,
-    values: Annotated[int, typer.Option(help="Values that are rounded.", metavar="N")] = 1 << 20,
-    block: Annotated[
-        int, typer.Option(help="Values that share an exponent: 8, 16 or 32.", metavar="B")
-    ] = 32,
+    values: Annotated[int, typer.Option(help="Number of values.", metavar="N")] = 1 << 20,
+    block: Annotated[int, typer.Option(help="Values per block: 8, 16 or 32.", metavar="B")] = 32,
     json: Json = None,
 ) -> None:
-    """Measure bias and variance of stochastic rounding, beside those that its definition predicts.
+    """Compare bias and variance of stochastic rounding with predictions from its definition.
 
-    The values are normally distributed; the random words are those of the shift registers. A step
-    is 1 / 31 of a block's scale.
+    The values are normally distributed; the random words come from the hardware's shift registers.
+    A step is 1 / 31 of a block's scale.
 
     Example: axs6 study rounding --bits 8
     """
@@ -307,7 +305,7 @@ def qsnr(
         typer.Option(
             "--format",
             help=SEVERAL,
-            show_default="those with names and a few more",
+            show_default="named formats and a few more",
             metavar="FORMAT",
         ),
     ] = None,
@@ -316,9 +314,9 @@ def qsnr(
 ) -> None:
     """Measure the ratio of signal to quantisation noise of block formats.
 
-    The values of each vector are normally distributed, with a standard deviation that is the
-    magnitude of a normally distributed number: the distribution of the shared-microexponents
-    paper, whose differences are shown beside the measured ones.
+    The values of each vector are normally distributed; the standard deviation is the magnitude of
+    another normally distributed number, as in the shared-microexponents paper. The paper's
+    differences are shown beside the measured ones.
 
     Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
     """

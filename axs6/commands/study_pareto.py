@@ -19,21 +19,21 @@ FILES = ("pareto.md", "pareto.svg")
 
 def pareto(
     data: Annotated[
-        Path, typer.Option(help="File of the measured points, which a run goes on from.")
+        Path, typer.Option(help="File of the measured points; a run resumes from it.")
     ] = Path("pareto.jsonl"),
     formats: Annotated[
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"{SEVERAL} They are measured even where the file has them.",
-            show_default="those that the file lacks",
+            help=f"{SEVERAL} They are measured again if the file has them.",
+            show_default="all formats missing in the file",
             metavar="FORMAT",
         ),
     ] = None,
     most: Annotated[
         int | None,
         typer.Option(
-            help="Measure N formats at most; 0 to show what the file has.",
+            help="Measure N formats at most; 0 only shows the results in the file.",
             show_default="all",
             metavar="N",
             min=0,
@@ -48,15 +48,14 @@ def pareto(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Measure hundreds of block formats: QSNR against area times memory, and what no other beats.
+    """Measure hundreds of block formats: QSNR against area times memory, and the frontier.
 
-    Area is that of a dot product on sky130, with registers at its inputs and outputs and the
-    accumulator "paper", over the larger of those of FP8. Memory is that of a tile of 256 values in
-    lines of 64 bytes.
+    Area is the area of a dot product on sky130, with registers at its inputs and outputs and the
+    accumulator "paper", relative to the larger FP8 one. Memory is the memory of a tile of 256
+    values in lines of 64 bytes.
 
-    A run that is stopped goes on where it was. What was measured by other versions of the tools,
-    or with other settings, does not count and is measured again. Exit status 1 if a synthesis
-    fails.
+    A stopped run resumes where it stopped. Points measured with other versions of the tools or
+    other settings are measured again. Exit status 1 if a synthesis fails.
 
     Example: axs6 study pareto --data pareto.jsonl --most 20 --jobs 2
 

@@ -31,29 +31,29 @@ def perplexity(
         list[str] | None,
         typer.Option(
             "--format",
-            help="Block formats of weights and activations, names or strings: with commas "
-            "between, or the option repeated. WxA for weights in W and activations in A, "
-            "which may be fp32 or bf16.",
+            help="Block formats of weights and activations, separated by commas; can be "
+            "repeated. WxA means weights in W and activations in A; A may be "
+            "fp32 or bf16.",
             metavar="FORMAT",
             show_default="nine named ones",
         ),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(help="TOML file with what differs in some layers.", metavar="FILE"),
+        typer.Option(help="TOML file with a policy: other formats in some layers.", metavar="FILE"),
     ] = None,
     kv: Annotated[
         str | None,
-        typer.Option(help="Block format of the keys and values that are kept.", metavar="FORMAT"),
+        typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
     ] = None,
     accumulator: Annotated[
         str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
     ] = "fp32",
     head: Annotated[
-        bool, typer.Option("--head", help="Quantise the product that scores tokens too.")
+        bool, typer.Option("--head", help="Quantise the head, the product that scores tokens, too.")
     ] = False,
     embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="Quantise the table of embeddings too.")
+        bool, typer.Option("--embeddings", help="Quantise the embedding table too.")
     ] = False,
     weights: Annotated[
         str,
@@ -83,16 +83,16 @@ def perplexity(
             help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
         ),
     ] = None,
-    tokens: Annotated[int, typer.Option(help="Tokens of the text to take.", metavar="N")] = 8192,
-    window: Annotated[int, typer.Option(help="Tokens of a window.", metavar="N")] = 512,
+    tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 8192,
+    window: Annotated[int, typer.Option(help="Tokens per window.", metavar="N")] = 512,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="File of the windows that are done, from which a stopped study goes on.",
+            help="File of finished windows; a stopped study resumes from it.",
             metavar="FILE",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Windows run at a time.", metavar="N")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of windows run in parallel.", metavar="N")] = 1,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
@@ -105,10 +105,9 @@ def perplexity(
 ) -> None:
     """Measure the perplexity of a language model in FP32 and in block formats.
 
-    The text is cut into windows one after the other, and each token but a window's first is
-    predicted from those before it in its window. Errors are standard errors over windows; the
-    ratio to FP32 is taken window by window, which tells formats apart that lie closer than the
-    error of either.
+    The text is cut into consecutive windows. Each token but the first of a window is predicted from
+    the tokens before it in the window. Errors are standard errors over windows. The ratio to FP32
+    is computed per window, so it separates formats that differ by less than their errors.
 
     FUNCTION takes nothing and returns (model, tokeniser): a causal language model, and a tokeniser
     of transformers or a function from a text to a list of tokens. smollm2 is the model of 135

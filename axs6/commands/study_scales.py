@@ -15,14 +15,15 @@ def scales(
         typer.Option(
             "--format",
             help=SEVERAL,
-            show_default="those with names and an exponent",
+            show_default="named formats with an exponent",
             metavar="FORMAT",
         ),
     ] = None,
     columns: Annotated[
         str,
         typer.Option(
-            help="Groups of columns, with commas: qsnr, encoder, accuracy.", metavar="GROUPS"
+            help="Groups of columns, separated by commas: qsnr, encoder, accuracy.",
+            metavar="GROUPS",
         ),
     ] = "qsnr",
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 2_000,
@@ -36,9 +37,9 @@ def scales(
 ) -> None:
     """Measure formats under each rule of their exponent scale: floor, ceil, even and rceil.
 
-    The values are those of `axs6 study qsnr`. Saturated are those above the largest element under
-    their scale. Encoders and the accuracy of models are those of `axs6 compare`; figures are kept
-    as there.
+    The values have the distribution of `axs6 study qsnr`. A value saturates if it exceeds the
+    largest element under its scale. Encoders and the accuracy of models are the same as in `axs6
+    compare`, and share its cache.
 
     Example: axs6 study scales --format mxfp4 --columns qsnr,encoder,accuracy
     """

@@ -14,7 +14,7 @@ SAMPLES = 2000
 
 
 def run(
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     samples: Annotated[
         int | None,
         typer.Option(
@@ -27,9 +27,9 @@ def run(
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"{SEVERAL} all is all of them.",
+            help=f"{SEVERAL} all: every format.",
             metavar="FORMAT",
-            show_default="axs6 and a share of the others",
+            show_default="axs6, and a sample of the others",
         ),
     ] = None,
     exhaustive: Annotated[
@@ -37,7 +37,9 @@ def run(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="With --exhaustive: spaces with this in their name.", metavar="TEXT"),
+        typer.Option(
+            help="With --exhaustive: only spaces with TEXT in their name.", metavar="TEXT"
+        ),
     ] = None,
     share: Annotated[
         str | None,
@@ -46,14 +48,14 @@ def run(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="With --exhaustive: file by which an interrupted run goes on.",
+            help="With --exhaustive: state file, from which an interrupted run resumes.",
             show_default="in the cache",
         ),
     ] = None,
     view: Annotated[
         str | None,
         typer.Option(
-            help="With --exhaustive: structure or behaviour, of the hardware.",
+            help="With --exhaustive: view of the hardware, structure or behaviour.",
             show_default="structure",
         ),
     ] = None,
@@ -62,8 +64,8 @@ def run(
     """Compare the golden model with exact rational arithmetic that shares no code with it.
 
     With --exhaustive, compare the RTL in the batch simulator with the golden model instead, on
-    every input of whole spaces, billions of them. A run that is interrupted goes on where it
-    stopped when it is started again, as long as hardware and model stay the same.
+    billions of inputs: every case of each space. Run the command again to resume an interrupted
+    run, unless hardware or model have changed.
 
     Example: axs6 validate --format mxfp4,nvfp4
     """

@@ -1,7 +1,7 @@
 """Compiled kernels: encoding, and products of block formats, with the bits of the golden model.
 
-A kernel is C++ that g++ compiles for the processor at hand at its first use, and the cache keeps.
-Without g++ there are none: `chosen` gives None then.
+A kernel is C++ code that g++ compiles for the current processor at first use; the cache keeps it.
+Without g++ there are no kernels, and `chosen` returns None.
 """
 
 from axs6.torch.kernels.library import FORMS, chosen, digest, load, name_of, use

@@ -1,4 +1,4 @@
-"""Products in accumulators that align terms, or round or promote what the plain ones do not."""
+"""Products in accumulators that align terms, promote, or round in other ways than plain FP32."""
 
 import ctypes
 from ctypes import c_double, c_int32, c_int64, c_uint32, c_void_p
@@ -22,20 +22,20 @@ FLOAT32_BITS = 24
 """Bits of integers that FP32 holds."""
 
 FIELD_MAX = 62
-"""Exponent of a lane, at most: a sum of two and the mark of a zero are bytes."""
+"""Largest exponent of a lane: a sum of two, and the mark of a zero, fit in a byte."""
 
 PRODUCT_BITS = 96
-"""Bits of products of lanes, exponents among them, at most."""
+"""Maximum bits of products of lanes, exponents included."""
 
 WORD_LANES = 4
 """Lanes whose exponents lie in a word."""
 
 FIXED = 1 << 20
-"""In place of the fraction bits of elements without exponents."""
+"""Stands for the fraction bits of elements without exponents."""
 
 
 class Steps(ctypes.Structure):
-    """An accumulator as the kernels read it; aligned.hpp says what the fields are."""
+    """An accumulator as the kernels read it; aligned.hpp documents the fields."""
 
     _fields_ = [
         *(
@@ -75,7 +75,7 @@ class RowGroup(ctypes.Structure):
 
 
 class Operands(ctypes.Structure):
-    """What a product reads."""
+    """Inputs of a product."""
 
     _fields_ = [
         *(("a", Side), ("b", Side), ("a_outer", c_void_p), ("b_outer", c_void_p)),
@@ -85,10 +85,10 @@ class Operands(ctypes.Structure):
 
 @cache
 def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Steps, bool] | None:
-    """What the kernels are told of a product, and whether its terms are float64.
+    """The description of a product for the kernels, and whether its terms are float64.
 
-    None where they do not have it: steps of less than a word of lanes, or terms that are added
-    exactly or have too many bits.
+    None if the kernels do not support it: steps of less than a word of lanes, or terms that are
+    added exactly or have too many bits.
     """
     try:
         terms = Terms.of(a, b, accumulator)
@@ -202,7 +202,7 @@ def _arrays(x: Packed, form: IntegerForm) -> tuple[NDArray[Any], ...]:
 def _panels(
     x: Packed, side: Side, shape: Shape, zeros: bool, apart: bool
 ) -> tuple[NDArray[Any], ...]:
-    """The right operand in panels; kept, since weights serve again and again."""
+    """The right operand in panels; cached, since weights are reused."""
     if (zeros, apart) not in x.aligned:
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
         out = (

@@ -1,4 +1,4 @@
-"""What the kernels are told of a format, and which formats they take."""
+"""Descriptions of formats for the kernels, and the formats that they support."""
 
 import ctypes
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ FIELDS = (
 
 
 class FormatDescription(ctypes.Structure):
-    """A format as the kernels read it; quantise.hpp says what the fields are."""
+    """A format as the kernels read it; quantise.hpp documents the fields."""
 
     _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("largest", ctypes.c_float)]
 
@@ -43,8 +43,8 @@ class Layout:
 
     Args:
         format: the format.
-        low, high: the least and the greatest integer, without factors.
-        offset: of the power of two that is a factor's.
+        low, high: the smallest and the largest integer, without factors. offset: of the exponent of
+        a factor.
     """
 
     format: BlockFormat
@@ -64,7 +64,7 @@ class Layout:
 
     @cached_property
     def description(self) -> FormatDescription | None:
-        """What `encode` needs; None where it does not take the format."""
+        """The description for `encode`; None if it does not support the format."""
         return description(self.format)
 
     @cached_property
@@ -87,7 +87,7 @@ def layout(fmt: BlockFormat) -> Layout:
 
 @cache
 def description(fmt: BlockFormat) -> FormatDescription | None:
-    """What the kernels that quantise are told; None where they do not take the format.
+    """The description for the quantising kernels; None if they do not support the format.
 
     They take formats with an exponent for each block, perhaps with one level of shifts below it.
     """
@@ -112,7 +112,7 @@ def description(fmt: BlockFormat) -> FormatDescription | None:
 
 
 class Scale(ctypes.Structure):
-    """Scales of blocks below those of rows, as the kernels read them; real.hpp says how."""
+    """Scales of blocks below scales of rows, as the kernels read them; see real.hpp."""
 
     _fields_ = [
         *(("kind", ctypes.c_int32), ("fraction", ctypes.c_int32)),
@@ -129,7 +129,7 @@ RATIO_MAX = 127
 
 @cache
 def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None:
-    """What is told of formats with real or integer scales and no exponents; None of others.
+    """The description of formats with real or integer scales and no exponents; None for others.
 
     They have an FP32 scale of channels or the tensor, or a scale of blocks, or both, and no zero
     point.

@@ -1,4 +1,4 @@
-"""The kernels as a shared library: compiled once for the processor at hand, in one of its forms."""
+"""The kernels as a shared library, compiled once for the current processor and instruction set."""
 
 import ctypes
 import logging
@@ -18,7 +18,7 @@ NEEDED_BY = "the kernels of torch's emulation"
 OPTIONS = ("-O3", "-pthread")
 
 BASELINE = {"x86_64": "-march=x86-64", "AMD64": "-march=x86-64"}
-"""Processors whose vector instructions can be left out, and how."""
+"""Compiler options that leave out vector instructions, by processor."""
 
 MACHINE = platform.machine()
 
@@ -30,7 +30,7 @@ FORMS: dict[str, tuple[str, ...]] = {
 """Forms that can be chosen, and the compiler's options for them. "native" is the best one here."""
 
 NAMES = ("avx512_vnni", "avx2", "plain")
-"""What a library says that it is, best first."""
+"""Names that a library reports for itself, best first."""
 
 WORDS = 32
 PART = 1 << 20
@@ -61,7 +61,7 @@ class Shape(ctypes.Structure):
 
 
 class OperandAddresses(ctypes.Structure):
-    """Addresses of what a product reads."""
+    """Addresses of the inputs of a product."""
 
     _fields_ = [(name, c_void_p) for name in ADDRESSES]
 
@@ -124,15 +124,15 @@ def name_of(library: ctypes.CDLL) -> str:
 
 
 def chosen() -> ctypes.CDLL | None:
-    """The library that is used, or None where there is none and none of use.
+    """The library in use, or None.
 
-    There is none without g++, and none of use where the processor has no vectors of 256 bits.
+    None without g++, or if the processor has no vectors of 256 bits.
     """
     return None if _State.form is None else _library(_State.form)
 
 
 def library() -> ctypes.CDLL:
-    """As `chosen`, where there is one.
+    """As `chosen`, but never None.
 
     Raises:
         RuntimeError: there is none.
@@ -158,7 +158,7 @@ def _library(form: str) -> ctypes.CDLL | None:
 
 @contextmanager
 def use(form: str | None) -> Iterator[None]:
-    """A context in which a form is used, or with None no library; for tests and comparisons.
+    """A context that selects a form, or with None no library; for tests and comparisons.
 
     Raises:
         ValueError: the form is unknown.
@@ -173,10 +173,10 @@ def use(form: str | None) -> Iterator[None]:
 
 
 def digest(address: int, size: int, threads: int = 1) -> bytes:
-    """A digest of all bytes from an address on, in which each has its place.
+    """A digest of all bytes from an address on; it depends on their order.
 
-    A change of one aligned word of 64 bits always changes it, one of several words does but
-    about once in 2^64. It is quick, and no defence against those who want two equal ones.
+    A change of one aligned word of 64 bits always changes it; a change of several words goes
+    unnoticed about once in 2^64. It is fast, but not cryptographic.
 
     Args:
         address: of the first byte.

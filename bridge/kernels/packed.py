@@ -1,4 +1,4 @@
-"""Operands as the kernels hold them."""
+"""Operands in the memory layout of the kernels."""
 
 import ctypes
 from dataclasses import dataclass, replace
@@ -31,10 +31,10 @@ class Packed:
         layout: how values are held.
         lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or
             float32, which has NaN and infinities too.
-        factors: what the integers of a block are multiplied by, with a divisor such as AXS-6's over
-            its power of two left out; float64 of shape (G, R, n), exact, NaN where the scale is.
-        codes: codes of the exponents, uint8 of shape (G, R, n); None without exponents.
-        outer: scales of rows, by which results are multiplied at the end, float32 of shape (G, R).
+        factors: factor of the integers of each block, without a divisor such as AXS-6's 31 over 32;
+        float64 of shape (G, R, n), exact, NaN where the scale is. codes: codes of the exponents,
+        uint8 of shape (G, R, n); None without exponents. outer: scales of rows, which multiply the
+        results at the end, float32 of shape (G, R).
     """
 
     layout: Layout
@@ -50,7 +50,7 @@ class Packed:
         return self.codes.astype(np.int32)
 
     def in_lanes(self, dtype: np.dtype[Any]) -> "Packed":
-        """The operand with wider lanes; kept, since weights serve again and again."""
+        """The operand with wider lanes; cached, since weights are reused."""
         if dtype == self.lanes.dtype:
             return self
         if dtype not in self._wider:
@@ -63,7 +63,7 @@ class Packed:
 
     @cached_property
     def aligned(self) -> dict[tuple[bool, bool], tuple[NDArray[Any], ...]]:
-        """Right operands of products with aligned terms, by what their exponents are."""
+        """Right operands of products with aligned terms, by the kind of their exponents."""
         return {}
 
     @cached_property
@@ -94,7 +94,7 @@ class Packed:
 
 
 def lane_dtype(held: Layout) -> np.dtype[Any]:
-    """The narrowest dtype of lanes that the library has for a layout."""
+    """The narrowest dtype of lanes that the library supports for a layout."""
     if held.format.element.has_nan:
         return LANES[-1]
     for dtype in LANES[not library().axs6_has_8_bit() : 2]:
@@ -159,7 +159,7 @@ def _integers(blocks: Blocks) -> NDArray[np.int64]:
 
 
 def _of_values(codes: NDArray[Any], level: Level, blocks: Blocks) -> NDArray[np.int64]:
-    """Codes of groups for each value, so that they broadcast to (..., n, B)."""
+    """Codes of groups for each value, broadcast to (..., n, B)."""
     wide = codes.astype(np.int64)
     if not level.blocked:
         return wide[..., None, None]
@@ -168,7 +168,7 @@ def _of_values(codes: NDArray[Any], level: Level, blocks: Blocks) -> NDArray[np.
 
 
 def _factor(scale: Exponent | Integer | Real, codes: NDArray[Any]) -> NDArray[np.float64]:
-    """What blocks are multiplied by, without the bias of an exponent, which the offset has."""
+    """Factors of blocks, without the exponent's bias, which is in the offset."""
     if isinstance(scale, Exponent):
         powers = np.ldexp(1.0, codes.astype(np.int32))
         return np.where(codes == scale.nan_code, np.nan, powers)
@@ -186,6 +186,6 @@ def packs(fmt: BlockFormat) -> bool:
 
 
 def divisor_of(a: Layout, b: Layout) -> float:
-    """What sums are divided by at the end."""
+    """Divisor of sums at the end."""
     divisor = a.format.element.divisor * b.format.element.divisor
     return divisor / (1 << fp32.scale_bits(divisor))

@@ -20,7 +20,7 @@ from axs6.torch.kernels.packed import LANES, Packed, divisor_of, lane_dtype, pac
 from axs6.torch.kernels.rows import RowScales
 
 FP32_SUMS: Final = Accumulator()
-"""Exact blocks, added in FP32."""
+"""Exact sums of blocks, added in FP32."""
 
 FP32_BITS = 24
 """Bits of sums that FP32 holds: more need float64."""
@@ -57,9 +57,8 @@ def _bits(a: BlockFormat, b: BlockFormat) -> int:
 
 
 def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
-    """Whether the kernels encode a format, under a given scale if any.
-
-    `encode` and `fake_quantise` take both then.
+    """Whether the kernels encode a format, with a given scale if any. If so, `encode` and
+    `fake_quantise` take both.
     """
     return _encodes(layout(fmt), scale)
 
@@ -84,7 +83,7 @@ def _bits_and_powers(a: Layout, b: Layout) -> tuple[int, bool]:
 
 
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
-    """Whether there are two operands, and a library that multiplies them as an accumulator says."""
+    """Whether both operands exist, and the library multiplies them in an accumulator."""
     if a is None or b is None or chosen() is None:
         return False
     return _takes(a.layout, b.layout, accumulator)
@@ -138,7 +137,7 @@ def _encode_real(
     threads: int,
     scale: float | None,
 ) -> Packed | None:
-    """As `encode`, where scales are real or integers."""
+    """As `encode`, for real or integer scales."""
     fmt = held.format
     found = RowScales.find(x, fmt, nonfinite, threads, scale)
     if found is None:
@@ -316,7 +315,7 @@ def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """How left operands of a layout are multiplied by a right operand.
+    """A way to multiply left operands of a layout by a right operand.
 
     Args:
         lanes: dtype of the lanes of both.
@@ -332,7 +331,7 @@ class Way:
 
 
 def _way(a: Layout, b: Packed) -> Way:
-    """The way; kept, since weights serve again and again, for each form of the library."""
+    """The way; cached for each form of the library, since weights are reused."""
     key = (a, library())
     found = b.ways.get(key)
     if found is None:

@@ -46,10 +46,10 @@ class RowScales:
         threads: int,
         scale: float | None,
     ) -> Self | None:
-        """The scales of a format that `real_description` knows, or `scale` as that of all rows.
+        """The scales of a format that `real_description` supports, or `scale` for all rows.
 
-        None where `nonfinite` is "error" and a value is not finite. Else NaN becomes +0, and an
-        infinity counts for the scales as the largest finite value.
+        None where `nonfinite` is "error" and a value is not finite. Otherwise NaN becomes +0, and
+        an infinity counts as the largest finite value.
         """
         top = _largest(x, threads)
         if top.max(initial=0) >= FP32.infinity:
@@ -60,7 +60,7 @@ class RowScales:
         return cls(x, row_scales(top, fmt, scale))
 
     def arguments(self, fmt: BlockFormat, threads: int) -> tuple[Any, ...]:
-        """What the kernels are told first: format, scales, values and their shape, threads."""
+        """The first arguments of the kernels: format, scales, values and their shape, threads."""
         found = real_description(fmt)
         assert found is not None
         reciprocals = np.float32(1) / self.scales
@@ -75,7 +75,7 @@ def row_scales(
 ) -> NDArray[np.float32]:
     """The scales of rows with these largest magnitudes, patterns of finite values; 1 without any.
 
-    `scale` is that of all rows, where it is given.
+    `scale`, if given, is the scale of all rows.
     """
     if not fmt.outer:
         return np.ones(len(top), np.float32)

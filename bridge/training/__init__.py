@@ -1,4 +1,4 @@
-"""Training in block formats: what stands around the products that `convert` replaces."""
+"""Training in block formats: tools around the products that `convert` replaces."""
 
 from axs6.torch.training.blocks import choose_blocks
 from axs6.torch.training.delayed import DelayedScales, DelayedScaling

@@ -1,4 +1,4 @@
-"""Block sizes of layers, chosen by the error that is measured."""
+"""Block sizes of layers, chosen by measured errors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from axs6.torch.training.options import set_options
 
 SIZES = (64, 32, 16, 8)
 MEASURED_ROWS = 256
-"""Rows of an operand that are measured, at most."""
+"""Maximum number of measured rows of an operand."""
 
 
 def choose_blocks(
@@ -24,20 +24,18 @@ def choose_blocks(
 ) -> dict[str, int]:
     """Give each layer of a converted model the largest blocks that keep its operands' QSNR.
 
-    Larger blocks take fewer bits for scales and have larger errors. Called again every some
-    hundred steps, it adapts the blocks to weights and activations as they change.
+    Larger blocks take fewer bits for scales and have larger errors. Call it again every few hundred
+    steps to adapt the blocks to changing weights and activations.
 
     Args:
         model: what `convert` gave, on the CPU; its formats have blocks.
         inputs: arguments of the model, for one run in which the operands are measured. Batch
-            statistics and random states are left as they are.
-        least: QSNR in dB that the worse operand must reach. Where no size does, the smallest is
-            taken.
-        sizes: allowed sizes.
+        statistics and random states stay unchanged. least: QSNR in dB that the worse operand must
+        reach. If no size reaches it, the smallest is taken. sizes: allowed sizes.
 
     Returns:
-        The size that each place has now, by its name. Where a module's own method computes several
-        products, the smallest of them counts for all.
+        The size that each place has now, by its name. If a module's own method computes several
+        products, all take the smallest size.
 
     Raises:
         ValueError: there is no size, one does not fit a format, or the model is not converted.
@@ -67,7 +65,7 @@ def choose_blocks(
 
 
 def with_block(options: ProductOptions, block: int) -> ProductOptions:
-    """Options whose formats all have blocks of a size."""
+    """Options with blocks of this size in all formats."""
     formats = {
         name: fmt.with_block(block)
         for name in ("weights", "activations", "gradients")

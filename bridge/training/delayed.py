@@ -1,4 +1,4 @@
-"""Scales of tensors that follow from the maxima of earlier steps."""
+"""Scales of tensors from the maxima of earlier steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,24 +14,24 @@ from axs6.torch.training.options import options_of, places
 
 
 class DelayedScales:
-    """Scales of a converted model's operands that the maxima of earlier steps ask for.
+    """Scales of a converted model's operands from the maxima of earlier steps.
 
     Every operand whose format has one real scale of the tensor (`fp8_e4m3`, `fp8_e5m2`, `int8`) is
-    encoded under a scale that is known before the values are: inputs and weights, in the backward
-    products too, and gradients. Values beyond it are clipped to the largest code; gradients go
-    straight through that. The scales of a step are fixed; a hook of the optimiser moves on:
+    encoded with a scale that is set before the values: inputs and weights, in the backward products
+    too, and gradients. Values beyond it are clipped to the largest code; gradients ignore the
+    clipping. The scales of a step are fixed; a hook of the optimiser moves on:
 
         model = convert(model, format="fp8_e4m3", gradients="fp8_e5m2")
         optimiser.register_step_post_hook(DelayedScales(model))
 
-    Until the first step a scale follows from the tensor itself. In evaluation mode of the model its
-    operands do not count. Copies of the model have scales of the tensors themselves. Each process
-    of a distributed training has maxima of its own.
+    Until the first step each tensor has its own scale. In evaluation mode operands do not change
+    the maxima. Copies of the model use current scales. In distributed training each process has its
+    own maxima.
 
     Args:
-        model: what `convert` gave; every place of its products now takes these scales.
-        history: how many maxima are kept of an operand, one for each step; the largest counts.
-        margin: binades kept free above it.
+        model: a converted model; all its products then take these scales. history: number of maxima
+        kept for an operand, one for each step; the largest counts. margin: binades kept free above
+        it.
 
     Raises:
         ValueError: the model has no such format, or a count is too small.
@@ -49,25 +49,25 @@ class DelayedScales:
             place.scale_by(self)
 
     def __call__(self, *arguments: Any) -> None:
-        """As a hook of an optimiser: `step`."""
+        """The hook of an optimiser: calls `step`."""
         self.step()
 
     def step(self) -> None:
-        """Let the maxima since the last step count for the scales of the next one."""
+        """Use the maxima since the last step for the scales of the next step."""
         for operand, newest in self._newest.items():
             earlier = self._maxima.get(operand, torch.zeros(self._history))
             self._maxima[operand] = _with_newest(earlier, newest)
         self._newest = {}
 
     def scale(self, place: str, role: Role, fmt: BlockFormat) -> float | None:
-        """Scale of an operand in this step; None where it follows from the tensor itself."""
+        """Scale of an operand in this step; None if it is computed from the tensor."""
         maxima = self._maxima.get(f"{place}.{role}")
         if maxima is None or not takes_scale(fmt):
             return None
         return scale_of(maxima, fmt, self._margin)
 
     def observe(self, place: str, role: Role, x: Tensor) -> None:
-        """Let the finite values of an operand count, in training mode."""
+        """Add the finite values of an operand to the maxima, in training mode."""
         if self._model.training and x.numel():
             magnitudes = x.detach().abs().float()
             largest = magnitudes.masked_fill(~magnitudes.isfinite(), 0.0).amax()
@@ -79,7 +79,7 @@ class DelayedScales:
         return {operand: maxima.clone() for operand, maxima in self._maxima.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on with the maxima of a checkpoint.
+        """Load the maxima of a checkpoint.
 
         Raises:
             ValueError: its history has another length.
@@ -95,18 +95,18 @@ class DelayedScales:
 
 
 class DelayedScaling(nn.Module):
-    """Encodes and decodes a tensor under the scale that the maxima of earlier steps ask for.
+    """Encodes and decodes a tensor with a scale from the maxima of earlier steps.
 
-    A scale that is known before the values are spares hardware a pass over them. Values that have
-    grown beyond it are clipped to the largest code, and their share is counted.
+    A scale that is set before the values saves hardware a pass over them. Values beyond it are
+    clipped to the largest code, and their share is counted.
 
     Args:
         format: one whose only scale is a real one of the tensor: `fp8_e4m3`, `fp8_e5m2`, `int8`.
-        history: how many maxima are kept; the largest of them counts.
+        history: number of maxima kept; the largest counts.
         margin: binades kept free above it.
 
-    The maxima are the buffer `maxima`, float32 of shape (history,), newest first and at first
-    zeros, which `state_dict` has. In evaluation mode they stay as they are.
+    The maxima are the buffer `maxima`, float32 of shape (history,), newest first, initially zeros,
+    saved in `state_dict`. They do not change in evaluation mode.
 
     Raises:
         ValueError: another format, or a count below 1.
@@ -128,18 +128,18 @@ class DelayedScaling(nn.Module):
 
     @property
     def scale(self) -> float | None:
-        """Scale of the next tensor; None before any, where it follows from the tensor itself."""
+        """Scale of the next tensor; None before the first one, which has its own scale."""
         return scale_of(self.maxima, self._format, self._margin)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The float32 values that stand for `x` under the scale of earlier tensors.
+        """The quantised float32 values of `x`, with the scale of earlier tensors.
 
         Args:
             x: finite values (..., K).
 
         Returns:
-            What `axs6.decode(axs6.encode(x, format, scale=scale))` gives. The gradient passes
-            through as it is, but for clipped values, which have none.
+            The values of `axs6.decode(axs6.encode(x, format, scale=scale))`. The gradient passes
+            through unchanged, except that clipped values have none.
 
         Raises:
             ValueError: a value is not finite; the maxima are left as they were.
@@ -153,7 +153,7 @@ class DelayedScaling(nn.Module):
 
 
 class _StraightThrough(torch.autograd.Function):
-    """Values in place of others, with the gradient of those that are kept."""
+    """Other values for a tensor; the gradient passes only where `kept`."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, values: Tensor, kept: Tensor) -> Tensor:
@@ -174,7 +174,7 @@ def takes_scale(fmt: BlockFormat) -> bool:
 
 
 def scale_of(maxima: Tensor, fmt: BlockFormat, margin: int) -> float | None:
-    """The scale under which the largest of the maxima has its place; None where all are 0."""
+    """The scale for the largest of the maxima; None if all are 0."""
     largest = float(maxima.max())
     if largest == 0:
         return None
@@ -183,5 +183,5 @@ def scale_of(maxima: Tensor, fmt: BlockFormat, margin: int) -> float | None:
 
 
 def _with_newest(maxima: Tensor, newest: float) -> Tensor:
-    """Maxima with one more at the front, and without the oldest."""
+    """Maxima with a new one at the front and without the oldest."""
     return torch.cat([maxima.new_tensor([newest]), maxima[:-1]])

@@ -13,12 +13,12 @@ from axs6.torch.training.options import options_of
 
 
 def check_same_options(model: nn.Module, group: dist.ProcessGroup | None = None) -> None:
-    """Refuse to train where processes compute the products of a model in different ways.
+    """Raise an error if processes compute the products of a model in different ways.
 
     Every process calls it, before `DistributedDataParallel` takes the model.
 
     Args:
-        model: what `convert` gave, or a model in FP32.
+        model: a converted model, or a model in FP32.
         group: the processes; None for all.
 
     Raises:
@@ -38,11 +38,11 @@ def check_same_options(model: nn.Module, group: dist.ProcessGroup | None = None)
 
 
 class Compression:
-    """How gradients travel between processes as packed bytes: the state of `compression_hook`.
+    """Compression of gradients to packed bytes: the state of `compression_hook`.
 
     Args:
         format: a name, a string or a BlockFormat.
-        feedback: whether what a code lacks of a gradient is added to the next one.
+        feedback: whether the rounding error of a gradient is added to the next one.
         group: the processes; None for all.
 
     Raises:
@@ -58,18 +58,18 @@ class Compression:
         self._format, self._feedback, self.group = block_format(format), feedback, group
         self._errors: dict[int, Tensor] = {}
         self.sent_bytes = 0
-        """Bytes that this process has sent to each other one."""
+        """Number of bytes that this process has sent to each other process."""
 
     def state_dict(self) -> dict[str, Any]:
         """The errors of each bucket."""
         return {"errors": {index: error.clone() for index, error in self._errors.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the errors of a checkpoint."""
+        """Load the errors of a checkpoint."""
         self._errors = {index: error.clone() for index, error in state["errors"].items()}
 
     def packed(self, index: int, gradients: Tensor) -> Tensor:
-        """Bytes of the gradients of a bucket, uint8; their error is kept for the next ones."""
+        """Bytes of the gradients of a bucket, uint8; keeps their error for the next step."""
         error = self._errors.get(index)
         if error is None or error.shape != gradients.shape:
             # The buckets are laid out anew after the first step.
@@ -84,7 +84,7 @@ class Compression:
         return data.to(gradients.device)
 
     def decoded(self, data: Tensor, count: int) -> Tensor:
-        """The float32 gradients that bytes stand for."""
+        """The float32 gradients of packed bytes."""
         blocks = unpack(data.cpu().numpy().tobytes(), shape=(count,), format=self._format)
         return torch.from_numpy(decode(blocks))
 
@@ -92,8 +92,8 @@ class Compression:
 def compression_hook(state: Compression, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
     """A communication hook: `model.register_comm_hook(Compression("axs6"), compression_hook)`.
 
-    Each process encodes its bucket of gradients, all gather the bytes of all, and each decodes and
-    averages them in the order of the ranks, in FP32, so that all have the same bits.
+    Each process encodes its bucket of gradients and gathers the bytes of all processes. It decodes
+    and averages them in the order of the ranks, in FP32, so that all processes have the same bits.
     """
     gradients, size = bucket.buffer(), dist.get_world_size(state.group)
     data = state.packed(bucket.index(), gradients)

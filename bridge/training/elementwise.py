@@ -1,4 +1,4 @@
-"""Everything but products in BF16, or in another narrow dtype."""
+"""Elementwise operations in BF16 or another narrow dtype."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ class Elementwise(TorchFunctionMode):
     """A context in which the FP32 results of torch's functions are rounded to a narrow dtype.
 
     Norms, softmax, activations, residual sums and the results of products are rounded, and so are
-    their gradients. Parameters, views, and tensors that are changed in place stay as they are. All
+    their gradients. Parameters, views, and tensors changed in place are not rounded. All
     keep the dtype float32, so that layers whose weights are FP32 take them.
 
     Args:

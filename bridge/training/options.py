@@ -1,4 +1,4 @@
-"""Options of a converted model, changed where it stands."""
+"""Options of a converted model, changed in place."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -15,8 +15,8 @@ Change = Callable[[str, ProductOptions], ProductOptions]
 def set_options(model: nn.Module, change: Change) -> None:
     """Change how the products of a converted model are computed, place by place.
 
-    Parameters, buffers and hooks stay the same objects, so that an optimiser goes on. Weights are
-    encoded again when they are next used.
+    Parameters, buffers and hooks stay the same objects, so that an optimiser keeps working. Weights
+    are encoded again when they are next used.
 
     Args:
         model: what `convert` gave.

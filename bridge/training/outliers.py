@@ -16,7 +16,7 @@ def split_outliers(x: Tensor, share: float) -> tuple[Tensor, Tensor]:
             magnitudes at the border any may be chosen.
 
     Returns:
-        Two tensors of the shape of `x` that are nowhere both other than zero; their sum is `x`.
+        Two tensors of the shape of `x`; at every place one of them is zero. Their sum is `x`.
 
     Raises:
         ValueError: the share is out of range.
@@ -32,12 +32,12 @@ def split_outliers(x: Tensor, share: float) -> tuple[Tensor, Tensor]:
 class OutlierLinear(nn.Linear):
     """`nn.Linear` whose largest weights and inputs are multiplied in FP32.
 
-    The other values make the product that `convert` replaces; without the outliers their blocks
-    have smaller scales. The outliers' products, few and scattered, are added to it one by one.
+    `convert` replaces the product of the other values; without the outliers their blocks have
+    smaller scales. The few products of outliers are added one by one.
 
     Args:
         share: of the weights, and of the inputs of each call, that are outliers.
-        options: those of `nn.Linear`.
+        options: options of `nn.Linear`.
     """
 
     def __init__(self, in_features: int, out_features: int, share: float, bias: bool = True):
@@ -67,7 +67,7 @@ def keep_outliers(model: nn.Module, share: float) -> nn.Module:
     Parameters stay the same objects. Layers of derived classes are left alone.
 
     Returns:
-        The model, or what takes its place where it is such a layer itself.
+        The model, or its replacement if the model itself is such a layer.
 
     Raises:
         ValueError: the share is out of range, or the model has no such layer.

@@ -1,4 +1,4 @@
-"""Loss scaling that looks at saturated gradients as well as at those that are not finite."""
+"""Loss scaling that reacts to saturated as well as to nonfinite gradients."""
 
 from typing import Any
 
@@ -17,8 +17,7 @@ def saturated_share(x: Tensor, format: str | BlockFormat, scale: float | None = 
     Args:
         x: finite values (..., K).
         format: a name, a string or a BlockFormat.
-        scale: outermost real scale, where the format has one; None for the one that follows from
-            the values.
+        scale: outermost real scale, if the format has one; None to compute it from the values.
 
     Returns:
         0 to 1; 0 where there is no value.
@@ -36,13 +35,13 @@ def saturated_share(x: Tensor, format: str | BlockFormat, scale: float | None = 
 
 
 class GradScaler(torch.amp.GradScaler):
-    """`torch.amp.GradScaler` on the CPU that also backs off where scaled gradients saturate.
+    """`torch.amp.GradScaler` on the CPU that also backs off if scaled gradients saturate.
 
-    Losses are multiplied by a scale so that gradients fit the range of a format. Where a gradient
-    is not finite, the step is left out and the scale is multiplied by the backoff factor. Where
-    more than `limit` of the scaled gradients have the largest code, the step is taken, since
-    clipped gradients are still of use, and the scale backs off as well. After `growth_interval`
-    steps without either, the scale grows.
+    Losses are multiplied by a scale so that gradients fit the range of a format. If a gradient is
+    not finite, the step is skipped and the scale is multiplied by the backoff factor. If more than
+    `limit` of the scaled gradients have the largest code, the step is taken, since clipped
+    gradients are still useful, and the scale backs off as well. After `growth_interval` steps
+    without either, the scale grows.
 
     Args:
         format: of the gradients, as `backward` leaves them: a name, a string or a BlockFormat.
@@ -54,7 +53,7 @@ class GradScaler(torch.amp.GradScaler):
         options: `init_scale`, `growth_factor`, `backoff_factor`, `growth_interval` and `enabled`
             of `torch.amp.GradScaler`.
 
-    `state_dict` is that of `torch.amp.GradScaler`; `load_state_dict` takes both.
+    `state_dict` has the form of `torch.amp.GradScaler`; `load_state_dict` takes states of both.
 
     Raises:
         ValueError: the format is unknown, or the limit is not from 0 to 1.

@@ -1,4 +1,4 @@
-"""Formats that change as a model learns."""
+"""Formats that change during training."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,17 +19,17 @@ FIELDS = ("weights", "activations", "gradients")
 class FormatSchedule:
     """Formats of a converted model by the step: wide ones at first, narrow ones later.
 
-    Like a schedule of learning rates, it is called once after each step of the optimiser.
+    Like a learning-rate schedule, call it once after each step of the optimiser.
 
     Args:
         model: what `convert` gave.
         phases: pairs of the first step of a phase, the first one 0 and all rising, and what
             changes: `weights`, `activations` and `gradients` (names, strings or BlockFormats;
             None for FP32 backward products), `format` for weights and activations, and
-            `accumulator`. Other options stay as they are.
+            `accumulator`. Other options stay unchanged.
 
     Raises:
-        ValueError: the steps are not so, a name is unknown, or the model is not converted.
+        ValueError: the steps are wrong, a name is unknown, or the model is not converted.
     """
 
     def __init__(self, model: nn.Module, phases: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
@@ -51,7 +51,7 @@ class FormatSchedule:
         return {"step": self._step}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Go on from a number of steps."""
+        """Resume from a number of steps."""
         self._step = state["step"]
         self._apply()
 
@@ -88,7 +88,7 @@ def _fields(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reset_optimiser(optimiser: Optimizer, **options: Any) -> None:
-    """Forget the moments of an optimiser, as fine-tuning in a narrow format asks for.
+    """Reset the moments of an optimiser, for fine-tuning in a narrow format.
 
     Args:
         optimiser: its parameters stay.

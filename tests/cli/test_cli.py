@@ -104,7 +104,7 @@ LFSR = ("generate", "lfsr", "--block", "8", "-o", "rtl")
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--stages", "1"), "rtl/axs6_lfsr.v is another design, with stages=0: give --name, or"),
+        (("--stages", "1"), "rtl/axs6_lfsr.v exists and is another design, with stages=0: give"),
         (("--ports", "fields"), "is another design, with ports=packed: give --name, or another"),
         (
             ("--random-bits", "8", "--lfsr-seed", "7"),
@@ -133,7 +133,7 @@ def test_generate_keeps_a_file_that_it_did_not_write(
     mine.write_text("module mine; endmodule")
     if manifest is not None:
         mine.with_suffix(".json").write_text(manifest)
-    assert "axs6_lfsr.v is there, without a manifest" in main(*LFSR).refused()
+    assert "axs6_lfsr.v exists without a manifest" in main(*LFSR).refused()
     assert mine.read_text() == "module mine; endmodule"
 
 

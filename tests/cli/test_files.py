@@ -60,7 +60,7 @@ def test_any_format(main: Cli, folder: Path) -> None:
         shown = main("info", "x.safetensors", "--json", "info.json").succeeded()
         blocks = axs6.encode(x, name)
         assert f"{name}, nearest, axis -1" in shown
-        assert f"{blocks.modes.size} blocks, none of them wrong" in shown
+        assert f"{blocks.modes.size} blocks, all valid" in shown
         (found,) = json.loads((folder / "info.json").read_text())
         assert found["encoded"]["format"] == str(blocks.format)
         main("decode", "x.safetensors", "y.npy").succeeded()

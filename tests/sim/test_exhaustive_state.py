@@ -252,7 +252,7 @@ def test_the_command_stops_at_a_difference(
         command(tmp_path)
     assert stopped.value.exit_code == 1
     out = capsys.readouterr().out
-    assert "conversion starts anew: hardware or model have changed" in out
+    assert "conversion starts again: the hardware or the model changed" in out
     assert "FAIL conversion: " in out
     assert "stopped at a difference" in out
     (outcome,) = json.loads((tmp_path / "figures.json").read_text())
