@@ -1,1 +1,1 @@
-"""Studies: what AXS-6 does to the results of whole models, and rounding to the mean of values."""
+"""Studies: the effect of block formats on whole models, and of rounding on means."""

@@ -31,10 +31,9 @@ class AccumulatorSeries:
 
     Args:
         format: the name of both operands' format.
-        accumulator: how it is written; its fraction is replaced.
-        error_db: for each fraction the squares of the differences from exact accumulation to the
-            squares of its results, in dB; None where every result is the same.
-        format_db: the same for exact accumulation and the values before encoding.
+        accumulator: its string; its fraction is replaced. error_db: for each fraction the power of
+        the error over the power of exact results, in dB; None if every result is exact. format_db:
+        the same for exact accumulation relative to the values before encoding.
     """
 
     format: str
@@ -45,13 +44,11 @@ class AccumulatorSeries:
 
 @dataclass(frozen=True)
 class AccumulatorStudy:
-    """What was measured on how many dot products.
+    """Results of the study.
 
     Args:
-        products, length: how many dot products of how many values.
-        seed: of the values.
-        fractions: bits that are kept of an aligned term.
-        series: formats with accumulators.
+        products, length: number and length of dot products. seed: of the values. fractions: bits
+        kept of an aligned term. series: formats with accumulators.
     """
 
     products: int
@@ -73,11 +70,11 @@ def study_accumulators(
     seed: int = 0,
     progress: Callable[[str], None] = lambda line: None,
 ) -> AccumulatorStudy:
-    """Measure the error that the width of an accumulator adds to that of a block format.
+    """Measure the error that the width of an accumulator adds to the error of a block format.
 
     256 dot products of the rows of two matrices. Values are normally distributed, the standard
     deviation of each row is the magnitude of a normally distributed number, and all are rounded to
-    FP32. Accumulators stand for exact ones alone: encoding has no part in `error_db`.
+    FP32. `error_db` compares with exact accumulation of the same encoded values.
 
     Args:
         formats: names, strings or BlockFormats; None for `FORMATS`.
@@ -118,6 +115,7 @@ def _draw(rng: np.random.Generator, length: int) -> NDArray[np.float32]:
 
 
 def _decibels(found: NDArray[Any], right: NDArray[np.float64]) -> float | None:
-    """Squares of the differences to squares of what is right, in dB; None without a difference."""
+    """Power of the differences over the power of the exact results, in dB; None without a
+    difference."""
     noise = float(((found.astype(np.float64) - right) ** 2).sum())
     return 10 * math.log10(noise / float((right**2).sum())) if noise else None

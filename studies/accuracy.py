@@ -1,4 +1,4 @@
-"""What block formats cost in accuracy: a model in FP32, and in each format and backend."""
+"""Accuracy of a model in FP32, and in each block format and backend."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -28,15 +28,13 @@ class ModelRun:
         metric: the workload's metric of the outputs.
         seconds: wall time of the model alone: without training, the build of the simulator, and
             the comparison.
-        loss: mean cross-entropy of the outputs in nats; None where the metric is a function.
-        qsnr_db: squares of FP32's outputs to those of the differences from them, in dB; None in
-            FP32, or where there is no finite ratio.
-        bits_compared: bits of all products, and of the outputs where both backends ran, that
-            were compared with "emulated"; None but with "rtl".
-        bits_different: those of them that differ, which must be none.
-        cycles: clock cycles of the hardware's tile; None but with "rtl".
-        utilisation: share of its multipliers' work that counts, 0 to 1.
-        layers: the rows of `axs6.torch.Report`, for "rtl".
+        loss: mean cross-entropy of the outputs in nats; None if the metric is a function. qsnr_db:
+        power of the FP32 outputs over the power of the error, in dB; None in FP32 or without a
+        finite ratio. bits_compared: number of bits compared with "emulated", of all products and,
+        if both backends ran, of the outputs; None except for "rtl". bits_different: number of
+        differing bits, which must be 0. cycles: clock cycles of the hardware's tile; None except
+        for "rtl". utilisation: utilisation of its multipliers, 0 to 1. layers: the rows of
+        `axs6.torch.Report`, for "rtl".
     """
 
     backend: str
@@ -59,10 +57,8 @@ class AccuracyStudy:
     Args:
         model: its name.
         metric: the metric's name.
-        samples: how many were run.
-        batch: how many at once.
-        tile: parameters of the hardware's tile; those not named are the unit's defaults.
-        runs: one in FP32, then each format and backend.
+        samples: number of samples. batch: batch size. tile: parameters of the hardware's tile;
+        others have the unit's defaults. runs: one in FP32, then each format and backend.
     """
 
     model: str
@@ -83,7 +79,7 @@ class AccuracyStudy:
         return sum(run.bits_different or 0 for run in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The study for JSON, with what the times depend on."""
+        """The study for JSON, with the conditions of the times."""
         machine = {
             "torch": torch.__version__,
             "instructions": torch.backends.cpu.get_cpu_capability(),
@@ -110,14 +106,13 @@ def study_accuracy(
     too and compared on every bit.
 
     Args:
-        name: what the study calls the model.
+        name: name of the model in the study.
         workload: the model, its data and metric.
         formats: block formats of all products.
-        policies: policies with different formats in different layers, by what the study calls them.
+        policies: policies with different formats in different layers, by their names in the study.
         backends: of "emulated" and "rtl".
-        samples: run the first ones alone; None for all.
-        batch: samples that the model gets at once. The tile fills its pipeline for every
-            product, so cycles depend on it.
+        samples: run only the first ones; None for all. batch: batch size. The tile fills its
+        pipeline for every product, so cycles depend on it.
         tile: parameters of `axs6.sim.tile.Tile`.
         progress: called with a line of text before each run.
 
@@ -195,7 +190,8 @@ def _run(
 
 
 class _Clock:
-    """Observers that measure how long others take between them, and count the products' bits."""
+    """Observers that measure the time of the observers between them, and count the products'
+    bits."""
 
     def __init__(self) -> None:
         self.bits = 0

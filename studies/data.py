@@ -1,4 +1,4 @@
-"""The data on which the built-in models are trained and judged."""
+"""Training and test data of the built-in models."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Digits:
 
     Args:
         images, labels: to train on: float32 (N, 8, 8) in 0 to 1, and the digits, int64 (N,).
-        test_images, test_labels: to judge by.
+        test_images, test_labels: the test set.
     """
 
     images: Tensor
@@ -28,8 +28,8 @@ def digits() -> Digits:
     """The 1,797 images of 8 x 8 pixels that scikit-learn ships as `load_digits`.
 
     They are the test part of "Optical Recognition of Handwritten Digits" (UCI). Half of each
-    digit's images, drawn with a fixed seed, trains (898), the other half judges (899): a large
-    test part, so that one image more or less is 0.11 points of accuracy.
+    digit's images, drawn with a fixed seed, are the training set (898), the other half the test set
+    (899): so large that one image is 0.11 points of accuracy.
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split

@@ -40,14 +40,14 @@ DISTRIBUTIONS: Final[Mapping[str, Draw]] = {
     "student": lambda rng: rng.standard_t(FREEDOM, (CHUNK, LENGTH)),
     "outliers": _outliers,
 }
-"""What draws a chunk of vectors, by the name of the distribution. paper: normal, the standard
-deviation of each vector the magnitude of a normally distributed number, as in the
+"""Functions that draw a chunk of vectors, by the name of the distribution. paper: normal; the
+standard deviation of each vector is the magnitude of a normally distributed number, as in the
 shared-microexponents paper; gauss: normal; uniform: from -1 to 1; laplace: exponential to both
 sides; student: Student's t with `FREEDOM`; outliers: normal, some values larger by `OUTLIERS`."""
 
 
 def draw(vectors: int, seed: int, distribution: str = "paper") -> Iterator[NDArray[np.float32]]:
-    """Vectors in chunks, (vectors, LENGTH); the first ones are the same whatever the number."""
+    """Vectors in chunks, (vectors, LENGTH); the first ones do not depend on the number."""
     rng = np.random.default_rng(seed)
     for start in range(0, vectors, CHUNK):
         yield DISTRIBUTIONS[distribution](rng)[: vectors - start].astype(np.float32)

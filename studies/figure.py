@@ -27,8 +27,8 @@ def check_kind(kind: str) -> None:
 def picture(study: AccuracyStudy, kind: str = "svg") -> bytes:
     """Draw the metric against the format, and the tile's cycles where it was simulated.
 
-    For accuracy, a band around the FP32 line shows one standard error of so many samples. The
-    same study gives the same bytes.
+    For accuracy, a band around the FP32 line shows one standard error for the number of samples.
+    The same study gives the same bytes.
 
     Args:
         study: with runs in block formats.

@@ -1,4 +1,4 @@
-"""The built-in models, small enough to be trained where they are studied."""
+"""The built-in models, small enough to be trained at the start of a study."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -58,7 +58,7 @@ def transformer() -> Workload:
 MODELS: Mapping[str, Callable[[], Workload]] = dict(
     zip(BUILT_IN, (mlp, cnn, transformer), strict=True)
 )
-"""What trains each built-in model: on `axs6.studies.data.digits`, always with one outcome."""
+"""Functions that train each built-in model on `axs6.studies.data.digits`, deterministically."""
 
 
 class RowTransformer(nn.Module):
@@ -104,7 +104,8 @@ def _trained(make: Callable[[], nn.Module], epochs: int, rate: float) -> Workloa
 
 @contextmanager
 def repeatable(seed: int) -> Iterator[None]:
-    """A context with a fixed seed, and one thread: how many share a sum decides how it rounds."""
+    """A context with a fixed seed and one thread: the number of threads changes the rounding of
+    sums."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

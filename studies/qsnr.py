@@ -14,7 +14,7 @@ from axs6.golden.metrics import ErrorSums
 from axs6.studies.distributions import LENGTH, draw
 
 VECTORS: Final = 10_000
-"""Vectors that are drawn unless another number is asked for."""
+"""Default number of vectors."""
 
 FORMATS: Final = (
     "axs6",
@@ -25,18 +25,18 @@ FORMATS: Final = (
     "int8_float32_t0",
     "int6_float32_t0",
 )
-"""Formats that are measured unless others are asked for: the catalog; AXS-6 with smaller blocks;
+"""Default formats: the catalog; AXS-6 with smaller blocks;
 VSQ with 6 bits and scales of 8; integers with a scale for each vector."""
 
 
 @dataclass(frozen=True)
 class QsnrClaim:
-    """What the paper says of two formats.
+    """The paper's claim about two formats.
 
     Args:
         better, worse: the formats.
-        paper: by how many dB the first is better, as the paper puts it.
-        what: what sets the first apart, where strings do not say it well.
+        paper: the difference in dB, as the paper states it. what: description of the first, if
+        strings are unclear.
     """
 
     better: str
@@ -72,9 +72,8 @@ class QsnrRow:
     """A format and its figures.
 
     Args:
-        format: its name, or its string where it has none.
-        bits: bits a value with the scales of blocks.
-        qsnr_db: `axs6.qsnr` of all vectors.
+        format: its name, or its string if it has none. bits: bits per value with the scales of
+        blocks. qsnr_db: `axs6.qsnr` of all vectors.
     """
 
     format: str
@@ -84,7 +83,7 @@ class QsnrRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """A claim and what was measured: by how many dB the first format is better."""
+    """A claim and its measurement: the difference of the formats in dB."""
 
     claim: QsnrClaim
     measured: float
@@ -92,13 +91,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class QsnrStudy:
-    """What was measured on how many vectors.
+    """Results of the study.
 
     Args:
-        vectors, length: how many vectors of how many values.
-        seed: of the values.
-        rows: the formats.
-        differences: the paper's claims, where no formats were asked for.
+        vectors, length: number and length of the vectors. seed: of the values. rows: the formats.
+        differences: the paper's claims, with the default formats.
     """
 
     vectors: int
@@ -125,9 +122,8 @@ def study_qsnr(
 
     Args:
         formats: names, strings or BlockFormats; None measures `FORMATS`, and `CLAIMS` too.
-        vectors: how many, at least 1. The first ones are the same whatever the number.
-        seed: of the values.
-        progress: called with a line of text before each chunk of vectors.
+        vectors: number of vectors, at least 1. The first ones do not depend on it. seed: of the
+        values. progress: called with a line of text before each chunk of vectors.
 
     Raises:
         TypeError, ValueError: an argument is refused; the message says why.
@@ -161,10 +157,9 @@ def measure(
     """Values and errors of formats on the vectors of a distribution.
 
     Args:
-        formats: what the vectors are encoded in.
-        vectors, seed: how many, and the seed of their values.
-        progress: called with a line of text before each chunk of vectors.
-        distribution: one of `axs6.studies.distributions.DISTRIBUTIONS`.
+        formats: formats of the encoding. vectors, seed: number of vectors, and the seed of their
+        values. progress: called with a line of text before each chunk of vectors. distribution: one
+        of `axs6.studies.distributions.DISTRIBUTIONS`.
     """
     sums = {fmt: ErrorSums() for fmt in formats}
     ends = None
@@ -182,7 +177,7 @@ def measure(
 
 
 def _ends(chunks: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Two vectors of the least and the greatest of all values."""
+    """Two vectors of the smallest and the largest of all values."""
     found = np.array([(x.min(), x.max()) for x in chunks])
     ends = np.array([[found[:, 0].min()], [found[:, 1].max()]])
     return np.repeat(ends, LENGTH, axis=1)
@@ -191,9 +186,8 @@ def _ends(chunks: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
 def _decoded(
     x: NDArray[np.float32], fmt: BlockFormat, ends: NDArray[np.float32] | None
 ) -> NDArray[np.float64]:
-    """What vectors are after encoding, as part of the tensor in which `ends` are too.
-
-    A tensor's scale depends on its least and its greatest value alone.
+    """Vectors after encoding, as part of a tensor that also contains `ends`. A tensor's scale
+    depends only on its smallest and largest values.
     """
     if ends is None or all(level.group != TENSOR for level in fmt.levels):
         return decode(encode(x, fmt), np.float64)

@@ -1,4 +1,4 @@
-"""Weights, activations and gradients of models, as the matrices that a product encodes."""
+"""Weights, activations and gradients of models, as the operands of products."""
 
 from typing import Any
 
@@ -12,27 +12,27 @@ from axs6.studies.models import repeatable
 from axs6.studies.workload import Workload
 
 KINDS = ("weights", "activations", "gradients")
-"""What is recorded of a model."""
+"""Kinds of recorded matrices."""
 
 LAYERS = (nn.Linear, nn.Conv2d, nn.MultiheadAttention)
-"""Layers of which it is recorded."""
+"""Recorded layers."""
 
 Matrices = list[NDArray[np.float32]]
 
 
 def record(workload: Workload, samples: int = 256) -> dict[str, Matrices]:
-    """Record what the layers of a model work on, in FP32.
+    """Record the operands of a model's layers, in FP32.
 
-    weights: (outputs, inputs) of each layer. activations: what a layer takes, a row for each
-    sample and place, of convolutions the values below the kernel. gradients: of the mean
-    cross-entropy with respect to what a layer gives, a row for each sample and place.
+    weights: (outputs, inputs) of each layer. activations: inputs of a layer, a row for each sample
+    and place; for convolutions the values below the kernel. gradients: of the mean cross-entropy
+    with respect to a layer's outputs, a row for each sample and place.
 
     Args:
         workload: a trained classifier with `LAYERS`.
-        samples: how many of the first ones.
+        samples: number of samples to run, from the first.
 
     Returns:
-        The matrices by `KINDS`; those that are all zero are left out.
+        The matrices by `KINDS`, without matrices of zeros.
     """
     found: dict[str, list[Tensor]] = {kind: [] for kind in KINDS}
 
@@ -62,7 +62,7 @@ def record(workload: Workload, samples: int = 256) -> dict[str, Matrices]:
 
 
 def _below(layer: nn.Module, x: Tensor) -> Tensor:
-    """What a layer takes, with the values that it adds up along the last axis."""
+    """The inputs of a layer, with the summed values along the last axis."""
     if not isinstance(layer, nn.Conv2d):
         return x
     sizes: Any = (layer.kernel_size, layer.dilation, layer.padding, layer.stride)
@@ -76,10 +76,10 @@ def _rows(x: Tensor) -> NDArray[np.float32]:
 
 
 def recorded_qsnr(fmt: BlockFormat, matrices: Matrices) -> float:
-    """QSNR of a format on matrices, each of which counts alike, in dB.
+    """QSNR of a format on matrices of equal weight, in dB.
 
-    Of each matrix, encoded row by row, the squares of its errors are taken over those of its
-    values; the mean of these shares is the noise. Infinite where there is none.
+    The noise is the mean, over the matrices, of the power of the errors over the power of the
+    values; each matrix is encoded row by row. Infinite without noise.
     """
     shares = ErrorSums()
     for x in matrices:

@@ -1,4 +1,5 @@
-"""What a study of accuracy can be asked for; without torch, so that a command refuses at once."""
+"""Arguments of a study of accuracy, checked without importing torch, so that a command refuses at
+once."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from axs6.golden.formats.block_format import MODE_BLOCKS
 BACKENDS = ("emulated", "rtl")
 BATCH = 256
 FORMATS = tuple(name_of(AXS6.with_block(size)) for size in MODE_BLOCKS)
-"""Those of a study that names none."""
+"""Default formats of a study."""
 
 BUILT_IN = ("mlp", "cnn", "transformer")
 """Names of the models of `axs6.studies.models`."""
@@ -34,7 +35,7 @@ def check_request(
 
 
 def chosen_formats(names: Iterable[str], blocks: Iterable[int]) -> list[str]:
-    """Formats by lists of names with commas, each in every size of blocks that is given.
+    """Formats by lists of names with commas, each in every given block size.
 
     Raises:
         ValueError: a name is unknown, or a size does not fit its format.
@@ -47,11 +48,11 @@ def chosen_formats(names: Iterable[str], blocks: Iterable[int]) -> list[str]:
 
 
 def user_model(model: str) -> tuple[Path, str] | None:
-    """File and function of a model that is called FILE.py:FUNCTION; None for a built-in one.
+    """File and function of a model FILE.py:FUNCTION; None for a built-in model.
 
     Raises:
         OSError: there is no such file.
-        ValueError: it is called neither.
+        ValueError: it is neither.
     """
     if model in BUILT_IN:
         return None
@@ -65,6 +66,6 @@ def user_model(model: str) -> tuple[Path, str] | None:
 
 
 def check_file(path: Path) -> None:
-    """Raise FileNotFoundError unless a user's file is there."""
+    """Raise FileNotFoundError unless a user's file exists."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")

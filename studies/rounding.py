@@ -1,4 +1,4 @@
-"""What rounding does to values on average: bias and variance, predicted and measured."""
+"""Bias and variance of rounding, predicted and measured."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from axs6.golden.lfsr import RANDOM_SEED, Lfsr
 from axs6.golden.rounding import Rounding, check_random_bits
 
 WIDTHS = (4, 8, 16)
-"""Random bits that are studied unless others are asked for."""
+"""Default widths of the random words."""
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +25,7 @@ class MeanError:
     """A mean over all values, in steps of a block's codes, or their squares.
 
     Args:
-        predicted: what the definition gives for these values.
-        measured: what the encoded values gave.
+        predicted: computed from the definition for these values. measured: on the encoded values.
         standard_error: of `measured` about `predicted`, from the random words.
     """
 
@@ -36,7 +35,7 @@ class MeanError:
 
     @property
     def deviation(self) -> float:
-        """Measured less predicted, in standard errors; 0 where nothing is random."""
+        """Measured minus predicted, in standard errors; 0 without random words."""
         difference = self.measured - self.predicted
         return difference / self.standard_error if self.standard_error else difference
 
@@ -47,7 +46,7 @@ class RoundingRow:
 
     Args:
         rounding: its name.
-        random_bits: width of the random words; None where there are none.
+        random_bits: width of the random words; None without.
         worst_bias: the largest difference of a value's mean from the value, in steps.
         bias: mean of the rounding error of the magnitudes, in steps.
         variance: variance of the rounding error of the magnitudes, in squares of a step.
@@ -70,9 +69,8 @@ def study_rounding(
 
     Args:
         widths: of the random words, 1 to 32.
-        values: how many FP32 values, rounded up to whole blocks.
-        block: values that share an exponent: 8, 16 or 32.
-        seed: of the values, and of the registers that make the words.
+        values: number of FP32 values, rounded up to whole blocks. block: values per block: 8, 16 or
+        32. seed: of the values, and of the registers that generate the words.
 
     Returns:
         A row for rounding to nearest, then one for each width. A step is 1 / 31 of a block's scale.

@@ -1,4 +1,4 @@
-"""What the rules of exponent scales do to values: QSNR, and the share that saturates."""
+"""QSNR and share of saturated values for the rules of exponent scales."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ from axs6.studies.distributions import LENGTH, draw
 
 VECTORS: Final = 2_000
 FORMATS: Final = tuple(name for name, fmt in CATALOG.items() if fmt.exponent)
-"""Formats that are measured unless others are asked for: those of the catalog with an exponent."""
+"""Default formats: formats of the catalog with an exponent."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,7 @@ class ScaleRow:
     Args:
         format, rule: their names.
         qsnr_db: `axs6.qsnr` of all values.
-        saturated: share of the values whose magnitude lies above the largest element under their
-            scales.
+        saturated: share of the values that exceed the largest element under their scales.
     """
 
     format: str
@@ -37,7 +36,7 @@ class ScaleRow:
 
 @dataclass(frozen=True)
 class ScaleStudy:
-    """What was measured on how many vectors of how many values, and the seed of these."""
+    """Results of the study, number and length of the vectors, and their seed."""
 
     vectors: int
     length: int
@@ -87,6 +86,6 @@ def study_scales(
 def _beyond(
     x: NDArray[np.float32], decoded: NDArray[np.float64], codes: NDArray[np.uint8], fmt: BlockFormat
 ) -> int:
-    """How many values have the largest element, and a larger magnitude than that."""
+    """Number of values with the largest element whose magnitude exceeds it."""
     top = np.abs(fmt.element.integers[codes]) == fmt.element.largest_integer
     return int((top.reshape(x.shape) & (np.abs(x) > np.abs(decoded))).sum())

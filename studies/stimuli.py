@@ -1,4 +1,4 @@
-"""What units are fed where their energy is measured: layers of a real model, or random codes."""
+"""Stimuli for measuring the energy of units: layers of a real model, or random codes."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def digit_layers() -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
 
 
 DIGITS = Stimulus("digits", digit_layers, ("torch", "scikit-learn"))
-"""Layers of the built-in perceptron on the images that it was not trained on."""
+"""Layers of the built-in perceptron on test images."""
 
 STIMULI = {stimulus.name: stimulus for stimulus in (DIGITS, RANDOM)}
 

@@ -38,14 +38,14 @@ def load(path: Path, function: str) -> Workload:
 
 
 def returned(path: Path, function: str) -> object:
-    """What a function of a Python file returns.
+    """The result of a function of a Python file.
 
     While the file and the function run, imports find the modules that lie beside it.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: there is no such function, or what it runs raises; the message names the file,
-            and the line where there is one.
+        ValueError: the function is missing or raises; the message names the file, and the line if
+        known.
     """
     check_file(path)
     sys.path.insert(0, str(path.parent.resolve()))
@@ -62,9 +62,8 @@ def returned(path: Path, function: str) -> object:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """A context in which exceptions become a ValueError that names the file.
-
-    Those of missing or failing tools of the project go through.
+    """A context that turns exceptions into a ValueError that names the file. Exceptions of missing
+    or failing tools of the project pass.
     """
     try:
         yield
@@ -84,7 +83,7 @@ def _blame(path: Path, error: BaseException) -> str:
 
 
 def _module(path: Path) -> ModuleType:
-    """The file, imported under a name that is no other module's."""
+    """The file, imported under a unique module name."""
     name = f"axs6_study_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""What a study runs: a trained model, data that it has not seen, and what judges its outputs."""
+"""Workload of a study: a trained model, test data, and a metric."""
 
 import math
 from collections.abc import Callable
@@ -28,15 +28,14 @@ METRICS: dict[str, Metric] = {"accuracy": accuracy, "cross_entropy": cross_entro
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """A model with the data and the metric by which it is studied.
+    """A model with the data and the metric of a study.
 
     Args:
         model: trained, with parameters in float32; studies put it into evaluation mode.
-        inputs: what `model(inputs)` takes, samples along the first axis; a tuple of such
-            tensors where the model takes several.
-        targets: what the metric compares with, samples along the first axis.
-        metric: "accuracy", "cross_entropy", or a function of the outputs and targets of all
-            samples that returns a number.
+        inputs: inputs of the model, samples along the first axis; a tuple of tensors if the model
+        takes several. targets: expected results for the metric, samples along the first axis.
+        metric: "accuracy", "cross_entropy", or a function of the outputs and targets of all samples
+        that returns a number.
 
     Raises:
         TypeError: an argument is of another type.
@@ -77,23 +76,23 @@ class Workload:
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return len(self.targets)
 
     @property
     def metric_name(self) -> str:
-        """What tables call the metric."""
+        """Name of the metric in tables."""
         if isinstance(self.metric, str):
             return self.metric
         return getattr(self.metric, "__name__", _kind(self.metric))
 
     def first(self, samples: int) -> "Workload":
-        """The same with the first samples alone."""
+        """The workload with only the first samples."""
         inputs = tuple(x[:samples] for x in self.tensors)
         return replace(self, inputs=inputs, targets=self.targets[:samples])
 
     def loss(self, outputs: Tensor) -> float | None:
-        """The mean cross-entropy of the outputs in nats; None but for classes."""
+        """The mean cross-entropy of the outputs in nats; None unless targets are classes."""
         named = isinstance(self.metric, str)
         return cross_entropy(outputs, self.targets) if named else None
 

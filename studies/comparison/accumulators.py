@@ -41,9 +41,9 @@ def compare_accumulators(
     progress: Progress = lambda line, done, total: None,
     **runs: Any,
 ) -> Cells:
-    """Measure what the bits of an accumulator cost and what they do to models.
+    """Measure hardware cost and model accuracy over the bits of an accumulator.
 
-    Figures are kept as `compare` keeps them; a missing one has the reason in its place.
+    Figures are cached as in `compare`; a missing one has its reason instead.
 
     Args:
         ways: formats with accumulators, whose fractions are replaced.

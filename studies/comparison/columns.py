@@ -7,10 +7,10 @@ from typing import Final
 from axs6.studies.request import BUILT_IN
 
 DISTRIBUTIONS: Final = ("paper", "gauss", "uniform", "laplace", "student", "outliers")
-"""Those of `axs6.studies.distributions`."""
+"""Columns of `axs6.studies.distributions`."""
 
 KINDS: Final = ("weights", "activations", "gradients")
-"""Those of `axs6.studies.recorded`."""
+"""Columns of `axs6.studies.recorded`."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ColumnGroup:
 
     Args:
         columns: in their order.
-        what: what they are, for the reader of a table.
+        what: description for readers of a table.
     """
 
     columns: tuple[Column, ...]
@@ -100,14 +100,13 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
         "x FP32, +-: over that of FP32, and the standard error of this ratio over windows",
     ),
 }
-"""The groups by their names, those that take long last."""
+"""The groups by their names, slow ones last."""
 
 
 def check_groups(names: Iterable[str], known: Mapping[str, ColumnGroup]) -> dict[str, ColumnGroup]:
-    """Groups by their names, each once and in the order of the known ones.
+    """Groups by their names, each once and in the usual order.
 
-    Raises:
-        ValueError: there is no such group, or none is given.
+    Raises: ValueError: a group is unknown, or none is given.
     """
     given = list(names)
     for name in given:

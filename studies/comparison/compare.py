@@ -1,4 +1,4 @@
-"""Comparing formats: every cell is measured once and kept."""
+"""Comparison of formats: every cell is measured once and cached."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ VECTORS: Final = 2_000
 """Random vectors of each distribution."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with what was measured, how many cells there are by then, and how many there will be."""
+"""Called with the name of the measured cell, the number of cells done, and the total."""
 
 
 def compare(
@@ -28,10 +28,10 @@ def compare(
     progress: Progress = lambda line, done, total: None,
     **runs: Any,
 ) -> FormatComparison:
-    """Measure block formats beside each other.
+    """Measure block formats in one table.
 
-    Every figure is kept in the cache (`axs6.sim.cache`) under all that decides it: a comparison
-    that was interrupted goes on where it was. A missing figure has the reason in its place.
+    Every figure is cached (`axs6.sim.cache`) under a key of all its inputs, so an interrupted
+    comparison resumes where it stopped. A missing figure has its reason instead.
 
     Args:
         formats: names, strings or BlockFormats; None for the catalog. Each is measured once.
@@ -90,10 +90,9 @@ def gathered(
     Args:
         names: of the formats.
         groups: the groups by their names.
-        measure: gives the cells of a group, and tells what designs it has measured.
-        drawn: what figures of random vectors depend on.
-        how: as of `axs6.studies.comparison.hardware.options`.
-        progress: called as cells are measured.
+        measure: yields the cells of a group, and reports measured designs. drawn: inputs of the
+        figures of random vectors. how: as of `axs6.studies.comparison.hardware.options`. progress:
+        called as cells are measured.
     """
     cells: dict[str, dict[str, Cell]] = {name: {} for name in [*names, FP32]}
     total = len(names) * sum(len(group.columns) for group in groups.values())

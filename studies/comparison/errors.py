@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from axs6.studies.workload import Workload
 
 Found = Iterator[tuple[str, str, Cell]]
-"""Cells as they are measured: the format, the column, and the figure or why there is none."""
+"""Cells as they are measured: the format, the column, and the figure or the reason why it is
+missing."""
 
 LANGUAGE_MODEL = "smollm2"
-"""The model of the column of perplexity, as `axs6 study perplexity` calls it."""
+"""The model of the perplexity column, by its name in `axs6 study perplexity`."""
 
 FP32 = "fp32"
-"""What stands for a format in the cells of models that are not converted."""
+"""Name of the format of unconverted models."""
 
 
 def bits(names: list[str]) -> Found:
@@ -79,15 +80,15 @@ def recorded(names: list[str]) -> Found:
 
 @dataclass(frozen=True)
 class _Judgement:
-    """What a model does in a format; the loss is None where the metric is a function."""
+    """Accuracy and loss of a model in a format; the loss is None if the metric is a function."""
 
     accuracy: float
     loss: float | None
 
 
 def accuracy(names: Sequence[str], accumulator: str | None = None) -> Found:
-    """Accuracy and loss of the built-in models in each format; without an accumulator, which is
-    then the default, in FP32 too."""
+    """Accuracy and loss of the built-in models in each format; with the default accumulator in FP32
+    too."""
     for name in names if accumulator else [FP32, *names]:
         for model in BUILT_IN:
             yield from _judged(name, model, accumulator)
@@ -117,7 +118,8 @@ def _judged(name: str, model: str, accumulator: str | None) -> Found:
 
 
 def perplexity(names: Sequence[str]) -> Found:
-    """Perplexity of a language model in each format, and in FP32; or why there is none."""
+    """Perplexity of a language model in each format, and in FP32; or the reason why it is
+    missing."""
     from axs6.studies.language.request import TOKENS, WINDOW, Setting, model_path
 
     columns = [column.name for column in GROUPS["perplexity"].columns]
@@ -151,7 +153,7 @@ def perplexity(names: Sequence[str]) -> Found:
 
 
 def _trained() -> list[str]:
-    """What decides the bits of the built-in models and of their products."""
+    """Everything that decides the bits of the built-in models and of their products."""
     machine = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     tools = [version(name) for name in ("numpy", "torch", "scikit-learn")]
     return [sources("axs6.golden", "axs6.sim"), *tools, *machine]
@@ -166,7 +168,7 @@ def _workload(model: str) -> "Workload":
 
 @cache
 def _matrices() -> dict[str, list[Any]]:
-    """What is recorded of all built-in models."""
+    """Recorded matrices of all built-in models."""
     from axs6.studies.recorded import record
 
     each = [record(_workload(model)) for model in BUILT_IN]

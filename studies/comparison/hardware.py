@@ -12,11 +12,11 @@ from axs6.synth.flow import Synthesis
 from axs6.synth.sweep import Result, sweep
 
 CONVERTED = {"dtype": "bf16"}
-"""What encoders take and decoders give."""
+"""Dtype of encoder inputs and decoder outputs."""
 
 
 Advance = Callable[[str], None]
-"""Called with each design that was measured."""
+"""Called with each measured design."""
 
 
 def synthesis_on(liberty: Path | None) -> Synthesis:
@@ -56,7 +56,7 @@ def encoder(
     advance: Advance,
     columns: Mapping[str, str],
 ) -> Found:
-    """Figures of encoders, by the columns in which they are wanted."""
+    """Figures of encoders, by their columns."""
     return _figures("encoder", names, how, advance, columns, CONVERTED)
 
 
@@ -74,7 +74,7 @@ def _figures(
     columns: Mapping[str, str],
     parameters: dict[str, Any],
 ) -> Found:
-    """Figures of a unit, by the columns in which they are wanted."""
+    """Figures of a unit, by their columns."""
     found = _measured(unit, names, how, advance, parameters)
     for name, result in zip(names, found, strict=True):
         for column, figure in columns.items():
@@ -82,7 +82,7 @@ def _figures(
 
 
 def _figure(result: Result, name: str) -> Cell:
-    """A figure of a design, or why there is none."""
+    """A figure of a design, or the reason why it is missing."""
     if result.measured is None:
         return str(result.reason)
     return result.measured.figures.get(name, "the library has no delays")

@@ -1,4 +1,4 @@
-"""What a comparison holds, and its table."""
+"""Results of a comparison, and its table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from axs6.studies.comparison.columns import Column, ColumnGroup
 from axs6.synth.pages.document import Page, Section, Table
 
 Cell = float | str
-"""A figure, or the reason why there is none."""
+"""A figure, or the reason why it is missing."""
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -20,14 +20,14 @@ def reasons_of(cells: Iterable[Cell]) -> list[str]:
 
 
 def shown(cell: Cell, column: Column, reasons: Sequence[str]) -> str:
-    """A cell as tables have it: the raised number of its reason where there is no figure."""
+    """A cell of a table: the figure, or the footnote mark of its reason."""
     if isinstance(cell, str):
         return f"-{_raised(reasons.index(cell) + 1)}"
     return format(cell, column.form)
 
 
 def numbered(reasons: Sequence[str]) -> list[str]:
-    """Notes, each with its raised number."""
+    """Footnotes, each with its mark."""
     return [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, 1)]
 
 
@@ -42,8 +42,8 @@ class FormatComparison:
     Args:
         groups: the groups of columns by their names.
         rows: the cells of each format by the names of their columns.
-        conditions: what the figures depend on, such as the number of vectors and the accuracy in
-            FP32, by what it is.
+        conditions: conditions of the figures, such as the number of vectors and the accuracy in
+        FP32, by their descriptions.
     """
 
     groups: Mapping[str, ColumnGroup]
@@ -72,7 +72,7 @@ class FormatComparison:
         return {"columns": list(self.groups), **conditions, "formats": formats}
 
     def table(self) -> Table:
-        """A row for each format; raised numbers are those of `notes`."""
+        """A row for each format; marks refer to the footnotes of `notes`."""
         reasons = self.reasons
         rows = [
             [name, *(shown(row[column.name], column, reasons) for column in self.columns)]
@@ -81,12 +81,12 @@ class FormatComparison:
         return Table(["format", *(column.title for column in self.columns)], rows)
 
     def legend(self) -> list[str]:
-        """What the columns are, and the conditions, in a line each."""
+        """Descriptions of the columns and the conditions, one per line."""
         said = [f"{name}: {_said(x)}" for name, x in self.conditions.items()]
         return [group.what for group in self.groups.values()] + said
 
     def notes(self) -> list[str]:
-        """The reasons, each with its raised number."""
+        """The reasons, as footnotes with marks."""
         return numbered(self.reasons)
 
     def page(self, command: str) -> Page:

@@ -1,4 +1,4 @@
-"""What the explorer shows of costs and accumulators: figures of the docs, and the Pareto study."""
+"""Costs and accumulators in the explorer: figures of the docs, and the Pareto study."""
 
 import json
 from importlib.resources import as_file, files
@@ -19,11 +19,11 @@ COSTS: Final = (
 
 
 def measured() -> dict[str, Any]:
-    """What the page shows.
+    """Measured data of the page.
 
-    costs: see `costs`. pareto: see `pareto`. accumulators: `products` and `length`,
-    `fractions`, and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for
-    each fraction; null where results are exact. sources: sentences that say where these are from.
+    costs: see `costs`. pareto: see `pareto`. accumulators: `products` and `length`, `fractions`,
+    and `series`, each with `format`, `accumulator`, `format_db` and an `error_db` for each
+    fraction; null if results are exact. sources: sentences with the sources of the data.
     """
     accumulators = figure("accumulators")
     series = [
@@ -52,8 +52,8 @@ def measured() -> dict[str, Any]:
 
 
 def figure(name: str) -> dict[str, Any]:
-    """What docs/figures keeps of a figure. `figures` beside this module is a link to it, and has
-    copies in a wheel of those that are read here."""
+    """The content of a figure in docs/figures. `figures` beside this module is a link to it; in a
+    wheel it has copies of the figures that are read here."""
     found: dict[str, Any] = json.loads(
         (files(__package__) / "figures" / f"{name}.json").read_text(encoding="utf-8")
     )
@@ -63,8 +63,8 @@ def figure(name: str) -> dict[str, Any]:
 def costs() -> list[dict[str, Any]]:
     """Formats with a dot product, as points.
 
-    Each has the `format`, `COSTS`, None where there is none; `qsnr_db` on the vectors of the
-    paper, the `family`, and the `command` that makes the Verilog.
+    Each has the `format`, `COSTS` (None if missing), `qsnr_db` on the vectors of the paper, the
+    `family`, and the `command` that makes the Verilog.
     """
     rows: dict[str, dict[str, Any]] = {}
     for name, groups in COMPARED.items():
@@ -87,10 +87,11 @@ def costs() -> list[dict[str, Any]]:
 
 
 def pareto() -> dict[str, Any]:
-    """What the file of the Pareto study says.
+    """Contents of the file of the Pareto study.
 
-    lanes: of the dot products; formats: how many the study has; command: makes the Verilog of the
-    dot product of FORMAT; points: those measured, areas and memory over those of FP8.
+    lanes: of the dot products; formats: number of formats in the study; command: generates the
+    Verilog of the dot product of FORMAT; points: measured formats, with areas and memory relative
+    to FP8.
     """
     with as_file(files(__package__) / "data" / "pareto.jsonl") as path:
         rows = read_rows(path)

@@ -32,20 +32,20 @@ KINDS: Final = {
     Integer: "integer",
     Real: "real",
 }
-"""What the page calls elements and scales."""
+"""Names of elements and scales on the page."""
 
 SCRIPTS: Final = (
     *("exact.js", "formats.js", "blocks.js"),
     *("encoding.js", "plots.js", "costs.js"),
 )
-"""Parts of the script, each of which uses those before it."""
+"""Parts of the script; each may use earlier parts."""
 
 ARITHMETIC: Final = SCRIPTS[:3]
-"""The parts that know nothing of the page."""
+"""The parts that do not depend on the page."""
 
 
 def page() -> str:
-    """The page. It is the same every time, needs nothing beside it, and fetches nothing."""
+    """The page: deterministic, self-contained, without network access."""
     return Template(part("page.html")).substitute(
         style=part("style.css"),
         script=script(SCRIPTS),

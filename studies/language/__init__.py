@@ -1,1 +1,1 @@
-"""Real language models in block formats: perplexity, and what loads the models."""
+"""Real language models in block formats: loading, and perplexity."""

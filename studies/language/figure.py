@@ -10,7 +10,7 @@ COLUMNS = ("setting", "bits", "perplexity", "error", "ratio", "ratio_error", "se
 
 
 def csv(study: Study) -> str:
-    """A line for each setting, FP32 first, with a header; empty where there is no error."""
+    """A line for each setting, FP32 first, with a header; missing errors are empty."""
     text = io.StringIO()
     table = writer.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -20,7 +20,7 @@ def csv(study: Study) -> str:
 
 
 def picture(study: Study, kind: str = "svg") -> bytes:
-    """Draw perplexity over that of FP32 for each setting, best first, with standard errors.
+    """Draw perplexity relative to FP32 for each setting, best first, with standard errors.
 
     The same study gives the same bytes.
 

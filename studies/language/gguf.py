@@ -16,8 +16,8 @@ Array = NDArray[Any]
 
 
 def _halves(rows: Array, heads: int) -> Array:
-    """Rows of projections whose rotated pairs lie in the two halves of each head, as transformers
-    has them, from rows where they lie side by side."""
+    """Reorders rows of projections: from rotated pairs side by side to pairs in the two halves of
+    each head, as in transformers."""
     pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
     return pairs.swapaxes(1, 2).reshape(rows.shape)
 
@@ -39,23 +39,23 @@ ARCHITECTURES: Mapping[str, Callable[[str, Array, Mapping[str, Any]], Array]] = 
     "qwen2": _as_is,
     "qwen3": _as_is,
 }
-"""What puts the rows of a tensor into the order of transformers, by `general.architecture`."""
+"""Functions that reorder the rows of a tensor for transformers, by `general.architecture`."""
 
 COMPUTED = "rope_"
-"""Beginning of tensors that transformers computes itself: factors of rotations."""
+"""Prefix of tensors that transformers computes itself: factors of rotations."""
 
 DIGITS = ("smollm", "starcoder", "refact", "command-r")
 """Values of `tokenizer.ggml.pre` that split digits one by one, then as GPT-2 does."""
 
 GPT2 = ("gpt-2", "mpt", "olmo", "phi-2", "jais", "trillion")
-"""Those that split as GPT-2 does."""
+"""Values that split as GPT-2 does."""
 
 
 def folder_of(path: Path) -> Path:
     """The model of a GGUF file as config.json, tokenizer.json and model.safetensors in FP32.
 
     The folder is in the cache, by the digest of the file. Quantised tensors are decoded by the
-    package gguf; a value is what the file says, without another rounding.
+    package gguf; values are exact, without another rounding.
 
     Raises:
         OSError: the file cannot be read, or the cache not be written.
@@ -133,7 +133,7 @@ def _names(config: Any, architecture: str) -> dict[str, str]:
 
 
 def _tokens(file: GgufFile) -> list[str]:
-    """All tokens. Raises ValueError where the file has none."""
+    """All tokens. Raises ValueError if the file has none."""
     tokens: list[str] | None = file.metadata.get("tokenizer.ggml.tokens")
     if tokens is None:
         raise ValueError(f"{file.path} has no tokenizer: give the folder of Hugging Face files")

@@ -1,4 +1,4 @@
-"""Language models as studies run them."""
+"""Language models for studies."""
 
 import hashlib
 import json
@@ -22,10 +22,9 @@ class LanguageModel:
     Args:
         module: called with tokens, int64 (1, T), it returns scores (1, T, tokens) or an object
             with them as `logits`; in float32 and evaluation mode.
-        tokenise: gives the tokens of a text.
-        digest: of all that decides its scores.
-        context: most tokens that it takes; None where that is not known.
-        vocabulary: how many tokens it scores; None where that is not known.
+        tokenise: returns the tokens of a text. digest: of everything that decides its scores.
+        context: maximum number of tokens; None if unknown. vocabulary: number of tokens that it
+        scores; None if unknown.
     """
 
     module: nn.Module
@@ -36,7 +35,7 @@ class LanguageModel:
 
     @property
     def parameters(self) -> int:
-        """How many numbers it has learnt."""
+        """Number of parameters."""
         return sum(each.numel() for each in self.module.parameters())
 
 
@@ -114,7 +113,7 @@ def _digest(module: nn.Module) -> str:
 
 @contextmanager
 def _offline(path: Path) -> Iterator[None]:
-    """A context in which transformers shows no progress, and its errors name a path in one line."""
+    """A context that hides progress of transformers, and makes its errors one line with a path."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -22,8 +22,8 @@ from axs6.studies.language.windows import KeptWindows, Window, WindowTask, windo
 from axs6.synth.sweep.pools import outcomes
 
 Progress = Callable[[str, int, int, float | None], None]
-"""Called with a setting, how many windows are done, how many there are in all, and the seconds
-that the others will take, None where that is not known."""
+"""Called with a setting, the number of finished windows, the total, and the estimated seconds for
+the rest, None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,12 @@ class Row:
     """A setting over all windows.
 
     Args:
-        setting: what is in which format.
-        name: its string.
-        bits: of a weight.
-        perplexity: exponential of the mean over all predicted tokens.
-        error: its standard error over windows; None for one window.
-        ratio: perplexity over that of FP32.
-        ratio_error: its standard error over windows, each against FP32's of the same one.
-        seconds: CPU time.
-        unconverted: MACs in the first window that torch computes, by module and operator: all of
-            them in FP32, and not counted where only weights are quantised.
+        setting: formats of the model's parts. name: its string. bits: of a weight. perplexity:
+        exponential of the mean over all predicted tokens. error: its standard error over windows;
+        None for one window. ratio: perplexity relative to FP32. ratio_error: its standard error
+        over windows, each relative to FP32 on the same window. seconds: CPU time. unconverted: MACs
+        in the first window that torch computes, by module and operator: all of them in FP32, and
+        not counted where only weights are quantised.
         unrotated: linear layers whose inputs blocks of the rotation do not fill, with these.
     """
 
@@ -62,11 +58,8 @@ class Study:
 
     Args:
         model: its name.
-        parameters: how many it has.
-        text: name of the text.
-        digest: of the tokens.
-        windows, window: how many there are, of how many tokens.
-        rows: FP32 first.
+        parameters: their number. text: name of the text. digest: of the tokens. windows, window:
+        number of windows, and their length in tokens. rows: FP32 first.
     """
 
     model: str
@@ -100,7 +93,7 @@ class Study:
         return [*dict.fromkeys(lines)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The study for JSON, with what times depend on."""
+        """The study for JSON, with the conditions of the times."""
         machine = {
             "torch": torch.__version__,
             "instructions": torch.backends.cpu.get_cpu_capability(),
@@ -124,22 +117,18 @@ def study_perplexity(
 ) -> Study:
     """Measure the perplexity of a model in FP32 and in settings.
 
-    Each window is run by itself, in one thread, so that a study that was stopped, or that several
-    processes share, comes to the same digits.
+    Each window runs by itself, in one thread, so stopped studies and studies on several processes
+    give the same digits.
 
     Args:
-        name: what the study calls the model.
-        origin: what `load` took, for other processes.
-        model: the model.
-        windows: tokens, int64 (N, T); all but the first of each window are predicted.
-        settings: what is in which format.
-        calibration: tokens of other windows, int64 (M, T), for settings that need them.
-        text: what the study calls the text.
-        kept: windows that are done.
-        jobs: windows run at a time, each in a process of its own where there are several.
-        scheduler: address of a Dask scheduler on whose workers to run them instead; they need the
-            model at the same path.
-        progress: called as windows are done.
+        name: name of the model in the study. origin: arguments of `load`, for other processes.
+        model: the model. windows: tokens, int64 (N, T); all but the first of each window are
+        predicted. settings: what is in which format. calibration: tokens of other windows, int64
+        (M, T), for settings that need them. text: what the study calls the text. kept: windows that
+        are done. jobs: windows run at a time, each in a process of its own where there are several.
+        scheduler: address of a Dask scheduler whose workers run them instead; these need the
+        model at the same path.
+        progress: called after each window.
 
     Raises:
         ValueError: a score is NaN, or a setting does not go with the model.
@@ -182,7 +171,7 @@ def study_perplexity(
 
 
 def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
-    """The row of a setting by its windows and those of FP32."""
+    """The row of a setting, from its windows and the windows in FP32."""
     ours, theirs = (
         np.array([each.nats / each.tokens for each in sorted(some, key=lambda x: x.number)])
         for some in (windows, reference)

@@ -1,4 +1,4 @@
-"""A language model with the parts that a setting names in block formats."""
+"""A language model with parts in block formats, by a setting."""
 
 import tomllib
 from typing import Any
@@ -20,12 +20,12 @@ from axs6.torch import Policy, convert, decode, fake_quantise
 def quantised(
     model: LanguageModel, setting: Setting, calibration: Tensor | None = None
 ) -> nn.Module:
-    """A copy of a model in which a setting holds.
+    """A copy of a model with a setting applied.
 
-    With activations in a block format every matrix product has the hardware's bits, those of
-    attention among them. With activations in FP32 or BF16 the weights of linear layers are what
-    their blocks decode to, and torch multiplies. Rows of the table of embeddings are encoded along
-    their width. Inputs are smoothed first, then rotated, then rounded.
+    With activations in a block format every matrix product has the hardware's bits, also in
+    attention. With activations in FP32 or BF16 linear layers have decoded weights, and torch
+    multiplies. Rows of the table of embeddings are encoded along their width. Inputs are smoothed
+    first, then rotated, then rounded.
 
     Args:
         model: left as it is; the copy may share its tensors.
@@ -77,7 +77,7 @@ def excluded(model: LanguageModel, setting: Setting) -> str | None:
 
 
 def _part(module: nn.Module, which: str) -> Any:
-    """The module that scores tokens ("output") or embeds them ("input"), where a model says."""
+    """The module that scores tokens ("output") or embeds them ("input"), if the model names it."""
     get = getattr(module, f"get_{which}_embeddings", None)
     return get() if get is not None else None
 
@@ -138,15 +138,15 @@ def _load_weights(model: nn.Module, found: dict[str, Tensor]) -> None:
 
 
 def _in_bf16(x: Tensor) -> Tensor:
-    """Inputs rounded to BF16, in the dtype that they have."""
+    """Inputs rounded to BF16, in their own dtype."""
     return x.to(torch.bfloat16).to(x.dtype)
 
 
 def quantised_cache(fmt: str) -> Any:
     """A cache of keys and values for one text, of `transformers`: they are kept in a block format.
 
-    Each token's keys and values are encoded head by head when it comes, along the head's width.
-    What a layer reads is what the blocks decode to.
+    Keys and values of each new token are encoded head by head, along the head's width. Layers read
+    the decoded values.
     """
     from transformers import DynamicCache
 
@@ -161,7 +161,7 @@ def quantised_cache(fmt: str) -> Any:
             *args: Any,
             **kwargs: Any,
         ) -> tuple[Tensor, Tensor]:
-            """Keep what the blocks of new keys and values decode to."""
+            """Keep the decoded values of the blocks of new keys and values."""
             keys, values = (fake_quantise(x.contiguous(), fmt) for x in (key_states, value_states))
             return super().update(keys, values, layer_idx, *args, **kwargs)
 

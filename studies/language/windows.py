@@ -27,16 +27,15 @@ Tokens = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Window:
-    """What one window gave.
+    """Result of one window.
 
     Args:
         key: digest of the model, the setting, the tokens and the versions.
         setting: its string.
         number: of the window in the text, from 0.
-        tokens: how many were predicted.
-        nats: sum of what they cost, minus the natural logarithm of each one's probability.
-        seconds: CPU time of the model.
-        unconverted: MACs that torch computed, by module and operator; of window 0 alone.
+        tokens: number of predicted tokens. nats: sum of their negative log-likelihoods. seconds:
+        CPU time of the model. unconverted: MACs that torch computed, by module and operator; of
+        window 0 alone.
     """
 
     key: str
@@ -57,7 +56,7 @@ class Window:
 
 
 class KeptWindows:
-    """The file with the windows that are done, from which a stopped study goes on.
+    """The file of finished windows, from which a stopped study resumes.
 
     Args:
         path: of lines of JSON; None keeps nothing.
@@ -81,7 +80,7 @@ class KeptWindows:
             self._windows[window.key] = window
 
     def get(self, key: str) -> Window | None:
-        """The window with this key, if it is done."""
+        """The window with this key, if finished."""
         return self._windows.get(key)
 
     def add(self, window: Window) -> None:
@@ -99,7 +98,7 @@ class KeptWindows:
 def window_key(
     digest: str, setting: Setting, tokens: Tensor, calibration: Tensor | None = None
 ) -> str:
-    """Digest of all that decides what a window of a model with a digest gives."""
+    """Digest of everything that decides the result of a window of a model with a digest."""
     capability = torch.backends.cpu.get_cpu_capability()
     parts = [digest, setting.key(), version("axs6"), torch.__version__, capability]
     found = hashlib.sha256("\n".join(parts).encode())
@@ -114,12 +113,9 @@ class WindowTask(PoolTask[Window]):
     """A window to run, here or in another process.
 
     Args:
-        path, function: what `load` takes.
-        digest: of the model that it must give.
-        setting: what is in which format.
-        number: of the window in the text.
-        tokens: of the window.
-        calibration: windows over which the FP32 model is watched; empty for none.
+        path, function: arguments of `load`. digest: of the expected model. setting: formats of the
+        model's parts. number: of the window in the text. tokens: of the window. calibration:
+        windows over which the FP32 model is watched; empty for none.
     """
 
     path: Path
@@ -131,7 +127,7 @@ class WindowTask(PoolTask[Window]):
     calibration: Tokens = ()
 
     def outcome(self) -> Window | str:
-        """What the window gave, or in one line why it cannot be run.
+        """The result of the window, or in one line why it cannot be run.
 
         Raises:
             OtherEnvironmentError: another model is at the path.

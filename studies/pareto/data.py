@@ -1,4 +1,4 @@
-"""The file of the Pareto study: a line of JSON for each format that was measured."""
+"""The file of the Pareto study: a line of JSON for each measured format."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,11 +21,11 @@ BYTE: Final = 8
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the measurements of one study have in common.
+    """Conditions of the measurements of one study.
 
     Args:
         reduction: lanes of a dot product.
-        vectors: those that QSNR is measured on.
+        vectors: number of vectors for QSNR.
         pyosys: version of the package with Yosys and ABC.
         flow: digest of the commands, scripts and library of synthesis.
     """
@@ -37,7 +37,7 @@ class Conditions:
 
     @classmethod
     def here(cls, reduction: int, vectors: int) -> Self:
-        """Those of this installation."""
+        """The conditions of this installation."""
         from axs6.synth.flow import Synthesis, flow
 
         plan = flow(Synthesis(**OPTIONS))
@@ -49,15 +49,11 @@ class FormatRow:
     """A format that was measured, or that has no hardware.
 
     Args:
-        format: its name, or its string where it has none.
-        conditions: under which it was measured.
-        verilog: digest of the dot product's Verilog.
-        yosys: what Yosys says that it is.
-        area, sequential_area: of the dot product and of its registers, in square micrometres.
-        flip_flops: their number.
-        delay_ps: the longest path.
-        qsnr_db: signal over quantisation noise.
-        reason: why there is nothing of all this; None if there is.
+        format: its name, or its string if it has none. conditions: conditions of the measurement.
+        verilog: digest of the dot product's Verilog. yosys: version reported by Yosys. area,
+        sequential_area: of the dot product and of its registers, in square micrometres. flip_flops:
+        their number. delay_ps: the longest path. qsnr_db: signal over quantisation noise. reason:
+        why the figures are missing; None if they are present.
     """
 
     format: str
@@ -93,9 +89,8 @@ class Measurement:
 
     Args:
         format: its name, or its string.
-        area: of its dot product, over that of the baseline.
-        memory: bits a value in a tile of 256 values in lines of 64 bytes, over the 8 of FP8.
-        qsnr_db: signal over quantisation noise.
+        area: of its dot product, relative to the baseline. memory: bits per value in a tile of 256
+        values in lines of 64 bytes, over the 8 of FP8. qsnr_db: signal over quantisation noise.
         delay_ps: the longest path of its dot product.
     """
 
@@ -112,11 +107,11 @@ class Measurement:
 
 
 def read_rows(path: Path) -> dict[str, FormatRow]:
-    """The rows of a file by format; none where there is no file.
+    """The rows of a file by format; none without a file.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: a line of it is no row; the message names it.
+        ValueError: a line is invalid; the message names it.
     """
     rows: dict[str, FormatRow] = {}
     if not path.exists():
@@ -142,7 +137,7 @@ def write_rows(path: Path, rows: Mapping[str, FormatRow], order: Iterable[str]) 
 
 
 def baseline_of(rows: Mapping[str, FormatRow]) -> float:
-    """The area that others are relative to.
+    """Baseline for relative areas.
 
     Raises:
         ValueError: a format of the baseline is not among the rows.

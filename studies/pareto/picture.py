@@ -20,7 +20,7 @@ PLACES: Final = tuple(
     for up in (3, -8, 10, -15)
     for right, x, side in ((1, 4, "left"), (-1, 4, "right"))
 )
-"""Where a name may stand: points to the right and up, and the side at which it is aligned."""
+"""Positions of a name: points to the right and up, and the alignment."""
 
 
 def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
@@ -80,7 +80,7 @@ def _frontier(axes: Any, study: ParetoStudy) -> None:
 
 
 def _names(axes: Any, study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> None:
-    """Write each name beside its point, in the first place where it covers no other name."""
+    """Write each name beside its point, in the first position that covers no other name."""
     axes.figure.draw_without_rendering()
     placed: list[Any] = []
     for each in configurations:

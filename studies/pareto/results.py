@@ -1,4 +1,5 @@
-"""What the Pareto study says: costs, the frontier and its knees, growth, and the paper's claims."""
+"""Results of the Pareto study: costs, the frontier and its knees, growth, and the paper's
+claims."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,14 +27,13 @@ from axs6.synth.sweep.growth import Fit, fit
 
 @dataclass(frozen=True)
 class ParetoClaim:
-    """What the paper says of two formats, and what was measured; None where one is missing.
+    """The paper's claim about two formats, and the measurement; None if one is missing.
 
     Args:
         what: the comparison.
         format, other: the formats.
         paper: its words.
-        db: by how much the first is better.
-        area, cost: that of the first over that of the other.
+        db: difference of the first from the other. area, cost: ratio of the first to the other.
     """
 
     what: str
@@ -50,7 +50,7 @@ class Law:
     """How the area of formats grows with one of their parameters; see `axs6.synth.sweep.growth`.
 
     Args:
-        format: the one that the others differ from in the parameter alone.
+        format: the base format; the others differ from it only in the parameter.
         axis: the parameter: m, k1, k2 or d2.
         points: its values and the areas over the baseline's.
         fit: the line and the power law through them.
@@ -64,19 +64,17 @@ class Law:
 
 @dataclass(frozen=True)
 class ParetoStudy:
-    """All that a file says under some conditions.
+    """Results in a file under some conditions.
 
     Args:
         conditions: of the measurements.
         baseline_um2: area of the baseline.
         measurements: by format.
-        frontier: the formats that no other is better than at the same or less cost, by cost.
-        knees: those of them where the frontier turns most: the corners of its concave hull over
-            the logarithm of the cost.
-        unbuildable: formats without hardware, and why.
-        missing: formats of the study that are still to be measured.
-        stale: formats in the file whose rows do not count: they are of other conditions.
-        claims, laws: of the paper, and of the area.
+        frontier: the formats that no other beats at equal or lower cost, by cost. knees: the
+        corners of the frontier's concave hull over the logarithm of the cost. unbuildable: formats
+        without hardware, and why. missing: unmeasured formats of the study. stale: formats in the
+        file with rows of other conditions, which do not count. claims, laws: of the paper, and of
+        the area.
     """
 
     conditions: Conditions
@@ -100,12 +98,12 @@ class ParetoStudy:
 def study_of(
     rows: Mapping[str, FormatRow], names: Sequence[str], conditions: Conditions
 ) -> ParetoStudy:
-    """What rows say under some conditions.
+    """Results of rows under some conditions.
 
     Args:
         rows: by format, as `axs6.studies.pareto.data.read_rows` gives them.
         names: the formats of the study.
-        conditions: what a row must have to count.
+        conditions: required conditions of a row.
 
     Raises:
         ValueError: a format of the baseline is not among the rows that count.
@@ -129,7 +127,7 @@ def study_of(
 
 
 def frontier_of(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Those that no other reaches at the same or less cost, by cost."""
+    """The formats that no other beats at equal or lower cost, by cost."""
     kept: list[Measurement] = []
     for each in sorted(measurements, key=lambda x: (x.cost, -x.qsnr_db)):
         if not kept or each.qsnr_db > kept[-1].qsnr_db:
@@ -138,7 +136,8 @@ def frontier_of(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 def knees_of(frontier: Sequence[Measurement]) -> list[Measurement]:
-    """The corners of the concave hull of a frontier over the logarithm of the cost, ends apart."""
+    """The corners of the concave hull of a frontier over the logarithm of the cost, without its
+    ends."""
     hull: list[Measurement] = []
     for each in frontier:
         while len(hull) > 1 and _slope(hull[-1], each) >= _slope(hull[-2], hull[-1]):
@@ -152,7 +151,7 @@ def _slope(a: Measurement, b: Measurement) -> float:
 
 
 def claims() -> list[ParetoClaim]:
-    """What the shared-microexponents paper says of its formats in section IV-C."""
+    """The shared-microexponents paper's claims about its formats, section IV-C."""
     found = [
         ParetoClaim("MX9 and FP8", "mx9", BASELINE[0], "+16 dB, an area close to FP8's"),
         ParetoClaim("MX6 and FP8", "mx6", BASELINE[0], "half of FP8's area times memory"),
@@ -177,7 +176,8 @@ def _measured_claim(claim: ParetoClaim, found: Mapping[str, Measurement]) -> Par
 
 
 def laws(found: Mapping[str, Measurement]) -> list[Law]:
-    """How the area grows around each microexponent format, along what has three points or more."""
+    """Growth of the area around each microexponent format, along parameters with three points or
+    more."""
     found_laws: list[Law] = []
     for name, m in MICRO.items():
         axes = {

@@ -1,4 +1,4 @@
-"""Measuring the formats of the Pareto study, into a file that a stopped run goes on from."""
+"""Measurement of the formats of the Pareto study, into a file from which a stopped run resumes."""
 
 import contextlib
 import fcntl
@@ -54,20 +54,18 @@ def measure(
     jobs: int = 1,
     progress: Progress = lambda name, done, total: None,
 ) -> dict[str, str]:
-    """Measure formats whose rows a file lacks, and write it anew after each.
+    """Measure formats without a row in a file, and write the file after each.
 
-    A row counts if its conditions are those asked for. A format without hardware gets a row with
-    the reason. One whose synthesis fails gets none, and is measured in the next run.
+    A row counts if its conditions match. A format without hardware gets a row with the reason. A
+    format whose synthesis fails gets none, and is measured in the next run.
 
     Args:
         path: the file, which need not be there.
         names: the formats, in the order in which they are measured.
         conditions: of this installation.
-        order: that of the file.
-        again: whether to measure those too that it has.
-        most: how many to measure at most; None for all.
-        jobs: points measured at a time.
-        progress: called after each.
+        order: order of the file. again: whether to measure formats that it has again. most: maximum
+        number of formats to measure; None for all. jobs: points measured in parallel. progress:
+        called after each.
 
     Returns:
         The formats whose synthesis failed, and why.
@@ -99,9 +97,10 @@ def measure(
 def _rows(
     names: Sequence[str], conditions: Conditions, jobs: int
 ) -> Iterator[tuple[str, FormatRow | str]]:
-    """The rows of formats as they are measured, first of those without hardware; or why not.
+    """The rows of formats as they are measured, first formats without hardware; or the reason of a
+    failure.
 
-    Where a process is killed, what it measured is measured again, once.
+    If a process is killed, its formats are measured again, once.
     """
     points = {}
     for name in names:
@@ -128,7 +127,7 @@ def _rows(
 
 
 def _row(name: str, conditions: Conditions, measured: Measured) -> FormatRow:
-    """The row of a format that was measured."""
+    """The row of a measured format."""
     report, figures = measured.report, measured.figures
     (quality,) = study_qsnr([name], conditions.vectors).rows
     return FormatRow(

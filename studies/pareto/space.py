@@ -1,4 +1,4 @@
-"""The formats of the Pareto study, those that tell most first."""
+"""The formats of the Pareto study, the most informative ones first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Final
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
 
 BASELINE: Final = ("fp8_e4m3", "fp8_e5m2")
-"""Baseline for relative areas: the larger of their dot products. A unit that takes both formats is
-no smaller, since with either of them alone it is one of these."""
+"""Baseline for relative areas: the larger of their dot products. A unit for both formats is no
+smaller than a unit for one of them."""
 
 BLOCKS: Final = (16, 32, 64, 8, 128)
 """k1: values under one scale."""
@@ -24,7 +24,7 @@ MAGNITUDES: Final = (4, 7, 2, 5, 3, 6, 1)
 """m: bits of a magnitude."""
 
 WIDEST: Final = 8
-"""Bits of an element, at most."""
+"""Maximum bits of an element."""
 
 MICRO: Final = {"mx9": 7, "mx6": 4, "mx4": 2}
 """The microexponent formats with names, and their m."""
@@ -36,7 +36,7 @@ class ParetoFormat:
 
     Args:
         name: of its format, in the catalog or as a string.
-        family: what it has in common with others.
+        family: group of related formats.
     """
 
     name: str
@@ -66,7 +66,7 @@ def two_level(m: int, k1: int, k2: int = 1, d2: int = 0, d1: int = 8) -> str:
 
 
 def space() -> list[ParetoFormat]:
-    """Every configuration: first formats with names, then those of claims and around them."""
+    """Every configuration: first named formats, then formats of claims and their neighbours."""
     families = {name: list(names) for name, names in _families().items()}
     known = {name: family for family, names in families.items() for name in names}
     others = chain.from_iterable(zip_longest(*families.values()))
@@ -76,14 +76,14 @@ def space() -> list[ParetoFormat]:
 
 
 def _claims() -> Iterator[str]:
-    """The formats that the paper compares those of microexponents with."""
+    """The formats that the paper compares with microexponent formats."""
     for m in MICRO.values():
         for k2, d2 in ((2, 2), (8, 1), (1, 1)):
             yield two_level(m, 16, k2, d2)
 
 
 def _axes() -> Iterator[str]:
-    """The formats that differ from those of microexponents in one parameter."""
+    """The formats that differ from microexponent formats in one parameter."""
     for m in MICRO.values():
         yield from (two_level(m, k1, 2, 1) for k1 in BLOCKS)
         yield from (two_level(m, 16, k2, 1) for k2 in SUBBLOCKS if k2 < 16)

@@ -10,7 +10,8 @@ from axs6.synth.pages.markdown import markdown as page_files
 
 
 def counts(study: ParetoStudy) -> str:
-    """In one line, how many formats are measured, are not yet, and have no hardware."""
+    """One line with the numbers of measured formats, missing formats, and formats without
+    hardware."""
     return (
         f"{len(study.measurements):,} formats measured, {len(study.missing):,} to go, "
         f"{len(study.unbuildable):,} without hardware, {len(study.stale):,} measured otherwise "
@@ -19,7 +20,7 @@ def counts(study: ParetoStudy) -> str:
 
 
 def tables(study: ParetoStudy, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
-    """The tables with their titles; where formats are wanted, one of those alone."""
+    """The tables with their titles; for given formats only their table."""
     if wanted:
         return [("Formats", _formats(study, [x for x in wanted if x in study.measurements]))]
     named = [name for name in study.measurements if name in CATALOG]

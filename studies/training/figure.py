@@ -11,7 +11,8 @@ SMOOTHED = 20
 
 
 def picture(study: TrainingStudy, kind: str = "svg") -> bytes:
-    """Draw the loss over the steps, and what each recipe loses beyond FP32 on the same batches.
+    """Draw the loss over the steps, and the difference of each recipe from FP32 on the same
+    batches.
 
     A curve is the mean of the seeds, and a point of it the mean of `SMOOTHED` steps. The same
     study gives the same bytes.
@@ -54,7 +55,7 @@ def picture(study: TrainingStudy, kind: str = "svg") -> bytes:
 
 
 def _curve(losses: list[list[float]]) -> list[float]:
-    """Means of the seeds and of so many steps."""
+    """Means over the seeds and over this number of steps."""
     means = [sum(each) / len(each) for each in zip(*losses, strict=True)]
     width = min(SMOOTHED, len(means))
     ends = range(width, len(means) + 1, width)

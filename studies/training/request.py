@@ -1,4 +1,5 @@
-"""What a training study can be asked for; without torch, so that a command refuses at once."""
+"""Arguments of a training study, checked without importing torch, so that a command refuses at
+once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,15 +17,15 @@ STEPS, SEEDS = 150, 3
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the products of a model are computed while it learns.
+    """Formats of a model's products in training.
 
     Args:
         format: of weights and activations, a name or a string; None for FP32.
         gradients: format of the gradients in the two backward products; None for FP32 products of
             the decoded operands.
-        accumulator: adds the products, a name or a string.
-        rounding: of the gradients of weights, in that format too, before the step; None leaves
-            them as the products give them, in FP32.
+        accumulator: a name or a string.
+        rounding: of the gradients of weights, in that format too, before the step; None keeps them
+        in FP32.
 
     Raises:
         ValueError: a format, the accumulator or the rounding is unknown, or a rounding has no
@@ -60,7 +61,7 @@ RECIPES: Mapping[str, Recipe] = {
 """Recipes by their names, the baseline first."""
 
 COMPARED = tuple(name for name, recipe in RECIPES.items() if recipe.accumulator == "fp32")
-"""Recipes that a study compares unless others are asked for."""
+"""Default recipes of a study."""
 
 BASELINE = next(iter(RECIPES))
 
@@ -75,6 +76,6 @@ def check_request(recipes: Iterable[str], seeds: int, steps: int) -> None:
 
 
 def check_task(task: str) -> None:
-    """Raise ValueError unless there is such a task."""
+    """Raise ValueError unless the task exists."""
     if task not in TASKS:
         raise ValueError(f"NAME must be one of {', '.join(TASKS)}, not {task!r}")

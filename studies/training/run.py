@@ -1,4 +1,4 @@
-"""One model trained in one recipe, with checkpoints from which it goes on."""
+"""Training of one model in one recipe, with checkpoints to resume from."""
 
 import hashlib
 import io
@@ -30,16 +30,13 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, and all that decides its bits beside the machine.
+    """A run, with everything that decides its bits, except the machine.
 
     Args:
         task: name of the task.
-        recipe: how products are computed.
-        seed: of the weights and the batches.
-        steps: how many there are.
-        rate: learning rate of AdamW, at its largest.
-        constant: whether the rate stays, instead of one cycle of warm-up and cosine decay.
-        momentum: whether AdamW keeps a mean of the gradients.
+        recipe: formats of the products. seed: of the weights and the batches. steps: their number.
+        rate: maximum learning rate of AdamW. constant: whether the rate is constant, instead of one
+        cycle of warm-up and cosine decay. momentum: whether AdamW keeps a mean of the gradients.
     """
 
     task: str
@@ -51,7 +48,7 @@ class Plan:
     momentum: bool = True
 
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint must agree in, as plain data."""
+        """The data that a checkpoint must match."""
         return {**asdict(self), "torch": str(torch.__version__)}
 
 
@@ -60,7 +57,7 @@ class Trained:
     """A trained model.
 
     Args:
-        model: the model, converted where the recipe has a format.
+        model: the model, converted if the recipe has a format.
         losses: of the batch of each step, in nats.
     """
 
@@ -69,7 +66,7 @@ class Trained:
 
 
 def converted(model: nn.Module, recipe: Recipe) -> nn.Module:
-    """The model as a recipe computes it: a copy, or the model itself for FP32."""
+    """The model converted for a recipe: a copy, or the model itself for FP32."""
     if recipe.format is None:
         return model
     return convert(
@@ -87,17 +84,16 @@ def train(
     checkpoint: Path | None = None,
     progress: Progress = lambda step: None,
 ) -> Trained:
-    """Train a model on one thread, so that a plan has one outcome.
+    """Train a model on one thread, so that the result is deterministic.
 
     Args:
-        task: what is trained.
-        plan: how.
-        start: a model whose weights it starts from, with a new optimiser; random weights if None.
-        checkpoint: file of the run, from which it goes on where it is there, bit for bit.
-        progress: called with the number of steps done, after each.
+        task: the task. plan: the run. start: a model whose weights it starts from, with a new
+        optimiser; random weights if None. checkpoint: file of the run; if it exists, the run
+        resumes from it, bit for bit. progress: called with the number of finished steps, after
+        each.
 
     Raises:
-        ValueError: the checkpoint is no checkpoint, that of another plan, or was changed.
+        ValueError: the checkpoint is none, belongs to another plan, or was changed.
         OSError: it cannot be read or written.
     """
     with repeatable(plan.seed):
@@ -114,14 +110,15 @@ def train(
 
 
 def generator_of(seed: int, step: int) -> torch.Generator:
-    """What draws the batch of a step: a generator of its own, so that a run can go on anywhere."""
+    """The generator for the batch of a step: separate for each step, so that a run can resume
+    anywhere."""
     # Generators on the CPU take 32 bits of their seed.
     (mixed,) = np.random.SeedSequence([seed, step]).generate_state(1)
     return torch.Generator().manual_seed(int(mixed))
 
 
 class _Run:
-    """A model with its optimiser, and what it has come to."""
+    """A model with its optimiser and progress."""
 
     def __init__(self, task: Task, plan: Plan, model: nn.Module) -> None:
         self.task, self.plan, self.losses = task, plan, list[float]()
@@ -163,7 +160,7 @@ class _Run:
         _write(path, {"plan": self.plan.identity(), "losses": self.losses, **states})
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint."""
+        """Resume from a checkpoint."""
         kept = _read(path)
         plan = kept["plan"]
         wanted = self.plan.identity()

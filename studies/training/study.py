@@ -23,15 +23,15 @@ from axs6.studies.training.run import Plan, Trained, converted, train
 from axs6.studies.training.tasks import TASKS, Task
 
 TUNED_SHARE = 8
-"""Steps of training to one of fine-tuning."""
+"""Training steps per step of fine-tuning."""
 
 TUNED_RATE = 0.1
-"""Learning rate of fine-tuning to the largest of training."""
+"""Learning rate of fine-tuning relative to the maximum of training."""
 
 
 @dataclass(frozen=True)
 class RecipeRow:
-    """What a recipe comes to, one number for each seed; empty where it does not apply.
+    """Results of a recipe, one number for each seed; empty if not applicable.
 
     Args:
         recipe: its name.
@@ -51,11 +51,11 @@ class RecipeRow:
 
 @dataclass(frozen=True)
 class TrainingStudy:
-    """The rows of a task, that of FP32 first.
+    """The rows of a task, FP32 first.
 
     Args:
         task: its name.
-        metric: "loss", cross-entropy in nats of text that the model has not seen, or "accuracy".
+        metric: "loss", cross-entropy in nats on test text, or "accuracy".
         parameters: of the model.
         steps: of training.
         rows: one for each recipe.
@@ -68,7 +68,7 @@ class TrainingStudy:
     rows: list[RecipeRow]
 
     def to_dict(self) -> dict[str, Any]:
-        """The study for JSON, with what the bits depend on."""
+        """The study for JSON, with the conditions of its bits."""
         machine = {
             "torch": str(torch.__version__),
             "instructions": torch.backends.cpu.get_cpu_capability(),
@@ -94,12 +94,9 @@ def study_training(
 
     Args:
         name: of a task of `axs6.studies.training.tasks`.
-        recipes: names of recipes; that of FP32 is always among them.
-        seeds: how many seeds, from 0.
-        steps: of a run.
-        checkpoints: folder of the runs' checkpoints; a study that was stopped goes on from them
-            and gives the same bits.
-        progress: called with a line of text at every step.
+        recipes: names of recipes; FP32 is always added. seeds: number of seeds, from 0. steps: of a
+        run. checkpoints: folder of the runs' checkpoints; a stopped study resumes from them with
+        the same bits. progress: called with a line of text at every step.
 
     Raises:
         ValueError: an argument is refused, or a checkpoint is that of another run.

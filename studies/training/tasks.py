@@ -1,4 +1,4 @@
-"""What is trained: a model, its batches and what judges it."""
+"""Tasks of training: a model, its batches and its metric."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,11 +20,9 @@ class Task:
     """A model that is trained from random weights.
 
     Args:
-        make: gives a model with random weights.
-        batch: inputs and targets of a step, drawn with a generator.
-        tests: batches by which a model is judged.
-        metric: "loss", cross-entropy in nats, or "accuracy", a share.
-        rate: largest learning rate of AdamW.
+        make: returns a model with random weights. batch: inputs and targets of a step, drawn with a
+        generator. tests: test batches. metric: "loss", cross-entropy in nats, or "accuracy", a
+        share. rate: largest learning rate of AdamW.
     """
 
     make: Callable[[], nn.Module]
@@ -63,7 +61,7 @@ def characters() -> tuple[Tensor, Tensor, int]:
     """Python's own documentation, which every Python ships as `pydoc_data.topics`, as characters.
 
     Returns:
-        Text to train on and to judge by (the last tenth), int64, and the number of characters.
+        Training text and test text (the last tenth), int64, and the number of characters.
     """
     text = "".join(body for _, body in sorted(topics.items()))
     numbers = {character: number for number, character in enumerate(sorted(set(text)))}
@@ -73,13 +71,13 @@ def characters() -> tuple[Tensor, Tensor, int]:
 
 
 def _passages(text: Tensor, starts: Tensor) -> Batch:
-    """Passages of `CONTEXT` characters, and those that follow each character."""
+    """Passages of `CONTEXT` characters, and the next character of each."""
     found = text[starts.unsqueeze(1) + torch.arange(CONTEXT + 1)]
     return found[:, :-1], found[:, 1:]
 
 
 def gpt() -> Task:
-    """A character model of Python's documentation, judged by its loss on pages it has not seen."""
+    """A character model of Python's documentation; its metric is the loss on test pages."""
     text, test, count = characters()
 
     def batch(generator: torch.Generator) -> Batch:
@@ -103,4 +101,4 @@ def vit() -> Task:
 
 
 TASKS: Mapping[str, Callable[[], Task]] = {"gpt": gpt, "vit": vit}
-"""What makes each task."""
+"""Functions that make each task."""
