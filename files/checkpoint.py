@@ -1,8 +1,8 @@
 """MXFP4 checkpoints: a tensor `NAME` as the pair of tensors `NAME_blocks` and `NAME_scales`.
 
 `NAME_blocks` are the codes, U8 of shape (..., n, 16), two in a byte, the first in the low bits;
-`NAME_scales` the exponents of the blocks, U8 of shape (..., n). Nothing in the file says so, so
-pairs are known by their names, dtypes and shapes.
+`NAME_scales` the exponents of the blocks, U8 of shape (..., n). The file does not mark pairs; they
+are recognised by names, dtypes and shapes.
 """
 
 import tempfile
@@ -26,12 +26,12 @@ CODES, SCALES = "_blocks", "_scales"
 """Ends of the names of a pair."""
 
 DTYPE = "BF16"
-"""What the values were before: bfloat16 holds those of MXFP4 exactly, but for the largest."""
+"""Dtype of the decoded values: bfloat16 holds MXFP4 values exactly, except the largest."""
 
 
 @dataclass(frozen=True)
 class Pair(Tensor):
-    """A tensor that two of a file hold: `stored` has the codes, as they are in it.
+    """A tensor held by two tensors of a file: `stored` has the codes, as in the file.
 
     Args:
         scales: the exponents of the blocks.
@@ -41,7 +41,7 @@ class Pair(Tensor):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the file that it takes."""
+        """Number of bytes in the file."""
         return self.stored.nbytes + self.scales.nbytes
 
     def blocks(self, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
@@ -54,10 +54,10 @@ class Pair(Tensor):
 
 
 def joined(tensors: Iterable[Tensor]) -> tuple[list[Tensor], dict[str, Encoded]]:
-    """The tensors of a checkpoint, each pair as one, and how these were encoded.
+    """The tensors of a checkpoint, each pair as one, and the encodings of the pairs.
 
-    Tensors that are no pair are as they are; so is a pair whose name another tensor has, unless
-    that one is itself a part of a pair.
+    Other tensors stay unchanged; so does a pair whose name another tensor has, unless that tensor
+    is part of a pair.
     """
     held = {tensor.name: tensor for tensor in tensors}
     found: dict[str, Tensor] = {}
@@ -93,7 +93,7 @@ def pair_entries(name: str, encoding: Encoded) -> list[Entry]:
 
 
 def pair_contents(blocks: Iterable[Blocks]) -> Iterator[Iterator[bytes]]:
-    """The bytes of the two tensors, in pieces: those of the codes are to be taken first.
+    """The bytes of the two tensors, in pieces; take the bytes of the codes first.
 
     The scales wait in a temporary file.
     """

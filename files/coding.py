@@ -1,4 +1,4 @@
-"""How tensors become packed blocks: the format, where blocks lie, and the pieces they come in."""
+"""Coding of tensors as packed blocks: the format, the axes of blocks, and pieces."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check
 from axs6.golden.scaling import code_dtype
 
 CHUNK = 1 << 20
-"""Values handled at a time."""
+"""Values processed at a time."""
 
 
 class Piece(NamedTuple):
@@ -43,16 +43,15 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Coding:
-    """How values become packed blocks.
+    """Coding of values as packed blocks.
 
     Args:
         format, block, rounding, mode, random_bits: as in `axs6.encode`. Afterwards `format` is the
             format with this block, and `block` its size, None where it has none.
-        axis: along which blocks are taken.
-        flatten: axes from this one on are flattened, in row-major order, and blocks are taken
-            along the result. Where neither is given it depends on the tensor, `reduction`.
-        align: bytes to a multiple of which blocks are padded.
-        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`, anew in each tensor.
+        axis: the axis of the blocks. flatten: axes from this one on are flattened, in row-major
+        order, and blocks lie along the result. Without both, `reduction` chooses them for each
+        tensor. align: blocks are padded to a multiple of this number of bytes. seed: of the random
+        words of stochastic rounding, `axs6.golden.lfsr`; every tensor starts at the seed.
 
     Raises:
         ValueError: one of them is out of range.
@@ -89,7 +88,7 @@ class Coding:
 
 
 def reduction(axes: int) -> dict[str, Any]:
-    """Where blocks of a tensor lie unless something else is asked for: as the hardware reduces.
+    """Default axes of a tensor's blocks: the axes that the hardware reduces.
 
     A product sums over all axes of a weight but the first: the input features of a linear layer,
     input channel and taps of a convolution. Vectors have one axis.
@@ -105,7 +104,7 @@ def reduction(axes: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded(Coding):
-    """How a tensor was encoded: the entry of its name in the metadata.
+    """Encoding of a tensor: its entry in the metadata.
 
     Args:
         shape: of its values.
@@ -129,7 +128,7 @@ class Encoded(Coding):
 
     @property
     def blocked_shape(self) -> tuple[int, ...]:
-        """Shape of the values with those axes flattened that are; blocks lie along `along`."""
+        """Shape of the values with flattened axes; blocks lie along `along`."""
         if self.flatten is None:
             return self.shape
         first = self.flatten % len(self.shape)
@@ -205,7 +204,7 @@ class Encoded(Coding):
         return math.prod(n for i, n in enumerate(self.blocked_shape) if i != self.along)
 
     def outer(self, channels: int | None = None) -> list[tuple[int, int]]:
-        """What stands before the blocks: the scales of the tensor and of channels, coarse to fine,
+        """Data before the blocks: the scales of the tensor and of channels, coarse to fine,
         then their zero points, of all channels or of some.
 
         Gives the bytes of an entry of each, and the entries.

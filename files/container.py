@@ -1,9 +1,9 @@
-"""The container of packed blocks: a safetensors file whose metadata say what its bytes are.
+"""The container of packed blocks: a safetensors file whose metadata describe its bytes.
 
 An encoded tensor is one of bytes, those of `axs6.pack`: scales of the tensor and of channels, then
 the blocks in index order. The metadata `axs6` is JSON: the version, and for each encoded tensor its
-shape, dtype, and how it was encoded. Other tensors are as they were. SHA-256 digests tell whether
-the file is as it was written: of each tensor, and of the header.
+shape, dtype, and how it was encoded. Other tensors are unchanged. SHA-256 digests of each tensor
+and of the header detect changes of the file.
 """
 
 import hashlib
@@ -45,7 +45,8 @@ class Container(NamedTuple):
 
 
 def _described(metadata: Mapping[str, str]) -> tuple[dict[str, Encoded], dict[str, str] | None]:
-    """What the metadata of a container say of each encoded tensor, and the digest of every tensor.
+    """The encoding of each encoded tensor, and the digest of every tensor, from a container's
+    metadata.
 
     Raises:
         ValueError: they are not a container's, of another version, or wrong.
@@ -112,7 +113,7 @@ def open_container(path: Path, checkpoints: bool = False) -> Iterator[Container]
 def encoded_before(
     path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]
 ) -> dict[str, Encoded]:
-    """How the tensors of a file were encoded: none of them where it is no container.
+    """Encodings of the tensors of a file; none if it is no container.
 
     Raises:
         OSError: the file cannot be read.
@@ -125,7 +126,7 @@ def encoded_before(
 
 
 def _checked(tensors: Sequence[Tensor], metadata: Mapping[str, str]) -> dict[str, Encoded]:
-    """How the tensors of a container were encoded. Raises ValueError where it is damaged."""
+    """Encodings of the tensors of a container. Raises ValueError if it is damaged."""
     encoded, digests = _described(metadata)
     held = {tensor.name: tensor for tensor in tensors}
     if digests is not None:
@@ -154,7 +155,7 @@ def _digest_of_header(
 ) -> str:
     """SHA-256 of the dtypes and shapes of the tensors, and of the metadata of AXS-6.
 
-    It is not of the metadata of other programs, which may change them.
+    It does not cover the metadata of other programs, which may change them.
     """
     own = {
         name: text

@@ -17,7 +17,7 @@ from axs6.golden.decode import decode
 from axs6.replacing import check_apart, replacing
 
 DECODED = {"F64": "F64", "F32": "F32", "F16": "F32", "BF16": "BF16"}
-"""The dtype of decoded values by that which they had."""
+"""The dtype of decoded values by the original dtype."""
 
 GOLDEN: dict[str, Any] = {"F64": np.float64, "F32": np.float32, "BF16": "bfloat16"}
 
@@ -25,7 +25,7 @@ GOLDEN: dict[str, Any] = {"F64": np.float64, "F32": np.float32, "BF16": "bfloat1
 def decode_file(
     source: Path, target: Path, progress: Callable[[str], object] | None = None
 ) -> list[str]:
-    """Decode a container; values get the dtype that they had, those of float16 float32.
+    """Decode a container; values get their original dtype, but float16 becomes float32.
 
     Args:
         source: a container that `encode_file` wrote, or an MXFP4 checkpoint, whose pairs of tensors
@@ -96,7 +96,7 @@ def _decoded(tensor: Tensor, encoding: Encoded) -> Iterator[tuple[NDArray[Any], 
 
 
 def _turned(tensor: Tensor, encoding: Encoded) -> Iterator[bytes]:
-    """Rows along another axis than the last are put in their places in a temporary file."""
+    """Rows along another axis than the last are reordered in a temporary file."""
     dtype = np.dtype(DTYPES[DECODED[encoding.dtype]])
     if 0 in encoding.shape:
         return

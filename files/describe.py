@@ -1,4 +1,4 @@
-"""What a container holds: its tensors, how they were encoded, and the modes of their blocks."""
+"""Contents of a container: its tensors, their encodings, and the modes of their blocks."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,9 +18,8 @@ class TensorDescription:
     Args:
         name: of the tensor.
         dtype, shape: of its values.
-        bytes: of the file that it takes.
-        encoded: how it was encoded; None where it is as it was.
-        modes: number of blocks by the name of their mode; all dense in formats without modes.
+        bytes: number of bytes in the file. encoded: its encoding; None if it is not encoded. modes:
+        number of blocks by the name of their mode; all dense in formats without modes.
     """
 
     name: str
@@ -37,7 +36,7 @@ class TensorDescription:
 
 
 def describe_file(path: Path) -> list[TensorDescription]:
-    """Read every block of a container or MXFP4 checkpoint, and say what is in it.
+    """Read every block of a container or MXFP4 checkpoint, and describe its tensors.
 
     Raises:
         OSError: the file cannot be read.

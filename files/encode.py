@@ -33,14 +33,14 @@ from axs6.replacing import check_apart
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Coding):
-    """How tensors are encoded, and which.
+    """Options of encoding, and the choice of tensors.
 
     Args:
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors that one of
-            `include` and none of `exclude` matches are encoded, the others kept as they are.
+            `include` and none of `exclude` matches are encoded, others are copied unchanged.
         checkpoint: write an MXFP4 checkpoint in place of a container: pairs of tensors
             `NAME_blocks` and `NAME_scales`, along the last axis, without metadata.
-        nonfinite: what becomes of NaN and infinities, as in `axs6.encode`.
+        nonfinite: treatment of NaN and infinities, as in `axs6.encode`.
 
     Raises:
         ValueError: as `Coding`, checkpoints do not have such blocks, or NaN is to be propagated in
@@ -99,9 +99,9 @@ def encode_file(
     """Encode the tensors of a file into a container.
 
     Args:
-        source: a .safetensors, .npy or .npz file; of a container, what it has encoded is kept.
+        source: a .safetensors, .npy or .npz file; encoded tensors of a container are kept.
         target: the container, a .safetensors file.
-        options: how; those by default take every floating-point tensor.
+        options: by default every floating-point tensor is encoded.
         progress: called with the name of each tensor before it is encoded.
 
     Returns:
@@ -148,7 +148,7 @@ def encode_file(
 
 
 def _kept(tensor: Tensor, encoding: Encoded | None) -> Entry:
-    """A tensor that is written as it is; `encoding` is how it was encoded before, if it was."""
+    """A tensor that is copied; `encoding` is its encoding, if it is encoded already."""
     return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, encoding)
 
 
@@ -188,7 +188,7 @@ def _encoded(tensor: Tensor, options: Options) -> Encoded:
 
 
 def _reader(tensor: Tensor, encoding: Encoded) -> Callable[[Piece], Values]:
-    """What gives the values of a piece, each exactly."""
+    """A function that returns the exact values of a piece."""
 
     def read(piece: Piece) -> Values:
         values = taken(tensor.stored, encoding, piece)

@@ -1,4 +1,4 @@
-"""Reading GGUF files: metadata and tensors, as the GGUF specification of llama.cpp has them."""
+"""Reading GGUF files: metadata and tensors, by the GGUF specification of llama.cpp."""
 
 import mmap
 import struct
@@ -25,7 +25,7 @@ class StoredTensor:
     """A tensor in the file.
 
     Args:
-        shape: as NumPy has it, the axis that lies together last.
+        shape: in NumPy's order, the contiguous axis last.
         kind: number of its type in ggml.
         offset: of its first byte in the file.
         size: in bytes.
@@ -38,7 +38,7 @@ class StoredTensor:
 
 
 class GgufFile:
-    """The metadata of a GGUF file, and its tensors, which are read when they are asked for.
+    """The metadata of a GGUF file, and its tensors, which are read on demand.
 
     Args:
         path: the file.
@@ -65,7 +65,7 @@ class GgufFile:
         self.tensors: dict[str, StoredTensor] = header.tensors
 
     def values(self, name: str) -> NDArray[np.float32]:
-        """A tensor in float32, decoded where it is quantised.
+        """A tensor in float32, decoded if it is quantised.
 
         Raises:
             KeyError: there is none of this name.
@@ -85,7 +85,7 @@ class GgufFile:
 
 
 class _Header:
-    """What stands before the tensors. Raises ValueError or struct.error where it is damaged."""
+    """Read the header, before the tensors. Raises ValueError or struct.error if it is damaged."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data

@@ -1,7 +1,7 @@
-"""Values in pieces, with scales of channels and of the tensor that follow from all of them.
+"""Values in pieces, with scales of channels and of the tensor over all pieces.
 
-A first pass finds how far the values reach, which decides these scales; each piece is then encoded
-under them.
+A first pass finds the range of the values, which determines these scales; each piece is then
+encoded with them.
 """
 
 from collections.abc import Callable, Iterator, Sequence

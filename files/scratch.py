@@ -1,4 +1,4 @@
-"""Temporary files, which may not fit where they are."""
+"""Temporary files, for which there may be no room."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @contextmanager
 def naming_folder(folder: Path | None = None) -> Iterator[None]:
-    """A context that writes temporary files; what it raises names their folder, or the system's.
+    """A context that writes temporary files; its errors name their folder, or the system's.
 
     Raises:
         OSError: they cannot be written.

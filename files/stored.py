@@ -1,7 +1,7 @@
-"""Arrays in files, of which pieces are read.
+"""Arrays in files, read in pieces.
 
-They are read and not mapped: of a mapped file that another program makes shorter, a read ends the
-process by SIGBUS.
+They are read and not mapped: if another program truncates a mapped file, a read ends the process by
+SIGBUS.
 """
 
 import math

@@ -43,7 +43,7 @@ NAMES = {(np.dtype(each).kind, np.dtype(each).itemsize): name for name, each in 
 """Safetensors' dtypes by NumPy's kind and bytes; two unsigned bytes are U16, the last of them."""
 
 UNREADABLE: tuple[type[Exception], ...] = (SafetensorError, *DAMAGED)
-"""What is raised where a file of any of the three kinds is damaged."""
+"""Exceptions for damaged files of the three kinds."""
 
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes that are encoded."""
@@ -57,7 +57,7 @@ class Tensor:
     """A tensor of a file.
 
     Args:
-        name: its name in the file; that of the file without its ending where it holds one.
+        name: its name in the file; for files of one tensor the file's name without its ending.
         dtype: as safetensors name it.
         shape: its shape.
         stored: its values; its bytes, on one axis, where `dtype` is no key of `DTYPES`.
@@ -70,12 +70,12 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the file that it takes."""
+        """Number of bytes in the file."""
         return self.stored.nbytes
 
 
 class _RefusedError(ValueError):
-    """A file that is not damaged, of which something cannot be in a safetensors file."""
+    """A valid file with contents that safetensors files cannot hold."""
 
 
 @contextmanager

@@ -20,14 +20,14 @@ HEADER_BYTES = 100_000_000
 """The longest header that programs read: safetensors refuses longer ones."""
 
 Describe = Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str, str]]
-"""Gives the metadata of a file from its header without them and the SHA-256 of each tensor."""
+"""Returns the metadata of a file, from its header without them and the SHA-256 of each tensor."""
 
 _NO_DIGEST = "0" * 64
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A tensor to be written: its dtype and shape, and at most how many bytes it will have."""
+    """A tensor to be written: its dtype, its shape, and its maximum number of bytes."""
 
     name: str
     dtype: str
@@ -102,7 +102,7 @@ def _described(entry: Entry, start: int, end: int) -> dict[str, Any]:
 
 @contextmanager
 def writing(path: Path, entries: Sequence[Entry], metadata: Describe) -> Iterator[Writer]:
-    """A writer of a safetensors file, which takes its name when all is written.
+    """A writer of a safetensors file; the file gets its name when it is complete.
 
     Raises:
         OSError: the file cannot be written.

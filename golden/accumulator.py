@@ -1,9 +1,9 @@
 """Accumulators as data: how the products of two vectors become one FP32 result.
 
-A matrix product takes its lanes in steps. A *term* is the exact sum of the products of as many
-lanes of a step as share their exponents: a block of fixed-point elements, a single product of
-floating-point ones. What happens to the terms of a step, and to the results of the steps, differs
-between chips; `Accumulator` says all of it. docs/format.md has the definition of every field.
+A matrix product takes its lanes in steps. A *term* is the exact sum of all products of a step that
+share their exponents: a block of fixed-point elements, or a single product of floating-point
+elements. Chips differ in how they add the terms of a step and the results of the steps;
+`Accumulator` describes it. docs/format.md has the definition of every field.
 """
 
 import re
@@ -16,17 +16,17 @@ from axs6.golden.formats import BF16, FP16, FP32, Float
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 
 FRACTION_MAX: Final = 48
-"""Bits kept of an aligned term, at most: twice those of FP32."""
+"""Maximum bits kept of an aligned term: twice the bits of FP32."""
 
 LEAST_MAX: Final = 1 << 10
-"""Magnitude of a least exponent, at most."""
+"""Maximum magnitude of a least exponent."""
 
 REDUCTION_MAX: Final = 4096
-"""Lanes of a step, at most."""
+"""Maximum number of lanes of a step."""
 
 
 class Alignment(StrEnum):
-    """How the bits of an aligned term that are not kept are dropped."""
+    """How the lower bits of an aligned term are dropped."""
 
     FLOOR = "floor"
     """Toward minus infinity, as two's complement does. Zeros count with their exponents."""
@@ -36,7 +36,7 @@ class Alignment(StrEnum):
 
 @dataclass(frozen=True)
 class Accumulator:
-    """What lies between the products of a dot product and its result.
+    """The steps from the products of a dot product to its result.
 
     Args:
         reduction: lanes of a step, a multiple of the block or a part of it; None for one block.
@@ -46,13 +46,12 @@ class Accumulator:
             without exponents count as they are; in a term of fixed-point elements, it is after the
             top bit of the largest magnitude that such a term has.
         alignment: how the other bits are dropped.
-        least: what the largest exponent of a step is at least: that of zeros in tensor cores. None
-            for no such limit.
-        fused: whether the accumulator is one of the terms of a step, or the result of the step is
-            added to it afterwards. A fused result of 0 is +0.
+        least: lower limit of the largest exponent of a step: the exponent of zeros in tensor cores.
+        None for no limit. fused: whether the accumulator is one of the terms of a step, or the
+        result of the step is added to it afterwards. A fused result of 0 is +0.
         output: dtype of the result of each step, and of the sum with it; None for one integer that
             is wide enough, rounded once to FP32 at the end.
-        rounding: to nearest even or toward zero; sums that are too large become infinite.
+        rounding: to nearest even or toward zero; overflows become infinite.
         promote: steps after which the accumulator is added to another one, in FP32 to nearest
             even, and starts again at 0; None for never.
         term: lanes whose products are added exactly, whatever their exponents, and multiplied by
@@ -145,7 +144,8 @@ def _tensor_core(reduction: int, fraction: int, least: int, **changes: Any) -> A
 
 
 E8M13: Final = Float(8, 13)
-"""FP32 with the lowest ten bits 0: what the tensor cores of Ada and Hopper keep of FP8 products."""
+"""FP32 with the lowest ten bits 0: the accumulator of Ada's and Hopper's tensor cores for FP8
+products."""
 
 ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "fp32": Accumulator(),

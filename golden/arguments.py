@@ -1,4 +1,4 @@
-"""Checks of arguments, which say in one line what was needed and what came."""
+"""Checks of arguments, with errors of one line: what was needed and what was given."""
 
 from math import prod
 from numbers import Integral
@@ -8,7 +8,7 @@ import numpy as np
 
 AXES_MAX: Final = 64
 VALUES_MAX: Final = 1 << 60
-"""What a shape may have: as many axes as NumPy's, and values that it can count the bytes of."""
+"""Limits of a shape: NumPy's number of axes, and a number of bytes that NumPy can count."""
 
 
 def check_integer(name: str, value: int, low: int, high: int | None = None) -> int:

@@ -35,7 +35,7 @@ def pack_codes(codes: NDArray[np.uint8], even: int, odd: int) -> NDArray[np.uint
 
 
 def unpack_codes(packed: NDArray[np.uint8], count: int, even: int, odd: int) -> NDArray[np.uint8]:
-    """Codes (n, count) of their bytes (n, ceil(bits / 8)): what `pack_codes` takes."""
+    """Codes (n, count) from their bytes (n, ceil(bits / 8)): the inverse of `pack_codes`."""
     width = (even + odd) // 2
     if even == odd == 8:
         return packed

@@ -22,7 +22,7 @@ from axs6.golden.modes import check_modes
 from axs6.golden.scaling import code_dtype
 
 CHUNK_VALUES = 1 << 17
-"""Values of blocks worked on at a time: their temporaries stay within a core's cache."""
+"""Values of blocks processed at a time: temporaries stay within a core's cache."""
 
 
 def chunks(rows: int, size: int) -> Iterator[slice]:
@@ -43,7 +43,7 @@ def padded(values: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def check_blocks(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is Blocks, ValueError if its arrays were changed to no codes.
+    """Raise TypeError unless `value` is Blocks, ValueError if its arrays hold invalid codes.
 
     `name` is the argument's.
     """
@@ -121,7 +121,7 @@ class Blocks:
         self.check()
 
     def check(self) -> None:
-        """Raise TypeError or ValueError unless the arrays are what they must be."""
+        """Raise TypeError or ValueError unless the arrays are valid."""
         self._check_array("codes", self.codes, (*self.leading, self.count, self.block), np.uint8)
         levels = self.format.levels[::-1]
         if len(self.scales) != len(levels):
@@ -176,7 +176,7 @@ class Blocks:
         self._check_width(self.codes, "block {}", self.block)
 
     def _check_padding(self) -> None:
-        """Raise ValueError unless what lies beyond the shape is 0, as `encode` writes it."""
+        """Raise ValueError unless codes beyond the shape are 0, as `encode` writes them."""
         used = self.length % self.block
         if not used:
             return

@@ -37,15 +37,15 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     """Decode blocks to values, each rounded once to nearest, ties to even.
 
     Args:
-        blocks: what `encode` or `unpack` returned.
+        blocks: from `encode` or `unpack`.
         dtype: np.float32, np.float64, in either byte order, or bfloat16: an `ml_dtypes.bfloat16`
             for an array of that dtype, or the string "bfloat16" for bit patterns in uint16.
 
     Returns:
-        Values of shape `blocks.shape`. Subnormals are kept, and a sign alone is -0.0. A value that
-        is too large becomes the largest finite one (2^128, the largest magnitude of AXS-6 with
-        exponent 255, is finite in float64). A NaN is the positive quiet NaN, and all values of a
-        group whose scale is NaN are; infinite elements stay infinite.
+        Values of shape `blocks.shape`. Subnormals are kept, and a negative zero is -0.0. Overflows
+        become the largest finite value (2^128, the largest magnitude of AXS-6 with exponent 255, is
+        finite in float64). A NaN is the positive quiet NaN, and all values of a group whose scale
+        is NaN are; infinite elements stay infinite.
 
     Raises:
         TypeError: another dtype, or `blocks` is not Blocks.
@@ -81,7 +81,7 @@ def _output(dtype: Any) -> tuple[Float, np.dtype[Any]]:
 
 
 class _Rows:
-    """Blocks as rows, and what the codes of each row or group in it are multiplied by."""
+    """Blocks as rows, and the factors of the codes of each row or group."""
 
     def __init__(self, blocks: Blocks, dtype: Float) -> None:
         self.blocks, self.dtype = blocks, dtype
@@ -226,7 +226,7 @@ def rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[
 
 
 def _rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[Any]:
-    """As `rounded`, by integers, with infinities for what is too large."""
+    """As `rounded`, by integers; overflows become infinities."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0))
     significand = np.ldexp(np.abs(mantissa), 61).astype(np.uint64)
     quotient, rest = np.divmod(significand, np.uint64(divisor))

@@ -19,13 +19,13 @@ from axs6.golden.sums import combined
 from axs6.golden.terms import ProductSteps, StepTerms, Terms, digits_of
 
 TILE_TERMS: Final = 1 << 15
-"""Terms of `matmul` worked on at a time, so that a processor's cache holds them."""
+"""Terms of `matmul` processed at a time, so that they fit in a processor's cache."""
 
 TILE_PRODUCTS: Final = 1 << 18
-"""Products of a matrix product of one term, for more of which OpenBLAS starts threads."""
+"""Size of a matrix product above which OpenBLAS starts threads."""
 
 DTYPES: Final = (np.int16, np.int32, np.int64)
-"""Of sums: the first that is wide enough, else Python's integers."""
+"""Dtypes of sums: the first wide enough, else Python's integers."""
 
 Pair = tuple[str | BlockFormat, str | BlockFormat]
 
@@ -38,12 +38,11 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             broadcast without the blocked axis. Scales of channels and tensors take no part.
 
     Returns:
-        P, the sum of the products of the integers that the elements are times what the block's
-        scales have but exponents, and e, the sum of the exponent fields of the scales. The dot
-        product is P * 2^e * `block_dot_unit` of the formats, exactly: P / 961 * 2^(e - 254) for
-        AXS-6, where |P| <= B * 961. P is int16, int32, int64 or, where its bits are more, an array
-        of Python integers; e is uint16; their shape is (..., n). A block whose parts have exponents
-        of their own gives a sum for each.
+        P, the sum of the products of the elements as integers, times the block's scales without
+        their exponents, and e, the sum of the exponent fields of the scales. The dot product is P *
+        2^e * `block_dot_unit` of the formats, exactly: P / 961 * 2^(e - 254) for AXS-6, where |P|
+        <= B * 961. P is int16, int32, int64 or, if wider, an array of Python integers; e is uint16;
+        their shape is (..., n). If parts of a block have their own exponents, each part has a sum.
 
     Raises:
         TypeError: an operand is not Blocks.
@@ -71,7 +70,7 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[Any], NDArray[np.uint16]]:
 
 
 def block_dot_unit(a: str | BlockFormat, b: str | BlockFormat) -> Fraction:
-    """What a sum of `block_dot` of 1 under exponents of 0 is."""
+    """Value of the sum 1 of `block_dot` with exponents of 0."""
     terms = Terms.of(block_format(a), block_format(b), Accumulator())
     return Fraction(2) ** (terms.offset + terms.scale_bits) / terms.divisor
 
@@ -87,7 +86,7 @@ def accumulate(
     Args:
         sums: P of `block_dot`, shape (..., n).
         exponents: exponent sums of `block_dot`, shape (..., n).
-        accumulator: how, as for `matmul`; one whose terms are the sums.
+        accumulator: as in `matmul`; its terms must be these sums.
         formats: of the blocks.
 
     Returns:
@@ -132,11 +131,11 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
         a: blocks of shape (M, K), or of shape (K, M) along axis 0.
         b: blocks of shape (N, K), the transpose of the usual right-hand side; or of shape (K, N)
             along axis 0. The formats may differ if their blocked levels have the same groups.
-        accumulator: how the products become one number: a name or string as
-            `axs6.golden.accumulator.accumulator` reads it, or an Accumulator.
+        accumulator: how the products are added: a name or string for
+        `axs6.golden.accumulator.accumulator`, or an Accumulator.
 
     Returns:
-        float32 of shape (M, N); K = 0 gives +0. NaN and infinite values give what IEEE 754 says.
+        float32 of shape (M, N); K = 0 gives +0. NaN and infinite values follow IEEE 754.
         Scales of channels and tensors multiply the result at the end, by their product in FP32.
 
     Raises:

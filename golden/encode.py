@@ -1,4 +1,4 @@
-"""Encoding arrays into blocks: parameters, and the way through the levels of scales."""
+"""Encoding arrays into blocks: parameters, and the levels of scales from coarse to fine."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +21,7 @@ from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check
 from axs6.golden.scaling import code_dtype
 
 SATURATED = 2.0 ** (FP32.bias + 1)
-"""Magnitude from which values have no code."""
+"""Smallest magnitude that counts as infinite."""
 
 
 def encode(
@@ -42,8 +42,8 @@ def encode(
 
     Args:
         x: values of shape (..., K, ...): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
-            patterns in uint16), float64, or integers other than uint16. Each is taken at its
-            exact value. K is padded with zeros to whole blocks.
+            patterns in uint16), float64, or integers other than uint16. Each is read without
+        rounding. K is padded with zeros to whole blocks.
         format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
         rounding: "nearest" (ties to even), "toward_zero" or "stochastic".
         mode: for formats with modes "dense"; "sparse", for the blocks in which at least a quarter
@@ -59,17 +59,16 @@ def encode(
         nonfinite: what to do with NaN, infinities, and values of magnitude 2^128 or more. "error"
             raises. "saturate" encodes NaN as +0, without a part in a group's maximum, and an
             infinity as the largest element under the scale of the largest FP32 value.
-            "propagate" keeps them: as an element, where it has such a code, else by making the
-            scale of the group NaN.
+            "propagate" keeps them: as an element with such a code, else by making the scale of the
+        group NaN.
         scale: the outermost real scale, positive numbers that broadcast to its shape, instead of
-            the one that follows from the values (delayed scaling). As that one, it is held to the
-            numbers of its dtype.
-        outer: all scales of channels and the tensor, where the values are a part of others, as
-            `axs6.golden.outer` finds them, in place of those that follow from the values.
+        the one computed from the values (delayed scaling). It is held within the numbers of its
+        dtype. outer: all scales of channels and the tensor, computed by `axs6.golden.outer` from a
+        larger array that contains the values; replaces the scales computed from the values.
 
     Returns:
-        The blocks. A group of zeros has the smallest exponent. A negative value that rounds to
-        zero keeps its sign where zero has one; so does -0.0, except in AXS-6.
+        The blocks. A group of zeros has the smallest exponent. A negative value that rounds to zero
+        keeps its sign if the element has a -0; so does -0.0, except in AXS-6.
 
     Raises:
         TypeError: a dtype is not one of the above, `random` does not hold integers, or an array
@@ -201,7 +200,7 @@ class _ArrayEncoding:
     def _outer(
         self, rows: NDArray[Any], leading: tuple[int, ...], scale: ArrayLike | None
     ) -> OuterScales:
-        """The scales of channels and the tensor that follow from blocks (rows, B)."""
+        """The scales of channels and the tensor, computed from blocks (rows, B)."""
         channels = tensor = NOWHERE
         if self.fmt.outer:
             reach = Reach.of(rows, self.fmt, self.nonfinite)
@@ -223,7 +222,7 @@ class _ArrayEncoding:
         return found.astype(np.uint8).reshape(shape)
 
     def _keep(self, x: Finite, scales: list[NDArray[Any]], codes: NDArray[np.uint8]) -> None:
-        """Write the codes of NaN and infinities, and scales of blocks that stand for them."""
+        """Write the codes of NaN and infinities, and NaN scales of blocks."""
         assert x.infinite is not None
         assert x.nan is not None
         infinite = x.infinite != 0
@@ -269,7 +268,7 @@ class _ArrayEncoding:
 
 
 def _sparse(dense: Blocks) -> Blocks:
-    """The same values, in sparse blocks where that is allowed."""
+    """The same values, in sparse blocks where allowed."""
     codes = dense.codes.reshape(-1, dense.block)
     dropped, allowed = sparse_values(codes, dense.format)
     modes = np.where(allowed, Mode.SPARSE, Mode.DENSE).astype(np.uint8)
@@ -280,7 +279,7 @@ def _sparse(dense: Blocks) -> Blocks:
 
 
 def _best(values: NDArray[Any], sparse: Blocks, precise: Blocks) -> Blocks:
-    """`sparse`, with those of `precise` in place of dense blocks that have the larger error."""
+    """`sparse`, with blocks of `precise` in place of dense blocks with a larger error."""
     better = (sparse.modes == Mode.DENSE) & (
         _squared_errors(values, precise) < _squared_errors(values, sparse)
     )

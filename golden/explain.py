@@ -1,4 +1,4 @@
-"""A block format in words, to the bit: where each part of a block lies, and what its bits say."""
+"""A block format in words, to the bit: position and meaning of each part of a block."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,10 +35,9 @@ class BlockField:
     """Some bits of a packed block.
 
     Args:
-        symbol: what they are: "E", "t", "s" or "r" for the kinds of scales, "code", "mode", "0".
-        index: their place among those of the same symbol; None where there is but one.
-        first: number of the lowest bit.
-        bits: how many.
+        symbol: their meaning: "E", "t", "s" or "r" for the kinds of scales, "code", "mode", "0".
+        index: their index among the fields with this symbol; None for a single field. first: number
+        of the lowest bit. bits: number of bits.
     """
 
     symbol: str

@@ -1,4 +1,4 @@
-"""Encoding with error feedback: what rounding takes from a value is added to the next one."""
+"""Encoding with error feedback: the rounding error of a value is added to the next one."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def encode_with_feedback(
 
     Args:
         x: float32 values of shape (..., K).
-        error: what the last call returned, or zeros; of the dtype and shape of `x`.
-        block, options: as in `axs6.encode`. A c that is not finite, where `nonfinite` allows it,
-            leaves the error +0, as does one whose code, or scale, is NaN or infinite.
+        error: the error from the last call, or zeros; of the dtype and shape of `x`.
+        block, options: as in `axs6.encode`. If `nonfinite` allows it, a nonfinite c gives the error
+        +0, as does a c whose code or scale is NaN or infinite.
 
     Returns:
         The blocks, and the new error: float32 of the shape of `x`.

@@ -1,4 +1,4 @@
-"""Scales of channels and tensors, by which dot products are multiplied at the end."""
+"""Scales of channels and tensors, which multiply dot products at the end."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -33,7 +33,7 @@ class FinalScale:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Self:
-        """1 where the format has no such scale."""
+        """1 for formats without outer scales."""
         ones = np.ones((1, 1), np.int64)
         product = cls(ones, ones * 0, ones == 0)
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):

@@ -119,14 +119,13 @@ class Largest:
 
 @dataclass(frozen=True)
 class Finite:
-    """Rows of finite values, (rows, size), and where others were.
+    """Rows of finite values, (rows, size), and the places of nonfinite ones.
 
     Args:
         bits: FP32 patterns, where FP32 holds the dtype.
         wide: exact integers, where it does not.
-        infinite: signs of the values that were infinite, or too large, 0 for all others; None
-            where all were finite.
-        nan: which values were NaN.
+        infinite: signs of infinite or too large values, 0 for all others; None if all were finite.
+        nan: places of NaN.
     """
 
     bits: NDArray[np.uint32] | None

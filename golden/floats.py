@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from axs6.golden.formats import FP32, FP64, Float
 
 INTEGER = "iu"
-"""Kinds of NumPy's dtypes of integers. Spans of time are none, though NumPy calls them so."""
+"""Kinds of NumPy's integer dtypes, without time spans, which NumPy counts as integers."""
 
 TOP = 63 - FP64.fraction_bits
 """Bits that a binary64 significand lies below the top of its word."""
@@ -120,11 +120,11 @@ def round_to_float(
 ) -> NDArray[np.uint64]:
     """Patterns of (-1)^negative * significand * 2^exponent in `dtype`, rounded once.
 
-    To the nearest, ties to even, or toward zero. What is too large becomes an infinity, toward zero
-    too, as in tensor cores; the largest finite value where `dtype` has no infinity.
+    To the nearest, ties to even, or toward zero. Overflows become an infinity, toward zero too, as
+    in tensor cores; or the largest finite value if `dtype` has no infinity.
 
     Args:
-        dtype: what to round to, with at most 52 fraction bits.
+        dtype: dtype of the result, with at most 52 fraction bits.
         negative: signs; a zero keeps its sign.
         significand: below 2^62.
         exponent: within +-2^20.

@@ -1,1 +1,1 @@
-"""The checks of the golden model: it is compared with the definitions of the formats."""
+"""Checks of the golden model against the definitions of the formats."""

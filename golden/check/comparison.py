@@ -1,4 +1,4 @@
-"""What `validate` compares: the functions of the model, and their answers."""
+"""The functions compared by `validate`, and their answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from axs6.golden.unpack import unpack
 
 @dataclass(frozen=True)
 class Model:
-    """The functions that are validated; a test hands in wrong ones to see them reported."""
+    """The validated functions; tests pass wrong ones and expect reports."""
 
     encode: Callable[..., Blocks] = encode
     decode: Callable[..., NDArray[Any]] = decode

@@ -45,7 +45,8 @@ The last three have sums of more than 64 bits in formats of wide range, such as 
 def fits(a: BlockFormat, b: BlockFormat, how: str) -> bool:
     """Whether the model has dot products of two formats in an accumulator.
 
-    It has not where values would have too many bits, or steps are no whole blocks or parts.
+    It has none if values would have too many bits, or steps are neither multiples nor parts of
+    blocks.
     """
     try:
         Terms.of(a, b, accumulator(how))
@@ -73,7 +74,7 @@ def compare_products(
     subject: CheckedFormat,
     names: tuple[str, ...] = (),
 ) -> Iterator[Comparison]:
-    """Everything that is compared of the dot products of a format: nothing where it has none.
+    """All comparisons of the dot products of a format; none if it has no dot products.
 
     Args:
         model: the functions to validate.
@@ -97,7 +98,7 @@ def compare_products(
 
 
 def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
-    """A small share of what is compared of each format of the catalog but AXS-6."""
+    """A sample of the comparisons of each format of the catalog except AXS-6."""
     looks = list(Look)
     for name in CATALOG:
         if name != "axs6":

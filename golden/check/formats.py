@@ -234,18 +234,18 @@ CHECKS: Final[dict[str, Check]] = {
     "decode every code": decode_all,
     "pack and unpack": pack_bytes,
 }
-"""What is compared of a format."""
+"""Comparisons of a format."""
 
 
 def compare_format(
     model: Model, rng: np.random.Generator, blocks: int, subject: CheckedFormat
 ) -> Iterator[Comparison]:
-    """Everything that is compared of a format."""
+    """All comparisons of a format."""
     return chain.from_iterable(check(model, subject, rng, blocks) for check in CHECKS.values())
 
 
 def compare_catalog(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
-    """A small share of what is compared of each format of the catalog but AXS-6."""
+    """A sample of the comparisons of each format of the catalog except AXS-6."""
     for name in CATALOG:
         if name != "axs6":
             for check in (encode_special, encode_random, encode_nonfinite):

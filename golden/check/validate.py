@@ -2,8 +2,8 @@
 
 The model works on arrays of integers; the other side works on one value at a time in fractions
 and shares no code with it: `axs6.golden.check.exact`, with AXS-6, its modes and its dot products
-in `axs6`, every block format in the other modules. The inputs, in `axs6.golden.check.cases`, sit
-at every border that a format names, and at random places between.
+in `axs6`, every block format in the other modules. The inputs, in `axs6.golden.check.cases`, are
+the limits of a format and random values between them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,10 +25,9 @@ class Check:
     """Outcome of one check.
 
     Args:
-        name: what was compared.
-        cases: comparisons made; one block, value, vector or matrix is one comparison.
-        mismatches: comparisons in which the two sides differ in any bit.
-        first: the first of them with its inputs and both answers, numbers in hexadecimal.
+        name: name of the check. cases: number of comparisons; one block, value, vector or matrix is
+        one comparison. mismatches: comparisons in which the two sides differ in any bit. first: the
+        first of them with its inputs and both answers, numbers in hexadecimal.
     """
 
     name: str

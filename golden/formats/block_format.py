@@ -1,4 +1,4 @@
-"""`BlockFormat`: an element and the scales above it, from which everything else follows."""
+"""`BlockFormat`: an element and the scales above it, which determine everything else."""
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -16,14 +16,14 @@ from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level,
 from axs6.golden.formats.spelling import spell, spell_element
 
 UNBLOCKED: Final = 32
-"""Values of a block where no level has a group of a fixed size: lanes that share nothing more."""
+"""Values of a block if no level has a group of a fixed size."""
 
 TILE_VALUES: Final = 256
 LINE_BYTES: Final = 64
 """A tile of memory, and the lines that it is fetched in, by which storage is counted."""
 
 INTEGER_BITS: Final = 62
-"""Bits of the largest element, counted in the smallest one, at most, so that int64 holds it."""
+"""Maximum bits of the largest element as a multiple of the smallest, so that int64 holds it."""
 
 HEADER_BITS: Final = 16
 """Header of a block in a format with modes: its scale, its mode, and zeros."""
@@ -48,16 +48,14 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """A block format: every value is its element times the scales of the groups that it is in.
+    """A block format: every value is its element times the scales of its groups.
 
-    Args:
-        element: what the code of a value says.
-        levels: scales, fine to coarse.
-        modes: layouts that a block may have. With more than one, a block has a header, and its
-            exponent scale is the only one.
+    Args: element: the meaning of a value's code. levels: scales, fine to coarse. modes: layouts
+        that a block may have. With more than one, a block has a header, and its exponent scale is
+        the only one.
 
     Raises:
-        TypeError: the element or a level is none.
+        TypeError: the element or a level has another type.
         ValueError: the element is too wide, or levels, element and modes do not fit each other: the
             message says which.
     """
@@ -142,7 +140,7 @@ class BlockFormat:
 
     @property
     def block(self) -> int:
-        """Values of a block, B: the largest group of a fixed size; 32 where there is none."""
+        """Values of a block, B: the largest group of a fixed size; 32 if there is none."""
         sizes = [level.group for level in self.levels if isinstance(level.group, int)]
         return sizes[-1] if sizes else UNBLOCKED
 
@@ -168,7 +166,7 @@ class BlockFormat:
 
     @property
     def has_modes(self) -> bool:
-        """Whether blocks say in a header which layout they have."""
+        """Whether blocks have a header with their layout."""
         return len(self.modes) > 1
 
     @property
@@ -183,7 +181,7 @@ class BlockFormat:
 
     @property
     def mode_bits(self) -> int:
-        """Bits of a header that say which mode a block has, below its scale."""
+        """Mode bits of a header, below the scale."""
         return (len(self.modes) - 1).bit_length()
 
     @property

@@ -1,4 +1,4 @@
-"""The catalog: the formats that have names. A new format is one entry here."""
+"""The catalog of named formats. A new format is one entry here."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What all elements have. An element is what the code of one value says, before its scales.
+"""Properties of all elements. An element is the meaning of one value's code, before its scales.
 
 Every element is described by the same few numbers, from which encoding, decoding, hardware and
 reports follow. A magnitude x is a *significand* times a *quantum*. With e = floor(log2 x) the
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 class NotANumber(Enum):
-    """What a code holds where it holds no number."""
+    """Content of codes that are not numbers."""
 
     NAN = "NaN"
     INFINITY = "+Inf"
@@ -31,7 +31,7 @@ def _log2(x: Fraction) -> int:
 
 
 class Codes:
-    """What all elements have: tables over their codes, made from `integer`, and sizes.
+    """Base of all elements: tables over their codes, made from `integer`, and sizes.
 
     Sub-classes give the properties declared here; the numbers of the module's docstring among them.
     """
@@ -52,7 +52,7 @@ class Codes:
 
         @property
         def divisor(self) -> int:
-            """What the power of two of a quantum is divided by: 1, or 2^n - 1."""
+            """Divisor of the power of two of a quantum: 1, or 2^n - 1."""
 
         @property
         def largest_code(self) -> int:
@@ -84,7 +84,7 @@ class Codes:
 
     @cached_property
     def unit(self) -> Fraction:
-        """What every value is a multiple of."""
+        """Unit of all values."""
         return Fraction(2) ** (self.emin - self.fraction_bits) / self.divisor
 
     @property
@@ -145,7 +145,7 @@ class Codes:
 
     @property
     def levels(self) -> int:
-        """Number of different values that encoding gives."""
+        """Number of distinct values that encoding produces."""
         return len({v for v in self.integers.tolist() if abs(v) <= self.largest_integer})
 
     @property

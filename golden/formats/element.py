@@ -8,10 +8,10 @@ from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import Float
 
 WIDTH_MAX = 8
-"""Bits of an element's code, at most: a byte holds it."""
+"""Maximum bits of an element's code: a byte holds it."""
 
 UNIT_MAX = 64
-"""Magnitude of the exponent of an element's unit, at most."""
+"""Maximum magnitude of the exponent of an element's unit."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class SignMagnitude(Codes):
 
     @property
     def divisor(self) -> int:
-        """What the power of two of a quantum is divided by, 2^n - 1."""
+        """Divisor of the power of two of a quantum, 2^n - 1."""
         return self.largest_code if self.full_scale else 1
 
     @property
@@ -79,7 +79,7 @@ class SignMagnitude(Codes):
 
 @dataclass(frozen=True)
 class TwosComplement(Codes):
-    """A two's complement integer; the most negative code is read as it is, and never written.
+    """A two's complement integer; the most negative code can be decoded but is never written.
 
     Args:
         bits: width of the code, 2 to 8.

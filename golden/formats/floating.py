@@ -7,11 +7,11 @@ from axs6.golden.arguments import check_integer
 from axs6.golden.formats.codes import Codes, NotANumber
 
 BIAS_MAX = 2047
-"""Magnitude of a bias, at most."""
+"""Maximum magnitude of a bias."""
 
 
 class Specials(StrEnum):
-    """Which codes of a floating-point element are no numbers."""
+    """Codes of a floating-point element that are not numbers."""
 
     IEEE = "ieee"
     """The largest exponent field: infinities, and NaN with a fraction that is not 0."""
@@ -54,7 +54,7 @@ class Float(Codes):
 
     @property
     def name(self) -> str:
-        """Its name as a dtype, such as "fp32"; its fields where it has none."""
+        """Its name as a dtype, such as "fp32"; its fields if it has none."""
         return NAMES.get(self, f"e{self.exponent_bits}m{self.fraction_bits}")
 
     @property

@@ -1,6 +1,6 @@
 """Block formats as strings: `block_format` reads one, `spell` writes the one that reads back.
 
-The grammar is TensorCast's where that says enough; docs/formats.md has it in one table.
+The grammar extends TensorCast's; docs/formats.md has it in one table.
 """
 
 import re
@@ -41,12 +41,12 @@ SUBTILE = re.compile(rf"s({N})o({N})")
 GROUP = re.compile(rf"t({N})")
 PART = re.compile("_?[^_]+")
 PAIR = re.compile("(?<=[^am])x")
-"""What joins two formats. In names, such as mx9 and axs6, x is behind an m or an a, with which no
-format ends."""
+"""Separator of two formats. In names such as mx9 and axs6, x follows an m or an a, and no format
+ends in these."""
 
 
 class _FormatReader:
-    """The parts of a string, one after the other, and the error that names the one at hand."""
+    """The parts of a string in order, and an error that names the current part."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -55,22 +55,22 @@ class _FormatReader:
 
     @property
     def part(self) -> str:
-        """The part at hand, empty at the end."""
+        """The current part, empty at the end."""
         return self.parts[self.at] if self.at < len(self.parts) else ""
 
     @property
     def place(self) -> int:
-        """Where the part at hand begins."""
+        """Start of the current part."""
         return sum(len(part) + 1 for part in self.parts[: self.at])
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The part at hand, if it fits whole; the next one is at hand then."""
+        """The current part, if it matches completely; then moves to the next."""
         match = pattern.fullmatch(self.part)
         self.at += match is not None
         return match
 
     def error(self, needed: str) -> ValueError:
-        """Say that something else is needed in place of the part at hand."""
+        """The error that something else is needed in place of the current part."""
         return _error(self.text, self.place, f"{needed} is needed")
 
 
@@ -90,7 +90,7 @@ def _error(text: str, place: int, what: str, name: str = "") -> ValueError:
 
 @contextmanager
 def _placed(text: str, place: int, name: str = "") -> Iterator[None]:
-    """Have errors say where in the string they are."""
+    """Add the position in the string to errors."""
     try:
         yield
     except ValueError as error:
@@ -151,7 +151,7 @@ def operands_name(formats: Sequence[BlockFormat]) -> str:
 
 
 def format_list(texts: Iterable[str]) -> list[str]:
-    """Strings of formats from texts that have one or several, with commas between."""
+    """Strings of formats from texts with one or several, separated by commas."""
     return [part.strip() for text in texts for part in text.split(",")]
 
 

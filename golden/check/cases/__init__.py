@@ -1,1 +1,1 @@
-"""Inputs of the checks, at every border that a format names."""
+"""Inputs of the checks, at every limit of a format."""

@@ -22,11 +22,12 @@ from axs6.golden.check.exact.formats import (
 from axs6.golden.check.subjects import CheckedFormat
 
 LANES: Final = 96
-"""Values of a row, at most, unless a block is larger: steps of all accumulators, and parts."""
+"""Maximum values of a row, unless a block is larger: enough for whole and partial steps of all
+accumulators."""
 
 
 class Look(Enum):
-    """What the operands of a dot product are like."""
+    """Kinds of operands of a dot product."""
 
     NEAR = "scales near 1"
     APART = "scales far apart"
@@ -45,7 +46,7 @@ SPREAD: Final = {Look.NEAR: 1, Look.APART: 15}
 def operands(
     a: CheckedFormat, b: CheckedFormat, rows: tuple[int, int], look: Look, rng: np.random.Generator
 ) -> tuple[Blocks, Blocks]:
-    """Two matrices of one length K, which is not always one of whole blocks."""
+    """Two matrices of one length K, not always a multiple of the block."""
     size = a.definition.block
     most = max(2, LANES // size)
     count = int(rng.integers(most // 2, most, endpoint=True))

@@ -63,7 +63,7 @@ def infinite(kind: InputKind, size: int, count: int, rng: np.random.Generator) -
 
 
 def midpoints(element: Element) -> list[Fraction]:
-    """Magnitudes and what lies halfway between two, and above the last."""
+    """Magnitudes, their midpoints, and values above the last."""
     table = [*element.magnitudes, 2 * element.magnitudes[-1] - element.magnitudes[-2]]
     return [x for a, b in pairwise(table) for x in (a, (a + b) / 2)]
 

@@ -177,7 +177,7 @@ def _sparse_blocks(kind: InputKind, size: int) -> Patterns:
 def near_thresholds(kind: InputKind, scale: Fraction, largest: int = 31) -> list[int]:
     """Magnitudes nearest to k/largest and (k + 1/2)/largest of a scale, each with its neighbours.
 
-    For every k from 0 to largest; what has no pattern is the nearest that has.
+    For every k from 0 to largest; values without a pattern are replaced by the nearest with one.
     """
     centres = [kind.nearest(Fraction(k, 2 * largest) * scale) for k in range(2 * largest + 1)]
     return [min(max(centre + step, 0), kind.largest) for centre in centres for step in (-1, 0, 1)]

@@ -1,4 +1,4 @@
-"""Dot products of blocks of any format, exactly and as accumulators of hardware add them up.
+"""Dot products of blocks of any format, exact and in accumulators of hardware.
 
 Everything is a fraction until the format of an accumulator rounds it. The rules are those of
 docs/formats.md and, for tensor cores, of MMA-Sim (arXiv 2511.10909).
@@ -36,7 +36,7 @@ E8M13_TOWARD_ZERO: Final = Output(Format(8, 13), toward_zero=True)
 
 
 class Accumulator(NamedTuple):
-    """How products become one FP32 number.
+    """An accumulator of products.
 
     Args:
         reduction: lanes of a step; None: a block.

@@ -54,7 +54,7 @@ NEAREST: Final = Rounding()
 
 
 class _Above(NamedTuple):
-    """What the scales above a group say.
+    """The scales above a group.
 
     Args:
         factors: the real and integer scales, coarse to fine.

@@ -1,4 +1,4 @@
-"""What depends on what came before, by definition: the shift register and error feedback.
+"""Sequences by definition: the shift register and error feedback.
 
 It keeps to the wording of docs/format.md and shares no code with the golden model.
 """
