@@ -33,7 +33,7 @@ _own = threading.local()
 
 
 class CacheError(OSError):
-    """The cache is not used, since another than this user may have written what is in it."""
+    """The cache is refused: another user may have written to it."""
 
 
 def cache_folder() -> Path:
@@ -71,7 +71,7 @@ def entry(kind: str, key: Sequence[str]) -> Path:
 
 
 def found(kind: str, key: Sequence[str]) -> Path | None:
-    """The entry of a key, with every file as it was built for that key; else None.
+    """The entry of a key, if intact; else None.
 
     A file is read again in the same process only if it was written to.
 
@@ -93,7 +93,7 @@ def check_cache() -> None:
 
 
 def _check_own(path: Path) -> os.stat_result | None:
-    """What `stat` says of a path, None where there is nothing. Raises CacheError as `found`."""
+    """`stat` of a path, None if missing. Raises CacheError as `found`."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -133,9 +133,9 @@ def cached(kind: str, key: Sequence[str], build: Callable[[Path], None]) -> Path
     """Folder with the outcome of `build`, made once for each key and again where it is damaged.
 
     The build runs in a folder of its own, which takes its final name when it is complete: a build
-    that is interrupted leaves nothing under that name. Who wants what another process or thread is
-    building waits for it; where a build asks for its own key, the first to end wins. What a killed
-    build leaves behind is removed by the next one that has the cache to itself.
+    that is interrupted leaves nothing under that name. If another process or thread is building the
+    entry, the caller waits for it; if a build requests its own key, the first to end wins. The next
+    build that has the cache to itself removes leftovers of killed builds.
 
     Args:
         kind: first part of the folder's name.
@@ -206,7 +206,7 @@ def _value(folder: Path, shape: type[T]) -> T:
 
 
 def _adapter(shape: Any) -> Any:
-    """What turns values of a type into plain data and back."""
+    """A converter of values of a type to plain data and back."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(shape)

@@ -1,4 +1,5 @@
-"""What the compiled simulators share: payload fields as arrays, random stalls, and how runs end."""
+"""Common parts of the compiled simulators: payload fields as arrays, random stalls, and ends of
+runs."""
 
 import ctypes
 from collections.abc import Sequence

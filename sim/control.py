@@ -1,4 +1,4 @@
-"""Threads that an interrupt of the one that waits for them ends, compiled loops included."""
+"""Threads that end, compiled loops included, if the waiting thread is interrupted."""
 
 import contextlib
 import ctypes
@@ -35,7 +35,7 @@ _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of its parent's threads
 
 _control: ContextVar[Control | None] = ContextVar("control", default=None)
-"""What the work of this thread looks at; None for a thread that is not one of `Workers`."""
+"""The control of this thread's work; None for threads outside `Workers`."""
 
 
 class Workers:

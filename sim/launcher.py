@@ -23,7 +23,7 @@ EMPTY = "axs6_empty"
 EMPTY_MODULE = f"module {EMPTY}(input clk);\nendmodule\n"
 
 LOG = "run.log"
-"""What a run printed, in its working folder."""
+"""Log of a run, in its working folder."""
 
 _log = logging.getLogger("axs6")
 

@@ -1,4 +1,4 @@
-"""Full adders that feed one another: which of them are inverted, and which may become gates.
+"""Groups of connected full adders: which are inverted, and which may become gates.
 
 The complements of three bits have the complements of their sum and carry, so a full adder may take
 and give complements. Mapping cannot move inverters through cells, and what feeds an adder may be
@@ -18,7 +18,7 @@ ADDER: Final = "$fa"
 """The type that Yosys gives to full adders."""
 
 INVERTED: Final = "inverted_adder"
-"""The type of a full adder that is to take and give complements."""
+"""The type of a full adder with complemented inputs and outputs."""
 
 SMALL: Final = 20
 """Groups of fewer full adders than this may become gates."""
@@ -31,9 +31,9 @@ _SMALLER_INVERTED = ("$_AND_", "$_MUX_")
 def inverted_adders(module: Mapping[str, Any]) -> set[str]:
     """Return the names of the full adders that are to be inverted.
 
-    Adders that feed one another are alike, so that inverters between them cancel. They are inverted
-    where most of the bits that come from elsewhere come from ANDs and multiplexers, which are
-    smaller with an inverter behind them. (An OR of ANDs is not: that is NANDs of NANDs.)
+    Connected adders are treated alike, so that inverters between them cancel. They are inverted if
+    most of their other input bits come from ANDs and multiplexers, which are smaller with an
+    inverter behind them. (An OR of ANDs is not: that is NANDs of NANDs.)
 
     Args:
         module: of a Yosys JSON netlist of simple gates and full adders of one bit.

@@ -1,4 +1,4 @@
-"""Full-adder cells: the one that a library has, and the files by which Yosys uses it."""
+"""Full-adder cells: the full adder of a library, and the files by which Yosys uses it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ FIND: Final = "extract_fa -fa * t:$_NOT_ %d"
 which it would find an adder twice: with a bit and with the complement."""
 
 AS_GATES: Final = "gates_of_adder"
-"""The type of a full adder that is to become gates."""
+"""The type of a full adder that becomes gates."""
 
 GATES_MAP: Final = "gates_of_adder.v"
 INVERTED_MAP: Final = "inverted_adder.v"
@@ -76,8 +76,7 @@ class AdderCell:
 def adder_cell(library: CellLibrary, source: str) -> AdderCell:
     """Find the full adder of a library by its functions.
 
-    Raises:
-        SynthesisError: it has none.
+    Raises: SynthesisError: the library has none.
     """
     found = []
     for cell in library.cells.values():

@@ -1,4 +1,4 @@
-"""Area reports: what a Verilog design takes in gates, in FPGA cells or in a cell library."""
+"""Area reports of Verilog designs: in gates, in FPGA cells or in a cell library."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def area(
     timeout: float = 600,
     **options: Any,
 ) -> AreaReport:
-    """Synthesise a design with Yosys and report what it takes and how fast it is.
+    """Synthesise a design with Yosys and report its area and timing.
 
     The FPGA targets are those of Yosys's own flows, which prefer fast circuits to small ones.
 
@@ -83,9 +83,9 @@ def area(
 def modules_area(
     verilog: str, top: str, *, target: str = "generic", timeout: float = 600
 ) -> Resources:
-    """Synthesise each module of a design by itself and return what all instances take together.
+    """Synthesise each module of a design by itself and return the total of all instances.
 
-    Nothing is optimised over the borders of modules, so the sum is above the total of `area`; equal
+    Nothing is optimised across module boundaries, so the sum is above the total of `area`; equal
     modules are synthesised once, so a large design takes seconds where `area` takes minutes.
 
     Args:

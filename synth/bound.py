@@ -1,9 +1,9 @@
-"""How far a dot product is from the cells that its products and their sum cannot do without.
+"""A lower bound for the area of a dot product: the cells that its products and their sum need.
 
-A sum of products has a gate for each pair of bits. A full adder turns three bits into two, so that
-as many full adders are needed as there are more bits at the start than in the result. With signs
-beside magnitudes, the bits that a product leaves are inverted where it is negative, and the
-negative ones are counted.
+A sum of products has a gate for each pair of bits. A full adder turns three bits into two, so the
+sum needs one full adder for each bit by which its input exceeds the result. With signs beside
+magnitudes, the bits that a product leaves are inverted where it is negative, and the negative ones
+are counted.
 """
 
 from dataclasses import asdict, dataclass
@@ -24,7 +24,7 @@ from axs6.synth.sweep.points import Point
 
 
 class Signs(StrEnum):
-    """How the factors of a product have signs."""
+    """Sign representation of a product's factors."""
 
     NONE = "none"
     BESIDE = "beside the magnitude"
@@ -33,7 +33,7 @@ class Signs(StrEnum):
 
 @dataclass(frozen=True)
 class Needs:
-    """What a sum of products needs: gates of two inputs, full adders and exclusive ors."""
+    """Cells that a sum of products needs: gates of two inputs, full adders and exclusive ors."""
 
     products: int
     full_adders: int
@@ -42,7 +42,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Bound:
-    """The area of what is needed, in units of a library, and the cells that it is made of."""
+    """The lower bound in units of a library, and its cells."""
 
     area: float
     cells: dict[str, int]
@@ -52,7 +52,7 @@ class Bound:
         return report.total.figures["area"] / self.area
 
     def text(self, report: AreaReport) -> str:
-        """The bound beside the area of a unit, in one line."""
+        """One line that compares the area of a unit with the bound."""
         cells = ", ".join(f"{count:,d} {name}" for name, count in self.cells.items())
         unit = f" {report.area_unit}" if report.target == "sky130" else ""
         return (
@@ -66,7 +66,7 @@ class Bound:
 
 
 def needs(lanes: int, bits_a: int, bits_b: int, signs: Signs, *, shift: int = 0) -> Needs:
-    """Return what a sum of products needs at least.
+    """Return the minimum cells of a sum of products.
 
     Args:
         lanes: products.

@@ -27,7 +27,7 @@ _DEPTH: Final = 6
 
 @dataclass(frozen=True)
 class Child:
-    """What an instance is of: a module, and for each of its ports the bits of the instance's."""
+    """Target of an instance: a module, and for each of its ports the instance's bits."""
 
     module: str
     pins: Mapping[str, list[PortBit]]
@@ -69,7 +69,7 @@ class Form:
 
 
 def is_generated(name: str) -> bool:
-    """Say whether Yosys or Amaranth made up a name, which then says nothing."""
+    """Say whether Yosys or Amaranth generated a name, so that it has no meaning."""
     return "$" in name
 
 

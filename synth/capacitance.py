@@ -1,4 +1,4 @@
-"""Capacitances of the pins of cells, and the energy of a net's change that follows from them."""
+"""Capacitances of the pins of cells, and the energy of a net's toggle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class Capacitances:
-    """The pins of a library's cells, and what the change of a net costs.
+    """The pins of a library's cells, and the energy of a net's toggle.
 
     Args:
         pins: for each cell its pins by name.

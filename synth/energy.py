@@ -1,4 +1,4 @@
-"""Energy of a unit: changes of the nets of its mapped netlist on real data, times capacitances."""
+"""Energy of a unit: toggles of the nets of its mapped netlist on real data, times capacitances."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -50,8 +50,8 @@ def energy(
     """Measure the energy of a unit after synthesis, and of an INT8 dot product on the same data.
 
     The gates that `axs6.synth.mapped.mapped_netlist` gives are simulated cycle by cycle, an item in
-    each. Every change of a net costs C V^2 / 2; C is what the capacitances of its pins add up to.
-    The outputs are compared with the golden model's on every bit.
+    each. Every toggle of a net costs C V^2 / 2, where C is the sum of the capacitances of its pins.
+    All output bits are compared with the golden model.
 
     Args:
         unit: its name in the registry.
@@ -97,7 +97,7 @@ def energy(
 
 
 def check_energy(unit: str, options: Synthesis) -> None:
-    """Check what `energy` is asked for, as far as that shows before any synthesis.
+    """Check the arguments of `energy` before any synthesis.
 
     Raises:
         ValueError: an unknown unit, or one without streams.
@@ -172,7 +172,7 @@ def measure(
 
 
 def _check_outputs(activity: Activity, items: Items, golden: Golden, latency: int) -> None:
-    """Raise SynthesisError unless each sequence gave what the golden model gives for it."""
+    """Raise SynthesisError unless each sequence gave the outputs of the golden model."""
     length = next(iter(items.values())).shape[1]
     start = 0
     for index, given in enumerate(activity.given):

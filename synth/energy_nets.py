@@ -13,7 +13,7 @@ from axs6.synth.graph import MappedNetlist, Net
 
 CLOCK = "clk"
 KINDS = ("inputs", "gates", "flip_flops")
-"""What can drive a net."""
+"""Kinds of drivers of a net."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def find_nets(netlist: str, capacitances: Capacitances) -> Nets:
 
 
 def _counterparts(mapped: Mapping[str, Any], top: Mapping[str, Any]) -> dict[Net, int | str]:
-    """Return what each net of the mapped module is in the one with the gates' logic."""
+    """Map each net of the mapped module to its net in the module with the gates' logic."""
     return {
         net: bit
         for name, each in mapped["netnames"].items()

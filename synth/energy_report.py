@@ -1,4 +1,4 @@
-"""What an energy report holds."""
+"""Contents of an energy report."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from axs6.synth.energy_nets import KINDS
 
 PARTS = (*KINDS, "clock")
-"""Where energy goes: nets that the inputs, gates and flip-flops drive, and the clock's pins."""
+"""Parts of the energy: nets driven by inputs, gates and flip-flops, and the clock's pins."""
 
 LEAVES_OUT = (
     "glitches: a net changes at most once in a cycle",

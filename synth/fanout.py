@@ -1,7 +1,7 @@
 """Buffer trees before registers: no net drives hundreds of register pins by itself.
 
-ABC does not see registers, so it neither sizes nor buffers what drives their enables: one gate
-would drive every register of a rank.
+ABC does not see registers, so it neither sizes nor buffers the gates in front of their enables: one
+gate would drive every register of a rank.
 """
 
 from collections import defaultdict

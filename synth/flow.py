@@ -1,4 +1,4 @@
-"""What a synthesis run is asked for: target, library and goal, checked and written out."""
+"""Options of a synthesis run: target, library and goal, checked and written to files."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from axs6.synth.targets import (
 
 @dataclass(frozen=True, kw_only=True)
 class Synthesis:
-    """What a synthesis is asked for.
+    """Options of a synthesis.
 
     Args:
         target: `generic` (gates of `axs6.synth.gates`), `sky130` (the compact library of
@@ -39,12 +39,12 @@ class Synthesis:
             last two, DSP blocks; no I/O buffers; on xc7 no shift-register LUTs, so that flip-flops
             count alike on all targets).
         liberty: Liberty file of standard cells to map to instead.
-        optimise: `area` or `speed`: what gates are mapped for.
+        optimise: goal of mapping to gates, `area` or `speed`.
         adder_cells: whether full adders become cells of the library.
-        fmax: whether to place and route, on ice40 and ecp5, for the clock that the design can have.
+        fmax: whether to place and route for Fmax, on ice40 and ecp5.
         breakdown: whether to make a second run, for the parts of a report.
-        share: whether Yosys looks for operators that are never used at the same time, to build
-            them once; that takes most of the time of a wide unit. The flows of FPGAs always do.
+        share: whether Yosys looks for operators that are never used at the same time, to build them
+        once; this takes most of the time of a wide unit. FPGA flows always do.
     """
 
     target: str = "generic"
@@ -77,7 +77,7 @@ class Flow:
 
     @property
     def optimise(self) -> str | None:
-        """What gates are mapped for; None on FPGAs, whose flows are Yosys's own."""
+        """Goal of mapping to gates; None on FPGAs, which use Yosys's own flows."""
         return None if self.kind in FPGAS else self.goal
 
     @property
@@ -128,7 +128,7 @@ class Flow:
             (job / LIBRARY).symlink_to(self.liberty.resolve())
 
     def digest(self) -> str:
-        """SHA-256 of all that a worker reads beside the design: commands, scripts and library."""
+        """SHA-256 of a worker's inputs except the design: commands, scripts and library."""
         with temporary_folder("axs6-flow-") as folder:
             job = folder / "job"
             self.write(job, "", "top", flatten=True)

@@ -1,4 +1,4 @@
-"""The generic gate library: what each gate and flip-flop counts for.
+"""The generic gate library: gate equivalents and transistors of each gate and flip-flop.
 
 Gate equivalents are areas over that of a two-input NAND, averaged over the smallest drive
 strengths of two open 130 nm libraries (SkyWater sky130_fd_sc_hd, IHP sg13g2) and rounded to a
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Size(NamedTuple):
-    """What one cell counts for."""
+    """Gate equivalents and transistors of one cell."""
 
     gate_equivalents: float
     transistors: int

@@ -1,4 +1,4 @@
-"""Mapped netlists to simulate: a design after synthesis, its gates as their logic."""
+"""Mapped netlists for simulation: a design after synthesis, its gates as logic functions."""
 
 import json
 from hashlib import sha256
@@ -23,9 +23,9 @@ def mapped_netlist(
     timeout: float = 600,
     **options: Any,
 ) -> str:
-    """Synthesise a design as `axs6.synth.area` does and return the gates that it takes.
+    """Synthesise a design as `axs6.synth.area` does and return its gates.
 
-    The cache keeps them under all that decides them.
+    The result is cached under a key of all inputs.
 
     Args:
         verilog: text of the design (Verilog-2005).
@@ -58,14 +58,14 @@ def mapped_netlist(
 
 
 def _key(job: Path) -> list[str]:
-    """All that decides what the worker makes of a job."""
+    """Everything that decides the worker's result."""
     files = {path.name: path.read_bytes() for path in sorted(job.iterdir())}
     digests = [f"{name} {sha256(content).hexdigest()}" for name, content in files.items()]
     return [sources("axs6.synth"), version("pyosys"), *digests]
 
 
 def _check_cells(netlist: dict[str, Any], source: str) -> None:
-    """Raise SynthesisError unless every cell has become the logic that it is."""
+    """Raise SynthesisError unless every cell has been replaced by its logic."""
     cells = netlist["modules"]["top"]["cells"].values()
     if bare := sorted({cell["type"] for cell in cells if not cell["type"].startswith("$")}):
         raise SynthesisError(f"{source} has no model of the cell {bare[0]} to simulate it by")

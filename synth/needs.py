@@ -1,6 +1,6 @@
-"""What a library must have so that gates can be mapped to it and timed.
+"""Requirements of a library for mapping gates and timing them.
 
-ABC, and the reports of delays, take all of it for granted: ABC crashes without it.
+ABC and the reports of delays rely on them: ABC crashes otherwise.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def _depends(truth: int, i: int, inputs: int) -> bool:
 
 
 def _check_kinds(library: CellLibrary, gates: Sequence[Cell], source: str) -> None:
-    """Check that there are the gates that ABC cannot do without."""
+    """Check that the library has the gates that ABC needs."""
     if library.inverter is None:
         raise SynthesisError(f"{source} must have an inverter and has none")
     rows = (0b0001, 0b0010, 0b0100, 0b1000)

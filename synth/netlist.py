@@ -59,7 +59,7 @@ class MappedDesign:
     stime_ps: float | None
 
     def files(self, path: Path) -> dict[str, str]:
-        """Return what is written for `--netlist`: contents by file name, the Verilog's first."""
+        """Return the files of `--netlist`: contents by file name, the Verilog first."""
         names = companions(path, self.liberty)
         texts = [self.verilog, self.constraints, compact_library()]
         return {each.name: text for each, text in zip(names, texts, strict=False)}
@@ -169,7 +169,7 @@ def _clocks(netlist: MappedNetlist, library: CellLibrary) -> list[str]:
 def _constraints(
     module: Mapping[str, Any], top: str, clocks: Sequence[str], plan: Flow, period: float
 ) -> str:
-    """Return SDC that says of a module's surroundings what `axs6.synth.timing` assumes.
+    """Return SDC with the surroundings of a module that `axs6.synth.timing` assumes.
 
     Args:
         module: of a Yosys JSON netlist.

@@ -1,4 +1,4 @@
-"""OpenSTA, where it is installed: the longest path of a mapped design by another tool."""
+"""OpenSTA, if installed: the longest path of a mapped design by another tool."""
 
 import os
 import re

@@ -30,14 +30,14 @@ from axs6.synth.targets import FPGAS, NETLIST
 SEED: Final = 1
 _CLOCK, _RESET = "clk", "rst"
 _FREQUENCY = "500"
-"""The clock in MHz that nextpnr is asked for: more than a unit reaches, so that it goes on."""
+"""Target clock of nextpnr in MHz: more than a unit reaches, so that it keeps optimising."""
 
 
 _START: Final = "import sys, yowasp_{0} as tool; sys.exit(tool.run_{0}(sys.argv[1:]))"
 
 
 _TIMING: Final = ("--placer-heap-timingweight", "60", "--placer-heap-critexp", "4")
-"""How much the placer minds delays. With nextpnr's own numbers, 10 and 2, one netlist of a 2 x 2
+"""Weight of delays in the placer. With nextpnr's own numbers, 10 and 2, one netlist of a 2 x 2
 tile of MXFP8 E4M3 had 121 MHz on an ECP5, with these 150; weights of 30, 45, 80 and 100 gave 143,
 146, 137 and 139."""
 
@@ -116,7 +116,7 @@ def placer(target: str) -> dict[str, str]:
 def place(
     verilog: str, top: str, ports: Mapping[str, Any], target: str, folder: Path, limit: Limit
 ) -> tuple[Timing, Placement]:
-    """Place and route a design between registers and return its clock and what it takes.
+    """Place and route a design between registers and return its clock and resources.
 
     Args:
         verilog: text of the design.

@@ -1,4 +1,4 @@
-"""The yardstick of energy: a dot product of INT8 vectors, and its golden model in NumPy."""
+"""The energy baseline: a dot product of INT8 vectors, and its golden model in NumPy."""
 
 from typing import Any
 

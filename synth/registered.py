@@ -1,4 +1,4 @@
-"""A unit between registers, as its area is compared with that of others."""
+"""A unit between registers, for comparing areas of units."""
 
 from dataclasses import replace
 
@@ -36,9 +36,8 @@ ONE = FP32.bias << FP32.fraction_bits
 def registered(design: Generated) -> Generated:
     """A stream unit with a register at each input and output, under a module of its own.
 
-    It never waits, so nothing is left of its handshake but `valid`. The scales of channels and
-    tensors are 1: a product with them is the work of software here. The latency is two cycles more
-    than that of the unit.
+    It never stalls, so of its handshake only `valid` is left. The scales of channels and tensors
+    are 1: here software multiplies by them. The latency is two cycles more than that of the unit.
 
     Args:
         design: with the streams `i` and `o`.

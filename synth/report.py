@@ -1,4 +1,4 @@
-"""What an area report holds."""
+"""Contents of an area report."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ _AREA_UNITS: Final[Mapping[str, str]] = {"generic": "gate equivalents", "sky130"
 
 @dataclass(frozen=True)
 class Resources:
-    """What a design or a part of it takes.
+    """Resources of a design or a part of it.
 
     `figures` are the sums of the target, in this order:
 
@@ -82,7 +82,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Placement:
-    """What place and route says: the device, the seed, and its cells by type.
+    """Result of place and route: the device, the seed, and its cells by type.
 
     `used` and `available` count the same types; the registers around the unit that make its ports
     registered are among those used.
@@ -127,7 +127,7 @@ class AreaReport:
 
     @property
     def area_unit(self) -> str | None:
-        """What areas are measured in, None on FPGAs; a library does not say what its unit is."""
+        """Unit of areas, None on FPGAs; a library does not state its unit."""
         if self.library:
             return f"units of {PurePath(self.library).name}"
         return _AREA_UNITS.get(self.target)

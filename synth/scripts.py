@@ -7,7 +7,7 @@ from axs6.synth.errors import SynthesisError
 GOALS: Final = ("area", "speed")
 
 _SWEEP: Final = ("strash", "ifraig -C 100", "scorr -C 100")
-"""SAT sweeping: merges what is equal. Its conflict limits bound the time that a pair of nodes can
+"""SAT sweeping: merges equal nodes. Its conflict limits bound the time that a pair of nodes can
 take, and other than a limit in seconds they give the same result on every machine."""
 
 _AREA: Final = (*_SWEEP, "dc2", "dc2", "dch", "dch", "dch", "amap -m")

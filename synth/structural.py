@@ -36,7 +36,7 @@ def structural(module: Mapping[str, Any], top: str, netlist: MappedNetlist) -> s
 class _Names:
     """The name of each bit: of an input, else of the first output that it is, else of a wire.
 
-    `wires` are the names that are of no port. Names are given as they are asked for.
+    `wires` are the names that are of no port. Names are assigned on demand.
     """
 
     def __init__(self, module: Mapping[str, Any], netlist: MappedNetlist) -> None:
@@ -58,7 +58,7 @@ class _Names:
         return self._names[bit]
 
     def unique(self, name: str) -> str:
-        """Return a plain identifier that was not returned before."""
+        """Return a new plain identifier."""
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).rstrip("_")
         while plain in self._taken:
             self._taken[plain] += 1

@@ -1,4 +1,5 @@
-"""What timing assumes around a unit: the cell that drives its inputs, the load at its outputs."""
+"""Surroundings of a unit that timing assumes: the cell that drives its inputs, the load at its
+outputs."""
 
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ SKY130_LOAD = 33.4
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around a unit: the cell that drives each input, and the load at each output in fF."""
+    """Surroundings of a unit: the cell that drives each input, and the load at each output in
+    fF."""
 
     driver: Cell
     load: float

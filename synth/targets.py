@@ -64,7 +64,7 @@ TARGETS: Final = ("generic", "sky130", *FPGAS)
 
 @dataclass(frozen=True)
 class Costs:
-    """What is known of a library's cells after mapping.
+    """Areas and types of a library's cells after mapping.
 
     `source` is the library or target, for messages. `areas` holds the area of each cell type in
     library units and `registers` the types that the flip-flops and latches of the design were

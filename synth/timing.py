@@ -2,9 +2,9 @@
 
 With a library this is static timing analysis as ABC's `stime` does it: rising and falling edges
 apart, the worst slew at each net, delays from the library's tables, no wire load. Unlike `stime` it
-goes on through registers and through the adder cells that ABC does not see: a path starts at an
-input port or, after the delay from the clock edge, at a register, and ends at an output port or,
-before the setup time, at a register. The clock is ideal.
+follows registers and adder cells, which ABC does not see: a path starts at an input port or, after
+the delay from the clock edge, at a register, and ends at an output port or, before the setup time,
+at a register. The clock is ideal.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,8 +47,7 @@ def library_timing(
     Args:
         module: of a Yosys JSON netlist.
         library: the cells.
-        around: what drives and loads the module.
-        model: what the report is to say of the library.
+        around: driver and load of the module. model: description of the library for the report.
 
     Raises:
         SynthesisError: a cell is not in the library, a register has no delay from its clock or no

@@ -1,4 +1,4 @@
-"""How often each net of a mapped netlist changes from one clock cycle to the next, exactly."""
+"""Exact toggle counts of every net of a mapped netlist, from one clock cycle to the next."""
 
 import ctypes
 import json
@@ -23,14 +23,12 @@ from axs6.sim.words import check_items
 
 @dataclass(frozen=True)
 class Activity:
-    """Changes of nets.
+    """Toggles of nets.
 
-    Args:
-        changes: uint64, shape (sequences, nets): how often each net differed from what it was a
-            cycle before.
-        pairs: successive cycles that were compared in each sequence.
-        outputs: the items that each sequence gave, one after the other, by field.
-        given: int64, shape (sequences,): how many those were.
+    Args: changes: uint64, shape (sequences, nets): number of toggles of each net from cycle to
+        cycle. pairs: successive cycles that were compared in each sequence. outputs: the items that
+        each sequence gave, one after the other, by field. given: int64, shape (sequences,): how
+        many those were.
     """
 
     changes: NDArray[np.uint64]
@@ -42,8 +40,8 @@ class Activity:
 class ActivityModel:
     """A netlist of gates with streams `i` and `o`, compiled, with nets that are watched.
 
-    A net's value in a cycle is that before the rising edge at the cycle's end, when everything has
-    settled; between cycles it changes once or not at all.
+    A net's value in a cycle is its settled value before the rising edge at the cycle's end; between
+    cycles it changes once or not at all.
 
     Args:
         netlist: Yosys JSON as `axs6.synth.mapped.mapped_netlist` gives it.

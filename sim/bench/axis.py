@@ -83,7 +83,7 @@ def _quiet(end: Any) -> Any:
 
 
 class Watch:
-    """Watches a bus: the cycles of its transfers, and what AXI4-Stream demands of its master.
+    """Watches a bus: the cycles of its transfers, and the rules of AXI4-Stream for its master.
 
     Once `tvalid` is up it must stay, and the beat with it, until the beat is taken.
     """

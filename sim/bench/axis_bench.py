@@ -1,6 +1,6 @@
 """cocotb tests of a unit on AXI4-Stream, the same for every one in the registry.
 
-The golden model says what must come out; beats are the unit's own.
+The golden model gives the expected outputs; the unit defines the beats.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ class AxisBench:
     async def run(self, test: str, items: Items, *, one_at_a_time: bool = False) -> None:
         """Send items, compare every packet that comes out, and report.
 
-        With `one_at_a_time` a packet, or one on each input, is sent after what comes of the last.
+        With `one_at_a_time` a packet, or one on each input, is sent after the outputs of the last.
         """
         expected = self.unit.golden(items, self.parameters)
         checker = Checker(self.output.words(expected), self.output.fields)
@@ -107,7 +107,7 @@ class AxisBench:
         self.configuration.report(test=test, items=count, outputs=len(checker.cycles))
 
     async def _received(self, checker: Checker, due: int) -> None:
-        """Wait for so many beats, if they come."""
+        """Wait for a number of beats, if they come."""
         seen, since = 0, cycle()
         while len(checker.cycles) < due and cycle() - since < PATIENCE:
             await RisingEdge(self.dut.clk)
@@ -173,7 +173,7 @@ async def valid_first(dut: Any) -> None:
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
 async def one_at_a_time(dut: Any) -> None:
-    """What comes of a packet comes without the next one."""
+    """The outputs of a packet come without a further packet."""
     bench = await start(dut)
     items = bench.random_items(32)
     lasts = [name for name in items if name.endswith("last")]
@@ -183,7 +183,7 @@ async def one_at_a_time(dut: Any) -> None:
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
 async def reset_in_flight(dut: Any) -> None:
-    """After a reset nothing of what came before comes out or counts.
+    """After a reset no earlier item affects the outputs.
 
     Once with results that wait to be taken, once in the middle of a packet.
     """

@@ -1,4 +1,4 @@
-"""In-order comparison of what a unit gives with what the golden model expects."""
+"""In-order comparison of a unit's outputs with the golden model's."""
 
 from collections.abc import Sequence
 
@@ -32,11 +32,11 @@ class Checker:
 
     @property
     def missing(self) -> int:
-        """How many words are still expected."""
+        """Number of words still expected."""
         return max(0, len(self._expected) - len(self.cycles))
 
     def check(self, never: str = "never came") -> None:
-        """Raise AssertionError where words differ, were too many or never came.
+        """Raise AssertionError if words differ, are too many or are missing.
 
         The message has the first difference, since after a word that is missing or too many all
         others are compared with the wrong ones, and how many there are.

@@ -1,4 +1,4 @@
-"""What the launcher tells the tests that run inside the simulator, and what they tell it."""
+"""Communication of the launcher and the tests inside the simulator."""
 
 import json
 import os

@@ -27,7 +27,7 @@ SHARE_CYCLES = 50
 """Cycles after which random stalls go on to another share."""
 
 Pause = Callable[[], bool]
-"""Asked once a cycle: whether to stall in it."""
+"""Called once per cycle: whether to stall."""
 
 
 def never() -> bool:

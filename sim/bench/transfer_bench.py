@@ -1,4 +1,4 @@
-"""cocotb test that puts arrays through a unit at full rate and saves what comes out."""
+"""cocotb test that runs arrays through a unit at full rate and saves the outputs."""
 
 from pathlib import Path
 from typing import Any

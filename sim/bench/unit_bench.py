@@ -1,6 +1,6 @@
 """cocotb tests of a stream unit, the same for every unit in the registry.
 
-The golden model says what must come out; inputs are the unit's own.
+The golden model gives the expected outputs; the unit defines the inputs.
 """
 
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class UnitBench:
         Args:
             items: input items.
             input_pause, output_pause: stalls.
-            one_at_a_time: whether what follows an item that completes an output waits for it.
+            one_at_a_time: whether items after a completed output wait for that output.
 
         Returns:
             For each output, the cycle in which the item that completed it was taken, and the
@@ -183,7 +183,7 @@ async def one_at_a_time(dut: Any) -> None:
 
 @cocotb.test(timeout_time=TIME_LIMIT, timeout_unit="ms")
 async def reset_in_flight(dut: Any) -> None:
-    """After a reset nothing of what came before comes out or counts.
+    """After a reset no earlier item affects the outputs.
 
     Once with results that wait to be taken, once in the middle of a vector.
     """

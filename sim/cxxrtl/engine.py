@@ -31,12 +31,12 @@ OPTIONS = (*COMMON_OPTIONS, "-O3", "-fno-tree-vectorize", *UNTANGLED)
 """Vectors over the two or three chunks of a CXXRTL value make a model three times slower."""
 
 WAVE_OPTIONS = (*COMMON_OPTIONS, "-O0")
-"""What waveforms need takes minutes to optimise, for windows that take seconds to simulate."""
+"""Code for waveforms takes minutes to optimise, for windows that take seconds to simulate."""
 
 _FOR_EVER = 2**63 - 1
 
 WINDOW = (0, 1000)
-"""Cycles that a waveform shows unless others are chosen."""
+"""Default cycles of a waveform."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class ComponentModel:
         limit: int | None = None,
         progress: Progress | None = None,
     ) -> CxxrtlRun:
-        """Put items through one copy of the design.
+        """Run items through one copy of the design.
 
         Args:
             items: an array for each input field, its first axis the items, or rows of an array.

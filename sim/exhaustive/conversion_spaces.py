@@ -26,10 +26,10 @@ from axs6.hw.fp32.normalise import ScaledInteger, normalising_steps
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 ALL_CASES = 1 << 28
-"""Sums times exponents, at most, of which all are compared."""
+"""Maximum number of sums times exponents for comparing all."""
 
 CHUNK_SUMS = 1 << 22
-"""Sums of a chunk, at most."""
+"""Maximum number of sums of a chunk."""
 
 DIGIT = 32
 """Bits of the parts in which the golden model takes a wide sum."""
@@ -58,7 +58,8 @@ def _aligned(accumulator: str) -> ScaledInteger:
 
 
 def conversion_space(format: str = "axs6") -> Space:
-    """Sums of a block dot product with every sum of exponents, and what is no number, to FP32.
+    """Conversion to FP32 of sums of a block dot product with every sum of exponents, and of special
+    values.
 
     Args:
         format: the block format.
@@ -116,7 +117,8 @@ def conversion_space(format: str = "axs6") -> Space:
 
 
 def aligned_space(accumulator: str, wide: ScaledInteger) -> Space:
-    """Aligned sums under every exponent, and what is no number, to the output of an accumulator.
+    """Rounding of aligned sums with every exponent, and of special values, to the output of an
+    accumulator.
 
     Args:
         accumulator: its name.

@@ -246,7 +246,7 @@ class Enumerated:
 
     @property
     def references(self) -> Mapping[str, Callable[[Items], Items]]:
-        """What the hardware is compared with."""
+        """The reference for the hardware."""
         return {"golden model": lambda items: find("encoder").golden(items, self.parameters)}
 
     def items(self, runs: NDArray[Any], maximum: int, chunk: int, word: int) -> Items:

@@ -1,4 +1,4 @@
-"""Running spaces: a share of their chunks, several at a time, from where the state stands."""
+"""Running spaces: a share of their chunks, several at a time, resuming from the state."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +53,7 @@ class Share:
 
 @dataclass(frozen=True)
 class SpaceOutcome:
-    """What a run found in a space.
+    """Result of a run in a space.
 
     Args:
         space: name of the space.

@@ -44,7 +44,7 @@ def named(name: str, view: str) -> str:
 
 @dataclass(frozen=True)
 class Space:
-    """Items to put through a design, and what must come out.
+    """Items for a design, and the expected outputs.
 
     Args:
         name: name on the command line.

@@ -1,4 +1,4 @@
-"""The state of an enumeration on disk, so that an interrupted one goes on where it stopped."""
+"""The state of an enumeration on disk, from which an interrupted run resumes."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ KIND = "axs6 enumeration 2"
 
 
 def default_state() -> Path:
-    """Where the state is kept unless another file is named.
+    """Default path of the state.
 
     Raises:
         CacheError: the cache is another user's, or others may write to it.
@@ -23,7 +23,7 @@ def default_state() -> Path:
 
 
 PROGRAM = ("axs6.golden", "axs6.hw", "axs6.sim.batch", "axs6.sim.exhaustive")
-"""Packages that decide what is compared with what."""
+"""Packages whose sources decide the comparisons."""
 
 
 def space_key(space: Space) -> str:
@@ -79,7 +79,7 @@ class State:
         return spaces
 
     def enter(self, space: Space) -> bool:
-        """Take up a space; False if what the file knows of it is of another design or model."""
+        """Enter a space; False if the file's entry belongs to another design or model."""
         key = space_key(space)
         known = self._spaces.get(space.name)
         if known is not None and known.key == key:

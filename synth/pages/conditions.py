@@ -1,4 +1,4 @@
-"""What holds for all figures of a design: what gates are mapped for, units, timing model."""
+"""Conditions of all figures of a design: goal of mapping, units, timing model."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,7 +14,7 @@ def reports(results: Iterable[Result]) -> list[AreaReport]:
 
 
 def area_unit(results: Iterable[Result]) -> str | None:
-    """What areas of the results, all on one target, are measured in; None where nothing says."""
+    """Unit of the areas of the results, all on one target; None if unknown."""
     return next((report.area_unit for report in reports(results)), None)
 
 
@@ -37,7 +37,7 @@ def conditions(found: Collection[AreaReport]) -> list[str]:
 
 
 def telling(results: Sequence[Result]) -> list[str]:
-    """The figures that differ between results, but those that another figure tells as well."""
+    """The figures that differ between results, without redundant ones."""
     figures = {name for result in results if result.measured for name in result.measured.figures}
     return [figure for figure in varying(results) if not derived(figure, figures)]
 

@@ -1,4 +1,4 @@
-"""What a report page says about a sweep: its sections, from the results."""
+"""Sections of a report page about a sweep."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

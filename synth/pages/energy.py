@@ -4,11 +4,11 @@ from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption, EnergyRepor
 from axs6.synth.pages.document import Table
 
 LEFT_OUT = f"Not counted: {'; '.join(LEAVES_OUT)}."
-"""What no energy has in it, in a sentence."""
+"""A sentence with the parts of the energy that are not counted."""
 
 
 def energy_title(report: EnergyReport) -> str:
-    """What the energies are measured in, and on which data."""
+    """Unit of the energies, and the data."""
     cycles = f"{report.measured.cycles:,d} cycles in {report.sequences} sequences"
     return f"Energy in {report.unit}, stimulus {report.stimulus}, {cycles}"
 

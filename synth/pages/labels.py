@@ -1,4 +1,4 @@
-"""What the figures of a report are called, their units and how they are written."""
+"""Names, units and number formats of the figures of a report."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -60,7 +60,7 @@ def label(figure: str, unit: str | None = None) -> Label:
 
 
 def derived(figure: str, figures: Collection[str]) -> bool:
-    """Whether another one of the figures tells the same, so that pictures leave this one out."""
+    """Whether another of the figures makes this one redundant, so that pictures leave it out."""
     return label(figure).told_by in figures
 
 

@@ -53,5 +53,5 @@ def _cell(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text in which Markdown sees no markup."""
+    """Text with Markdown's markup escaped."""
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Sweeps: what units take at every combination of their parameters, in parallel and cached."""
+"""Sweeps: area and timing of units at every combination of parameters, in parallel and cached."""
 
 from axs6.synth.sweep.points import Measured, Point, Result, Sweep
 from axs6.synth.sweep.runner import sweep

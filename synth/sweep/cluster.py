@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 5
-"""How long a scheduler has to answer, and then its first worker to be there."""
+"""Time limits for the answer of a scheduler, and then for its first worker."""
 
 WITHOUT_WORKERS_SECONDS = 30
 """How long a cluster may be without workers before a sweep on it ends."""
@@ -25,7 +25,7 @@ _PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
 
 
 def check_address(address: str) -> None:
-    """Raise ValueError for what cannot be the address of a Dask scheduler."""
+    """Raise ValueError unless the text can be the address of a Dask scheduler."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     try:
         complete = parts.scheme in _PROTOCOLS and parts.hostname and parts.port
@@ -125,7 +125,7 @@ def _gone(address: str) -> RuntimeError:
 
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
-    """Without what distributed logs, such as tracebacks when it closes a lost connection."""
+    """Hide the log of distributed, such as tracebacks when it closes a lost connection."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     loggers = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
     for logger in loggers:
@@ -161,7 +161,7 @@ class _Workers:
 
 
 def _count_workers(client: "Client") -> int:
-    """How many workers a cluster has; 0 where its scheduler does not say."""
+    """Number of workers of a cluster; 0 if its scheduler does not report it."""
     scheduler = client.scheduler
     if scheduler is None:
         return 0

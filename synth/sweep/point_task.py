@@ -1,4 +1,4 @@
-"""A point of a sweep as work that is handed out."""
+"""A point of a sweep as a task for other processes."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -21,7 +21,7 @@ class PointTask(PoolTask[Measured]):
     environment: str
 
     def outcome(self) -> Measured | str:
-        """What was measured, or in one line why it could not; raises as `PoolTask`."""
+        """The measurement, or in one line why it failed; raises as `PoolTask`."""
         try:
             if environment(self.point) != self.environment:
                 raise OtherEnvironmentError(

@@ -1,4 +1,4 @@
-"""The points of a sweep and what was measured at each."""
+"""The points of a sweep and their measurements."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Result:
-    """A point with what was measured, or with the reason why nothing was.
+    """A point with its measurement, or with the reason why it is missing.
 
     `cached` says that the figures were measured earlier; it is no part of `to_dict`.
     """

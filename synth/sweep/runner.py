@@ -37,11 +37,11 @@ def sweep(
     progress: Progress | None = None,
     **options: Any,
 ) -> Sweep:
-    """Measure what units take, at every combination of some of their parameters.
+    """Measure area and timing of units at every combination of some of their parameters.
 
-    Results are kept in the cache (`axs6.sim.cache`) under all that decides them: a sweep that was
-    interrupted goes on where it was, and one that is repeated costs nothing. A point that cannot
-    be built or measured becomes a result with the reason, and the rest goes on.
+    Results are cached (`axs6.sim.cache`) under a key of all inputs: an interrupted sweep resumes
+    where it stopped, and a repeated one costs nothing. A point that cannot be built or measured
+    becomes a result with the reason, and the sweep continues.
 
     A script that gives `jobs` must have its calls below `if __name__ == "__main__":`, as always
     where Python starts processes.
@@ -50,13 +50,12 @@ def sweep(
         units: names in `axs6.hw.registry`.
         expression: what varies, as `axs6.synth.sweep.axes.parse` reads it, such as
             `stages=0..4 block=8,16,32`; None for one point of each unit.
-        parameters: those that every point has; the others keep their defaults.
-        stimulus: data of `axs6.synth.energy.energy`, to measure the energy of every point too.
-        timeout: limit in seconds for each synthesis of a point.
-        jobs: points measured at a time on this machine, each in a process of its own; one takes
-            up to two cores.
-        scheduler: address of a Dask scheduler, such as `tcp://host:8786`, on whose workers to
-            measure instead; they need the same axs6, tools and library, at the same path.
+        parameters: parameters of every point; others keep their defaults. stimulus: data of
+        `axs6.synth.energy.energy`, to measure the energy of every point too. timeout: limit in
+        seconds for each synthesis of a point. jobs: points measured in parallel on this machine,
+        each in a process of its own; one takes up to two cores. scheduler: address of a Dask
+        scheduler, such as `tcp://host:8786`, on whose workers to measure instead; they need the
+        same axs6, tools and library, at the same path.
         progress: called with each result as it comes.
         options: of `axs6.synth.flow.Synthesis`, such as `target` and `liberty`.
 

@@ -1,4 +1,4 @@
-"""Verilog and area reports kept in the cache under all that decides what they say."""
+"""Cache of Verilog and area reports, keyed by all their inputs."""
 
 import hashlib
 import json
@@ -59,7 +59,7 @@ def verilog(point: Point) -> Generated:
 
 
 def recall(point: Point) -> Measured | None:
-    """What the cache holds of a point; None if that is not all of it."""
+    """The cached measurement of a point; None unless complete."""
     design = recalled("verilog", _verilog_key(point), Generated)
     if design is None:
         return None
@@ -71,7 +71,8 @@ def recall(point: Point) -> Measured | None:
 
 
 def remember(point: Point, measured: Measured) -> None:
-    """Put what another machine measured into this one's cache. Raises OSError as `measure`."""
+    """Put a measurement of another machine into this machine's cache. Raises OSError as
+    `measure`."""
     kept("verilog", _verilog_key(point), Generated, lambda: measured.design)
     kept("area", _area_key(point, measured.design), AreaReport, lambda: measured.report)
     if used := measured.energy:
@@ -105,7 +106,7 @@ def _energy_key(point: Point, design: Generated) -> list[str]:
 
 
 def _stimulus(point: Point) -> list[str]:
-    """What decides the energy beside the netlist: the data, and what simulates them."""
+    """Inputs of the energy other than the netlist: the data and the simulator."""
     if point.stimulus is None:
         return []
     return [*point.stimulus.key(), sources("axs6.golden", "axs6.sim"), version("numpy")]

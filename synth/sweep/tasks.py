@@ -1,4 +1,4 @@
-"""Work that is handed out, wherever it is done, and what comes of it."""
+"""Tasks for other processes, and their results."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 T = TypeVar("T")
 
 _LOOK_SECONDS = 1
-"""How long between two looks at what does the tasks."""
+"""Interval between two checks of the workers."""
 
 
 class PoolTask(ABC, Generic[T]):
@@ -22,7 +22,7 @@ class PoolTask(ABC, Generic[T]):
 
     @abstractmethod
     def outcome(self) -> T | str:
-        """What came of it, or in one line why nothing did.
+        """The result, or in one line why there is none.
 
         Raises:
             OtherEnvironmentError: it would not be what the process that asks would get.
@@ -38,7 +38,7 @@ class PoolTask(ABC, Generic[T]):
         return found
 
     def failure(self, error: OSError, worker: str) -> str:
-        """What a worker cannot use, in one line."""
+        """Why a worker cannot be used, in one line."""
         return f"{worker} fails: {error}"
 
 
@@ -56,7 +56,7 @@ class LostWorkerError(RuntimeError):
 def results(
     futures: Mapping[Future[T | str], K], watch: Callable[[], None] | None = None
 ) -> Generator[tuple[K, T | str], None, None]:
-    """The tasks with their outcomes as they come.
+    """The tasks with their outcomes, in order of completion.
 
     `watch` is called now and then while none comes, and ends the wait by raising.
     """
