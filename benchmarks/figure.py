@@ -74,14 +74,20 @@ class Figure:
         """What the file keeps; empty if there is none."""
         return json.loads(self.path.read_text()) if self.path.exists() else {}
 
-    def measured_on(self) -> dict[str, str]:
-        """Digests and versions of all that decides the figure, by what it is."""
-        found = {
-            " ".join([unit, *(f"{name}={value}" for name, value in parameters.items())]): of_design(
-                unit, parameters
+    @property
+    def designs_by_name(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """The designs, by what the file calls them."""
+        return {
+            " ".join([unit, *(f"{name}={value}" for name, value in parameters.items())]): (
+                unit,
+                parameters,
             )
             for unit, parameters in self.designs
         }
+
+    def measured_on(self) -> dict[str, str]:
+        """Digests and versions of all that decides the figure, by what it is."""
+        found = {name: of_design(*design) for name, design in self.designs_by_name.items()}
         found |= {pattern: of_files(pattern) for pattern in self.sources}
         return found | {package: of_package(package) for package in self.packages}
 

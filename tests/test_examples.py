@@ -16,7 +16,17 @@ from axs6.golden.vectors.formats import NAMES
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+LONG = ("torch_training.py",)
+"""Examples that take most of a minute."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (path.name in LONG))
+        for path in sorted((ROOT / "examples").glob("*.py"))
+    ],
+)
 def test_examples_run(path: Path) -> None:
     done = subprocess.run([sys.executable, path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).parents[1] / "fuzz/run.py"
 
 
@@ -18,8 +20,9 @@ def fuzz(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_thousand_inputs_are_treated_as_documented(tmp_path: Path) -> None:
-    done = fuzz("--inputs", "1000", cwd=tmp_path)
+@pytest.mark.parametrize("inputs", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_inputs_are_treated_as_documented(inputs: int, tmp_path: Path) -> None:
+    done = fuzz("--inputs", str(inputs), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     *targets, total = done.stdout.splitlines()
     names = ("unpack", "container", "checkpoint", "npy", "npz", "command")

@@ -318,7 +318,7 @@ def test_an_enumeration_goes_on_from_its_state(main: Cli, tmp_path: Path) -> Non
 
 
 def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("validate", "--exhaustive", "--only", "reciprocal", "--share", "1/16")
+    arguments = ("validate", "--exhaustive", "--only", "reciprocal", "--share", "1/32")
     arguments += ("--state", "state.json")
     # A shell that runs the suite in its background has it ignore interrupts, children included.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "axs6", *arguments]
@@ -331,7 +331,7 @@ def test_an_interrupted_enumeration_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (outcome,) = json.loads(done.stdout)
     assert min(outcome["earlier"], outcome["compared"]) > 0
-    assert outcome["earlier"] + outcome["compared"] == 16 * 2**23
+    assert outcome["earlier"] + outcome["compared"] == 8 * 2**23
 
 
 def test_json_goes_through_links_and_into_pipes(main: Cli, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
         pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
-        ("block_dot", {"block": 8}),
+        pytest.param("block_dot", {"block": 8}, marks=pytest.mark.slow),
         ("dot", {"block": 8, "stages": 3, "interleave": 2}),
         pytest.param(
             "matmul",

@@ -33,7 +33,7 @@ MAPPED = ("decoder", "block_dot")
 LARGE = [unit for unit, _ in quality.IN_MODULES]
 """Units over which ABC takes long: the slow tests measure their modules one by one."""
 
-BETWEEN = ("axis_dot", "stochastic_encoder")
+BETWEEN = ("axis_dot", "axis_encoder", "axis_decoder", "stochastic_encoder")
 """Units that take as long, of which every run measures what they contain or are between."""
 
 SMALL = [

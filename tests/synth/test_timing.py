@@ -109,7 +109,9 @@ def test_a_loop_is_an_error(timed: Path) -> None:
             area(LOOP, "loop", liberty=library)
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize(
+    "goal", [pytest.param(each, marks=[pytest.mark.slow] * (each != "area")) for each in GOALS]
+)
 def test_abc_agrees(goal: str, tmp_path: Path) -> None:
     made = generate("block_dot", block=8)
     plan = flow(Synthesis(target="sky130", optimise=goal))
@@ -140,7 +142,7 @@ def test_speed_is_faster_and_larger() -> None:
 
 
 def test_speed_without_a_buffer(without_buffer: Path) -> None:
-    made = generate("block_dot", block=8)
+    made = generate("block_dot", block=8, format="mx4")
     report = area(
         made.verilog, made.module, liberty=without_buffer, optimise="speed", breakdown=False
     )

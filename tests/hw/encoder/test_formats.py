@@ -1,5 +1,6 @@
 """Encoders of every format against the golden model, in the batch simulator."""
 
+import shutil
 from itertools import combinations, cycle, product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from axs6.hw.units.encoder import encoder_corners
 from axs6.hw.units.unit import Unit
 from axs6.sim.batch.engine import BatchModel
 from axs6.sim.regress import regress
+
+WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 
 ENCODER, FEEDBACK = find("encoder"), find("feedback_encoder")
 
@@ -394,6 +397,13 @@ def test_what_has_no_hardware_is_said_in_one_line(given: dict[str, Any], message
     ],
     ids=case_name,
 )
-@pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=pytest.mark.slow)])
-def test_the_verilog_is_right(given: dict[str, Any], simulator: str) -> None:
-    assert regress("encoder", given, simulator=simulator, items=1000).failures == []
+@pytest.mark.parametrize(
+    ("simulator", "items"),
+    [
+        ("icarus", 200),
+        *(pytest.param(each, 1000, marks=pytest.mark.slow) for each in ("icarus", "verilator")),
+    ],
+)
+@WITH_ICARUS
+def test_the_verilog_is_right(given: dict[str, Any], simulator: str, items: int) -> None:
+    assert regress("encoder", given, simulator=simulator, items=items).failures == []
