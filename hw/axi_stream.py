@@ -1,4 +1,4 @@
-"""AXI4-Stream: the signals of a bus, and what its beats carry."""
+"""AXI4-Stream: the signals of a bus, and the data of its beats."""
 
 from amaranth.hdl import unsigned
 from amaranth.lib import data, wiring
@@ -21,7 +21,7 @@ class AxiStream(wiring.Signature):
         tvalid (out, 1 bit): whether there is a beat.
         tready (in, 1 bit): whether the slave takes it.
         tlast (out, 1 bit): whether the beat ends a packet.
-        tuser (out, 1 bit): whether the data are not what they should be.
+        tuser (out, 1 bit): error flag: the data of this beat are invalid.
 
     Source: docs/axis.md.
     """
@@ -39,7 +39,7 @@ class AxiStream(wiring.Signature):
 
 
 marks_layout = StructLayout({"last": 1, "user": 1})
-"""What a beat carries beside its data."""
+"""Sideband of a beat."""
 
 
 def aligned_layout(block: int, align: int) -> data.StructLayout:

@@ -31,7 +31,7 @@ from axs6.hw.encoder.encoder import Encoder
 
 
 def of_format(unit: str, component: Callable[..., Any], fmt: BlockFormat) -> Callable[..., Any]:
-    """What makes the component of a unit in a block format.
+    """The constructor of a unit's component in a block format.
 
     Raises:
         ValueError: the unit takes no formats, and this is not the default one.
@@ -288,7 +288,7 @@ class AxisDot(Wrapper):
 
 
 def _read(m: Module, tdata: data.View, packed: data.View) -> None:
-    """Connect a block from a bus; with padding that is wrong a header that no block may have."""
+    """Connect a block from a bus; with wrong padding it gets an invalid header."""
     wrong = [tdata[PADDING].as_value().any()] if PADDING in tdata.shape().members else []
     same = [name for name in packed.shape().members if name != "reserved"]
     m.d.comb += [

@@ -1,4 +1,4 @@
-"""What goes with a unit's Verilog into a design: an instance to copy, and its numbers."""
+"""Files beside a unit's Verilog: an instance to copy, and a package of its numbers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""What every unit is built of: steps and pipelines, layouts, trees, RTLIL."""
+"""Common parts of all units: steps and pipelines, layouts, trees, RTLIL."""

@@ -1,6 +1,6 @@
-"""All that is used of Amaranth beside its documented API: the RTLIL back end and its Yosys.
+"""The parts of Amaranth used outside its documented API: the RTLIL back end and its Yosys.
 
-Another release may change it; no other module imports it.
+Another release may change them; no other module imports them.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Codes of floating-point elements and scales as signals: their parts, and what is no number."""
+"""Codes of floating-point elements and scales as signals: their parts, and special values."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def infinite_products(
     zero: Sequence[tuple[Value, Value]],
     negative: Sequence[Value],
 ) -> tuple[Value, Value, Value]:
-    """What products of two factors with infinities add up to, by IEEE 754.
+    """The sum of products of two factors with infinities, by IEEE 754.
 
     Args:
         infinite: for each product, which of its factors are infinite.

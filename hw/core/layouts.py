@@ -134,7 +134,7 @@ def scaled_layout(block: int, fmt: BlockFormat) -> data.StructLayout:
 
 
 UNUSED, PADDING = "unused", "padding"
-"""Names of the fields with the bits that fill up a byte, and with the bytes that follow."""
+"""Names of the fields with the padding bits of the last byte, and with the padding bytes."""
 
 
 def filled_layout(block: int, fmt: BlockFormat, align: int = 1) -> data.StructLayout:
@@ -159,7 +159,8 @@ def filled_layout(block: int, fmt: BlockFormat, align: int = 1) -> data.StructLa
 
 
 def packed_layout(block: int) -> data.StructLayout:
-    """A block of any mode as its packed bytes; zeros make a sparse one as long as the others."""
+    """A block of any mode as its packed bytes; sparse blocks are padded with zeros to the length of
+    the others."""
     return data.StructLayout(
         {
             "mode": unsigned(AXS6.mode_bits),
@@ -184,7 +185,7 @@ def encoded_layout(
 
 
 error_layout = data.StructLayout({"error": 1})
-"""Says that a packed block cannot be read, or not here."""
+"""Error flag: a packed block cannot be read, or not by this unit."""
 
 
 outer_layout = data.StructLayout({"outer": unsigned(FP32.width)})

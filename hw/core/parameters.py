@@ -6,14 +6,14 @@ from axs6.golden.formats import BlockFormat, Float, block_format, name_of
 from axs6.golden.formats.block_format import MODE_BLOCKS
 
 BLOCK_FORMS = ("dense", "packed")
-"""How blocks come to a unit: as exponent and codes, or as their bytes."""
+"""Forms of input blocks: exponent and codes, or packed bytes."""
 
 DEFAULT_ACCUMULATOR = "fp32"
 """Adds the sums of blocks in FP32; see `axs6.golden.accumulator`."""
 
 STRUCTURE, BEHAVIOUR = "structure", "behaviour"
 VIEWS = (STRUCTURE, BEHAVIOUR)
-"""How a datapath is described: as the gates that synthesis is to map, or in words."""
+"""Views of a datapath: gates for synthesis, or words."""
 
 
 def one_of(name: str, value: str, known: Collection[str]) -> str:

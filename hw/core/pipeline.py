@@ -158,7 +158,7 @@ def places_in(steps: Sequence[Step], stages: int) -> tuple[int, ...]:
 
 
 def most_split_stages(front: Sequence[Step], back: Sequence[Step]) -> int:
-    """The most ranks that two pipelines have room for: one for each step, and one more in each."""
+    """The maximum number of ranks of two pipelines: one for each step, and one more in each."""
     return len(front) + len(back) + 2
 
 
@@ -324,7 +324,7 @@ class Pipeline(wiring.Component):
         return m
 
     def _through(self, m: Module, step: Step, item: Any) -> Any:
-        """What a step makes of an item, beside what travels with it."""
+        """The result of a step for an item, beside the data that travels with the item."""
         if self._carry is None:
             m.d.comb += step.i.eq(item)
             return step.o

@@ -1,4 +1,4 @@
-"""Where ranks of registers go among the steps of a pipeline."""
+"""Placement of ranks of registers among the steps of a pipeline."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ class Ranks:
 def place_registers(levels: Sequence[int], widths: Sequence[int], stages: int) -> Ranks:
     """Place `stages` ranks of registers among steps.
 
-    One stands after the last step. The others go between steps: so that the deepest stretch is
-    least, and where that leaves a choice, so that they hold the fewest bits. Where there are more
-    of them than places, one stands in front of the first step.
+    One stands after the last step. The others go between steps so that the deepest stretch is as
+    shallow as possible and, among equal choices, so that they hold the fewest bits. If there are
+    more ranks than places, one stands in front of the first step.
 
     Args:
         levels: depth of each step.
@@ -70,10 +70,10 @@ REACH = 3
 
 
 def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) -> tuple[int, ...]:
-    """Which ranks have a spare register: few of a long pipeline, so that `ready` stays in reach.
+    """The ranks that are skid buffers: a few of a long pipeline, to cut the `ready` path.
 
-    What a rank with a spare takes passes a multiplexer. So they are those with the shallowest
-    stretches in front, and where that leaves a choice, those that hold the fewest bits.
+    The input of a skid buffer passes a multiplexer. So skid buffers are the ranks with the
+    shallowest stretches in front and, among equal choices, the fewest bits.
 
     Args:
         depths: of the stretch in front of each rank.
@@ -94,7 +94,7 @@ def spare_ranks(depths: Sequence[int], bits: Sequence[int], registered: bool) ->
 
 
 PART = 128
-"""Bits of a rank that one bit of a handshake reaches, at most."""
+"""Maximum number of bits of a rank that one bit of a handshake drives."""
 
 
 def handshake_bits(bits: Sequence[int], spares: Sequence[int]) -> list[int]:

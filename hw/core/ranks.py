@@ -1,11 +1,11 @@
-"""Ranks of registers of a pipeline, and how they wait.
+"""Ranks of registers of a pipeline, and their handshakes.
 
 Each function adds a rank that drives `ready` and returns whether it holds data, and which. Its
 arguments are a module, a number for names, what comes (`valid` and an item), and `moves`: that the
 data of the rank moves on, which is `ready` of the next one.
 
-`ready` and `moves` of rigid ranks may be several equal bits, a power of two of them. Each is for a
-part of the item, so that none of them has to reach all registers of a wide rank.
+`ready` and `moves` of rigid ranks may be several equal bits, a power of two of them. Each drives a
+part of the item, which limits the fan-out in a wide rank.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,8 @@ def add_rank(
 def add_rank_with_spare(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
-    """Add a rank whose `ready` is a register: what comes while its data waits is kept aside."""
+    """Add a skid buffer, whose `ready` is a register: a spare register keeps an item that comes
+    during a stall."""
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
     waiting = Signal(name=f"waiting{number}")
@@ -47,7 +48,7 @@ def add_rank_with_spare(
 def add_rigid_rank(
     m: Module, number: int, valid: Value, ready: Value, item: Any, moves: Value
 ) -> tuple[Value, Any]:
-    """Add a rank that takes what comes when the next one does, whether it holds data or not."""
+    """Add a rigid rank: it takes an item when the next rank does, whether it holds data or not."""
     held = Signal(name=f"valid{number}")
     taken = Signal(item.shape(), name=f"stage{number}", reset_less=True)
     m.d.comb += ready.eq(moves)
@@ -111,4 +112,4 @@ ADD_RANK = {
     (True, False): add_rigid_rank,
     (True, True): add_rigid_rank_with_spare,
 }
-"""What adds a rank, by whether it is rigid and whether it has a spare register."""
+"""Functions that add a rank, by whether it is rigid and whether it is a skid buffer."""

@@ -29,7 +29,7 @@ class Modules:
     """A platform under which lanes share a module.
 
     Args:
-        prefix: what the names of the modules begin with.
+        prefix: prefix of the modules' names.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -175,7 +175,7 @@ def _instance_ports(
 
 
 def verilog_name(core: wiring.Component) -> str:
-    """What Verilog calls a core: its class's `verilog_name`, or else the class, in snake case.
+    """The Verilog name of a core: its class's `verilog_name`, or else the class, in snake case.
 
     Names of classes say in which unit a core is; in Verilog the module around it does.
     """

@@ -1,4 +1,4 @@
-"""Which values of a sparse block are stored: counts of those that are not, in front of each."""
+"""Stored values of a sparse block: counts of the values that are not stored, in front of each."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def _most_before(block: int, lane: int) -> int:
 
 
 def before_layout(block: int) -> data.StructLayout:
-    """How many values in front of each, but the first, are not stored: B/4 at most."""
+    """Number of values in front of each, but the first, that are not stored: at most B/4."""
     return StructLayout(
         {f"lane{lane}": _most_before(block, lane).bit_length() for lane in range(1, block)}
     )

@@ -19,7 +19,7 @@ def balanced(values: Sequence[T], combine: Callable[[T, T], T]) -> T:
 
 
 def running(values: Sequence[T], combine: Callable[[T, T], T]) -> list[T]:
-    """What `balanced` gives for the first value, the first two, and so on to all of them."""
+    """The results of `balanced` for the first value, the first two, and so on to all of them."""
     if len(values) < 2:
         return list(values)
     half = len(values) // 2

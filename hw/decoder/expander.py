@@ -1,4 +1,5 @@
-"""Expander: a packed block becomes its codes, with those that a sparse block does not store."""
+"""Expander: a packed block becomes its codes, including codes that a sparse block does not
+store."""
 
 from collections.abc import Callable
 from functools import partial

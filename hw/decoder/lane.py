@@ -104,7 +104,7 @@ ends_layout = StructLayout({"lowest": 1, "highest": 1})
 
 
 def scale_layout(places: int) -> data.StructLayout:
-    """What the shared exponent E means for all lanes.
+    """Tables of the shared exponent E for all lanes.
 
     A fraction from place k on has the exponent field E - k where `reaches[k - 1]`, E > k: `low[k]`
     and `high`, or `high_less_one` where `borrow[k - 1]`.

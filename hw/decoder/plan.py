@@ -1,4 +1,4 @@
-"""What a decoder's datapath must be, from a block format and the dtype of its values.
+"""Requirements of a decoder's datapath, from a block format and the dtype of its values.
 
 The leading bit of an element's significand is worth 2^x, that of a scale 2^f. The exponent field
 of a value is the sum of those of its element and of all its scales, and a constant. Where it is 0
@@ -47,12 +47,11 @@ class Range:
 
 @dataclass(frozen=True)
 class GroupScale:
-    """What scales give to the values of a group.
+    """Contribution of scales to the values of a group.
 
     Args:
-        exponent: what they add to the exponent field.
-        factor: bits of their significands' product; 0 where they are powers of two.
-        nan: whether one may be NaN.
+        exponent: range added to the exponent field. factor: bits of the product of their
+        significands; 0 for powers of two. nan: whether one may be NaN.
     """
 
     exponent: Range
@@ -73,7 +72,7 @@ class GroupScale:
 
 
 def group_scale(scale: Scale, constant: int = 0) -> GroupScale:
-    """What a scale gives; the exponent with a constant added."""
+    """The contribution of a scale, with a constant added to the exponent."""
     offset = Range(constant, constant)
     if isinstance(scale, Exponent):
         return GroupScale(Range(0, (1 << scale.bits) - 1) + offset, nan=scale.nan)
@@ -196,7 +195,8 @@ class DecoderPlan:
 
     @cached_property
     def parts(self) -> list[GroupScale]:
-        """What each level of scales gives, fine to coarse; the coarsest has the constant too."""
+        """The contribution of each level of scales, fine to coarse; the coarsest includes the
+        constant."""
         last = len(self.fmt.levels) - 1
         return [
             group_scale(level.scale, self.constant if number == last else 0)
@@ -205,7 +205,7 @@ class DecoderPlan:
 
     @cached_property
     def group(self) -> GroupScale:
-        """What all scales give together."""
+        """The contribution of all scales together."""
         first, *rest = self.parts
         return sum(rest, start=first)
 
@@ -225,7 +225,7 @@ class DecoderPlan:
 
     @cached_property
     def products(self) -> Range:
-        """What the leading zeros of a product take from the exponent."""
+        """The range that the leading zeros of a product subtract from the exponent."""
         return Range(-len(self.factors), 0)
 
     @cached_property
@@ -235,7 +235,8 @@ class DecoderPlan:
 
     @property
     def added(self) -> Range:
-        """What elements, and the leading zeros of products, add to the exponent of their group."""
+        """The range that elements, and the leading zeros of products, add to the exponent of their
+        group."""
         return self.x + self.products
 
     @property

@@ -1,4 +1,4 @@
-"""The first steps of a decoder: what scales and codes say, as exponents and significands."""
+"""The first steps of a decoder: scales and codes as exponents and significands."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -57,7 +57,7 @@ def significand_and_exponent(
 
 
 class ReadScaleLane(wiring.Component):
-    """What one scale gives: see `axs6.hw.decoder.plan.GroupScale`.
+    """The contribution of one scale: see `axs6.hw.decoder.plan.GroupScale`.
 
     A pattern of a real scale that is no positive number counts as NaN.
 
@@ -120,7 +120,7 @@ def normalised_layout(plan: DecoderPlan) -> data.StructLayout:
 
 
 class ReadElementLane(wiring.Component):
-    """What a code says, its zero point subtracted."""
+    """The value of a code, minus its zero point."""
 
     verilog_name = "element_lane"
 
@@ -158,7 +158,7 @@ class ReadElementLane(wiring.Component):
 
 
 class Read(Step):
-    """What each level of scales and each code says.
+    """The parts of each level of scales and of each code.
 
     The parts of the levels are arrays `level0` (the finest), `level1` and so on; `groups` where
     there is but one.
@@ -242,7 +242,7 @@ class NormaliseLane(wiring.Component):
 
 
 class Combine(Step):
-    """What all scales give together, for each group of the finest level.
+    """The product of all scales, for each group of the finest level.
 
     Elements of fixed point are normalised where a factor comes to them.
     """

@@ -75,7 +75,7 @@ def distance_bits(plan: DecoderPlan) -> int:
 
 
 def table_layout(plan: DecoderPlan) -> data.StructLayout:
-    """What the exponent of a group means for its lanes.
+    """Table of a group's exponent for its lanes.
 
     The field of a value is `low` and an element's exponent, from 0 up, with one of two numbers
     above their sum: `above[0]` or, after a carry, `above[1]`. `high` are those as the high bits of

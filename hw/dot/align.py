@@ -64,7 +64,7 @@ class AlignPlan:
 
     @property
     def _term_exponent(self) -> int:
-        """What the fields of a term are added to, to give the exponent of its point."""
+        """Constant to add to the fields of a term for the exponent of its point."""
         return self.plan.terms.offset + self.plan.terms.point
 
     @property
@@ -82,17 +82,17 @@ class AlignPlan:
 
     @property
     def term_code(self) -> int:
-        """What the fields of a term are added to, to give its code."""
+        """Constant to add to the fields of a term for its code."""
         return self._term_exponent - self.base
 
     @property
     def own_code(self) -> int:
-        """What the exponent field of the accumulator, at least 1, is added to for its code."""
+        """Constant to add to the exponent field of the accumulator, at least 1, for its code."""
         return self.output.emin - 1 - self.base
 
     @property
     def least_code(self) -> int:
-        """The code of what the largest exponent of a step is at least; 0 where every term's is."""
+        """The code of the lower limit of a step's largest exponent; 0 if all terms reach it."""
         least = self.plan.terms.accumulator.least
         return 0 if least is None or least <= self._term_exponent else least - self.base
 

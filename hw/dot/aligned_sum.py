@@ -148,7 +148,7 @@ class AddTermPairs(Step):
 
 
 class AddOwn(Step):
-    """The last term becomes the sum, with the accumulator where that is one of the terms."""
+    """The last term becomes the sum, with the accumulator if it is one of the terms."""
 
     def __init__(self, align: AlignPlan, width: int) -> None:
         self._align = align

@@ -1,4 +1,4 @@
-"""What goes along with the products of a block: exponents, scales, and NaN or an infinity."""
+"""Sideband of the products of a block: exponents, scales, and NaN or an infinity."""
 
 from collections.abc import Iterator, Sequence
 
@@ -114,7 +114,8 @@ def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
 
 
 def _special(m: Module, found: Sequence[Value]) -> Value:
-    """What the products add up to where one of them is no number; see `DotShape.sum`."""
+    """The special value of the sum if one of the products is NaN or infinite; see
+    `DotShape.sum`."""
     if len(found) == 1:
         return Cat(found[0], Const(0, 1))
     some = [Signal(name=name) for name in ("nan", "plus", "minus")]

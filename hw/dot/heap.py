@@ -1,4 +1,4 @@
-"""Plan of the sum of equal addends: one compressor tree, whatever they are."""
+"""Plan of the sum of equal addends: one compressor tree for any kind of addend."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

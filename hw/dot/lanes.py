@@ -122,12 +122,11 @@ class Multiplier:
 
 @dataclass(frozen=True)
 class Addend:
-    """A number as bits of known weights, and what else it is worth.
+    """A number as bits of known weights, with corrections.
 
     Args:
         bits: weight, as an exponent of 2, and level of each bit.
-        constant: added to it.
-        sign: what is subtracted where its sign is set; 0 if it has none.
+        constant: added to it. sign: number to subtract if its sign is set; 0 if it has none.
     """
 
     bits: tuple[tuple[int, int], ...]

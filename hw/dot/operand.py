@@ -110,7 +110,7 @@ class OperandSignals:
         return found
 
     def nan_scales(self) -> list[Value]:
-        """For each scale that may be NaN whether it is."""
+        """For each scale that may be NaN, whether it is NaN."""
         found = []
         for name, level in _levels(self._form):
             if level.scale.nan_code is None:

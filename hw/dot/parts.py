@@ -1,4 +1,4 @@
-"""What a dot product is made of: steps in front of a loop, the loop, and steps behind it."""
+"""Parts of a dot product: steps in front of a loop, the loop, and steps behind it."""
 
 from abc import ABC, abstractmethod
 

@@ -27,7 +27,8 @@ def sums_layout(dtype: Float, steps: int) -> data.StructLayout:
 
 
 class Begin(Step):
-    """Where a segment is over, its sum is an addend of the outer accumulator, and 0 the new one."""
+    """At the end of a segment, its sum becomes an addend of the outer accumulator, and the next
+    segment starts at 0."""
 
     def __init__(
         self, inner: Step, dtype: Float, steps: int, term: data.StructLayout, skips: bool

@@ -1,4 +1,4 @@
-"""What the block dot product of two formats is in hardware: its lanes, scales and widths."""
+"""Shape of the block dot product of two formats in hardware: its lanes, scales and widths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ SPECIAL_GROUP = 4
 
 @dataclass(frozen=True)
 class GroupScaling:
-    """What multiplies the sums of the groups of one size, for both operands.
+    """Factors of the sums of the groups of one size, for both operands.
 
     Args:
         group: lanes of a group.
@@ -118,12 +118,12 @@ class DotShape:
 
     @property
     def divisor(self) -> int:
-        """What the sum of sums is divided by at the end, with the power of two not below it."""
+        """Divisor of the total at the end, with the power of two not below it."""
         return self.a.element.divisor * self.b.element.divisor
 
     @property
     def offset(self) -> int:
-        """What is added to exponents, with that power of two in it."""
+        """Constant added to exponents, including that power of two."""
         return sum(form.offset for form in self.forms) - scale_bits(self.divisor)
 
     @property

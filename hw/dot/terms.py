@@ -31,7 +31,7 @@ from axs6.hw.dot.shape import BLOCK_MAX, DotShape
 
 @dataclass(frozen=True)
 class TermPlan:
-    """What the hardware of terms takes from their definition.
+    """Parameters of the hardware of terms, from their definition.
 
     The exponent of a term is the sum of the fields of its elements and of the fields of its
     scales. Terms in a row under the same scales are a *cluster*.
@@ -143,7 +143,7 @@ class TermPlan:
 
     @property
     def special(self) -> dict[str, int]:
-        """Fields that say what the products are that are no numbers, where some may not be."""
+        """Fields with the special values of products, if some may be NaN or infinite."""
         infinite = {"infinite": 1, "negative": 1} if self.has_infinity else {}
         return {**({"nan": 1} if self.has_nan else {}), **infinite}
 

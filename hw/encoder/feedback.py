@@ -1,4 +1,4 @@
-"""An encoder with error feedback: what rounding takes from a value is added to the next one."""
+"""An encoder with error feedback: the rounding error of a value is added to the next one."""
 
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ def corrected_layout(block: int) -> data.StructLayout:
 
 
 def errors_layout(block: int) -> data.StructLayout:
-    """What an encoding leaves of each value."""
+    """The rounding error of each value."""
     return StructLayout({"errors": values_layout(block, FP32)["values"].shape})
 
 

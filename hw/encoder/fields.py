@@ -1,4 +1,4 @@
-"""How the shared exponent follows from the exponent fields and fractions of an input format."""
+"""The shared exponent as a function of the exponent fields and fractions of an input format."""
 
 from axs6.golden.formats import Float, SignMagnitude
 from axs6.golden.formats.catalog import AXS6_SCALE

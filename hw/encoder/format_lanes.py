@@ -22,7 +22,7 @@ from axs6.hw.fp32.normal import normalised
 
 
 def special_names(scheme: LaneNumbers) -> list[str]:
-    """What a lane knows of its value beside the sign: where it is not a number that is rounded."""
+    """Special values of a lane, beside the sign."""
     if not scheme.propagates:
         return ["infinite"]
     element = scheme.element
@@ -30,7 +30,7 @@ def special_names(scheme: LaneNumbers) -> list[str]:
 
 
 def passing_lane(scheme: LaneNumbers) -> dict[str, Any]:
-    """What passes by the search for the block's place: the significand, as far as it is kept."""
+    """Data that bypasses the search for the block's place: the kept bits of the significand."""
     sticky = {"sticky": 1} if scheme.sticky and scheme.cuts else {}
     return {"kept": scheme.kept_bits, **sticky, **sides(scheme)}
 

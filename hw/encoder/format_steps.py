@@ -40,7 +40,7 @@ def change_shape(scheme: Scheme) -> Shape:
 
 
 def rest_layout(scheme: Scheme) -> data.StructLayout:
-    """What passes by the search; `lost` says that a value can only make the scale NaN."""
+    """Data that bypasses the search; `lost` marks a value that can only make the scale NaN."""
     raising = {"raises": raising_bits(scheme)} if raising_bits(scheme) else {}
     lane = StructLayout({"passed": StructLayout(passing_lane(scheme)), **raising})
     lost = {"lost": 1} if scheme.propagates else {}
@@ -149,7 +149,7 @@ class ShareScales(Step):
         return m
 
     def _exponent(self, m: Module) -> tuple[Value, Value]:
-        """What the rule and the clamps add, and the exponent's code."""
+        """The increment by the rule and the clamps, and the exponent's code."""
         scheme, largest = self._scheme, self.i.largest
         least = min(0, scheme.lowest - scheme.first)
         place = Signal(Shape.cast(range(least, max(0, scheme.highest - scheme.first) + 1)))

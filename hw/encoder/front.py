@@ -1,4 +1,4 @@
-"""What every encoder begins with: fields of the values, and the shared exponent of their block."""
+"""First steps of every encoder: fields of the values, and the shared exponent of their block."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,8 @@ from axs6.hw.encoder.largest import search_layout
 
 
 class Kept(Protocol):
-    """What a lane keeps of its significand while the largest exponent field is looked for."""
+    """The part of its significand that a lane keeps during the search for the largest exponent
+    field."""
 
     @property
     def layout(self) -> data.StructLayout:

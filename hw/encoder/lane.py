@@ -29,7 +29,7 @@ from axs6.hw.encoder.fields import deepest_subnormal, positions
 
 
 def candidates_layout(dtype: Float, code: SignMagnitude) -> data.StructLayout:
-    """What a lane's code is chosen from.
+    """Candidates for a lane's code.
 
     `leading` are the significand's first bits, the hidden one lowest; a bit of `least` for each
     distance says that the fraction behind the code's bits is at least what rounds up. Where a block

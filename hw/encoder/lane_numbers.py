@@ -10,7 +10,7 @@ from axs6.golden.rounding import Rounding
 
 @dataclass(frozen=True)
 class LaneNumbers(ABC):
-    """What the lanes of an encoder do; a class for each kind of scales derives from it.
+    """Numbers of the lanes of an encoder; a class for each kind of scales derives from it.
 
     Args:
         fmt: the block format.

@@ -35,7 +35,8 @@ def lane_codes(mode: Mode) -> list[SignMagnitude]:
 
 
 def rounded_layout(block: int, mode: Mode) -> data.StructLayout:
-    """What rounding gives: the encoder's output, but a block that may become sparse is dense."""
+    """Output of rounding: the encoder's output, except that a block that may become sparse is
+    dense."""
     return encoded_layout(block, Mode.DENSE if mode is Mode.SPARSE else mode)
 
 
@@ -91,7 +92,7 @@ def rounded_bits(block: int, mode: Mode, dtype: Float) -> int:
 
 
 class CountZeroValues(Step):
-    """How many of the first B/4 zeros of a block lie in front of each lane."""
+    """Number of the first B/4 zeros of a block in front of each lane."""
 
     verilog_name = "count_zeros"
 

@@ -63,7 +63,7 @@ def distance_bits(kinds: Sequence[Significand]) -> int:
 
 
 _SPECIAL = ("sign", "infinite")
-"""What a lane has beside its magnitude."""
+"""Sideband of a lane's magnitude."""
 
 
 class NormaliseBlock(Step):

@@ -49,13 +49,13 @@ Fields = dict[str, Any]
 
 
 def given_layout(scheme: Scaled) -> data.StructLayout:
-    """What comes in: the scale of the tensor or channel, if there is one, and the values."""
+    """Input: the scale of the tensor or channel, if any, and the values."""
     outer = dict.fromkeys(outer_names(scheme.fmt), FP32.width)
     return StructLayout({**outer, **values_layout(scheme.lanes, scheme.dtype).members})
 
 
 def passing(scheme: Scaled) -> Fields:
-    """What passes by the scales."""
+    """Data that bypasses the computation of the scales."""
     outer = dict.fromkeys(outer_names(scheme.fmt), FP32.width)
     lanes = ArrayLayout(value_lane(scheme), scheme.lanes)
     return {**outer, "values": lanes, "invalid": 1, "lost": 1}
@@ -237,7 +237,7 @@ class RoundScale(Stage):
 
     @staticmethod
     def half(held: Value, dropped: int) -> Value:
-        """What is added so that dropping some bits rounds to nearest even."""
+        """Number to add so that dropping some bits rounds to nearest even."""
         return (1 << dropped - 1) - 1 + held[dropped]
 
 

@@ -36,12 +36,12 @@ from axs6.hw.encoder.fields import deepest_subnormal, exponent_offset, unused_ex
 from axs6.hw.encoder.modes import add_rounding, lane_codes, rounded_bits, rounded_layout
 
 SPECIAL = {"sign": 1, "infinite": 1, "nan": 1}
-"""What goes with a magnitude: its sign, and whether it counts as the largest or as 0."""
+"""Sideband of a magnitude: its sign, and whether it counts as the largest or as 0."""
 
 
 @dataclass(frozen=True)
 class WordLane:
-    """What a lane takes, gives and does.
+    """Parameters of a lane.
 
     Args:
         dtype: format of the values.
@@ -258,7 +258,7 @@ class _Lanes(Step, ABC):
 
     @abstractmethod
     def connections(self) -> Iterable[Mapping[str, ValueLike]]:
-        """What the ports of each lane are connected to."""
+        """Connections of each lane's ports."""
 
     def elaborate(self, platform: Any) -> Module:
         """Instantiate the lanes."""

@@ -34,11 +34,11 @@ SKIPPED = StructLayout({"skipped": 1})
 
 
 class Skips(wiring.Component):
-    """The items of a loop, and turns without one where totals wait for what does not come.
+    """The items of a loop, and empty turns if totals wait for missing items.
 
-    A total whose turn has no item keeps those behind it in the loop, which may be finished. Where
-    one waits for as many cycles as there are turns, and a vector has ended since they were last
-    skipped, each turn is: its total goes around with a term of 0 and `skipped`, and is kept.
+    A total whose turn has no item blocks the totals behind it, which may be finished. If one waits
+    for as many cycles as there are turns, and a vector has ended since the last skip, each turn is
+    skipped: its total circulates with a term of 0 and `skipped`, unchanged.
 
     Args:
         turns: vectors that take turns, 2 or more.
@@ -107,7 +107,7 @@ class Loop(wiring.Component):
     its next term arrives, so a term enters in every cycle, and the terms of one vector are added
     in their order.
 
-    A total that waits for a term of its turn keeps back those behind it. Where one of these is
+    A total that waits for a term of its turn blocks the totals behind it. If one of these is
     finished and no term comes, turns are skipped; see `Skips`.
 
     Args:

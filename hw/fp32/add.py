@@ -51,7 +51,7 @@ ordered_layout = StructLayout(
 
 
 def shifting_layout(distance: int) -> data.StructLayout:
-    """Operands whose smaller one has still to move by so many bits of a distance."""
+    """Operands; the smaller one still has to be shifted by some bits of the distance."""
     return StructLayout(
         {"large": SIGNIFICAND, "small": WIDE, "distance": distance, "subtract": 1, **_NOTES}
     )
@@ -76,7 +76,7 @@ grouped_layout = StructLayout(
 counted_layout = StructLayout({"total": WIDE + 1, "zeros": DISTANCE, **_NOTES})
 limited_layout = StructLayout({"total": WIDE + 1, "shift": DISTANCE, "normal": 1, **_NOTES})
 normal_layout = StructLayout({"total": WIDE, "odd": 1, "zero": 1, **_NOTES})
-"""A sum that has still to move up by one place where its distance is odd."""
+"""A sum that still has to be shifted left by one place if its distance is odd."""
 
 
 class Compare(Step):

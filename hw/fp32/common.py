@@ -1,4 +1,4 @@
-"""What the FP32 units share: fields, sticky shifts, and the last steps of each result.
+"""Common parts of the FP32 units: fields, sticky shifts, and the last steps of each result.
 
 Every FP32 result has one rounding to nearest even; subnormals are kept, overflow gives infinity,
 and a NaN is always the positive quiet one.
@@ -34,7 +34,7 @@ rounding_layout = StructLayout(
         "nan": 1,
     }
 )
-"""A result before it is rounded up, and what replaces it."""
+"""A result before rounding, and its special value, if any."""
 
 packing_layout = StructLayout({"magnitude": MAGNITUDE + 1, "sign": 1, "infinite": 1, "nan": 1})
 """A rounded result, one bit wider for a carry, and what replaces it."""

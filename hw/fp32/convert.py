@@ -51,7 +51,7 @@ REST = BYTE.bit_length() - 1
 
 @dataclass(frozen=True)
 class Number:
-    """What is converted: a sign and a magnitude, times 2^(exponent + offset).
+    """The input of a conversion: a sign and a magnitude, times 2^(exponent + offset).
 
     Args:
         width: bits of the magnitude.
@@ -269,7 +269,7 @@ class NormaliseRest(Step):
 
 
 class LimitSubnormal(Step):
-    """How far the magnitude comes down, which it does where it is subnormal."""
+    """Right shift of the magnitude, for subnormal results."""
 
     verilog_name = "limit"
 

@@ -1,4 +1,4 @@
-"""The final division of an accumulator by what its elements are over, correctly rounded."""
+"""The final division of an accumulator by the denominator of its elements, correctly rounded."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -59,7 +59,7 @@ class Reciprocal:
 
     @property
     def factors(self) -> tuple[tuple[int, ...], ...]:
-        """What each multiplies by, beside 1: powers of two, as distances to the right.
+        """The terms of each factor beside 1: powers of two, as right shifts.
 
         Those that add less than 1 / 2^b to every number are left out.
         """
@@ -76,7 +76,7 @@ class Reciprocal:
 
     @property
     def balance(self) -> int:
-        """What is added to the fraction at first."""
+        """Number added to the fraction at the start."""
         return self.truncations // 2
 
     @property
@@ -86,7 +86,7 @@ class Reciprocal:
 
     @property
     def fraction(self) -> int:
-        """F: what d^2 needs, which is more than enough for d."""
+        """F: enough for d^2, and more than enough for d."""
         return 2 * self.bits + self.known
 
     @property

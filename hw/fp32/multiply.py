@@ -14,7 +14,7 @@ from axs6.hw.fp32.common import FIELD, FRACTION, SIGNIFICAND, layout, significan
 from axs6.hw.fp32.convert import MINUS, NAN, PLUS, Number, rounding_steps
 
 factors_layout = StructLayout({"value": FP32.width, "outer": FP32.width})
-"""What is multiplied."""
+"""The factors."""
 
 exact_product = Number(2 * SIGNIFICAND, FIELD + 1, 2 * (FP32.emin - FRACTION) - 2, special=True)
 """The product of two significands, exactly; exponent fields are at least 1."""

@@ -1,4 +1,4 @@
-"""Quotients of two positive numbers, digit by digit: exact, with what they leave behind.
+"""Quotients of two positive numbers, digit by digit: exact, with remainders.
 
 With significands a and b of n and d bits, the highest one set in both, a/b = q / 2^(digits - 1)
 times a power of two, with q from 2^(digits - 2) to 2^digits. The remainder starts with the d - 1
@@ -28,7 +28,7 @@ DIGITS_A_STEP = 2
 
 @dataclass(frozen=True)
 class Normal:
-    """How positive numbers come: significand / 2^(bits - 1) * 2^(place - bias), or 0.
+    """Representation of positive numbers: significand / 2^(bits - 1) * 2^(place - bias), or 0.
 
     The highest bit of the significand is set, or all are 0.
 
@@ -103,7 +103,7 @@ class Quotient:
 
     @property
     def base(self) -> int:
-        """What is added to an exponent for that of the quotient's highest digit."""
+        """Constant to add to an exponent for the exponent of the quotient's highest digit."""
         if isinstance(self.divisor, Normal):
             bias = self.divisor.bias
         else:
@@ -114,7 +114,7 @@ class Quotient:
 
     @property
     def operands(self) -> data.StructLayout:
-        """What is divided."""
+        """The operands."""
         divisor = {"divisor": self.divisor.layout} if isinstance(self.divisor, Normal) else {}
         return StructLayout({"dividend": self.dividend.layout, **divisor})
 

@@ -1,1 +1,1 @@
-"""What the units are: component, choices, expected outputs and stimulus of each."""
+"""Descriptions of the units: component, choices, expected outputs and stimulus of each."""

@@ -94,7 +94,7 @@ def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
 
 
 def _special(a: Operand, b: Operand) -> fp32.Bits:
-    """What the products of each item are that are no numbers, together."""
+    """The special value of each item's products, together."""
     (a_nan, a_infinite, a_sign), (b_nan, b_infinite, b_sign) = map(_classes, (a, b))
     infinite = a_infinite | b_infinite
     sign = a_sign * b_sign

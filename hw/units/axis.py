@@ -29,7 +29,8 @@ NO_WORDS = {"random_bits": RANDOM_BITS}
 
 
 def axis_encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks as packed bytes; `user` where it was set or the encoder calls a value invalid."""
+    """Blocks as packed bytes; `user` is set if it was set or the encoder marks a value as
+    invalid."""
     given = encoder_items(items, {**parameters, **NO_WORDS})
     user = items["user"] | given.pop("invalid", np.zeros_like(items["user"]))
     packed = {name.removeprefix("block."): array for name, array in given.items()}
@@ -59,7 +60,7 @@ def _format(parameters: Parameters) -> BlockFormat:
 
 
 def axis_dot_items(items: Fields, parameters: Parameters) -> Items:
-    """Results, `last` always set; `user` where a beat of the vector was not as it must be."""
+    """Results, `last` always set; `user` is set if a beat of the vector was invalid."""
     a_last, b_last = items["a.last"], items["b.last"]
     wrong = (items["a.user"] | items["b.user"] | a_last ^ b_last).astype(bool)
     pairs = {"last": a_last | b_last}

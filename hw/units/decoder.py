@@ -235,7 +235,7 @@ def _decoder_random(parameters: Parameters, rng: Generator, count: int) -> Items
 
 
 def decoder_choices(formats: Sequence[BlockFormat]) -> Choices:
-    """What a decoder may be."""
+    """Choices of a decoder."""
     return {
         "block": blocks_of_format(formats[0]),
         "dtype": tuple(OUTPUT_DTYPES),

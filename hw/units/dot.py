@@ -88,7 +88,7 @@ def matmul_items(items: Fields, parameters: Parameters) -> Items:
 
 
 def parts_of(parameters: Parameters) -> Parts:
-    """What a dot product with these parameters is made of."""
+    """The parts of a dot product with these parameters."""
     format = parameters.get("format", "axs6")
     accumulator = parameters.get("accumulator", DEFAULT_ACCUMULATOR)
     return dot_parts(format, parameters["block"], accumulator)
