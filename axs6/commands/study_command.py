@@ -13,6 +13,7 @@ from axs6.commands.study_accumulators import accumulators
 from axs6.commands.study_pareto import pareto
 from axs6.commands.study_perplexity import perplexity
 from axs6.commands.study_scales import scales
+from axs6.commands.study_sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,6 +43,7 @@ app = typer.Typer(
 
 app.command()(accumulators)
 app.command()(scales)
+app.command()(sensitivity)
 app.command()(pareto)
 app.command()(perplexity)
 

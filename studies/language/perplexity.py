@@ -135,11 +135,50 @@ def study_perplexity(
         OSError: the file of windows cannot be written.
         RuntimeError: processes or the cluster are lost.
     """
-    kept = kept or KeptWindows(None)
     chosen = list(dict.fromkeys([Setting(), *settings]))
-    found: dict[Setting, list[Window]] = {setting: [] for setting in chosen}
+    found = run_windows(
+        *(origin, model, windows, chosen),
+        calibration=calibration,
+        kept=kept,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=progress,
+    )
+    reference = found[chosen[0]]
+    rows = tuple(
+        replace(row_of(each, found[each], reference), unrotated=_unrotated(model, each))
+        for each in chosen
+    )
+    digest = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:16]
+    count, size = windows.shape
+    return Study(name, model.parameters, text, digest, count, size, rows)
+
+
+def run_windows(
+    origin: tuple[Path, str | None],
+    model: LanguageModel,
+    windows: Tensor,
+    settings: Sequence[Setting],
+    *,
+    calibration: Tensor | None = None,
+    kept: KeptWindows | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = lambda setting, done, total, left: None,
+    by_window: bool = False,
+) -> dict[Setting, list[Window]]:
+    """What each window gives in each setting.
+
+    Args:
+        by_window: whether all settings of a window come before the next window, not the windows of
+            a setting before the next setting.
+
+    The other arguments and errors are those of `study_perplexity`.
+    """
+    kept = kept or KeptWindows(None)
+    found: dict[Setting, list[Window]] = {setting: [] for setting in settings}
     tasks: list[WindowTask] = []
-    for setting in chosen:
+    for setting in settings:
         watched = calibration if setting.calibrated else None
         if setting.calibrated and watched is None:
             raise ValueError(f"{setting} needs calibration windows")
@@ -151,7 +190,9 @@ def study_perplexity(
             else:
                 numbers = tuple(tokens.tolist())
                 tasks.append(WindowTask(*origin, model.digest, setting, number, numbers, others))
-    total, started = len(chosen) * len(windows), monotonic()
+    if by_window:
+        tasks.sort(key=lambda task: task.number)
+    total, started = len(settings) * len(windows), monotonic()
     with contextlib.closing(outcomes(tasks, jobs, scheduler)) as ended:
         for done, (task, window) in enumerate(ended, 1):
             if isinstance(window, str):
@@ -160,14 +201,7 @@ def study_perplexity(
             found[task.setting].append(window)
             left = (monotonic() - started) / done * (len(tasks) - done)
             progress(str(task.setting), total - len(tasks) + done, total, left)
-    reference = found[chosen[0]]
-    rows = tuple(
-        replace(row_of(each, found[each], reference), unrotated=_unrotated(model, each))
-        for each in chosen
-    )
-    digest = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:16]
-    count, size = windows.shape
-    return Study(name, model.parameters, text, digest, count, size, rows)
+    return found
 
 
 def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:

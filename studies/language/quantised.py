@@ -1,6 +1,8 @@
 """A language model with parts in block formats, by a setting."""
 
 import tomllib
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +13,16 @@ from axs6.studies.language.calibration import hessians, input_maxima
 from axs6.studies.language.gptq import gptq
 from axs6.studies.language.linear import change_input, give_weight, linear_layers, shared_copy
 from axs6.studies.language.models import LanguageModel
-from axs6.studies.language.request import BF16, GPTQ, PLAIN, Setting
+from axs6.studies.language.request import (
+    ACTIVATIONS,
+    BF16,
+    BOTH,
+    FP32,
+    GPTQ,
+    PLAIN,
+    WEIGHTS,
+    Setting,
+)
 from axs6.studies.language.rotation import rotate
 from axs6.studies.language.smoothing import smooth
 from axs6.torch import Policy, convert, decode, fake_quantise
@@ -39,6 +50,8 @@ def quantised(
     """
     if setting.weights is None:
         return model.module
+    if setting.place:
+        return alone(model, setting.place, setting.weights, setting.part)
     names = {id(module): name for name, module in model.module.named_modules()}
     table = _part(model.module, "input") if setting.embeddings else None
     if setting.embeddings and table is None:
@@ -51,13 +64,14 @@ def quantised(
     if setting.activations in PLAIN:
         _quantise_weights(copied, setting, exclude, found)
     else:
+        policy = Policy.from_dict(tomllib.loads(setting.policy)) if setting.policy else None
         copied = convert(
             copied,
             weights=setting.weights,
             activations=setting.activations,
             accumulator=setting.accumulator,
-            policy=Policy.from_dict(tomllib.loads(setting.policy)) if setting.policy else None,
-            exclude=[exclude] if exclude is not None else [],
+            policy=policy,
+            exclude=[] if exclude is None or _leaves(policy, exclude) else [exclude],
         )
         _load_weights(copied, found)
     if table is not None:
@@ -66,6 +80,35 @@ def quantised(
         rows = fake_quantise(table.weight.detach(), setting.weights)
         place.weight = nn.Parameter(rows, requires_grad=False)
     return copied
+
+
+def alone(model: LanguageModel, place: str, fmt: str, part: str = BOTH) -> nn.Module:
+    """A copy of a model in which one place of products is in a format.
+
+    Args:
+        model: left as it is; the copy shares its tensors.
+        place: name of a linear layer, or of a module that multiplies activations itself.
+        fmt: the format.
+        part: which operands of a layer are quantised; both have the hardware's products. Products
+            of activations are the hardware's in any case.
+    """
+    copied = shared_copy(model.module)
+    module = copied.get_submodule(place)
+    if isinstance(module, nn.Linear) and part == WEIGHTS:
+        give_weight(module, fake_quantise(module.weight.detach(), fmt))
+    elif isinstance(module, nn.Linear) and part == ACTIVATIONS:
+        change_input(module, partial(fake_quantise, format=fmt))
+    else:
+        own = [name for name in linear_layers(module) if name]
+        copied.set_submodule(place, convert(module, format=fmt, exclude=own))
+    return copied
+
+
+def _leaves(policy: Policy | None, name: str) -> bool:
+    """Whether a policy itself leaves a layer of this name in FP32."""
+    rules = () if policy is None else policy.rules
+    first = next((x for x in rules if x.selector == "name" and fnmatchcase(name, x.value)), None)
+    return first is not None and first.settings.get("format") == FP32
 
 
 def excluded(model: LanguageModel, setting: Setting) -> str | None:

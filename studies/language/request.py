@@ -26,6 +26,10 @@ ROUNDINGS: Final = (NEAREST, GPTQ)
 ROTATIONS: Final = (16, 32, 64, 128)
 """Sizes of blocks that are rotated."""
 
+WEIGHTS, ACTIVATIONS, BOTH = "weights", "activations", "both"
+PARTS: Final = (WEIGHTS, ACTIVATIONS, BOTH)
+"""Operands of the only place of products that is quantised."""
+
 CALIBRATION: Final = 8
 """Windows, at most, over which the FP32 model is watched."""
 
@@ -41,16 +45,20 @@ FORMATS: Final = (
 class Setting:
     """Formats of a model's parts.
 
-    Args: weights: block format of weights; None for a model in FP32. activations: that of the
-        operands beside them and of both operands of attention's products, or "fp32" or "bf16" where
-        weights alone are quantised.
+    Args:
+        weights: block format of weights; None for a model in FP32.
+        activations: that of the operands beside them and of both operands of attention's products,
+            or "fp32" or "bf16" where weights alone are quantised.
         kv: block format of the key-value cache; None for FP32.
         accumulator: how the products of a dot product become one number.
         head: whether the product that scores tokens is quantised too.
-        embeddings: whether the rows of the embedding table are. policy: text of a TOML file with a
-        policy; empty for none. rounding: how weights are rounded: "nearest" or "gptq". rotate: size
-        of the blocks of inputs of linear layers that are rotated; None for none. smooth: how far
-        the reach of inputs is moved into weights, from 0 to 1; None for not at all.
+        embeddings: whether the rows of the embedding table are.
+        policy: text of a TOML file with a policy; empty for none.
+        rounding: how weights are rounded: "nearest" or "gptq".
+        rotate: size of the blocks of inputs of linear layers that are rotated; None for none.
+        smooth: how far the reach of inputs is moved into weights, from 0 to 1; None for not at all.
+        place: name of the only module whose products are quantised; empty for all of them.
+        part: which of its operands are.
 
     Raises:
         TypeError, ValueError: a format or the accumulator is none, the accumulator has nothing
@@ -67,6 +75,8 @@ class Setting:
     rounding: str = NEAREST
     rotate: int | None = None
     smooth: float | None = None
+    place: str = ""
+    part: str = BOTH
 
     def __post_init__(self) -> None:
         for each in (self.weights, self.kv, self.activations):
@@ -83,6 +93,8 @@ class Setting:
             raise ValueError(f"rotate must be one of {sizes}, not {self.rotate}")
         if self.smooth is not None and not 0 <= self.smooth <= 1:
             raise ValueError(f"smooth must be from 0 to 1, not {self.smooth:g}")
+        if self.part not in PARTS:
+            raise ValueError(f"part must be one of {', '.join(PARTS)}, not {self.part!r}")
 
     @classmethod
     def of(cls, text: str, **others: object) -> "Setting":
@@ -109,7 +121,7 @@ class Setting:
     @property
     def counts(self) -> bool:
         """Whether the MACs that torch computes show which products are not quantised."""
-        return self.weights is None or self.activations not in PLAIN
+        return self.weights is None or (self.activations not in PLAIN and not self.place)
 
     @property
     def prepared(self) -> bool:
@@ -138,6 +150,8 @@ class Setting:
             name += f", rotate {self.rotate}"
         if self.rounding != NEAREST:
             name += f", {self.rounding}"
+        if self.place:
+            name += f", {self.place} alone" + f", {self.part}" * (self.part != BOTH)
         return name + ", head" * self.head + ", embeddings" * self.embeddings
 
     def key(self) -> str:

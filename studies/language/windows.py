@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -33,9 +33,12 @@ class Window:
         key: digest of the model, the setting, the tokens and the versions.
         setting: its string.
         number: of the window in the text, from 0.
-        tokens: number of predicted tokens. nats: sum of their negative log-likelihoods. seconds:
-        CPU time of the model. unconverted: MACs that torch computed, by module and operator; of
-        window 0 alone.
+        tokens: number of predicted tokens.
+        nats: sum of their negative log-likelihoods.
+        seconds: CPU time of the model.
+        unconverted: MACs that torch computed, by module and operator; of window 0 alone.
+        signal, noise: sums of squares of the model's scores in FP32, and of how far others are from
+            them, where one place is quantised; else 0.
     """
 
     key: str
@@ -45,6 +48,8 @@ class Window:
     nats: float
     seconds: float
     unconverted: dict[str, int]
+    signal: float = 0.0
+    noise: float = 0.0
 
     @classmethod
     def of_line(cls, line: str) -> Self:
@@ -141,7 +146,14 @@ class WindowTask(PoolTask[Window]):
                 module = _quantised(self.path, self.function, self.setting, self.calibration)
             tokens = torch.tensor(self.tokens)
             key = window_key(self.digest, self.setting, tokens, _windows(self.calibration))
-            return _window(module, key, self.setting, self.number, tokens)
+            window = _window(module, key, self.setting, self.number, tokens)
+            if not self.setting.place:
+                return window
+            with repeatable(0), torch.inference_mode():
+                plain = _plain_scores(self.path, self.function, self.tokens)
+                apart = (scores(module, tokens.unsqueeze(0)) - plain).double()
+            signal, noise = (float(x.double().square().sum()) for x in (plain, apart))
+            return replace(window, signal=signal, noise=noise)
         except (ValueError, RuntimeError) as error:
             return " ".join(str(error).split())
 
@@ -193,6 +205,11 @@ def _quantised(
     path: Path, function: str | None, setting: Setting, calibration: Tokens
 ) -> nn.Module:
     return quantised(_loaded(path, function), setting, _windows(calibration))
+
+
+@lru_cache(maxsize=1)
+def _plain_scores(path: Path, function: str | None, tokens: tuple[int, ...]) -> Tensor:
+    return scores(_loaded(path, function).module, torch.tensor(tokens).unsqueeze(0))
 
 
 def _windows(tokens: Tokens) -> Tensor | None:
