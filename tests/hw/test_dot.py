@@ -121,7 +121,7 @@ def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
     for side, x in (("a", left), ("b", right)):
         scales = zip(x.scales, x.format.levels[::-1], strict=True)
         inner = [each for each, level in scales if level.blocked]
-        names = DOT.inputs({"format": f"{a},{b}"})
+        names = DOT.inputs({"format": f"{a}x{b}"})
         mine = [name for name in names if name.startswith(f"{side}.")]
         for name, array in zip(mine, [*inner, x.codes], strict=True):
             items[name] = array.reshape(-1, *array.shape[2:])
@@ -130,7 +130,7 @@ def test_what_is_expected_is_the_golden_matmul(a: str, b: str) -> None:
     if left.format.outer:
         scales = [np.uint32(x.scales[0]) for x in (left, right)]
         items["outer"] = np.full(count * blocks, fp32.multiply(*map(np.atleast_1d, scales))[0])
-    found = DOT.golden(items, DOT.parameters({"format": f"{a},{b}"}))["value"]
+    found = DOT.golden(items, DOT.parameters({"format": f"{a}x{b}"}))["value"]
     assert np.array_equal(found, expected)
 
 

@@ -352,7 +352,7 @@ def test_one_wrong_product_in_one_lane_is_caught(
     class WrongLane(axs6.hw.dot.block_dot.PartialProductLane):
         def __init__(self) -> None:
             element = AXS6.element
-            super().__init__(axs6.hw.dot.lanes.lane(element, element, False))
+            super().__init__(axs6.hw.dot.lanes.lane_plan(element, element, False))
 
         def elaborate(self, platform: Any) -> Module:
             m = super().elaborate(platform)

@@ -53,7 +53,7 @@ def test_without_energy_there_is_none(main: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--stimulus", "random"), "--stimulus is the data for --energy and needs it"),
+        (("--stimulus", "random"), "--stimulus needs --energy"),
         (("--energy", "--stimulus", "x"), "stimulus must be one of digits, random, not 'x'"),
         (("--energy", "--target", "ice40"), "energy is that of gates, generic, sky130 or"),
     ],
