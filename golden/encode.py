@@ -37,6 +37,7 @@ def encode(
     nonfinite: NonFinite = "error",
     scale: ArrayLike | None = None,
     outer: OuterScales | None = None,
+    choice: str | None = None,
 ) -> Blocks:
     """Encode values into blocks along an axis.
 
@@ -65,6 +66,7 @@ def encode(
         the one computed from the values (delayed scaling). It is held within the numbers of its
         dtype. outer: all scales of channels and the tensor, computed by `axs6.golden.outer` from a
         larger array that contains the values; replaces the scales computed from the values.
+        choice: of the finest scales, in place of the format's: "max", "four-over-six" or "mse".
 
     Returns:
         The blocks. A group of zeros has the smallest exponent. A negative value that rounds to zero
@@ -82,6 +84,8 @@ def encode(
     fmt, rounding_mode = block_format(format), check_rounding(rounding)
     if block is not None:
         fmt = fmt.with_block(block)
+    if choice is not None:
+        fmt = fmt.with_choice(choice)
     wanted = check_mode(mode)
     if wanted is not Mode.DENSE and not fmt.has_modes:
         raise ValueError(f"{name_of(fmt)} has no modes, so mode must be dense, not {mode!r}")

@@ -18,6 +18,7 @@ from axs6.golden.formats import (
     NotANumber,
     Real,
     Rule,
+    ScaleChoice,
     SignMagnitude,
     Unsigned,
     name_of,
@@ -283,7 +284,21 @@ def _encoding(fmt: BlockFormat) -> list[str]:
     return [
         f"encoding: {value} to the nearest element, ties to even, of magnitude {top} at most",
         f"   amax: the largest magnitude in the scale's group{amax}",
+        *_choice(fmt),
     ]
+
+
+def _choice(fmt: BlockFormat) -> list[str]:
+    """Which scales are compared."""
+    mark = symbol(fmt, fmt.levels[0])
+    others = {
+        ScaleChoice.MAX: "",
+        ScaleChoice.FOUR_OVER_SIX: f"{mark} or, from 1.5 times as much before it is held,",
+        ScaleChoice.MSE: f"{mark}, the code before it or the code after it:",
+    }
+    if not others[fmt.choice]:
+        return []
+    return [f"   choice {fmt.choice}: {others[fmt.choice]} the one with the least squared error"]
 
 
 def _bits(high: int, low: int) -> str:

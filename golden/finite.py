@@ -164,6 +164,14 @@ class Finite:
         kept = replace(x, significand=significand, exponent=exponent, negative=x.negative & ~x.nan)
         return cls(None, kept, _signs(x.infinite, x.negative), x.nan)
 
+    @property
+    def exact(self) -> Wide:
+        """The values as exact integers."""
+        if self.wide is not None:
+            return self.wide
+        assert self.bits is not None
+        return as_wide(self.bits)
+
     def in_rows(self, size: int) -> "Finite":
         """The same values in rows of this size, without those that were not finite."""
         if self.wide is None:

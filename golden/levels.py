@@ -8,9 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.choice import choose, neighbours
 from axs6.golden.finite import MAGNITUDE, Finite, Largest, reshaped
 from axs6.golden.floats import Wide
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Level, Real, Rule, Shift
+from axs6.golden.formats import (
+    FP32,
+    BlockFormat,
+    Exponent,
+    Integer,
+    Level,
+    Real,
+    Rule,
+    ScaleChoice,
+    Shift,
+)
+from axs6.golden.formats.codes import floor_log2
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
 from axs6.golden.scaling import (
     Values32,
@@ -21,6 +33,7 @@ from axs6.golden.scaling import (
     group_max,
     log2,
     real_scales,
+    real_values,
     rounded_product,
     rounded_quotient,
     rounded_sum,
@@ -35,6 +48,9 @@ hold subnormal values, which are further below than the largest shift. It is hig
 which such a maximum, divided, could be subnormal.
 """
 
+FOUR_OVER_SIX = Fraction(3, 2)
+"""The scale by which a magnitude becomes 4, over the one by which it becomes 6."""
+
 FULL_FIELD = 255
 """Stands for the exponent field of the scale of a group of zeros, under which zeros become 0."""
 
@@ -47,11 +63,15 @@ def factors(fmt: BlockFormat) -> tuple[Level, ...]:
 def divisor(fmt: BlockFormat, level: Level) -> Fraction:
     """The largest magnitude of a group over its real scale.
 
-    This is the largest element times the largest factor of the next finer scale.
+    This is the largest element times the largest factor of the next finer scale; where that one may
+    be 1.5 times larger, times the largest power of two that leaves room for it.
     """
     chain = factors(fmt)
     finer = chain[chain.index(level) + 1 :]
-    return fmt.element.largest * (finer[0].scale.largest if finer else 1)
+    largest = finer[0].scale.largest if finer else Fraction(1)
+    if finer and fmt.choice is ScaleChoice.FOUR_OVER_SIX and finer[0] == fmt.levels[0]:
+        largest = Fraction(2) ** floor_log2(largest / FOUR_OVER_SIX)
+    return fmt.element.largest * largest
 
 
 @dataclass(frozen=True)
@@ -82,24 +102,33 @@ class Factor:
             largest: the largest magnitudes of its groups, (rows, groups).
             given: values in place of those that follow from the largest magnitudes.
         """
-        scale, groups = level.scale, largest.shape[1]
-        above = [spread(x, groups) for x in self.above]
+        scale = level.scale
         codes: NDArray[Any]
         if isinstance(scale, Integer):
-            codes = largest.ratio(fmt.element.largest, above[0], scale.largest_code)
+            step = spread(self.above[0], largest.shape[1])
+            codes = largest.ratio(fmt.element.largest, step, scale.largest_code)
             value, codes = codes.astype(np.float32), codes.astype(code_dtype(scale.bits))
         else:
             assert isinstance(scale, Real)
-            quotient = largest.quotient(divisor(fmt, level))
-            with np.errstate(over="ignore"):  # `real_scales` holds it to the dtype's numbers
-                for x in above:
-                    quotient = quotient / x
-            if given is not None:
-                quotient = given
+            quotient = self.quotient(fmt, level, largest) if given is None else given
             codes, value = real_scales(scale, quotient, largest.zero & (given is None))
+        return codes, self.times(value)
+
+    def quotient(self, fmt: BlockFormat, level: Level, largest: Largest) -> Values32:
+        """What the real scales of a level would be, before they are held to their dtype."""
+        quotient = largest.quotient(divisor(fmt, level))
+        with np.errstate(over="ignore"):
+            for x in self.above:
+                quotient = quotient / spread(x, largest.shape[1])
+        return quotient
+
+    def times(self, value: Values32) -> "Factor":
+        """The factor with the scales of one more level, (rows, groups)."""
+        groups = value.shape[1]
+        above = [spread(x, groups) for x in self.above]
         with np.errstate(over="ignore"):  # `_scaled` takes infinite ones
             reciprocal = np.divide(spread(self.reciprocal, groups), value, dtype=np.float32)
-        return codes, Factor((*above, value), reciprocal)
+        return Factor((*above, value), reciprocal)
 
 
 @dataclass(frozen=True)
@@ -166,6 +195,8 @@ class RowEncoder:
         if self.fmt.exponent and outer.exponent is None:
             exponent, empty = self._exponents(x, found)
             group = int(self.fmt.blocked[0].group)
+            if self.fmt.choice is not ScaleChoice.MAX:
+                exponent = self._chosen_exponents(x, found[self.fmt.levels[0]])
         else:
             given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
             exponent, group = np.broadcast_to(given, (len(codes), 1)), codes.shape[1]
@@ -193,8 +224,53 @@ class RowEncoder:
                 assert zero_points is not None
                 zero_points[:] = zero
             else:
-                found[level][:], factor = factor.find(fmt, level, x.largest(group))
+                largest = x.largest(group)
+                found[level][:], finer = factor.find(fmt, level, largest)
+                if fmt.choice is not ScaleChoice.MAX and level == fmt.levels[0]:
+                    finer = self._chosen_factor(x, factor, largest, found[level])
+                factor = finer
         return factor, zero
+
+    def _chosen_factor(
+        self, x: Finite, above: Factor, largest: Largest, codes: NDArray[Any]
+    ) -> Factor:
+        """The best of several finest scales; `codes` are those of the rule, and are replaced."""
+        fmt = self.fmt
+        level = fmt.levels[0]
+        scale = level.scale
+
+        def times(codes: NDArray[Any]) -> Factor:
+            if isinstance(scale, Real):
+                return above.times(real_values(scale.dtype, codes))
+            return above.times(codes.astype(np.float32))
+
+        def under(codes: NDArray[Any]) -> tuple[Wide, NDArray[np.int16]]:
+            return _scaled(x, times(codes).reciprocal).exact, np.zeros(codes.shape, np.int16)
+
+        candidates = neighbours(scale, codes)
+        if fmt.choice is ScaleChoice.FOUR_OVER_SIX:
+            assert isinstance(scale, Real)
+            with np.errstate(over="ignore"):
+                quotient = above.quotient(fmt, level, largest) * np.float32(FOUR_OVER_SIX)
+            candidates = (codes, real_scales(scale, quotient, largest.zero)[0])
+        codes[:] = choose(fmt, candidates, under)
+        return times(codes)
+
+    def _chosen_exponents(self, x: Finite, codes: NDArray[np.uint8]) -> NDArray[np.int16]:
+        """The best of several finest exponents; `codes` are those of the rule, and are replaced."""
+        scale = self.fmt.levels[0].scale
+        assert isinstance(scale, Exponent)
+
+        def exponents(codes: NDArray[np.uint8]) -> NDArray[np.int16]:
+            return codes.astype(np.int16) - np.int16(scale.bias)
+
+        exact = x.exact
+
+        def under(codes: NDArray[np.uint8]) -> tuple[Wide, NDArray[np.int16]]:
+            return exact, exponents(codes)
+
+        codes[:] = choose(self.fmt, neighbours(scale, codes), under)
+        return exponents(codes)
 
     def _exponents(
         self, x: Finite, found: dict[Level, NDArray[Any]]

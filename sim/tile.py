@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import check_operands
 from axs6.golden.final_scale import FinalScale
-from axs6.golden.formats import BlockFormat, Rule, name_of
+from axs6.golden.formats import BlockFormat, Rule, ScaleChoice, name_of
 from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.registry import find
 from axs6.hw.units.dot import parts_of
@@ -164,7 +164,8 @@ def _in_turns(tiles: NDArray[np.intp], steps: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _values_of(fmt: BlockFormat) -> BlockFormat:
-    """A format whose codes have the same values, whatever the rule of its exponents."""
+    """A format whose codes have the same values, however its scales are found."""
+    fmt = fmt.with_choice(ScaleChoice.MAX)
     return fmt.with_rule(Rule.FLOOR) if fmt.exponent else fmt
 
 

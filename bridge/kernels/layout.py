@@ -13,6 +13,7 @@ from axs6.golden.formats import (
     Integer,
     Real,
     Rule,
+    ScaleChoice,
     Shift,
     SignMagnitude,
     TwosComplement,
@@ -96,6 +97,8 @@ def description(fmt: BlockFormat) -> FormatDescription | None:
     kinds = [type(scale) for scale in scales]
     if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
         return None
+    if fmt.choice is not ScaleChoice.MAX:
+        return None
     exponent = scales[-1]
     assert isinstance(exponent, Exponent)
     divided = fmt.element.divisor > 1
@@ -137,7 +140,7 @@ def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None
     outer = [x.scale for x in fmt.outer]
     if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
         return None
-    if len(fmt.blocked) > 1 or len(fmt.levels) > 2:
+    if len(fmt.blocked) > 1 or len(fmt.levels) > 2 or fmt.choice is not ScaleChoice.MAX:
         return None
     inner = fmt.blocked[0].scale if fmt.blocked else None
     found = _block_scale(fmt, inner, bool(outer))

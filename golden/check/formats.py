@@ -32,6 +32,9 @@ COMPOSED: Final = (
     *("uint4_float32_uint4", "uint8_float32_uint8_t0", "uint6_bfloat16_uint6_t32"),
     *("e4m3fn_e5m0_t32", "e2m1fn_e8m0_t32_float32", "e4m3fn_e5m0_t8_bfloat16_t64_float32"),
     *("e3m2fnb-50_e8m0-rceil_t8", "sm8d_e8m0_t4", "sm4q55_e4m3fn_t4_float32_t0"),
+    *("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six", "vsq4_mse", "sm8d_e8m0_t4_mse"),
+    *("sm5_e5m0_t8_mse", "e2m1fn_float16_t16_four-over-six"),
+    "e4m3fn_e5m0_t8_bfloat16_t64_float32_mse",
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""
 

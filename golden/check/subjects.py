@@ -51,7 +51,7 @@ class CheckedFormat:
 def definition_of(fmt: BlockFormat) -> Definition:
     """A format in plain numbers, for the exact model."""
     levels = tuple(_level(level) for level in fmt.levels)
-    return Definition(_element(fmt.element), levels, header=fmt.has_modes)
+    return Definition(_element(fmt.element), levels, fmt.has_modes, str(fmt.choice))
 
 
 def _element(element: Element) -> definitions.Element:

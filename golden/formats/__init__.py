@@ -21,6 +21,7 @@ from axs6.golden.formats.scale import (
     Real,
     Rule,
     Scale,
+    ScaleChoice,
     Shift,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "Real",
     "Rule",
     "Scale",
+    "ScaleChoice",
     "Shift",
     "SignMagnitude",
     "Specials",

@@ -11,8 +11,19 @@ from typing import Any, Final
 
 from axs6.golden.arguments import check_type
 from axs6.golden.formats.element import UNIT_MAX, WIDTH_MAX, Element, SignMagnitude, Unsigned
-from axs6.golden.formats.floating import FP32, Float
-from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Rule, Shift
+from axs6.golden.formats.floating import E2M1, FP32, Float
+from axs6.golden.formats.scale import (
+    CHANNEL,
+    TENSOR,
+    Exponent,
+    Integer,
+    Level,
+    Real,
+    Rule,
+    ScaleChoice,
+    Shift,
+    check_choice,
+)
 from axs6.golden.formats.spelling import spell, spell_element
 
 UNBLOCKED: Final = 32
@@ -52,7 +63,8 @@ class BlockFormat:
 
     Args: element: the meaning of a value's code. levels: scales, fine to coarse. modes: layouts
         that a block may have. With more than one, a block has a header, and its exponent scale is
-        the only one.
+        the only one. choice: which scale the finest groups get; it changes what encoding gives, and
+        not what codes mean.
 
     Raises:
         TypeError: the element or a level has another type.
@@ -63,6 +75,7 @@ class BlockFormat:
     element: Element
     levels: tuple[Level, ...]
     modes: tuple[Mode, ...] = (Mode.DENSE,)
+    choice: ScaleChoice = ScaleChoice.MAX
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", tuple(self.levels))
@@ -74,6 +87,8 @@ class BlockFormat:
         self._check_groups()
         self._check_kinds()
         self._check_modes()
+        object.__setattr__(self, "choice", check_choice(self.choice))
+        self._check_choice()
 
     def _check_groups(self) -> None:
         def size(level: Level) -> float:
@@ -134,6 +149,36 @@ class BlockFormat:
         check_mode_block(level.group)
         if self.element != DENSE_CODE:
             raise ValueError(f"modes need elements sm6dz, not {spell_element(self)}")
+
+    def _check_choice(self) -> None:
+        """Raise ValueError unless the finest scales can be chosen by the errors under them."""
+        choice, (scale, group) = self.choice, (self.levels[0].scale, self.levels[0].group)
+        if choice is ScaleChoice.MAX:
+            return
+        if self.has_modes or isinstance(scale, Shift) or not self.element.signed:
+            what = "shifts" if isinstance(scale, Shift) else "zero points"
+            raise ValueError(f"{choice} is not for {'modes' if self.has_modes else what}")
+        if not isinstance(group, int):
+            raise ValueError(f"{choice} needs scales of blocks, not of a {group}")
+        if choice is ScaleChoice.FOUR_OVER_SIX:
+            if self.element != E2M1:
+                raise ValueError(f"{choice} needs elements e2m1fn, not {spell_element(self)}")
+            if not isinstance(scale, Real) or not scale.dtype.fraction_bits:
+                raise ValueError(f"{choice} needs scales of which some are 1.5 times others")
+        if self.merit_bits > MERIT_BITS:
+            raise ValueError(
+                f"{choice} compares errors of at most {MERIT_BITS} bits, not {self.merit_bits}"
+            )
+
+    @property
+    def merit_bits(self) -> int:
+        """Bits of the merits by which scales are chosen: see `axs6.golden.choice`."""
+        scale, group = self.levels[0].scale, self.levels[0].group
+        significand = scale.bits if isinstance(scale, Integer) else 2
+        if isinstance(scale, Real):
+            significand += scale.dtype.fraction_bits
+        lanes = (int(group) - 1).bit_length()
+        return 2 * (self.element.integer_bits + significand) + 2 + MERIT_FRACTION + lanes
 
     def __str__(self) -> str:
         return spell(self)
@@ -265,6 +310,14 @@ class BlockFormat:
         changed = replace(self.exponent, rule=Rule(rule))
         return self._with_level(at, Level(changed, self.levels[at].group))
 
+    def with_choice(self, choice: str) -> "BlockFormat":
+        """The format with another choice of its finest scales.
+
+        Raises:
+            ValueError: it is unknown, or not one for the format.
+        """
+        return replace(self, choice=check_choice(choice))
+
     def _with_level(self, index: int, level: Level) -> "BlockFormat":
         levels: Any = list(self.levels)
         levels[index] = level
@@ -304,6 +357,13 @@ REAL_LEVELS: Final = 3
 REAL_SIGNIFICANDS: Final = 46
 """Real scales, and bits of their significands together, at most: float64 holds their product with
 an element, so that decoding rounds once."""
+
+MERIT_FRACTION: Final = 11
+"""Bits of a value below the element's unit that count where scales are chosen, so that all bits of
+BF16 and FP16 do under powers of two."""
+
+MERIT_BITS: Final = 63
+"""Bits of merits, at most: int64 holds them."""
 
 MODE_BLOCKS: Final = (8, 16, 32)
 """Sizes of blocks with modes."""

@@ -24,7 +24,7 @@ class NotANumber(Enum):
     NEGATIVE_INFINITY = "-Inf"
 
 
-def _log2(x: Fraction) -> int:
+def floor_log2(x: Fraction) -> int:
     """floor(log2 x) of a positive number, exactly."""
     n = x.numerator.bit_length() - x.denominator.bit_length()
     return n if Fraction(2) ** n <= x else n - 1
@@ -116,7 +116,7 @@ class Codes:
         The rules of an exponent scale bring the largest value of a group there.
         """
         largest = self.largest
-        floor = _log2(largest)
+        floor = floor_log2(largest)
         return floor - 1 if Fraction(2) ** floor == largest else floor
 
     @property

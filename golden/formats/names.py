@@ -22,6 +22,7 @@ from axs6.golden.formats.scale import (
     Real,
     Rule,
     Scale,
+    ScaleChoice,
     Shift,
     check_rule,
 )
@@ -40,9 +41,9 @@ TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
 SUBTILE = re.compile(rf"s({N})o({N})")
 GROUP = re.compile(rf"t({N})")
 PART = re.compile("_?[^_]+")
-PAIR = re.compile("(?<=[^am])x")
-"""Separator of two formats. In names such as mx9 and axs6, x follows an m or an a, and no format
-ends in these."""
+PAIR = re.compile("(?<=[^aim])x")
+"""Separator of two formats. In names such as mx9 and axs6, and in four-over-six, x follows an a, i
+or m, and no format ends in these."""
 
 
 class _FormatReader:
@@ -103,7 +104,8 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
     Args:
         value: a name, with `-RULE` for another rule of its exponent scale and `_tN` for another
             size of its blocks ("mxfp4", "mxfp8_e4m3-rceil", "mx9_t32"); a string such as
-            "e4m3fn_e8m0_t32"; or a BlockFormat, which is returned.
+            "e4m3fn_e8m0_t32"; either with `_CHOICE` for another choice of its finest scales
+            ("nvfp4_four-over-six"); or a BlockFormat, which is returned.
 
     Raises:
         TypeError: it is neither.
@@ -116,7 +118,14 @@ def block_format(value: "str | BlockFormat") -> BlockFormat:
         raise TypeError(f"format must be a string or a BlockFormat, not {type(value).__name__}")
     if PAIR.search(value) and _is_pair(value):
         raise ValueError(f"format must be one block format, not the pair {value!r}")
-    return _named(value) or _composed(value)
+    text, _, choice = value.rpartition("_")
+    if not text or choice not in tuple(ScaleChoice):
+        return _named(value) or _composed(value)
+    found = block_format(text)
+    if found.choice is not ScaleChoice.MAX:
+        raise _error(value, len(text) + 1, "one choice alone is possible,")
+    with _placed(value, len(text) + 1):
+        return found.with_choice(choice)
 
 
 def _is_pair(text: str) -> bool:
@@ -271,7 +280,9 @@ def _scale(reader: _FormatReader) -> Scale:
 
 
 def name_of(fmt: BlockFormat) -> str:
-    """Its name in the catalog, with a rule and block where they differ, or its string."""
+    """Its name in the catalog, with a rule, block and choice where they differ, or its string."""
+    if fmt.choice is not ScaleChoice.MAX:
+        return f"{name_of(fmt.with_choice(ScaleChoice.MAX))}_{fmt.choice}"
     rule = fmt.exponent.rule if fmt.exponent else None
     for name, entry in CATALOG.items():
         like = entry.with_rule(rule) if rule and entry.exponent else entry

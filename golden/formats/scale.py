@@ -39,6 +39,28 @@ def check_rule(rule: str) -> Rule:
     return Rule(rule)
 
 
+class ScaleChoice(StrEnum):
+    """Which scale a group gets: that of its largest magnitude, or the best of several.
+
+    `axs6.golden.choice` compares them.
+    """
+
+    MAX = "max"
+    """The one that follows from the largest magnitude."""
+    FOUR_OVER_SIX = "four-over-six"
+    """That, by which the largest magnitude becomes 6, or the one 1.5 times larger, by which it
+    becomes 4."""
+    MSE = "mse"
+    """That, or the scale of the code before or after it."""
+
+
+def check_choice(choice: str) -> ScaleChoice:
+    """Return the choice of a name, or raise ValueError naming the known ones."""
+    if choice not in tuple(ScaleChoice):
+        raise ValueError(f"choice must be one of {', '.join(ScaleChoice)}, not {choice!r}")
+    return ScaleChoice(choice)
+
+
 @dataclass(frozen=True)
 class Exponent:
     """A power of two: 2^(code - bias), with bias 2^(bits - 1) - 1.

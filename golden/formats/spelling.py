@@ -14,6 +14,7 @@ from axs6.golden.formats.scale import (
     Real,
     Rule,
     Scale,
+    ScaleChoice,
     Shift,
 )
 
@@ -61,7 +62,8 @@ def spell(fmt: "BlockFormat") -> str:
         if level.group != TENSOR:
             parts.append(f"t{0 if level.group == CHANNEL else level.group}{shifts}")
             shifts = ""
-    return "_".join([*parts, MODES] if fmt.has_modes else parts)
+    parts += [MODES] * fmt.has_modes + [fmt.choice] * (fmt.choice is not ScaleChoice.MAX)
+    return "_".join(parts)
 
 
 def spell_element(fmt: "BlockFormat") -> str:

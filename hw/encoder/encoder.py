@@ -15,6 +15,7 @@ from axs6.golden.formats import (
     Integer,
     Mode,
     Real,
+    ScaleChoice,
     SignMagnitude,
     block_format,
     name_of,
@@ -340,6 +341,8 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
 
 def _missing(fmt: BlockFormat) -> str | None:
     """What of a format has no hardware."""
+    if fmt.choice is not ScaleChoice.MAX:
+        return f"the choice {fmt.choice}"
     if not fmt.element.signed:
         return "zero points"
     if fmt.has_modes:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Final, NamedTuple
 
-from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.blocks import Block, scale_value
 from axs6.golden.check.exact.floats import (
     FP32,
     FP32_NAN,
@@ -180,6 +180,9 @@ def _encode_group(
             continue
         top = max(abs(lane.number) for lane in group)
         code, within = _scale(levels, top, above, found)
+        if len(levels) == 1 and found.definition.choice != "max":
+            code = _chosen(code, group, above, found)
+            within = _under(levels[0], code, above)
         begun = len(found.codes)
         _encode_group(group, levels[1:], sizes[1:], within, found)
         nan = _nan_scale(levels, group, found)
@@ -237,29 +240,93 @@ def _scale(
     return code, within._replace(top=floor_log2(top)) if top else within
 
 
+def _under(level: Level, code: int, above: _Above) -> _Above:
+    """What the scales say to values whose finest scale has a code."""
+    s = scale_value(code, level)
+    assert isinstance(s, Fraction)
+    if isinstance(level, Exponent):
+        return above._replace(exponent=floor_log2(s))
+    return _divided(above, s)
+
+
+def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> int:
+    """The code of the best scale of a group for which the rule gives a code."""
+    (level, *_), candidates = found.definition.levels, [code]
+    if found.definition.choice == "four-over-six":
+        assert isinstance(level, Real)
+        top = max(abs(lane.number) for lane in lanes)
+        candidates.append(_held(_quotient([level], top, above, found, Fraction(3, 2)), level))
+    else:
+        lowest = 0 if isinstance(level, Exponent) else 1
+        if isinstance(level, Real):
+            lowest = real_code(real_range(level)[0], level)
+        largest = 2**level.bits - 1
+        if isinstance(level, Real):
+            largest = real_code(real_range(level)[1], level)
+        if isinstance(level, Exponent) and level.nan:
+            largest -= 1
+        candidates += [each for each in (code - 1, code + 1) if lowest <= each <= largest]
+    return max(candidates, key=lambda each: _merit(each, lanes, above, found))
+
+
+def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> Fraction:
+    """By how much a scale makes the sum of squares smaller, of values with 11 bits below a unit."""
+    level, element = found.definition.levels[0], found.definition.element
+    within, unit, s = _under(level, code, above), element.magnitudes[1], scale_value(code, level)
+    assert isinstance(s, Fraction)
+    bound = 2 * power(element.counts[-1].bit_length()) - power(-11)
+    total = Fraction(0)
+    for lane in lanes:
+        v = _divide(abs(lane.number), within) / power(within.exponent)
+        q = element.counts[element.nearest(v)]
+        total += q * (2 * min(floor(v / unit * 2**11) * power(-11), bound) - q)
+    return s**2 * total
+
+
 def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding) -> int:
     level = levels[0]
     assert isinstance(level, Real)
     if not above.factors and found.given is not None:
         return real_code(found.given, level)
-    low, high = real_range(level)
-    s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:])))
+    s = _quotient(levels, top, above, found)
+    return real_code(Fraction(1), level) if level.single and top == 0 else _held(s, level)
+
+
+def _quotient(
+    levels: Sequence[Level],
+    top: Fraction,
+    above: _Above,
+    found: _Encoding,
+    times: Fraction = Fraction(1),
+) -> Value:
+    """A real scale before it is rounded to its numbers."""
+    s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
     for factor in above.factors:
         s = _fp32(s / factor) if isinstance(s, Fraction) else s
+    return _fp32(s * times) if isinstance(s, Fraction) else s
+
+
+def _held(s: Value, level: Real) -> int:
+    """The code of the real scale nearest to `s`."""
+    low, high = real_range(level)
     if isinstance(s, Special):
         s = high
-    if level.single and top == 0:
-        s = Fraction(1)
     return real_code(min(max(s, low), high), level)
 
 
-def _largest_factor(levels: Sequence[Level]) -> Fraction:
-    """The largest factor of the next real or integer scale, 1 where there is none."""
+def _largest_factor(levels: Sequence[Level], found: _Encoding) -> Fraction:
+    """The largest factor of the next real or integer scale, 1 where there is none.
+
+    Where that may be 1.5 times larger, the largest power of two that still has a scale for it.
+    """
     for level in levels[:1]:
         if isinstance(level, Integer):
             return Fraction(2**level.bits - 1)
         if isinstance(level, Real):
-            return real_range(level)[1]
+            largest = real_range(level)[1]
+            if len(levels) == 1 and found.definition.choice == "four-over-six":
+                return power(floor_log2(largest * 2 / 3))
+            return largest
     return Fraction(1)
 
 

@@ -140,11 +140,13 @@ class Definition(NamedTuple):
         element: the codes of values.
         levels: scales, fine to coarse. A group is a number of values, "channel" or "tensor".
         header: whether packed blocks begin with 16 bits, the exponent above two of the mode.
+        choice: of the finest scales, "max", "four-over-six" or "mse".
     """
 
     element: Element
     levels: tuple[Level, ...]
     header: bool = False
+    choice: str = "max"
 
     @property
     def block(self) -> int:
