@@ -123,7 +123,10 @@ def test_files(main: Cli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("lfsr",), "a netlist for timing needs a cell library, which target generic has not"),
-        (("lfsr", "--sweep", "block=8,16"), "--netlist works on units, not sweeps: leave out one of the two"),
+        (
+            ("lfsr", "--sweep", "block=8,16"),
+            "--netlist works on units, not sweeps: leave out one of the two",
+        ),
         (("lfsr", "dot", "--target", "sky130"), "--netlist is for one unit, not 2"),
         (("lfsr", "--liberty", "n.lib"), "output n.lib must be another file than input n.lib"),
         (("lfsr", "--liberty", "n.v"), "output n.v must be another file than input n.v"),
