@@ -1,12 +1,10 @@
 """The perplexity of a language model in block formats, window by window."""
 
-import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -18,12 +16,8 @@ from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import Setting
 from axs6.studies.language.rotation import unrotated
-from axs6.studies.language.windows import KeptWindows, Window, WindowTask, window_key
-from axs6.synth.sweep.pools import outcomes
-
-Progress = Callable[[str, int, int, float | None], None]
-"""Called with a setting, the number of finished windows, the total, and the estimated seconds for
-the rest, None if unknown."""
+from axs6.studies.language.tasks import Kept, Progress, run_tasks
+from axs6.studies.language.windows import Window, WindowTask, window_key
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,7 @@ def study_perplexity(
     *,
     calibration: Tensor | None = None,
     text: str = "text",
-    kept: KeptWindows | None = None,
+    kept: Kept[Window] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -161,7 +155,7 @@ def run_windows(
     settings: Sequence[Setting],
     *,
     calibration: Tensor | None = None,
-    kept: KeptWindows | None = None,
+    kept: Kept[Window] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -175,40 +169,29 @@ def run_windows(
 
     The other arguments and errors are those of `study_perplexity`.
     """
-    kept = kept or KeptWindows(None)
-    found: dict[Setting, list[Window]] = {setting: [] for setting in settings}
-    tasks: list[WindowTask] = []
+    tasks: dict[str, WindowTask] = {}
+    keys: dict[Setting, list[str]] = {setting: [] for setting in settings}
     for setting in settings:
         watched = calibration if setting.calibrated else None
         if setting.calibrated and watched is None:
             raise ValueError(f"{setting} needs calibration windows")
         others = () if watched is None else tuple(map(tuple, watched.tolist()))
         for number, tokens in enumerate(windows):
-            window = kept.get(window_key(model.digest, setting, tokens, watched))
-            if window is not None:
-                found[setting].append(window)
-            else:
-                numbers = tuple(tokens.tolist())
-                tasks.append(WindowTask(*origin, model.digest, setting, number, numbers, others))
+            key = window_key(model.digest, setting, tokens, watched)
+            keys[setting].append(key)
+            numbers = tuple(tokens.tolist())
+            task = WindowTask(*origin, model.digest, setting, number, others, numbers)
+            tasks.setdefault(key, task)
     if by_window:
-        tasks.sort(key=lambda task: task.number)
-    total, started = len(settings) * len(windows), monotonic()
-    with contextlib.closing(outcomes(tasks, jobs, scheduler)) as ended:
-        for done, (task, window) in enumerate(ended, 1):
-            if isinstance(window, str):
-                raise ValueError(f"{task.setting}: {window}")
-            kept.add(window)
-            found[task.setting].append(window)
-            left = (monotonic() - started) / done * (len(tasks) - done)
-            progress(str(task.setting), total - len(tasks) + done, total, left)
-    return found
+        tasks = dict(sorted(tasks.items(), key=lambda item: item[1].number))
+    found = run_tasks(tasks, kept or Kept(None, Window), jobs, scheduler, progress)
+    return {setting: [found[key] for key in keys[setting]] for setting in settings}
 
 
 def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
     """The row of a setting, from its windows and the windows in FP32."""
     ours, theirs = (
-        np.array([each.nats / each.tokens for each in sorted(some, key=lambda x: x.number)])
-        for some in (windows, reference)
+        np.array([each.nats / each.tokens for each in some]) for some in (windows, reference)
     )
     perplexity, error = _exponential(ours)
     ratio, ratio_error = _exponential(ours - theirs)

@@ -1,14 +1,11 @@
-"""Windows of a text, each run by itself and kept in a file."""
+"""Windows of a text, each run by itself."""
 
 import hashlib
-import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from time import process_time
-from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +13,10 @@ from torch import Tensor, nn
 from axs6.studies.language.models import LanguageModel, load, scores
 from axs6.studies.language.quantised import quantised, quantised_cache
 from axs6.studies.language.request import Setting
+from axs6.studies.language.tasks import ModelTask
 from axs6.studies.models import repeatable
-from axs6.synth.sweep.tasks import OtherEnvironmentError, PoolTask
 from axs6.torch.counted import Counter
 from axs6.torch.report import ReportRow
-
-Tokens = tuple[tuple[int, ...], ...]
-"""Tokens of several windows."""
 
 
 @dataclass(frozen=True)
@@ -51,54 +45,6 @@ class Window:
     signal: float = 0.0
     noise: float = 0.0
 
-    @classmethod
-    def of_line(cls, line: str) -> Self:
-        """The window of a line of JSON. Raises ValueError for any other line."""
-        try:
-            return cls(**json.loads(line))
-        except TypeError:
-            raise ValueError("it must be a window of a study of perplexity") from None
-
-
-class KeptWindows:
-    """The file of finished windows, from which a stopped study resumes.
-
-    Args:
-        path: of lines of JSON; None keeps nothing.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: a line is no window; a last line that was cut short is left out.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._windows: dict[str, Window] = {}
-        text = path.read_text(encoding="utf-8") if path is not None and path.exists() else ""
-        lines = text.split("\n")
-        self._whole = len(text) - len(lines[-1])
-        for number, line in enumerate(lines[:-1], 1):
-            try:
-                window = Window.of_line(line)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-            self._windows[window.key] = window
-
-    def get(self, key: str) -> Window | None:
-        """The window with this key, if finished."""
-        return self._windows.get(key)
-
-    def add(self, window: Window) -> None:
-        """Keep a window. Raises OSError if the file cannot be written."""
-        self._windows[window.key] = window
-        if self._path is None:
-            return
-        with self._path.open("r+b" if self._path.exists() else "wb") as file:
-            file.seek(self._whole)
-            file.write(json.dumps(asdict(window)).encode() + b"\n")
-            file.truncate()
-            self._whole = file.tell()
-
 
 def window_key(
     digest: str, setting: Setting, tokens: Tensor, calibration: Tensor | None = None
@@ -114,48 +60,29 @@ def window_key(
 
 
 @dataclass(frozen=True)
-class WindowTask(PoolTask[Window]):
-    """A window to run, here or in another process.
+class WindowTask(ModelTask[Window]):
+    """A window to run.
 
     Args:
-        path, function: arguments of `load`. digest: of the expected model. setting: formats of the
-        model's parts. number: of the window in the text. tokens: of the window. calibration:
-        windows over which the FP32 model is watched; empty for none.
+        tokens: of the window.
     """
 
-    path: Path
-    function: str | None
-    digest: str
-    setting: Setting
-    number: int
     tokens: tuple[int, ...]
-    calibration: Tokens = ()
 
-    def outcome(self) -> Window | str:
-        """The result of the window, or in one line why it cannot be run.
+    load = staticmethod(load)
 
-        Raises:
-            OtherEnvironmentError: another model is at the path.
-            OSError: the model cannot be read.
-        """
-        try:
-            model = _loaded(self.path, self.function)
-            if model.digest != self.digest:
-                raise OtherEnvironmentError(f"{self.path} has another model than it had before")
-            with repeatable(0):
-                module = _quantised(self.path, self.function, self.setting, self.calibration)
-            tokens = torch.tensor(self.tokens)
-            key = window_key(self.digest, self.setting, tokens, _windows(self.calibration))
-            window = _window(module, key, self.setting, self.number, tokens)
-            if not self.setting.place:
-                return window
-            with repeatable(0), torch.inference_mode():
-                plain = _plain_scores(self.path, self.function, self.tokens)
-                apart = (scores(module, tokens.unsqueeze(0)) - plain).double()
-            signal, noise = (float(x.double().square().sum()) for x in (plain, apart))
-            return replace(window, signal=signal, noise=noise)
-        except (ValueError, RuntimeError) as error:
-            return " ".join(str(error).split())
+    def result(self, model: LanguageModel, module: nn.Module) -> Window:
+        """The result of the window."""
+        tokens = torch.tensor(self.tokens)
+        key = window_key(self.digest, self.setting, tokens, self.watched)
+        window = _window(module, key, self.setting, self.number, tokens)
+        if not self.setting.place:
+            return window
+        with repeatable(0), torch.inference_mode():
+            plain = _plain_scores(model, self.tokens)
+            apart = (scores(module, tokens.unsqueeze(0)) - plain).double()
+        signal, noise = (float(x.double().square().sum()) for x in (plain, apart))
+        return replace(window, signal=signal, noise=noise)
 
 
 def run(model: LanguageModel, setting: Setting, windows: Tensor) -> list[Window]:
@@ -196,24 +123,8 @@ def _window(module: nn.Module, key: str, setting: Setting, number: int, tokens: 
 
 
 @lru_cache(maxsize=1)
-def _loaded(path: Path, function: str | None) -> LanguageModel:
-    return load(path, function)
-
-
-@lru_cache(maxsize=1)
-def _quantised(
-    path: Path, function: str | None, setting: Setting, calibration: Tokens
-) -> nn.Module:
-    return quantised(_loaded(path, function), setting, _windows(calibration))
-
-
-@lru_cache(maxsize=1)
-def _plain_scores(path: Path, function: str | None, tokens: tuple[int, ...]) -> Tensor:
-    return scores(_loaded(path, function).module, torch.tensor(tokens).unsqueeze(0))
-
-
-def _windows(tokens: Tokens) -> Tensor | None:
-    return torch.tensor(tokens) if tokens else None
+def _plain_scores(model: LanguageModel, tokens: tuple[int, ...]) -> Tensor:
+    return scores(model.module, torch.tensor(tokens).unsqueeze(0))
 
 
 def _nats(module: nn.Module, setting: Setting, tokens: Tensor) -> float:
