@@ -14,6 +14,7 @@ from axs6.commands.study_pareto import pareto
 from axs6.commands.study_perplexity import perplexity
 from axs6.commands.study_scales import scales
 from axs6.commands.study_sensitivity import sensitivity
+from axs6.commands.study_similarity import similarity
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,6 +47,7 @@ app.command()(scales)
 app.command()(sensitivity)
 app.command()(pareto)
 app.command()(perplexity)
+app.command()(similarity)
 
 
 @app.callback()

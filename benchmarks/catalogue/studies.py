@@ -90,6 +90,16 @@ STUDIES = (
         packages=("torch", "transformers"),
     ),
     Figure(
+        "similarity",
+        (
+            f"axs6 study similarity minilm --format {','.join(CATALOG)} "
+            "--data docs/data/similarity.jsonl",
+        ),
+        printed,
+        sources=(LANGUAGE, "docs/data/similarity.jsonl"),
+        packages=("torch", "transformers"),
+    ),
+    Figure(
         "qsnr",
         ("axs6 study qsnr",),
         printed,

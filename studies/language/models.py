@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from axs6.studies.language.gguf import folder_of
 from axs6.studies.user import blamed, returned
 
+Tokens = tuple[tuple[int, ...], ...]
+"""Tokens of several texts."""
+
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
@@ -51,16 +54,36 @@ def load(path: Path, function: str | None = None) -> LanguageModel:
         OSError: a file cannot be read.
         ValueError: there is no causal language model, or its tokeniser does not fit it.
     """
+    return load_as("AutoModelForCausalLM", "causal language model", path, function)
+
+
+def load_as(kind: str, what: str, path: Path, function: str | None) -> LanguageModel:
+    """Load a model of a kind in float32.
+
+    Args:
+        kind: class of `transformers` that reads it. what: the kind, for errors. path, function: as
+        of `load`.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: there is no such model, a weight of it is missing, or its tokeniser does not
+            fit it.
+    """
     if function is not None:
         return _of_function(path, function)
     folder = path if path.is_dir() else folder_of(path)
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    import transformers
 
-    with _offline(path):
-        tokeniser = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        module = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True
+    with _offline(path, what):
+        tokeniser = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        module, report = getattr(transformers, kind).from_pretrained(
+            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
         )
+        if getattr(module, "pooler", None) is not None:
+            module.pooler = None  # a layer for other tasks, which some files lack
+        missing = sorted(x for x in report["missing_keys"] if not x.startswith("pooler."))
+        if missing:
+            raise ValueError(f"{missing[0]} is missing in its files, of {len(missing):,} weights")
     return _model(module, tokeniser, str(path))
 
 
@@ -112,7 +135,7 @@ def _digest(module: nn.Module) -> str:
 
 
 @contextmanager
-def _offline(path: Path) -> Iterator[None]:
+def _offline(path: Path, what: str) -> Iterator[None]:
     """A context that hides progress of transformers, and makes its errors one line with a path."""
     from transformers.utils import logging
 
@@ -124,7 +147,7 @@ def _offline(path: Path) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError, OSError, RuntimeError, ImportError) as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ValueError(f"{path} must be a causal language model: {first}") from error
+        raise ValueError(f"{path} must be a {what}: {first}") from error
     finally:
         logging.set_verbosity(level)
         if shown:

