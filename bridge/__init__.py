@@ -4,6 +4,7 @@ from axs6.torch.convert import convert
 from axs6.torch.feedback import ErrorFeedback
 from axs6.torch.freeze import freeze, unfreeze
 from axs6.torch.functional import MatMul, bmm, matmul
+from axs6.torch.hadamard import hadamard
 from axs6.torch.lfsr import Lfsr
 from axs6.torch.ops import fake_quantise
 from axs6.torch.packed import load_packed, packed_policy, save_packed
@@ -28,6 +29,7 @@ __all__ = [
     "encode",
     "fake_quantise",
     "freeze",
+    "hadamard",
     "load_packed",
     "matmul",
     "packed_policy",

@@ -13,6 +13,7 @@ from axs6.golden.accumulator import accumulator
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import block_format, name_of
 from axs6.golden.formats.names import PAIR
+from axs6.golden.hadamard import SIZES
 from axs6.studies.request import check_file
 
 FP32, BF16 = "fp32", "bf16"
@@ -22,9 +23,6 @@ PLAIN: Final = (FP32, BF16)
 NEAREST, GPTQ = "nearest", "gptq"
 ROUNDINGS: Final = (NEAREST, GPTQ)
 """How weights are rounded."""
-
-ROTATIONS: Final = (16, 32, 64, 128)
-"""Sizes of blocks that are rotated."""
 
 WEIGHTS, ACTIVATIONS, BOTH = "weights", "activations", "both"
 PARTS: Final = (WEIGHTS, ACTIVATIONS, BOTH)
@@ -88,8 +86,8 @@ class Setting:
             raise ValueError(f"a {what} needs activations in a block format, not {self}")
         if self.rounding not in ROUNDINGS:
             raise ValueError(f"weights must be {' or '.join(ROUNDINGS)}, not {self.rounding!r}")
-        if self.rotate is not None and self.rotate not in ROTATIONS:
-            sizes = ", ".join(map(str, ROTATIONS))
+        if self.rotate is not None and self.rotate not in SIZES:
+            sizes = ", ".join(map(str, SIZES))
             raise ValueError(f"rotate must be one of {sizes}, not {self.rotate}")
         if self.smooth is not None and not 0 <= self.smooth <= 1:
             raise ValueError(f"smooth must be from 0 to 1, not {self.smooth:g}")

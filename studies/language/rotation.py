@@ -1,37 +1,31 @@
 """Rotations of blocks along the reduction, which spread outliers over a block."""
 
-import torch
 from torch import Tensor, nn
 
+from axs6.golden.hadamard import scale_exponent
 from axs6.studies.language.linear import change_input, give_weight, linear_layers
+from axs6.torch import hadamard
+from axs6.torch.hadamard import sums
 
 
-def hadamard(x: Tensor, size: int) -> Tensor:
-    """Multiply blocks of the last axis by the orthonormal Hadamard matrix of Sylvester.
-
-    It is computed by additions, log2(size) stages of them, so that no product is left for
-    `convert` to replace. The matrix is symmetric and its own inverse.
+def inverse(x: Tensor, size: int) -> Tensor:
+    """The inverse of `axs6.torch.hadamard` along the last axis, in float64 without its rounding.
 
     Args:
-        x: floating point, of shape (..., K).
-        size: of a block, a power of two that divides K.
-
-    Returns:
-        The values in the dtype and shape of `x`.
+        x: of shape (..., K).
+        size: of a block, which divides K.
     """
-    y, step = x, 1
-    while step < size:
-        a, b = y.reshape(*x.shape[:-1], -1, 2, step).unbind(-2)
-        y = torch.stack([a + b, a - b], -2)
-        step *= 2
-    return y.reshape(x.shape) * size**-0.5
+    blocks = x.double().reshape(*x.shape[:-1], -1, size)
+    scale = 2.0 ** scale_exponent(size) / size
+    return (sums(blocks) * scale).reshape(x.shape)
 
 
 def rotate(model: nn.Module, size: int, exclude: str | None = None) -> None:
     """Rotate inputs and weights of linear layers block by block, in place.
 
-    Weights are rotated in FP64 and rounded to FP32 once, inputs each time. Products in FP32 stay
-    the same but for rounding. Layers of which `size` does not divide the inputs are left alone;
+    Inputs are transformed each time, with the bits of the unit `hadamard`. Weights are transformed
+    once by the inverse in FP64, and rounded to FP32. Products in FP32 stay the same but for
+    rounding. Layers of which `size` does not divide the inputs are left alone;
     `unrotated` names them.
 
     Args:
@@ -42,7 +36,7 @@ def rotate(model: nn.Module, size: int, exclude: str | None = None) -> None:
     for layer in linear_layers(model, exclude).values():
         if layer.in_features % size == 0:
             weight = layer.weight.detach()
-            give_weight(layer, hadamard(weight.double(), size).to(weight.dtype))
+            give_weight(layer, inverse(weight, size).to(weight.dtype))
             change_input(layer, lambda x: hadamard(x, size))
 
 

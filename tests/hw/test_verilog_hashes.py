@@ -102,9 +102,10 @@ def completed(designs: Iterable[str]) -> list[str]:
 def sample(designs: Iterable[str]) -> list[str]:
     """Designs, the first ones where possible, that have every one of `known_values`.
 
-    Of units around others the blocks of 32 do not count, and come last.
+    Blocks above 32 do not count, nor those of 32 of units around others, and come last.
     """
-    large = {(unit, "block", "32") for unit in WHOLE}
+    blocks = [each for each in known_values() if each[1] == "block"]
+    large = {each for each in blocks if int(each[2]) > (16 if each[0] in WHOLE else 32)}
     missing = set(known_values()) - large
     found = []
     for design in sorted(designs, key=lambda design: bool(values(design) & large)):

@@ -7,28 +7,21 @@ import torch
 from torch import Tensor, nn
 
 from axs6.golden import decode, encode
+from axs6.golden.hadamard import SIZES
 from axs6.studies.language.linear import linear_layers, shared_copy
 from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.quantised import quantised
-from axs6.studies.language.request import ROTATIONS, Setting
-from axs6.studies.language.rotation import hadamard, rotate, unrotated
-from axs6.torch import convert
+from axs6.studies.language.request import Setting
+from axs6.studies.language.rotation import inverse, rotate, unrotated
+from axs6.torch import convert, hadamard
 
 
-def sylvester(size: int) -> Tensor:
-    """Signs of the Hadamard matrix: -1 where the binary indices share an odd number of ones."""
-    return torch.tensor([[(-1.0) ** (i & j).bit_count() for j in range(size)] for i in range(size)])
-
-
-@pytest.mark.parametrize("size", ROTATIONS)
-def test_it_is_the_orthonormal_matrix(size: int) -> None:
-    x = torch.randint(-50, 50, (3, 2 * size), generator=torch.Generator().manual_seed(0))
-    found = hadamard(x.double(), size)
-    # Sums of integers are exact.
-    sums = x.reshape(3, 2, size).double() @ sylvester(size).double()
-    assert torch.allclose(found, sums.reshape(x.shape) / size**0.5, rtol=1e-15, atol=0)
-    again = hadamard(found, size)
-    assert torch.allclose(again, x.double(), atol=1e-12)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_inverse_undoes_the_transform(size: int) -> None:
+    x = torch.randint(-50, 50, (3, 2 * size), generator=torch.Generator().manual_seed(0)).float()
+    # Sums of small integers are exact.
+    assert torch.equal(inverse(hadamard(x, size), size), x.double())
+    assert torch.equal(hadamard(inverse(x, size).float(), size), x)
 
 
 def test_products_in_fp32_stay(model: LanguageModel, tokens: Tensor) -> None:
@@ -61,7 +54,7 @@ def test_a_setting_rotates_before_it_rounds(
     made: Any = quantised(model, Setting("mxfp4", activations, rotate=32))
     layer = made.model.layers[0].mlp.up_proj
     plain: Any = linear_layers(model.module)["model.layers.0.mlp.up_proj"]
-    weight = hadamard(plain.weight.detach().double(), 32).float()
+    weight = inverse(plain.weight.detach(), 32).float()
     x = torch.randn(5, 64, generator=torch.Generator().manual_seed(0))
     given = hadamard(x, 32)
     by_hand = nn.Linear(64, 96, bias=False)

@@ -1,0 +1,83 @@
+"""The Hadamard transform as a unit."""
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.formats import Float
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.hadamard import GUARD_BITS, SIZES, hadamard_bits
+from axs6.hw.hadamard import Hadamard
+from axs6.hw.units.unit import Fields, Items, Parameters, Unit
+
+Rows = NDArray[np.int64]
+
+
+def hadamard_items(items: Fields, parameters: Parameters) -> Items:
+    """Each item by itself."""
+    patterns = items["values"].astype(np.uint64)
+    return {"values": hadamard_bits(patterns, INPUT_DTYPES[parameters["dtype"]])}
+
+
+def corner_rows(dtype: Float, size: int) -> Rows:
+    """Rows of patterns: special values, limits of the range, of the alignment and of rounding."""
+    rng = np.random.default_rng(size)
+    sign = dtype.sign_bit
+    one = dtype.bias << dtype.fraction_bits
+    specials = [dtype.quiet_nan, dtype.infinity + 1, dtype.infinity, dtype.infinity | sign]
+    limits = [0, sign, 1, sign | 1, dtype.smallest_normal - 1, dtype.smallest_normal]
+    limits += [dtype.largest_code, sign | dtype.largest_code, one, one + 1, sign | one]
+    same = np.repeat(np.array([specials + limits]).T, size, axis=1)
+    alone = np.zeros((len(specials + limits), size), np.int64)
+    alone[np.arange(len(alone)), np.arange(len(alone)) * 7 % size] = specials + limits
+    among = random_rows(dtype, size, rng, len(alone))
+    among = np.where(alone != 0, alone, among)
+    mixed = rng.choice(limits, (16, size))
+    two = np.where(rng.random((16, size)) < 0.1, rng.choice(specials[2:], (16, size)), one)
+    return np.concatenate([same, alone, among, mixed, two, _distances(dtype, size, rng)])
+
+
+def _distances(dtype: Float, size: int, rng: Generator) -> Rows:
+    """Rows whose values are each number of binades below the largest, to beyond the last bit."""
+    depth = dtype.fraction_bits + GUARD_BITS + 3
+    top = min(dtype.exponent_special - 1, depth + 2)
+    below = np.minimum(np.arange(depth), top - 1)[:, None]
+    fraction = rng.integers(0, 1 << dtype.fraction_bits, (depth, size))
+    rows = (top - below << dtype.fraction_bits) + fraction
+    rows[:, 0] = (top << dtype.fraction_bits) + fraction[:, 0]
+    return rows | np.where(rng.random(rows.shape) < 0.5, dtype.sign_bit, 0)
+
+
+def random_rows(dtype: Float, size: int, rng: Generator, count: int) -> Rows:
+    """Rows of patterns within some binades, with outliers; some of any patterns."""
+    width = 1 << dtype.exponent_bits
+    top = rng.integers(1, width - 1, (count, 1))
+    spread = rng.choice([1, 3, 8, 40], (count, 1))
+    field = np.maximum(top - rng.integers(0, spread, (count, size)), 0)
+    fraction = rng.integers(0, 1 << dtype.fraction_bits, (count, size))
+    sign = rng.integers(0, 2, (count, size)) << dtype.width - 1
+    rows = sign | field << dtype.fraction_bits | fraction
+    any_bits = rng.integers(0, 1 << dtype.width, (count, size))
+    return np.where(rng.random((count, 1)) < 0.05, any_bits, rows)
+
+
+def _corners(parameters: Parameters) -> Items:
+    return {"values": corner_rows(INPUT_DTYPES[parameters["dtype"]], parameters["block"])}
+
+
+def _random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    dtype = INPUT_DTYPES[parameters["dtype"]]
+    return {"values": random_rows(dtype, parameters["block"], rng, count)}
+
+
+HADAMARD = Unit(
+    name="hadamard",
+    summary="blocks of values are multiplied by a Hadamard matrix",
+    component=Hadamard,
+    values=lambda formats: {"block": SIZES, "dtype": tuple(INPUT_DTYPES)},
+    golden=hadamard_items,
+    corners=_corners,
+    random=_random,
+    operation="value",
+    blocks=False,
+)
