@@ -1,4 +1,4 @@
-"""What a benchmark says of the machine it ran on."""
+"""The description of the machine that a benchmark runs on."""
 
 import platform
 
@@ -7,7 +7,7 @@ NUMBERS = {"family": "cpu family", "model": "model"}
 
 
 def processor() -> str:
-    """The processor's name, with family and model, as far as the system tells."""
+    """The processor's name, family and model, where the system reports them."""
     try:
         with open("/proc/cpuinfo") as file:
             first, _, _ = file.read().partition("\n\n")

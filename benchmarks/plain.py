@@ -1,4 +1,4 @@
-"""The yardstick of area: an encoder and a decoder as plain operators and textbook parts give them.
+"""The reference for area: an encoder and a decoder of plain operators and textbook parts.
 
 They take and give the items of `axs6.hw.encoder.encoder.Encoder` (rounding to nearest) and
 `axs6.hw.decoder.decoder.Decoder`, equal on every bit, combinational: latency 0, interval 1.

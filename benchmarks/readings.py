@@ -1,4 +1,4 @@
-"""What is kept of the runs of a figure's commands."""
+"""How the output of a figure's commands becomes what its file keeps."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

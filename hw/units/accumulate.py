@@ -1,4 +1,4 @@
-"""Steps of dot products as an accumulator takes them: expected results, corners, random ones."""
+"""Dot products with an accumulator: expected results, corner cases and random steps."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -33,7 +33,7 @@ def terms_of(parameters: Parameters) -> Terms:
 
 
 def is_default(parameters: Parameters) -> bool:
-    """Whether a unit adds sums of blocks in FP32, in order."""
+    """Whether a unit adds block sums in FP32, one after the other."""
     return _terms(parameters) is None
 
 
@@ -67,7 +67,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
 
 
 def step_of(a: Operand, b: Operand, terms: Terms) -> StepTerms:
-    """The terms of every item, of which a format without blocks may have lanes too many."""
+    """The terms of every item. A format without blocks may have more lanes than terms."""
     count = len(a.integers)
 
     def by_term(x: Operand) -> NDArray[np.int64]:
@@ -94,7 +94,7 @@ def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
 
 
 def _special(a: Operand, b: Operand) -> fp32.Bits:
-    """The special value of each item's products, together."""
+    """The special value of the sum of each item's products."""
     (a_nan, a_infinite, a_sign), (b_nan, b_infinite, b_sign) = map(_classes, (a, b))
     infinite = a_infinite | b_infinite
     sign = a_sign * b_sign
@@ -106,7 +106,7 @@ def _special(a: Operand, b: Operand) -> fp32.Bits:
 
 
 def _classes(x: Operand) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int8]]:
-    """Which lanes of each item are NaN, which infinite, and their signs."""
+    """Which lanes of each item are NaN and which are infinite, and their signs."""
     shape = (len(x.integers), -1)
     integers = x.integers.reshape(shape)
     nan = np.zeros(integers.shape, bool) if x.nan is None else x.nan.reshape(shape)
@@ -116,7 +116,7 @@ def _classes(x: Operand) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[
 
 
 def accumulated_random(parameters: Parameters, rng: Generator, vector: NDArray[np.int64]) -> Items:
-    """Random steps of items that belong to some vectors, scales near each other within each."""
+    """Random steps of items of some vectors; within a vector, scales are near each other."""
     terms = terms_of(parameters)
     return {
         f"{name}.{field}": array
@@ -152,7 +152,7 @@ def levels_of(fmt: BlockFormat) -> list[tuple[str, Level]]:
 
 
 def _one(level: Level) -> int:
-    """A code in the middle of those of a scale."""
+    """A code in the middle of a scale's range."""
     if isinstance(level.scale, Exponent):
         return level.scale.bias
     if isinstance(level.scale, Real):
@@ -177,7 +177,7 @@ class Corner(NamedTuple):
 
 
 def accumulated_corners(parameters: Parameters) -> Items:
-    """Vectors in which alignment, cancellation, rounding and what is no number meet.
+    """Vectors that combine alignment, cancellation, rounding and special values.
 
     Every distance of exponents from 0 to beyond the bits that are kept, between terms of a step and
     between the accumulator and a step, with either sign and either one larger; zeros of either
@@ -206,7 +206,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
 def _lowered(
     level: Level, below: NDArray[np.int64], apart: NDArray[np.int64], lanes: int, side: int
 ) -> NDArray[np.int64]:
-    """Codes of a level so far below 1, of which either operand has half."""
+    """Codes of a level this far below 1, half of the distance in each operand."""
     odd = np.arange(lanes // int(level.group)) % 2
     total = below[:, None] + apart[:, None] * odd
     half = total // 2 if side else total - total // 2
@@ -223,7 +223,7 @@ Vector = list[Corner]
 
 
 def _distant(terms: Terms) -> Iterator[Vector]:
-    """Two products at every distance: by their scales, by their elements, and in one step."""
+    """Two products at every distance, from their scales, from their elements, and within a step."""
     a, b = (_element_codes(form) for form in (terms.a, terms.b))
     most = (terms.accumulator.fraction or 24) + 6
     for gap in range(most):
@@ -241,13 +241,13 @@ def _distant(terms: Terms) -> Iterator[Vector]:
 
 
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:
-    """Codes of elements whose exponents are together so far below the largest, if there are any."""
+    """Codes of elements whose exponents add up to this far below the largest, if there are any."""
     down = min(gap, len(a) - 1)
     return [(a[-1 - down], b[-1 - gap + down])] if gap - down < len(b) else []
 
 
 def _zeros(terms: Terms) -> Iterator[Vector]:
-    """Zeros of either kind, under scales far above and below those of a number."""
+    """Zeros of both signs, under scales far above and below those of a number."""
     a, b = (_element_codes(form) for form in (terms.a, terms.b))
     one = (a[-1][0], b[-1][0])
     for zero in [(0, 0), (0, b[-1][0]), (_minus(0, terms.a), b[0][0])]:
@@ -263,7 +263,7 @@ OVERFLOWS = range(-130, -80)
 
 
 def _ends(terms: Terms) -> Iterator[Vector]:
-    """Sums that overflow and underflow, and such that are subnormal."""
+    """Sums that overflow, underflow or are subnormal."""
     a, b = (_element_codes(form) for form in (terms.a, terms.b))
     one = (a[-1][0], b[-1][0])
     many = [one] * terms.reduction

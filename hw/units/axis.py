@@ -116,7 +116,7 @@ def _encoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Item
 
 
 def _decoder_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
-    """Packed blocks as beats; those of formats without modes have their padding."""
+    """Packed blocks as beats, padded in formats without modes."""
     count = len(next(iter(items.values())))
     fmt = _format(parameters)
     padding = _padding(parameters, fmt, rng, count) if fmt.has_modes else {}
@@ -137,14 +137,14 @@ def _dot_beats(parameters: Parameters, items: Items, rng: Generator) -> Items:
 
 
 def _marks(rng: Generator, count: int) -> Items:
-    """Packets of 1 to about 30 beats, mostly short ones; the last beat ends one."""
+    """Packets of 1 to about 30 beats, mostly short; the last beat ends a packet."""
     last = (rng.random(count) < rng.choice([0.1, 0.4, 1.0], count)).astype(np.uint8)
     last[-1:] = 1
     return {"last": last, "user": _rarely(rng, count)}
 
 
 def _padding(parameters: Parameters, fmt: BlockFormat, rng: Generator, count: int) -> Items:
-    """Padding, rarely with a bit that is not zero, if a beat has any."""
+    """Padding, if a beat has any; rarely a bit of it is 1."""
     length = padding_bytes(parameters, fmt)
     if not length:
         return {}

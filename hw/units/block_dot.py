@@ -70,7 +70,7 @@ def products(a: Blocks, b: Blocks, shape: DotShape) -> Items:
 
 
 def _without_special(blocks: Blocks) -> Blocks:
-    """Blocks with zeros in place of what is no number."""
+    """Blocks with zeros in place of NaN and infinities."""
     codes = np.where(np.isin(blocks.codes, special_codes(blocks.format)), 0, blocks.codes)
     scales = [
         codes if level.scale.nan_code is None else np.where(codes == level.scale.nan_code, 0, codes)
@@ -80,7 +80,7 @@ def _without_special(blocks: Blocks) -> Blocks:
 
 
 def _special(a: Operand, b: Operand) -> NDArray[np.int64]:
-    """NAN, PLUS or MINUS where products add up to that, else 0: as IEEE 754 adds them."""
+    """NAN, PLUS or MINUS where products add up to NaN or an infinity by IEEE 754, else 0."""
     with np.errstate(invalid="ignore"):
         total = (_signs(a) * _signs(b)).sum(axis=(-1, -2))
     infinite = np.where(total > 0, PLUS, MINUS)
@@ -98,8 +98,8 @@ def _signs(operand: Operand) -> NDArray[np.float64]:
 def block_dot_corners(parameters: Parameters) -> Items:
     """Every pair of codes in every lane, sums of end codes, and NaN and infinities among them.
 
-    Pairs of numbers stand together, so that few of their sums have what is no number. Scales are
-    at their ends.
+    Pairs of finite codes stand together, so that few sums are NaN or infinite. Scales are at the
+    ends of their range.
     """
     shape = shape_of(parameters)
     a, b = _pairs(shape) if _few(shape) else np.zeros((2, 0), np.int64)
@@ -136,7 +136,7 @@ def _end_pairs(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _mixed(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of zeros with one to three codes at the ends, or that are no numbers."""
+    """Rows of zeros with one to three end codes or special codes among them."""
     rng = np.random.default_rng(6)
     count = 512
     found = []
@@ -152,7 +152,7 @@ def _mixed(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def end_scales(fmt: BlockFormat, block: int, count: int, nan: int) -> Items:
-    """Scales of rows of blocks at the ends of their range, in half of the rows all at the same one.
+    """Scales at the ends of their range; in half of the rows all are the same.
 
     In the last `nan` rows they are often NaN.
     """

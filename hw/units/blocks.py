@@ -1,4 +1,4 @@
-"""Blocks as items of streams: dense ones as scales and codes, packed ones as their bytes."""
+"""Blocks as items of streams: dense blocks as scales and codes, packed blocks as bytes."""
 
 from dataclasses import replace
 from typing import Any
@@ -69,7 +69,7 @@ def _one(level: Level) -> int:
 
 
 def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> Items:
-    """Random blocks as fields: any codes, many at the ends of their range, some scales NaN."""
+    """Random blocks as fields. Many codes are at the ends of their range; some scales are NaN."""
     items: Items = {}
     for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
         scale, groups = level.scale, block // int(level.group)
@@ -82,7 +82,7 @@ def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> I
 
 
 def random_outer(rng: Generator, fmt: BlockFormat, count: int) -> Items:
-    """Random scales of channels and tensors for items, and zero points; few of a tensor."""
+    """Random scales of channels and tensors, and zero points. Few tensor scales differ."""
     items: Items = {}
     for name, level in zip(outer_names(fmt), fmt.outer[::-1], strict=True):
         some = rng.choice(scale_codes(level.scale, rng), min(count, 16))
@@ -97,7 +97,7 @@ def random_outer(rng: Generator, fmt: BlockFormat, count: int) -> Items:
 
 
 def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
-    """All codes of a scale of up to 8 bits, with NaN; else its ends, and some of each size."""
+    """All codes of a scale of up to 8 bits, NaN included; of a wider one its ends and a sample."""
     nan = [] if scale.nan_code is None else [scale.nan_code]
     largest = scale.largest_code
     if scale.bits <= 8:
@@ -148,7 +148,7 @@ def read_packed(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray
 
 
 def expanded(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray[np.bool_]]:
-    """Blocks as dense ones, and which are errors: those that could not be read or expanded."""
+    """Blocks as dense blocks, and which are errors: those that cannot be read or expanded."""
     blocks, error = read_packed(items, prefix, block)
     precise = blocks.modes[:, 0] == Mode.HIGH_PRECISION
     exponents = np.where(precise, 0, blocks.exponents[:, 0])
@@ -159,7 +159,7 @@ def expanded(items: Fields, prefix: str, block: int) -> tuple[Blocks, NDArray[np
 def random_codes(
     rng: Generator, shape: tuple[int, ...], fmt: BlockFormat = AXS6
 ) -> NDArray[np.int64]:
-    """Codes, some of them (and some whole rows) at the ends of their range.
+    """Random codes; some codes, and some whole rows, are at the ends of the range.
 
     NaN and infinities are rare, so that most rows have none.
     """

@@ -40,7 +40,7 @@ from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 
 def expander_items(items: Fields, parameters: Parameters) -> Items:
-    """Dense blocks, zeros for errors."""
+    """Dense blocks; zeros where a block is an error."""
     blocks, error = expanded(items, "", parameters["block"])
     return {
         "exponent": blocks.exponents[:, 0],
@@ -50,7 +50,7 @@ def expander_items(items: Fields, parameters: Parameters) -> Items:
 
 
 def decoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Values, zeros for errors."""
+    """Values; zeros where a block is an error."""
     fmt, _ = block_format_of(parameters.get("format", AXS6), parameters["block"])
     dtype = OUTPUT_DTYPES[parameters["dtype"]]
     if parameters["blocks"] == "dense":
@@ -81,9 +81,9 @@ def _patterns(blocks: Blocks, dtype: Float) -> NDArray[Any]:
 
 
 def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool_]]:
-    """Packed blocks of a format without modes, zeros for errors; and which are errors.
+    """Packed blocks of a format without modes, zeros where one is an error, and which are errors.
 
-    Those are blocks with a scale that is no code, or a bit that is not 0 where it must be.
+    An error is a scale that is no valid code, or a 1 where a bit must be 0.
     """
     wrong = np.zeros(len(items["codes"]), bool)
     found = {}
@@ -120,7 +120,7 @@ CORNERS = 1 << 13
 
 
 def _decoder_corners(parameters: Parameters) -> Items:
-    """Every code with every scale, those of wide scales sampled; and every kind of error."""
+    """Every code with every scale, wide scales sampled; and every kind of error."""
     fmt, block = block_format_of(parameters.get("format", AXS6), parameters["block"])
     packed = parameters["blocks"] == "packed"
     if packed and fmt.has_modes:
@@ -130,12 +130,12 @@ def _decoder_corners(parameters: Parameters) -> Items:
 
 
 def every_code(fmt: BlockFormat, block: int, most: int) -> Items:
-    """Items with every code under every scale, in some lane, those of wide scales sampled.
+    """Items with every code in some lane under every scale; wide scales are sampled.
 
     Args:
         fmt: the block format.
         block: its lanes.
-        most: items, about. There are fewer samples for that, and then codes of scales left out.
+        most: approximate number of items; for fewer, scales are sampled more thinly.
     """
     codes = np.resize(np.arange(1 << fmt.element.width), max(block, 1 << fmt.element.width))
     rows = codes.reshape(-1, block)
@@ -143,10 +143,10 @@ def every_code(fmt: BlockFormat, block: int, most: int) -> Items:
 
 
 def sampled_scales(fmt: BlockFormat, most: int) -> dict[str, NDArray[np.int64]]:
-    """Codes of each field of scales, all of them where they have up to 8 bits.
+    """Codes of each scale field: all codes of scales of up to 8 bits.
 
-    Fewer where all combinations would be more than `most`, always with the first and the last one:
-    first of the wide ones, down to 8, then of those that have most.
+    Where there would be more than `most` combinations, fewer: wide scales are thinned out to 8
+    codes first, then the scales with the most codes. The first and the last code stay.
     """
     rng = np.random.default_rng(4)
     scales = {
@@ -187,7 +187,7 @@ def under_scales(
 
 
 def _with_faults(items: Items, fmt: BlockFormat, parameters: Parameters) -> Items:
-    """Packed blocks: those of a dense format, and as many again of which some are wrong."""
+    """Packed blocks, and as many again of which some are wrong."""
     rng = np.random.default_rng(5)
     right = filled(items, fmt, parameters)
     wrong = filled(items, fmt, parameters, rng, 0.25)

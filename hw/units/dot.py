@@ -44,14 +44,14 @@ from axs6.hw.units.vectors import (
 
 
 def dot_items(items: Fields, parameters: Parameters) -> Items:
-    """Results of vectors; an error in any block of a vector is one of its result."""
+    """Results of vectors; an error in any block of a vector is an error of its result."""
     if parameters.get("blocks", "dense") == "dense":
         return {"value": _results(items, parameters)}
     return packed_dot_items(items, parameters, np.zeros(len(items["last"]), bool))
 
 
 def packed_dot_items(items: Fields, parameters: Parameters, marked: NDArray[np.bool_]) -> Items:
-    """Results of vectors of packed blocks, of which marked pairs are errors too."""
+    """Results of vectors of packed blocks; marked pairs are errors too."""
     pairs, wrong = read_pairs(items, formats_of(parameters), marked)
     last, turns = items["last"], parameters["interleave"]
     return {
@@ -191,7 +191,7 @@ def _random_pair(shape: DotShape, rng: Generator, vector: NDArray[Any]) -> Items
 
 
 def near_exponents(fmt: BlockFormat, given: NDArray[np.int64]) -> Items:
-    """The fields of exponent scales of blocks, with these exponents as far as there are such."""
+    """The fields of exponent scales of blocks with these exponents, held to their range."""
     return {
         name: given % (level.scale.largest_code + 1)
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True)
@@ -200,7 +200,7 @@ def near_exponents(fmt: BlockFormat, given: NDArray[np.int64]) -> Items:
 
 
 def _matmul_corners(parameters: Parameters) -> Items:
-    """The corners of the dot product, in every row and column at once."""
+    """The corners of the dot product, in all rows and columns at once."""
     items = _dot_corners(parameters)
     rows, columns = parameters["rows"], parameters["columns"]
     tile = _tile([items] * max(rows, columns), rows, columns)
@@ -221,7 +221,7 @@ def _matmul_random(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 
 def _tile(pairs: Sequence[Items], rows: int, columns: int) -> Items:
-    """Rows of the first operands of pairs and columns of the second ones, side by side."""
+    """First operands of pairs as rows, second operands as columns."""
     tile: Items = {}
     for side, lanes in (("a", rows), ("b", columns)):
         names = [name for name in pairs[0] if name.startswith(f"{side}.")]

@@ -90,7 +90,7 @@ def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
 
 
 def outer_scales(rng: Generator, count: int) -> NDArray[np.int64]:
-    """FP32 patterns: many of some size, others of any size; few NaN, infinite or negative ones."""
+    """FP32 patterns, many of moderate size; few are NaN, infinite or negative."""
     ends = [0, 1, FP32.smallest_normal, FP32.max_finite, FP32.infinity, FP32.quiet_nan]
     middle = rng.integers(FP32.bias - 40, FP32.bias + 40, count) << FP32.fraction_bits
     middle |= rng.integers(0, 1 << FP32.fraction_bits, count)

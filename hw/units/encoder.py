@@ -69,7 +69,7 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
 
 
 def _forget(found: Items, fmt: BlockFormat, bad: NDArray[np.bool_]) -> None:
-    """Write what comes of blocks under an outer scale that is no number."""
+    """Write the result of blocks whose outer scale is no number."""
     found["block.codes"] = np.where(bad[:, None], 0, found["block.codes"])
     for name, level in zip(scale_names(fmt)[::-1], fmt.blocked, strict=True):
         if level.scale.nan_code is not None:
@@ -78,14 +78,14 @@ def _forget(found: Items, fmt: BlockFormat, bad: NDArray[np.bool_]) -> None:
 
 
 def stochastic_encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks rounded by words that nothing restarts."""
+    """Blocks rounded by random words since reset."""
     words = golden_lfsr(parameters).draw(len(items["values"]))
     rounding = {"rounding": Rounding.STOCHASTIC}
     return encoder_items({**items, "random": words}, {**parameters, **rounding})
 
 
 def feedback_encoder_items(items: Fields, parameters: Parameters) -> Items:
-    """Blocks, and what they leave of the values with their errors."""
+    """Blocks, and the errors they leave."""
     values, errors = (
         items[name].astype(np.uint32).view(np.float32) for name in ("values", "errors")
     )
@@ -129,7 +129,7 @@ def encoder_corners(parameters: Parameters) -> Items:
 
 
 def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Random words for the encoder, if it takes some: many of them all zeros or all ones."""
+    """Random words, if the encoder takes them; many are all zeros or all ones."""
     if parameters.get("rounding") != Rounding.STOCHASTIC:
         return {}
     shape, most = (count, parameters["block"]), (1 << parameters["random_bits"]) - 1
@@ -138,10 +138,10 @@ def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 
 def encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Blocks spread over some binades anywhere in the range, or of any bits at all.
+    """Blocks spread over some binades anywhere in the range, and blocks of arbitrary bits.
 
-    From the largest value up to eight binades below the smallest element, and as many further as
-    random words have bits.
+    They reach from the largest value to eight binades below the smallest element, and further by
+    the bits of random words.
     """
     fmt, block = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
     reach = encoded_format(parameters).element.integer_bits + 8
@@ -163,7 +163,7 @@ _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "ne
 
 
 def feedback_corners(parameters: Parameters) -> Items:
-    """The encoder's corners with errors of 0, their own size, others, and six binades below."""
+    """The encoder's corners with errors of 0, of equal and other sizes, and 6 binades below."""
     values = encoder_corners({**parameters, **_FEEDBACK})["values"]
     sign = FP32.sign_bit
     below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
@@ -174,7 +174,7 @@ def feedback_corners(parameters: Parameters) -> Items:
 
 
 def feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:
-    """Random values, with errors within seven binades of them, or anything."""
+    """Random values with errors within seven binades of them, or of any size."""
     given = {**parameters, **_FEEDBACK}
     values = encoder_random(given, rng, count)["values"]
     others = encoder_random(given, rng, count)["values"]
@@ -188,7 +188,7 @@ def feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items
 
 
 def encoder_choices(formats: Sequence[BlockFormat]) -> Choices:
-    """What an encoder may be; lanes that compare codes have two views."""
+    """Choices of an encoder; lanes that compare codes have two views."""
     fmt, *_ = formats
     return {
         "block": MODE_BLOCKS if fmt.has_modes else BLOCKS,

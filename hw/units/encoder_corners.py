@@ -14,7 +14,7 @@ NEAR = np.array([-1, 0, 1, 2])
 
 
 def special_patterns(dtype: Float) -> NDArray[np.int64]:
-    """Each power of two with both neighbours, zeros, subnormals, infinities, NaN; both signs."""
+    """Powers of two with both neighbours, zeros, subnormals, infinities and NaN, of both signs."""
     powers = np.arange(dtype.exponent_special) << dtype.fraction_bits
     subnormal_powers = 1 << np.arange(dtype.fraction_bits)
     near = np.concatenate([powers, subnormal_powers])[:, None] + np.array([-1, 0, 1])
@@ -27,7 +27,7 @@ def special_patterns(dtype: Float) -> NDArray[np.int64]:
 def boundary_rows(
     fmt: BlockFormat, elements: Iterable[Element], dtype: Float
 ) -> Iterator[NDArray[np.int64]]:
-    """Blocks in which every value lies at a boundary of an element, under a set maximum.
+    """Blocks in which every value lies at a boundary of an element, under a given maximum.
 
     The boundaries are the elements and the middles between two. The maxima are a power of two, the
     value above it and the one below the next, where the exponent's code is 0, where it is the
@@ -49,9 +49,9 @@ def boundary_rows(
 
 
 def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.int64]:
-    """Maxima at which some rule changes a scale's code, in each lane by turns, others far below.
+    """Maxima at which a rule changes a scale's code, in each lane in turn; others are far below.
 
-    Those are powers of two, largest elements, and values that round up to a power of two.
+    They are powers of two, largest elements, and values that round up to a power of two.
     """
     exponents = sorted(
         {e for binade in _binades(fmt, element, dtype) for e in range(binade - 2, binade + 3)}
@@ -66,7 +66,7 @@ def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.i
 
 
 def boundaries(element: Element) -> list[Fraction]:
-    """Positive elements, the middles between neighbours, and where values saturate."""
+    """Positive elements, midpoints of neighbours, and where values saturate."""
     sizes = np.unique(np.abs(element.integers)).tolist()
     units = [Fraction(x) for x in sizes if x <= element.largest_integer]
     beyond = 2 * units[-1] - units[-2]
@@ -91,7 +91,7 @@ def _binades(fmt: BlockFormat, element: Element, dtype: Float) -> list[int]:
 
 
 def _maxima(fmt: BlockFormat, dtype: Float, binade: int) -> list[tuple[int, int]]:
-    """Patterns of maxima in a binade, and whether a rule may give them the larger scale."""
+    """Patterns of maxima in a binade, and whether a rule can give them the larger scale."""
     power = _pattern(dtype, Fraction(2) ** binade)
     below = _pattern(dtype, Fraction(2) ** (binade + 1)) - 1
     assert fmt.exponent is not None
@@ -100,13 +100,13 @@ def _maxima(fmt: BlockFormat, dtype: Float, binade: int) -> list[tuple[int, int]
 
 
 def near(dtype: Float, bounds: Iterable[Fraction]) -> NDArray[np.int64]:
-    """Patterns around positive numbers, as far as there are."""
+    """Patterns around positive numbers, within the range."""
     patterns = np.array([_pattern(dtype, x) for x in bounds])[:, None] + NEAR
     return np.unique(np.clip(patterns, 0, dtype.max_finite))
 
 
 def _pattern(dtype: Float, x: Fraction) -> int:
-    """The largest pattern of a value that is at most `x`; or that of the largest value."""
+    """The pattern of the largest value that is at most `x`."""
     n = x.numerator.bit_length() - x.denominator.bit_length()
     exponent = max(n if Fraction(2) ** n <= x else n - 1, dtype.emin)
     quanta = int(x / Fraction(2) ** (exponent - dtype.fraction_bits))

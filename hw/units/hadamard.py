@@ -14,13 +14,13 @@ Rows = NDArray[np.int64]
 
 
 def hadamard_items(items: Fields, parameters: Parameters) -> Items:
-    """Each item by itself."""
+    """The transform of each item."""
     patterns = items["values"].astype(np.uint64)
     return {"values": hadamard_bits(patterns, INPUT_DTYPES[parameters["dtype"]])}
 
 
 def corner_rows(dtype: Float, size: int) -> Rows:
-    """Rows of patterns: special values, limits of the range, of the alignment and of rounding."""
+    """Rows of patterns: special values, and the limits of range, alignment and rounding."""
     rng = np.random.default_rng(size)
     sign = dtype.sign_bit
     one = dtype.bias << dtype.fraction_bits
@@ -49,7 +49,7 @@ def _distances(dtype: Float, size: int, rng: Generator) -> Rows:
 
 
 def random_rows(dtype: Float, size: int, rng: Generator, count: int) -> Rows:
-    """Rows of patterns within some binades, with outliers; some of any patterns."""
+    """Rows of patterns spread over 1 to 40 binades, and rows of arbitrary patterns."""
     width = 1 << dtype.exponent_bits
     top = rng.integers(1, width - 1, (count, 1))
     spread = rng.choice([1, 3, 8, 40], (count, 1))

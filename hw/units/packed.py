@@ -1,4 +1,4 @@
-"""Packed blocks as stimulus: every code of every mode, and all that is refused."""
+"""Packed blocks as stimulus: every code of every mode, and every kind of error."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def packed_random(
 
 
 def packed_dense(exponents: NDArray[Any], codes: NDArray[Any], sparse: NDArray[np.bool_]) -> Rows:
-    """Dense blocks as bytes, as sparse ones where that is wanted and allowed."""
+    """Dense blocks as bytes; sparse where that is asked for and allowed."""
     dropped, allowed = sparse_values(codes.astype(np.uint8), AXS6)
     chosen = sparse & allowed
     kept = np.where(chosen[:, None] & dropped, 0, codes)
@@ -79,7 +79,7 @@ def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> 
 
 
 def _every_code(mode: Mode, block: int) -> Rows:
-    """Every code in some lane, all exponents with each group of codes."""
+    """Every code in some lane, and each group of codes with all exponents."""
     sizes = np.unique(max_codes(AXS6, mode))[::-1].astype(np.int64) + 1
     groups = sizes.max() * len(sizes) // block
     lane = np.arange(groups * block).reshape(groups, block)
@@ -127,7 +127,7 @@ def _wrong(sparse: Rows, block: int) -> Rows:
 
 
 def packed_vectors(items: Items, block: int) -> Items:
-    """Vectors of dense pairs as packed blocks, some of them sparse; and ones with errors."""
+    """Vectors of dense pairs as packed blocks, some sparse, some with errors."""
     count = len(items["last"])
     pairs, edges = {}, sparse_corners(block)
     for turn, side in enumerate("ab"):
@@ -141,7 +141,7 @@ def packed_vectors(items: Items, block: int) -> Items:
 
 
 def random_pairs(rng: Generator, exponents: NDArray[Any], block: int) -> Items:
-    """Pairs of packed blocks with exponents of shape (n, 2), a few of them errors."""
+    """Pairs of packed blocks with exponents (n, 2); a few are errors."""
     return _pair_items(
         {
             side: packed_random(rng, exponents[:, k], block, (0.5, 0.48, 0.02), wrong=0.02)

@@ -1,4 +1,4 @@
-"""Pairs of packed blocks as items of dot products: read, and made of dense ones."""
+"""Pairs of packed blocks as items of dot products: reading them, and making them of dense ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -96,7 +96,7 @@ def _products(first: FinalScale, second: FinalScale, count: int) -> NDArray[np.u
 def filled_pairs(
     items: Fields, formats: Sequence[BlockFormat], rng: Generator, share: float = 0.0
 ) -> Items:
-    """Dense pairs as packed ones with random outer scales, a share with a fault in each field."""
+    """Dense pairs as packed ones with random outer scales; a share has a fault in each field."""
     found: Items = {}
     for side, fmt in zip("ab", formats, strict=True):
         own = _side(items, side)
@@ -108,7 +108,7 @@ def filled_pairs(
 
 
 def packed_pairs(items: Items, formats: Sequence[BlockFormat], rng: Generator) -> Items:
-    """Dense vectors as packed ones, and others with errors behind them."""
+    """Dense vectors as packed ones, followed by vectors with errors."""
     if formats[0].has_modes:
         return packed_vectors(items, formats[0].block)
     right, wrong = (filled_pairs(items, formats, rng, share) for share in (0.0, FAULTS))
@@ -120,7 +120,7 @@ def packed_pairs(items: Items, formats: Sequence[BlockFormat], rng: Generator) -
 
 
 def _flipped(pairs: Fields, formats: Sequence[BlockFormat]) -> Items:
-    """The first pair, with each bit inverted that is not of a code."""
+    """The first pair once for each bit that is not of a code, with that bit inverted."""
     bits = [
         (f"{side}.{field.name}", element, bit)
         for side, fmt in zip("ab", formats, strict=True)
