@@ -88,6 +88,8 @@ def convert(
             of the decoded operands.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
+        choice: "max", "four-over-six" or "mse", the choice of the finest scales, in place of that
+            of all formats; a format's own is in its string, as "nvfp4_mse".
         policy: other options for some layers: a `Policy`, its plain data, or a function that takes
         the name of a module and the module, and returns a format ("fp32" to leave it alone), a
         mapping of the above, or None to inherit the settings of the parent. exclude: names of

@@ -5,7 +5,7 @@ of the formats exactly. `axs6.torch.ieee` rounds to FP32 where the hardware does
 subnormals use its conversions, so that a thread's flush-to-zero mode has no effect.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from axs6.golden import fp32
-from axs6.golden.formats import FP32, BlockFormat, Integer, Rule
+from axs6.golden.formats import FP32, BlockFormat, Integer, Rule, ScaleChoice
+from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.torch.ieee import SIGN, narrow, widen
 from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
 from axs6.torch.kernels.rows import row_scales
@@ -134,6 +135,8 @@ def _under_exponents(
         magnitudes = bits & ~SIGN
         top = magnitudes.amax(-1)
     codes = _codes(widen(top.view(torch.float32)), held)
+    if fmt.choice is not ScaleChoice.MAX:
+        codes = _best_codes(widen(magnitudes.view(torch.float32)), codes, fmt, held)
     finest = codes - held.bias - held.shift_top + held.unit - held.divisor.bit_length()
     # Where every step is so large, subnormals round to 0 whatever a random word is.
     small = torch.where(top > 0, finest < LOWEST + max(1, rounder.bits), False)
@@ -176,6 +179,37 @@ def _codes(largest: Tensor, held: Any) -> Tensor:
     return torch.where(largest > 0, (exponents + held.bias).clamp(0, held.code_top), 0)
 
 
+def _best_codes(magnitudes: Tensor, codes: Tensor, fmt: BlockFormat, held: Any) -> Tensor:
+    """Those of the rule, or their neighbours: the first of the largest merits."""
+
+    def merits(found: Tensor) -> Tensor:
+        over = powers(held.bias - held.unit - found) * float(held.divisor)
+        return _merits(magnitudes * over.unsqueeze(-1), fmt, held) * powers(2 * (found - codes))
+
+    others = (codes - 1).clamp(min=0), (codes + 1).clamp(max=held.code_top)
+    return _best(merits, codes, *others)
+
+
+def _best(merits: Callable[[Tensor], Tensor], best: Tensor, *others: Tensor) -> Tensor:
+    """The first of the scales with the largest merits."""
+    most = merits(best)
+    for other in others:
+        found = merits(other)
+        best = torch.where(found > most, other, best)
+        most = torch.maximum(found, most)
+    return best
+
+
+def _merits(x: Tensor, fmt: BlockFormat, held: Any) -> Tensor:
+    """Merits of scales in units of them, as `axs6.golden.choice` has them, from magnitudes over
+    their scales in units of the element; all is exact, and `x` is overwritten."""
+    fraction = 2.0**MERIT_FRACTION
+    most = 4 * 2.0 ** (fmt.element.integer_bits - 1) * fraction - 1
+    whole = (x * fraction).clamp_(max=most).trunc_()
+    q = _rounded(x.clamp_(max=held.largest), fmt, held, NEAREST)
+    return (q * (2 * whole - q * fraction)).sum(-1)
+
+
 def _under_reals(
     bits: Tensor, fmt: BlockFormat, rounder: Rounder, rows: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -185,11 +219,24 @@ def _under_reals(
     bits = torch.where((bits & ~SIGN) > FP32.infinity, 0, bits)
     magnitudes = widen((bits & ~SIGN).view(torch.float32))
     rows = widen(rows).unsqueeze(-1)
-    scales = _block_scales(magnitudes.amax(-1).clamp(max=MAX_FINITE), scale, rows)
-    reciprocals = widen(narrow(widen(narrow(1 / rows)) / scales)).unsqueeze(-1)
-    # Zero times an infinite reciprocal is no number, and stays 0.
-    values = widen(narrow(magnitudes * reciprocals))
-    values = torch.where(values > 0, values * 2.0**-held.unit, 0.0)
+
+    def over(scales: Tensor, magnitudes: Tensor = magnitudes) -> Tensor:
+        reciprocals = widen(narrow(widen(narrow(1 / rows)) / scales)).unsqueeze(-1)
+        # Zero times an infinite reciprocal is no number, and stays 0.
+        values = widen(narrow(magnitudes * reciprocals))
+        return torch.where(values > 0, values * 2.0**-held.unit, 0.0)
+
+    def merits(scales: Tensor) -> Tensor:
+        finite = magnitudes.clamp(max=MAX_FINITE)
+        return _merits(over(scales, finite), fmt, held) * scales.square()
+
+    largest = magnitudes.amax(-1).clamp(max=MAX_FINITE)
+    scales = _block_scales(largest, scale, rows)
+    if fmt.choice is ScaleChoice.FOUR_OVER_SIX:
+        scales = _best(merits, scales, _block_scales(largest, scale, rows, 1.5))
+    elif fmt.choice is ScaleChoice.MSE:
+        scales = _best(merits, scales, *_neighbours(scales, scale))
+    values = over(scales)
     q = _rounded(values.clamp(max=held.largest), fmt, held, rounder)
     negative = bits < 0
     if not held.signed_zero:
@@ -199,14 +246,30 @@ def _under_reals(
     return torch.where(negative, -q, q), scales * 2.0**held.offset
 
 
-def _block_scales(largest: Tensor, scale: Any, rows: Tensor) -> Tensor:
-    """Scales of blocks (R, n) with these largest magnitudes, in rows (R, 1); float64."""
+def _neighbours(scales: Tensor, scale: Any) -> tuple[Tensor, Tensor]:
+    """The scales before and after some, held to the smallest and the largest."""
+    if KINDS[scale.kind] is Integer:
+        found = scales - 1, scales + 1
+    else:
+        bits, step = scales.float().view(torch.int32), 1 << FP32.fraction_bits - scale.fraction
+        before, after = ((bits + x).view(torch.float32) for x in (-step, step))
+        found = before.double(), after.double()
+    before, after = (x.clamp(scale.least, scale.most) for x in found)
+    return before, after
+
+
+def _block_scales(largest: Tensor, scale: Any, rows: Tensor, times: float = 1) -> Tensor:
+    """Scales of blocks (R, n) with these largest magnitudes, in rows (R, 1); float64.
+
+    A real scale is that of so many times as much.
+    """
     kind, divisor = KINDS[scale.kind], largest.new_tensor(scale.divisor)
     if kind is None:
         return torch.ones_like(largest)
     if kind is Integer:
         return (largest / (rows * divisor)).ceil().clamp(scale.least, scale.most)
-    found = widen(narrow(widen(narrow(largest / divisor)) / rows)).clamp(scale.least, scale.most)
+    found = widen(narrow(widen(narrow(largest / divisor)) / rows))
+    found = widen(narrow(found * times)).clamp(scale.least, scale.most)
     steps = powers(binades(found) - scale.fraction)
     return torch.where(largest > 0, (found / steps).round() * steps, scale.zero)
 

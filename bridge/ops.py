@@ -75,6 +75,7 @@ def fake_quantise(
     rounding: str = "nearest",
     *,
     block: int | None = None,
+    choice: str | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: quantise.NonFinite = "error",
@@ -84,7 +85,8 @@ def fake_quantise(
     """Encode and decode: the float32 values of `x` in a format.
 
     Args:
-        x, format, rounding, block, random, random_bits, nonfinite, scale, name: as of `encode`.
+        x, format, rounding, block, choice, random, random_bits, nonfinite, scale, name: as of
+            `encode`.
 
     Returns:
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit. The
@@ -95,7 +97,7 @@ def fake_quantise(
     """
     quantise.check_input(x, name)
     check_random(random)
-    how = spelling(format, block)
+    how = spelling(format, block, choice)
     operator: Callable[..., Any] = _fake_quantise
     if not torch.compiler.is_compiling() and is_transformed():
         operator = _quantise_transformed

@@ -36,6 +36,7 @@ class Names(TypedDict, total=False):
     gradients: Format | None
     accumulator: str | Accumulator
     block: int | None
+    choice: str | None
     nonfinite: NonFinite
 
 
@@ -89,6 +90,7 @@ class ProductOptions:
         gradients: Format | None = None,
         accumulator: str | Accumulator = "fp32",
         block: int | None = None,
+        choice: str | None = None,
         backend: str = "emulated",
         nonfinite: NonFinite = "error",
         tile: Mapping[str, Any] | None = None,
@@ -101,6 +103,7 @@ class ProductOptions:
                 that of gradients is None.
             accumulator: a name, a string or an Accumulator.
             block: values of the largest group of a fixed size, in place of those of all formats.
+            choice: of the finest scales, in place of those of all formats.
             backend, nonfinite: as they are.
             tile: a mapping.
 
@@ -110,7 +113,8 @@ class ProductOptions:
 
         def chosen(given: Format | None) -> BlockFormat:
             fmt = block_format(format if given is None else given)
-            return fmt if block is None else fmt.with_block(block)
+            fmt = fmt if block is None else fmt.with_block(block)
+            return fmt if choice is None else fmt.with_choice(choice)
 
         return cls(
             backend,
@@ -175,14 +179,15 @@ def check_backend(argument: str, backend: str) -> None:
 
 
 @traced_as_constant
-def spelling(format: Format, block: int | None = None) -> str:
-    """The string of a format with a block size, for torch's operators.
+def spelling(format: Format, block: int | None = None, choice: str | None = None) -> str:
+    """The string of a format with a block size and choice of scales, for torch's operators.
 
     Raises:
-        TypeError, ValueError: as `block_format` and `BlockFormat.with_block`.
+        TypeError, ValueError: as `block_format`, `BlockFormat.with_block` and `with_choice`.
     """
     fmt = block_format(format)
-    return name_of(fmt if block is None else fmt.with_block(block))
+    fmt = fmt if block is None else fmt.with_block(block)
+    return name_of(fmt if choice is None else fmt.with_choice(choice))
 
 
 @cache

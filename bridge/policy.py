@@ -32,7 +32,7 @@ from axs6.torch.options import FP32, Names
 KEYS: Final = tuple(Names.__annotations__)
 """Settings of a layer in a policy."""
 
-OPERANDS: Final = ("weights", "activations", "block")
+OPERANDS: Final = ("weights", "activations", "block", "choice")
 """Settings that a rule with another format resets."""
 
 ALONE: Final = {"format": FP32}
@@ -104,8 +104,8 @@ class Policy:
     inside overrides it there. A module left in FP32 is left with everything in it.
 
     Args:
-        settings: format, weights, activations, gradients, accumulator, block and nonfinite, as of
-            `convert`; "fp32" as format leaves layers alone.
+        settings: format, weights, activations, gradients, accumulator, block, choice and nonfinite,
+            as of `convert`; "fp32" as format leaves layers alone.
         rules: for layers.
 
     Raises:

@@ -30,6 +30,7 @@ def encode(
     rounding: str = "nearest",
     *,
     block: int | None = None,
+    choice: str | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
@@ -43,6 +44,7 @@ def encode(
         rounding. K is padded with zeros to whole blocks. format: a name of the catalog, a string
         such as "e4m3fn_e8m0_t32", or a BlockFormat. rounding: "nearest", "toward_zero" or
         "stochastic". block: values of the largest group of a fixed size, in place of the format's.
+        choice: of the finest scales, in place of the format's: "max", "four-over-six" or "mse".
         random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
         such as `Lfsr` gives: integers of the shape and on the device of `x`.
         random_bits: width of the random integers, 1 to 32.
@@ -63,7 +65,7 @@ def encode(
     Source: docs/format.md, "Encoding".
     """
     check_input(x, name)
-    fmt = _checked(format, block, nonfinite)
+    fmt = _checked(format, block, choice, nonfinite)
     how = rounder(x, fmt.block, rounding, random, random_bits)
     return _encode_by_golden(x, fmt, how, random, nonfinite, scale, name)
 
@@ -98,6 +100,7 @@ def fake_quantise(
     rounding: str = "nearest",
     *,
     block: int | None = None,
+    choice: str | None = None,
     random: Tensor | None = None,
     random_bits: int = RANDOM_BITS,
     nonfinite: NonFinite = "error",
@@ -112,7 +115,7 @@ def fake_quantise(
         float32 of the shape of `x`, equal to `axs6.decode(axs6.encode(x))` in every bit.
     """
     check_input(x, name)
-    fmt = _checked(format, block, nonfinite)
+    fmt = _checked(format, block, choice, nonfinite)
     how = rounder(x, fmt.block, rounding, random, random_bits)
     if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
         if how.rounding is Rounding.NEAREST and has_kernels(x.device):
@@ -127,11 +130,18 @@ def fake_quantise(
     return decode(_encode_by_golden(x, fmt, how, random, nonfinite, scale, name), device=x.device)
 
 
-def _checked(format: str | BlockFormat, block: int | None, nonfinite: NonFinite) -> BlockFormat:
-    """The format with this size of blocks, in which `nonfinite` is possible."""
+def _checked(
+    format: str | BlockFormat, block: int | None, choice: str | None, nonfinite: NonFinite
+) -> BlockFormat:
+    """The format with this size of blocks and choice of scales, in which `nonfinite` is possible.
+
+    None leaves the format's own.
+    """
     fmt = block_format(format)
     if block is not None:
         fmt = fmt.with_block(block)
+    if choice is not None:
+        fmt = fmt.with_choice(choice)
     check_nonfinite_in(fmt, nonfinite)
     return fmt
 

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Group, Json, OneFormat, check_stochastic, with_options
+from axs6.commands.options import (
+    Group,
+    Json,
+    OneFormat,
+    ScaleOption,
+    check_stochastic,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from axs6.files.encode import TensorRow
@@ -83,6 +90,7 @@ def run(
             show_default="the format's: floor",
         ),
     ] = None,
+    scale: Annotated[str | None, ScaleOption] = None,
     json: Json = None,
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
@@ -104,6 +112,8 @@ def run(
     check_stochastic(options)
     if rule:
         options["format"] = block_format(options.get("format", AXS6)).with_rule(rule)
+    if scale:
+        options["format"] = block_format(options.get("format", AXS6)).with_choice(scale)
     chosen = Options(**options)
     figures_file = json_path(json)
     check_apart([target, *([figures_file] if figures_file else [])], [source])

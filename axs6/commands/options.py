@@ -56,6 +56,14 @@ Operands = Annotated[
 ]
 """The same where it may be a pair."""
 
+ScaleOption = typer.Option(
+    "--scale",
+    help="Choice of the scales of blocks: max, by the largest magnitude; four-over-six; or mse.",
+    metavar="CHOICE",
+    show_default="the format's: max",
+)
+"""The option --scale."""
+
 Group = Mapping[str, Any]
 """Options that go together, by their names: each an annotation, or one with its default value."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Json, ScaleOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,6 +62,7 @@ def perplexity(
             "text after those that are measured."
         ),
     ] = "nearest",
+    scale: Annotated[str | None, ScaleOption] = None,
     rotate: Annotated[
         int | None,
         typer.Option(
@@ -146,7 +147,7 @@ def perplexity(
             check_file(path)
     if policy is not None:
         others["policy"] = policy.read_text(encoding="utf-8")
-    settings = [Setting.of(each, **others) for each in format_list(formats or FORMATS)]
+    settings = [Setting.of(each, scale, **others) for each in format_list(formats or FORMATS)]
     check_windows(tokens, window)
     path, function = model_path(model)
     need("torch", "transformers", "matplotlib")

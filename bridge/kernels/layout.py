@@ -26,9 +26,16 @@ MAX_BLOCK = 256
 RULES = tuple(Rule)
 """Rules of exponent scales, in the order of their numbers."""
 
+CHOICES = tuple(ScaleChoice)
+"""Choices of scales, in the order of their numbers."""
+
+MERIT_BITS = 53
+"""Bits of merits that float64 holds; formats with wider ones are left to the golden model."""
+
 FIELDS = (
     *("block", "group", "shift_top", "emax", "bias", "code_top", "rule", "precision"),
     *("unit", "fraction", "divisor", "signed_zero", "minus_zero", "offset"),
+    "choice",
 )
 
 
@@ -97,12 +104,12 @@ def description(fmt: BlockFormat) -> FormatDescription | None:
     kinds = [type(scale) for scale in scales]
     if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
         return None
-    if fmt.choice is not ScaleChoice.MAX:
-        return None
     exponent = scales[-1]
     assert isinstance(exponent, Exponent)
     divided = fmt.element.divisor > 1
     if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
+        return None
+    if not _compares(fmt):
         return None
     return FormatDescription(
         group=int(levels[0].group),
@@ -140,7 +147,7 @@ def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None
     outer = [x.scale for x in fmt.outer]
     if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
         return None
-    if len(fmt.blocked) > 1 or len(fmt.levels) > 2 or fmt.choice is not ScaleChoice.MAX:
+    if len(fmt.blocked) > 1 or len(fmt.levels) > 2 or not _compares(fmt):
         return None
     inner = fmt.blocked[0].scale if fmt.blocked else None
     found = _block_scale(fmt, inner, bool(outer))
@@ -178,4 +185,10 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
         "signed_zero": not isinstance(element, TwosComplement),
         "minus_zero": not isinstance(element, SignMagnitude) or element.signed_zero,
         "offset": layout(fmt).offset,
+        "choice": CHOICES.index(fmt.choice),
     }
+
+
+def _compares(fmt: BlockFormat) -> bool:
+    """Whether float64 compares the errors under scales, if they are compared."""
+    return fmt.choice is ScaleChoice.MAX or fmt.merit_bits <= MERIT_BITS

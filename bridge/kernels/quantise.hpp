@@ -11,6 +11,7 @@
 namespace axs6 {
 
 enum Rule : int32_t { FLOOR, CEIL, EVEN, RCEIL };
+enum Choice : int32_t { MAX, FOUR_OVER_SIX, MSE };
 
 struct Format {
     int32_t block, group;  // values under one exponent; under one shift, or `block` without shifts
@@ -20,6 +21,7 @@ struct Format {
     int32_t fraction, divisor;
     int32_t signed_zero, minus_zero;  // zeros from negative values, and from -0.0, have the sign
     int32_t offset;        // of the factor 2^(code + offset) of integers
+    int32_t choice;        // of the scale of a block
     float largest;         // in units
 };
 
@@ -93,6 +95,42 @@ inline int exact_code(const Format& f, double largest) {
     return clamp_code(f, code + f.bias);
 }
 
+// The merit of a scale in units of it, as `axs6.golden.choice` has it, of magnitudes times `over` in
+// units of the element. All is exact: no sum has more than 53 bits.
+template <class Real>
+inline double merit(const Format& f, const Real* magnitudes, int count, double over) {
+    constexpr double FRACTION = 1 << 11;
+    const double largest = f.largest, most = std::ldexp(FRACTION, std::ilogb(largest) + 2) - 1;
+    const int fraction = f.divisor > 1 ? 8 : f.fraction;  // divided elements are whole numbers
+    const uint64_t least = static_cast<uint64_t>(1023 + fraction) << 52;
+    const uint64_t magic = (static_cast<uint64_t>(52 - fraction) << 52) + (uint64_t{1} << 51);
+    double total = 0;
+    for (int i = 0; i < count; ++i) {
+        const double x = magnitudes[i] * over, held = std::min(x, largest);
+        const double whole = std::trunc(std::min(x * FRACTION, most));
+        const uint64_t binade = std::max(bits_of<uint64_t>(held) & (uint64_t{0x7FF} << 52), least);
+        const double rounder = bits_of<double>(binade + magic);
+        const double q = (held + rounder) - rounder;
+        total += q * (2 * whole - q * FRACTION);
+    }
+    return total;
+}
+
+// The code of the rule or one of its neighbours: the first of the largest merits.
+inline int best_code(const Format& f, const double* magnitudes, int count, int code) {
+    const auto of = [&](int other) {
+        const double over = std::ldexp(static_cast<double>(f.divisor), f.bias - f.unit - other);
+        return std::ldexp(merit(f, magnitudes, count, over), 2 * (other - code));
+    };
+    int best = code;
+    double most = of(code);
+    for (const int other : {std::max(code - 1, 0), std::min(code + 1, static_cast<int>(f.code_top))}) {
+        const double found = of(other);
+        if (found > most) best = other, most = found;
+    }
+    return best;
+}
+
 // Any block. Infinities become the largest value, NaN +0.
 inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
     double x[MAX_BLOCK], largest = 0;
@@ -102,6 +140,7 @@ inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
         largest = std::max(largest, x[i]);
     }
     out.code = exact_code(f, largest);
+    if (f.choice != MAX) out.code = best_code(f, x, f.block, out.code);
     out.scale = out.code - f.bias + f.unit;
     out.plain = false;
     for (int start = 0; start < f.block; start += f.group) {
@@ -206,6 +245,11 @@ inline bool quantise_block(const Format& f, const uint32_t* bits, Quantised& out
         return top < INFINITE;
     }
     out.code = quick_code(f, top);
+    if (f.choice != MAX) {
+        double magnitudes[MAX_BLOCK];
+        for (int i = 0; i < count; ++i) magnitudes[i] = bits_of<float>(bits[i] & MAGNITUDE);
+        out.code = best_code(f, magnitudes, count, out.code);
+    }
     const int scale = out.scale = out.code - f.bias + f.unit;
     if (scale - f.shift_top < -126 || scale > 126 || (f.divisor > 1 && scale < field - 126)) {
         slow_block(f, bits, out);

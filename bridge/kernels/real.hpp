@@ -38,6 +38,15 @@ inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, int
 
 constexpr int BLOCKS = 32;  // worked on at a time
 
+// The nearest number of a real scale, ties to even.
+inline float rounded_scale(const Scale& s, float x) {
+    const int drop = 23 - s.fraction;
+    const uint32_t below = (1u << drop) - 1;
+    const auto bits = bits_of<uint32_t>(std::min(std::max(x, s.least), s.most));
+    const uint32_t up = (below >> 1) + (bits >> drop & below & 1);
+    return bits_of<float>((bits + up) & ~below);
+}
+
 // The scales of some blocks with these largest magnitudes, in a row of this scale.
 inline void block_scales(const Scale& s, const float* top, float row, float* out) {
     if (s.kind == NONE) {
@@ -47,14 +56,8 @@ inline void block_scales(const Scale& s, const float* top, float row, float* out
         for (int k = 0; k < BLOCKS; ++k)
             out[k] = static_cast<float>(std::min(std::max(std::ceil(top[k] / exact), least), most));
     } else {
-        const int drop = 23 - s.fraction;
-        const uint32_t below = (1u << drop) - 1;
-        for (int k = 0; k < BLOCKS; ++k) {
-            const float x = std::min(std::max(top[k] / s.divisor / row, s.least), s.most);
-            const auto bits = bits_of<uint32_t>(x);
-            const uint32_t up = (below >> 1) + (bits >> drop & below & 1);  // to nearest, ties to even
-            out[k] = top[k] == 0 ? s.zero : bits_of<float>((bits + up) & ~below);
-        }
+        for (int k = 0; k < BLOCKS; ++k)
+            out[k] = top[k] == 0 ? s.zero : rounded_scale(s, top[k] / s.divisor / row);
     }
 }
 
@@ -102,6 +105,42 @@ struct RealLanes {
     }
 };
 
+// Magnitudes times a reciprocal in FP32. Zero times an infinite one is no number, and stays 0.
+inline float scaled(float x, float reciprocal, float limit) {
+    const float held = std::fabs(x) * reciprocal;
+    return held > 0 ? std::min(held, limit) : 0;
+}
+
+// The scale of the rule or another one: the first of the largest merits.
+inline float best_scale(const Format& f, const Scale& s, const float* x, int count, float scale,
+                        float top, float row, float reciprocal) {
+    float others[2] = {scale, scale};
+    if (f.choice == FOUR_OVER_SIX) {
+        others[0] = rounded_scale(s, top / s.divisor / row * 1.5f);
+    } else if (s.kind == INTEGER) {
+        others[0] = std::max(scale - 1, s.least), others[1] = std::min(scale + 1, s.most);
+    } else {
+        const uint32_t step = 1u << (23 - s.fraction), bits = bits_of<uint32_t>(scale);
+        others[0] = std::max(bits_of<float>(bits - step), s.least);
+        others[1] = std::min(bits_of<float>(bits + step), s.most);
+    }
+    constexpr float limit = std::numeric_limits<float>::max();
+    const auto of = [&](float other) {
+        float values[MAX_BLOCK];
+        for (int i = 0; i < count; ++i)
+            values[i] = scaled(std::min(std::fabs(x[i]), limit), reciprocal / other, limit);
+        const double found = merit(f, values, count, std::ldexp(1.0, -f.unit));
+        return found * other * other;
+    };
+    float best = scale;
+    double most = of(scale);
+    for (const float other : others) {
+        const double found = of(other);
+        if (found > most) best = other, most = found;
+    }
+    return best;
+}
+
 template <int B, class Sink>
 void real_block(const Format& f, float largest, const float* x, float scale, const RowScales& scales,
                 int64_t row, int64_t k, int64_t length, const Sink& sink) {
@@ -111,9 +150,7 @@ void real_block(const Format& f, float largest, const float* x, float scale, con
     uint32_t bits[MAX_BLOCK];
 #pragma GCC unroll 1
     for (int i = 0; i < count; ++i) {
-        // Zero times an infinite reciprocal is no number, and stays 0.
-        const float held = std::fabs(x[i]) * reciprocal;
-        const float value = held > 0 ? std::min(held, largest) : 0;
+        const float value = scaled(x[i], reciprocal, largest);
         bits[i] = bits_of<uint32_t>(value) | (bits_of<uint32_t>(x[i]) & ~MAGNITUDE);
     }
     rounded_block<B, false>(f, bits, count, f.unit, found);
@@ -141,9 +178,14 @@ void real_row(const Format& f, const Scale& s, const RowScales& scales, const fl
                 tops[k - first] = bits_of<float>(std::min(top, INFINITE - 1));
             }
         block_scales(s, tops, scales.values[row], found);
-        for (int64_t k = first; k < end; ++k)
-            real_block<B>(f, largest, k < whole ? x + k * count : last, found[k - first],
-                          scales, row, k, length, sink);
+        for (int64_t k = first; k < end; ++k) {
+            const float* from = k < whole ? x + k * count : last;
+            float scale = found[k - first];
+            if (f.choice != MAX)
+                scale = best_scale(f, s, from, count, scale, tops[k - first], scales.values[row],
+                                   scales.reciprocals[row]);
+            real_block<B>(f, largest, from, scale, scales, row, k, length, sink);
+        }
     }
 }
 

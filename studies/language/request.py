@@ -95,8 +95,10 @@ class Setting:
             raise ValueError(f"part must be one of {', '.join(PARTS)}, not {self.part!r}")
 
     @classmethod
-    def of(cls, text: str, **others: object) -> "Setting":
+    def of(cls, text: str, choice: str | None = None, **others: object) -> "Setting":
         """The setting of a string: "fp32", a format, or formats of weights and activations, "WxA".
+
+        `choice` is that of the scales of both, in place of the formats'.
 
         Raises:
             TypeError, ValueError: as the class, or there are more than two.
@@ -104,7 +106,10 @@ class Setting:
         parts = PAIR.split(text)
         if len(parts) > 2:
             raise ValueError(f"formats are those of weights x activations, not {text!r}")
-        names = [part if part in PLAIN else name_of(block_format(part)) for part in parts]
+        formats = [part if part in PLAIN else block_format(part) for part in parts]
+        if choice is not None:
+            formats = [x if isinstance(x, str) else x.with_choice(choice) for x in formats]
+        names = [x if isinstance(x, str) else name_of(x) for x in formats]
         if names == [FP32]:
             return cls(kv=others.get("kv"))  # type: ignore[arg-type]
         if names[0] in PLAIN:

@@ -54,6 +54,7 @@ def test_any_format(main: Cli, folder: Path) -> None:
         (("--format", "mxfp4", "--rule", "rceil"), "mxfp4-rceil"),
         (("--format", "mx9", "--block", "32"), "mx9_t32"),
         (("--format", "nvfp4"), "nvfp4"),
+        (("--format", "nvfp4", "--scale", "four-over-six"), "nvfp4_four-over-six"),
         (("--format", "int8_float32_t0"), "int8_float32_t0"),
     ):
         main("encode", "x.npy", "x.safetensors", *options).succeeded()

@@ -72,6 +72,17 @@ def test_rows_are_what_models_cost(folder: Path, model: LanguageModel, tokens: T
     assert [row.bits for row in found.rows] == [32, 4.25, 8.25, 6, 6]
 
 
+def test_scales_are_chosen_in_both_operands() -> None:
+    for text, name in (
+        ("nvfp4", "nvfp4_mse"),
+        ("mxfp4xbf16", "mxfp4_msexbf16"),
+        ("nvfp4xmxfp4", "nvfp4_msexmxfp4_mse"),
+        ("fp32", "fp32"),
+    ):
+        assert str(Setting.of(text, "mse")) == str(Setting.of(name)) == name
+    assert str(Setting.of("nvfp4_four-over-sixxnvfp4")) == "nvfp4_four-over-sixxnvfp4"
+
+
 def test_errors_are_those_of_windows(folder: Path, model: LanguageModel, tokens: Tensor) -> None:
     found = study(folder, model, tokens, "mxfp4")
     each = [study(folder, model, x[None], "mxfp4") for x in tokens]
@@ -223,6 +234,11 @@ CALIBRATED = ("{folder}", "--window", "32", "--tokens", "32", "--weights", "gptq
         (["{folder}", "--rotate", "24"], "rotate must be one of 16, 32, 64, 128, not 24"),
         (["{folder}", "--smooth", "1.5"], "smooth must be from 0 to 1, not 1.5"),
         (["{folder}", "--weights", "floor"], "weights must be nearest or gptq, not 'floor'"),
+        (
+            ["{folder}", "--scale", "six"],
+            "choice must be one of max, four-over-six, mse, not 'six'",
+        ),
+        (["{folder}", "--format", "mx4", "--scale", "mse"], "mse is not for shifts"),
         (
             [*CALIBRATED, "--text", "{some}"],
             "the text must have a window of 32 tokens after its first 32, not 8",
