@@ -27,6 +27,7 @@ NEEDED = {
     "dot": ("amaranth", "pyosys"),
     "energy": ("amaranth", "pyosys", "torch", "sklearn"),
     "accuracy": ("torch", "sklearn"),
+    "token": ("amaranth", "pyosys", "torch", "sklearn"),
 }
 """Packages of groups of columns."""
 
@@ -44,7 +45,8 @@ def run(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Groups of columns, with commas: bits, qsnr, recorded, cost, energy, accuracy.",
+            help="Groups of columns, with commas: bits, qsnr, recorded, cost, energy, accuracy, "
+            "perplexity, token.",
             show_default="all",
             metavar="GROUPS",
         ),
@@ -79,7 +81,7 @@ def run(
     check_packages(groups)
     files = ReportFiles(**report)
     files.check(inputs=[liberty] if liberty else [])
-    if "energy" in groups:
+    if "energy" in groups or "token" in groups:
         from axs6.studies.comparison.hardware import synthesis_on
         from axs6.studies.stimuli import DIGITS, find_stimulus
         from axs6.synth.energy import check_energy

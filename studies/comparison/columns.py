@@ -99,6 +99,16 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
         "Python's documentation, weights and activations in the format and the head in FP32; "
         "x FP32, +-: over that of FP32, and the standard error of this ratio over windows",
     ),
+    "token": ColumnGroup(
+        (
+            Column("token_dots_uj", "dots µJ", ",.1f"),
+            Column("token_encoders_uj", "encoders µJ", ",.2f"),
+            Column("token_uj", "µJ a token", ",.1f"),
+        ),
+        "dots, encoders, a token: energy of the products of that model for one token of a window, "
+        "without the head: of the MACs on a tile of 4 x 4 dot products, of encoding activations, "
+        "and both; by the energies of an operation on the layers of a digits classifier",
+    ),
 }
 """The groups by their names, slow ones last."""
 

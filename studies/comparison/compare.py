@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
-from axs6.studies.comparison import errors, hardware
+from axs6.studies.comparison import errors, hardware, language
 from axs6.studies.comparison.columns import GROUPS, ColumnGroup, check_groups
 from axs6.studies.comparison.errors import FP32, Found
 from axs6.studies.comparison.hardware import Advance
@@ -59,7 +59,8 @@ def compare(
             "cost": lambda: hardware.cost(names, how, advance),
             "energy": lambda: hardware.energy(names, how, advance),
             "accuracy": lambda: errors.accuracy(names),
-            "perplexity": lambda: errors.perplexity(names),
+            "perplexity": lambda: language.perplexity(names),
+            "token": lambda: language.token(names, how, advance),
         }[group]()
 
     return gathered(names, groups, measure, {"random vectors": vectors}, how, progress)
@@ -108,7 +109,7 @@ def gathered(
             progress(f"{name}: {column.replace('_', ' ')}", done, total)
     reference = cells.pop(FP32)
     conditions = dict(drawn) if "qsnr" in groups else {}
-    if any(name in groups for name in ("cost", "encoder", "energy")):
+    if any(name in groups for name in ("cost", "encoder", "energy", "token")):
         library = how["liberty"]
         conditions["cells"] = library.name if library else "sky130, areas in µm²"
     if reference:

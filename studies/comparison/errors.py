@@ -12,7 +12,7 @@ import numpy as np
 from axs6.golden.formats import BlockFormat, block_format
 from axs6.golden.metrics import qsnr_bound
 from axs6.sim.cache import kept, sources
-from axs6.studies.comparison.columns import DISTRIBUTIONS, GROUPS, KINDS
+from axs6.studies.comparison.columns import DISTRIBUTIONS, KINDS
 from axs6.studies.comparison.table import Cell
 from axs6.studies.request import BUILT_IN
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 Found = Iterator[tuple[str, str, Cell]]
 """Cells as they are measured: the format, the column, and the figure or the reason why it is
 missing."""
-
-LANGUAGE_MODEL = "smollm2"
-"""The model of the perplexity column, by its name in `axs6 study perplexity`."""
 
 FP32 = "fp32"
 """Name of the format of unconverted models."""
@@ -115,41 +112,6 @@ def _judged(name: str, model: str, accumulator: str | None) -> Found:
         found = (str(error), str(error))
     for column, figure in zip(("accuracy", "loss"), found, strict=True):
         yield name, f"{model}_{column}", figure
-
-
-def perplexity(names: Sequence[str]) -> Found:
-    """Perplexity of a language model in each format, and in FP32; or the reason why it is
-    missing."""
-    from axs6.studies.language.request import TOKENS, WINDOW, Setting, model_path
-
-    columns = [column.name for column in GROUPS["perplexity"].columns]
-    try:
-        path, _ = model_path(LANGUAGE_MODEL)
-    except ValueError as error:
-        yield from ((name, column, str(error)) for name in names for column in columns)
-        return
-    from axs6.studies.language.models import load
-    from axs6.studies.language.perplexity import row_of
-    from axs6.studies.language.texts import documentation, windows
-    from axs6.studies.language.windows import Window, run, window_key
-
-    model = load(path)
-    tokens = windows(model, documentation(), TOKENS, WINDOW)
-
-    def measured(setting: Setting) -> list[Window]:
-        keys = [window_key(model.digest, setting, each) for each in tokens]
-        return kept("perplexity", keys, list[Window], lambda: run(model, setting, tokens))
-
-    reference = measured(Setting())
-    yield FP32, "perplexity", row_of(Setting(), reference, reference).perplexity
-    for name in names:
-        setting = Setting.of(name)
-        try:
-            row = row_of(setting, measured(setting), reference)
-            found: Sequence[Cell] = (row.perplexity, row.ratio, row.ratio_error or 0.0)
-        except ValueError as error:
-            found = [str(error)] * len(columns)
-        yield from ((name, column, cell) for column, cell in zip(columns, found, strict=True))
 
 
 def _trained() -> list[str]:

@@ -1,6 +1,7 @@
 """Areas, delays and energies of the units of formats."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +110,38 @@ _NO_BOUND = (
 
 def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
     """Energies of the MACs of dot products."""
-    found = _measured("block_dot", names, {**how, "stimulus": DIGITS}, advance)
-    for name, result in zip(names, found, strict=True):
-        used = result.measured.energy if result.measured else None
-        yield name, "mac_fj", used.measured.per_operation if used else str(result.reason)
+    for name, each in zip(names, used("block_dot", names, how, advance), strict=True):
+        yield name, "mac_fj", each if isinstance(each, str) else each.femtojoules
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """Energy of a unit.
+
+    Args:
+        lanes: operations of an item. femtojoules: of one operation.
+    """
+
+    lanes: int
+    femtojoules: float
+
+
+def used(
+    unit: str,
+    names: Sequence[str],
+    how: dict[str, Any],
+    advance: Advance,
+    parameters: dict[str, Any] | None = None,
+) -> list[Consumed | str]:
+    """Energy of a unit in each format, or the reason why it is missing."""
+    found = _measured(unit, names, {**how, "stimulus": DIGITS}, advance, parameters)
+    energies = [each.measured.energy if each.measured else None for each in found]
+    return [
+        str(result.reason)
+        if report is None
+        else Consumed(report.measured.operations, report.measured.per_operation)
+        for result, report in zip(found, energies, strict=True)
+    ]
 
 
 def _measured(
