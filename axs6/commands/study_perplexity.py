@@ -9,12 +9,15 @@ import typer
 from axs6.commands.options import Json, ScaleOption
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from axs6.studies.language.perplexity import Study
 
 PICTURES = {f"perplexity.{kind}": kind for kind in ("svg", "png")}
 """Kind of each picture by its file."""
+
+PARETO = "perplexity-pareto.svg"
 
 FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
 
@@ -102,6 +105,14 @@ def perplexity(
         Path | None,
         typer.Option("-o", "--output", help=f"Folder for {', '.join(FILES)}."),
     ] = None,
+    pareto: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"File of `axs6 study pareto`: with -o, draws {PARETO}, perplexity against area "
+            "times memory.",
+            metavar="FILE",
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Measure the perplexity of a language model in FP32 and in block formats.
@@ -142,17 +153,20 @@ def perplexity(
         "embeddings": embeddings,
     }
     others |= {"rounding": weights, "rotate": rotate, "smooth": smooth}
-    for path in (text, policy):
+    for path in (text, policy, pareto):
         if path is not None:
             check_file(path)
+    if pareto is not None and output is None:
+        raise ValueError("--pareto needs a folder for its picture: -o")
     if policy is not None:
         others["policy"] = policy.read_text(encoding="utf-8")
     settings = [Setting.of(each, scale, **others) for each in format_list(formats or FORMATS)]
     check_windows(tokens, window)
     path, function = model_path(model)
     need("torch", "transformers", "matplotlib")
-    files = [] if output is None else [output / name for name in FILES]
-    read = [each for each in (text, policy, path) if each is not None and each.is_file()]
+    names = FILES if pareto is None else (*FILES, PARETO)
+    files = [] if output is None else [output / name for name in names]
+    read = [each for each in (text, policy, pareto, path) if each is not None and each.is_file()]
     check_writable(data, json_path(json), *files, inputs=read)
 
     from axs6.studies.language.models import load
@@ -208,9 +222,24 @@ def perplexity(
 
         pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
         texts = {FILES[0]: dumps(figures, indent=2) + "\n", FILES[1]: csv(study)}
+        if pareto is not None:
+            texts[PARETO] = _pareto(study, pareto, out)
         write_files(output, {**texts, **pictures})
         out.print(f"wrote {', '.join(map(str, files))}")
     write_json(json, figures)
+
+
+def _pareto(study: "Study", path: Path, out: "Console") -> str:
+    """Perplexity against area times memory, and a line about formats that are not in the
+    picture."""
+    from axs6.studies.language.pareto import cost_points, picture, read_costs
+    from axs6.studies.pareto.space import space
+
+    points = cost_points(study, read_costs(path))
+    shown = {each.format for each in points}
+    if left := [row.name for row in study.rows[1:] if row.name not in shown]:
+        out.print(f"not in {PARETO}, without a cost in {path}: {', '.join(left)}")
+    return picture(study, points, space())
 
 
 def _table(study: "Study") -> "Table":

@@ -76,11 +76,22 @@ STUDIES = (
     ),
     Figure(
         "perplexity",
-        (f"axs6 study perplexity smollm2 --format {','.join(CATALOG)} {WINDOWS} -o study",),
+        (
+            f"axs6 study perplexity smollm2 --format {','.join(CATALOG)} {WINDOWS} "
+            "--pareto docs/data/pareto.jsonl -o study",
+        ),
         printed,
-        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
+        sources=(
+            LANGUAGE,
+            "docs/data/pareto.jsonl",
+            "docs/data/perplexity.jsonl",
+            "studies/pareto/*.py",
+        ),
         packages=("matplotlib", "torch", "transformers"),
-        pictures={"study/perplexity.svg": "perplexity.svg"},
+        pictures={
+            "study/perplexity.svg": "perplexity.svg",
+            "study/perplexity-pareto.svg": "perplexity-pareto.svg",
+        },
     ),
     Figure(
         "perplexity-weights",

@@ -17,10 +17,13 @@ COLOURS: Final = (
 
 PLACES: Final = tuple(
     (right * x, up, side)
-    for up in (3, -8, 10, -15)
+    for up in (3, -8, 10, -15, 17, -22, 24, -29)
     for right, x, side in ((1, 4, "left"), (-1, 4, "right"))
 )
 """Positions of a name: points to the right and up, and the alignment."""
+
+RADIUS: Final = 2.5
+"""Of what a point covers, in points."""
 
 
 def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
@@ -50,7 +53,8 @@ def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
         axes.set_ylabel("QSNR (dB)")
         axes.grid(visible=True, color="#808080", alpha=0.25, linewidth=0.6)
         figure.legend(loc="outside lower center", ncols=6, fontsize=8)
-        _names(axes, study, configurations)
+        named = [study.measurements.get(x.name) for x in configurations if x.named]
+        write_names(axes, [(x.format, x.cost, x.qsnr_db) for x in named if x is not None])
 
     return in_shades(svg(draw))
 
@@ -79,20 +83,42 @@ def _frontier(axes: Any, study: ParetoStudy) -> None:
     axes.scatter([x.cost for x in knees], [x.qsnr_db for x in knees], **ring)
 
 
-def _names(axes: Any, study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> None:
-    """Write each name beside its point, in the first position that covers no other name."""
+def write_names(axes: Any, points: Sequence[tuple[str, float, float]]) -> list[Any]:
+    """Write each name beside its point, in the first position within the axes that covers no other
+    name and no point; where there is none, the one that covers the fewest points.
+
+    Args:
+        points: names with x and y.
+
+    Returns:
+        The texts.
+    """
+    from matplotlib.transforms import Bbox
+
     axes.figure.draw_without_rendering()
+    inside = axes.get_window_extent()
+    radius = RADIUS * axes.figure.dpi / 72
+    marks = [
+        Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
+        for x, y in axes.transData.transform([(x, y) for _, x, y in points])
+    ]
     placed: list[Any] = []
-    for each in configurations:
-        if not each.named or each.name not in study.measurements:
-            continue
-        x = study.measurements[each.name]
-        where = {"xy": (x.cost, x.qsnr_db), "textcoords": "offset points", "fontsize": 7}
-        for right, up, side in PLACES:
-            text = axes.annotate(each.name, xytext=(right, up), ha=side, **where)
+    texts: list[Any] = []
+    for index, (name, *point) in enumerate(points):
+        at = {"xy": point, "xytext": (0, 0), "textcoords": "offset points", "fontsize": 7}
+        text = axes.annotate(name, **at)
+        found: list[tuple[int, int]] = []
+        for number, (right, up, side) in enumerate(PLACES):
+            text.set(position=(right, up), horizontalalignment=side)
             extent = text.get_window_extent()
-            if not any(extent.overlaps(other) for other in placed):
-                break
-            if (right, up, side) != PLACES[-1]:
-                text.remove()
-        placed.append(extent)
+            if not extent.padded(1).count_overlaps(placed):
+                others = [*marks[:index], *marks[index + 1 :]]
+                outside = not (inside.x0 < extent.x0 and extent.x1 < inside.x1)
+                found.append((extent.count_overlaps(others) + len(marks) * outside, number))
+                if found[-1][0] == 0:
+                    break
+        right, up, side = PLACES[min(found)[1] if found else -1]
+        text.set(position=(right, up), horizontalalignment=side)
+        placed.append(text.get_window_extent())
+        texts.append(text)
+    return texts
