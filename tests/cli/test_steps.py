@@ -14,11 +14,18 @@ import pytest
 Cli = Callable[..., Any]
 
 
+ITEMS = {
+    f"{side}.{field}": np.zeros(shape, np.uint8)
+    for side in "ab"
+    for field, shape in (("exponent", (4,)), ("codes", (4, 8)))
+}
+
+
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
     """A simulation whose model must be compiled, the test's folder being the cache."""
-    np.save(tmp_path / "x.npy", np.zeros((4, 8), np.float32))
-    return ["simulate", "encoder", "--block", "8", "--input", "x.npy"]
+    np.savez(tmp_path / "x.npz", **ITEMS)  # type: ignore[arg-type]
+    return ["simulate", "block_dot", "--block", "8", "--input", "x.npz"]
 
 
 def test_each_build_and_step_is_a_line(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
@@ -27,7 +34,7 @@ def test_each_build_and_step_is_a_line(cli: Cli, arguments: list[str], tmp_path:
         "compiling a model for the batch simulator",
         "simulating",
     ]
-    assert [line.split()[0] for line in done.succeeded().splitlines()] == ["unit", "encoder"]
+    assert [line.split()[0] for line in done.succeeded().splitlines()] == ["unit", "block_dot"]
     assert cli(*arguments, AXS6_CACHE=str(tmp_path)).stderr == "simulating\n"
     (model,) = tmp_path.glob("batch-*/model.so")
     os.truncate(model, 0)
@@ -46,14 +53,15 @@ def test_a_terminal_shows_progress_in_their_place(arguments: list[str], tmp_path
     assert os.read(terminal, 1000) == b"end"
     os.close(terminal)
     os.close(end)
-    assert b"encoder" in done.stdout
+    assert b"block_dot" in done.stdout
 
 
 def test_the_library_is_silent(tmp_path: Path) -> None:
     script = (
-        "import numpy as np\n"
+        "from axs6.hw.registry import find\n"
         "from axs6.sim.simulate import simulate\n"
-        "simulate('encoder', {'values': np.zeros((4, 8), np.uint32)}, block=8)\n"
+        "unit = find('block_dot')\n"
+        "simulate('block_dot', unit.corners(unit.parameters({'block': 8})), block=8)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

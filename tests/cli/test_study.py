@@ -143,7 +143,7 @@ def test_qsnr_shows_the_differences_of_the_paper(main: Cli) -> None:
     [
         (["--format", "mx99"], "'mx99' is no block format"),
         (["--vectors", "0"], "vectors must be an integer of at least 1, not 0"),
-        (["--json", "/proc/x"], "cannot write to /proc/x"),
+        (["--vectors", "5", "--json", "/proc/x"], "cannot write to /proc/x"),
     ],
 )
 def test_qsnr_refuses(main: Cli, arguments: list[str], message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from sampling import formats
 
 import axs6
 from axs6.files import Options, coding, decode_file, describe_file, encode_file
@@ -102,7 +103,7 @@ def test_any_axis(
 
 
 @pytest.mark.parametrize("policy", ["saturate", "propagate"])
-@pytest.mark.parametrize("name", [*CATALOG, *COMPOSED])
+@pytest.mark.parametrize("name", formats([*CATALOG, *COMPOSED]))
 def test_nan_and_infinities(
     tmp_path: Path, name: str, policy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ def value(dtype, pattern):
 
 def by_definition(dtype, x, toward_zero):
     """x on the grid of `dtype`, or the infinity or the largest value in place of what is beyond."""
-    quantum = dtype.unit
+    quantum = dtype.unit * 2 ** max(0, floats_log2(abs(x) / dtype.unit) - dtype.fraction_bits - 2)
     while abs(x) >= quantum * 2 ** (dtype.fraction_bits + 1):
         quantum *= 2
     count = floor(abs(x) / quantum) if toward_zero else round(abs(x) / quantum)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampling import formats
 
 from axs6.golden.formats import CATALOG, block_format
 from axs6.golden.vectors import Subject, Vector, format_subjects
@@ -16,6 +17,7 @@ SUBJECTS = format_subjects()
 KINDS = ("elements", "scales", "encode", "dot")
 
 every_format = pytest.mark.parametrize("name", NAMES)
+few_formats = pytest.mark.parametrize("name", formats(NAMES))
 
 
 def of_format(name: str) -> list[Subject]:
@@ -26,7 +28,7 @@ def committed(subject: Subject) -> list[Vector]:
     return subject.read((FOLDER / subject.file_name).read_text())
 
 
-@every_format
+@few_formats
 def test_the_generator_writes_the_committed_files(name: str) -> None:
     for subject in of_format(name):
         written = subject.write(subject.vectors()).split("\n")
@@ -36,7 +38,7 @@ def test_the_generator_writes_the_committed_files(name: str) -> None:
         assert max(map(len, there)) < 4000
 
 
-@every_format
+@few_formats
 def test_both_models_give_the_outputs(name: str) -> None:
     for subject in of_format(name):
         found = committed(subject)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sampling import few
 
 from axs6.golden import Blocks, encode, matmul
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator, accumulator
@@ -221,7 +222,17 @@ CUSTOM = [
 ]
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+QUICK = few(CATALOG)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(x, marks=[pytest.mark.slow] * (x[0] == x[1] and x[0] not in QUICK))
+        for x in PAIRS
+    ],
+    ids="-".join,
+)
 def test_every_format(pair):
     rng = np.random.default_rng([ord(c) for c in "".join(pair)])
     for spread in (2, 14):

@@ -18,11 +18,14 @@ OVER = ["sm8dz_e8m0f_t32", "int5d_e8m0_t16s2o1"]
 """Formats over other denominators than that of AXS-6."""
 
 PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "int8_e8m0_t0"]
-QUICK = {("mxfp8_e4m3", BEHAVIOUR), ("nvfp4", BEHAVIOUR), ("axs6xmxint8", BEHAVIOUR)}
+QUICK = ("mxfp8_e4m3", "nvfp4", "axs6xmxint8")
 CASES = [
-    pytest.param(fmt, view, marks=() if (fmt, view) in QUICK else pytest.mark.slow)
-    for fmt in (*FORMATS, *OVER, *PAIRS)
-    for view in (BEHAVIOUR, STRUCTURE)
+    *((fmt, {"view": BEHAVIOUR, "block": 8}) for fmt in QUICK),
+    *(
+        pytest.param(fmt, {"view": view}, marks=pytest.mark.slow)
+        for fmt in (*FORMATS, *OVER, *PAIRS)
+        for view in (BEHAVIOUR, STRUCTURE)
+    ),
 ]
 SMALL = {"rows": 2, "columns": 1, "stages": 4, "interleave": 3, "view": BEHAVIOUR}
 
@@ -38,9 +41,9 @@ def check(unit: Unit, **given: Any) -> None:
             assert np.array_equal(outputs[name], expected), name
 
 
-@pytest.mark.parametrize(("fmt", "view"), CASES)
-def test_dot_equals_the_golden_model(fmt: str, view: str) -> None:
-    check(DOT, format=fmt, view=view)
+@pytest.mark.parametrize(("fmt", "given"), CASES)
+def test_dot_equals_the_golden_model(fmt: str, given: dict[str, Any]) -> None:
+    check(DOT, format=fmt, **given)
 
 
 SHORT = ["mx9", "mxfp8_e4m3", "axs6"]
@@ -48,15 +51,18 @@ SHORT = ["mx9", "mxfp8_e4m3", "axs6"]
 
 
 @pytest.mark.parametrize(
-    "fmt",
+    ("fmt", "given"),
     [
-        pytest.param(x, marks=() if x == "mx9" else pytest.mark.slow)
-        for x in [*SHORT, *(y for y in (*FORMATS, *OVER, *PAIRS) if y not in SHORT)]
+        ("mx9", {"block": 8}),
+        *(
+            pytest.param(x, {}, marks=pytest.mark.slow)
+            for x in [*SHORT, *(y for y in (*FORMATS, *OVER, *PAIRS) if y not in SHORT)]
+        ),
     ],
 )
-def test_dot_of_the_most_stages_equals_the_golden_model(fmt: str) -> None:
-    most = DOT.most_stages({"format": fmt})
-    check(DOT, format=fmt, view=STRUCTURE, stages=most, interleave=2)
+def test_dot_of_the_most_stages_equals_the_golden_model(fmt: str, given: dict[str, Any]) -> None:
+    most = DOT.most_stages({"format": fmt, **given})
+    check(DOT, format=fmt, view=STRUCTURE, stages=most, interleave=2, **given)
 
 
 @pytest.mark.parametrize(

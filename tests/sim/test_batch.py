@@ -44,6 +44,7 @@ def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items
             assert np.array_equal(outputs[name], values), (name, stall)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize(("unit", "parameters", "most"), CASES)
 def test_every_unit_equals_the_golden_model(
     unit: str, parameters: dict[str, Any], most: bool

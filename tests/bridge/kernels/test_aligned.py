@@ -44,6 +44,10 @@ WIDE = [
 ]
 
 
+QUICK_WIDE = WIDE[::4]
+"""Those of them that every run has: a step that meets each accumulator and each pair of formats."""
+
+
 def has(first: str, second: str, how: str) -> bool:
     return kernels.takes(block_format(first), block_format(second), accumulator(how))
 
@@ -103,7 +107,10 @@ def test_tiny_sums_and_terms_of_zeros(name: str, how: str, rng: np.random.Genera
     assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
 
 
-@pytest.mark.parametrize(("first", "second", "how"), [x for x in WIDE if has(*x)])
+@pytest.mark.parametrize(
+    ("first", "second", "how"),
+    [pytest.param(*x, marks=[pytest.mark.slow] * (x not in QUICK_WIDE)) for x in WIDE if has(*x)],
+)
 def test_all_products(first: str, second: str, how: str) -> None:
     compare(first, second, how)
 

@@ -293,6 +293,7 @@ def test_a_wrong_kernel_is_caught(
     assert different(ours(a, b, AXS6), expected) > 1000
 
 
+@pytest.mark.usefixtures("forms")
 def test_forms_are_what_they_say() -> None:
     names = [library.name_of(library.load(form)) for form in ("native", "plain")]
     assert names[0] in library.NAMES

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sampling import formats
 
 from axs6.golden import decode, encode, pack, unpack
 from axs6.golden.check.comparison import GOLDEN, Model
@@ -46,24 +47,7 @@ def test_both_catalogs_have_the_same_names():
     assert CATALOG.keys() == DEFINITIONS.keys()
 
 
-def kinds(name):
-    """What a format is made of: its element, each scale whatever its size, and their order."""
-    fmt = block_format(name)
-    scales = [
-        (level.scale, level.group if isinstance(level.group, str) else 0) for level in fmt.levels
-    ]
-    return {fmt.element, *scales, tuple(type(scale) for scale, _ in scales)}
-
-
-def names():
-    """The catalog, and composed formats; slow are those without a kind that is new."""
-    seen = set()
-    for name in (*CATALOG, *COMPOSED):
-        yield pytest.param(name, marks=[pytest.mark.slow] * (kinds(name) <= seen))
-        seen |= kinds(name)
-
-
-@pytest.mark.parametrize("name", list(names()))
+@pytest.mark.parametrize("name", formats([*CATALOG, *COMPOSED]))
 def test_the_model_passes(name):
     for check in CHECKS:
         made, found = differences(GOLDEN, name, check, blocks=10)
