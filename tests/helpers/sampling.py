@@ -44,10 +44,10 @@ def few(names: Iterable[str], together: int = 2) -> list[str]:
     return found
 
 
-def formats(names: Iterable[str]) -> list[Any]:
+def formats(names: Iterable[str], together: int = 2) -> list[Any]:
     """Parameters of a test: all but `few` of the names are slow."""
     names = list(names)
-    quick = few(names)
+    quick = few(names, together)
     return [
         pytest.param(name, marks=() if name in quick else pytest.mark.slow, id=name)
         for name in names

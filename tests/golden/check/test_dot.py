@@ -34,7 +34,7 @@ def assert_caught(model, name, what, names=()):
     raise AssertionError(f"{what!r} is not found")
 
 
-@pytest.mark.parametrize("name", formats(ALL))
+@pytest.mark.parametrize("name", formats(ALL, together=1))
 def test_the_model_passes(name):
     made = compared(GOLDEN, name, ALL)
     assert [x.what for x in made if x.model != x.exact] == []

@@ -47,7 +47,7 @@ def test_both_catalogs_have_the_same_names():
     assert CATALOG.keys() == DEFINITIONS.keys()
 
 
-@pytest.mark.parametrize("name", formats([*CATALOG, *COMPOSED]))
+@pytest.mark.parametrize("name", formats([*CATALOG, *COMPOSED], together=1))
 def test_the_model_passes(name):
     for check in CHECKS:
         made, found = differences(GOLDEN, name, check, blocks=10)
