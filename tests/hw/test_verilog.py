@@ -26,7 +26,13 @@ def small(unit: str) -> str:
     return generate(unit, block=8, stages=2).verilog
 
 
-@pytest.mark.parametrize(("unit", "stages"), CASES)
+@pytest.mark.parametrize(
+    ("unit", "stages"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case not in (CASES[1], CASES[-1])))
+        for case in CASES
+    ],
+)
 def test_the_same_parameters_give_the_same_bytes(unit: str, stages: int) -> None:
     first, second = (generate(unit, block=8, stages=stages) for _ in range(2))
     assert first == second

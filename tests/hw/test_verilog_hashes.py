@@ -4,8 +4,8 @@ Each line of that file is a hash and a design: a unit with parameters, and with 
 `generate`. `make hashes` (`python tests/hw/test_verilog_hashes.py`) writes the file again, with
 designs for values of parameters that it lacks, such as all those of a new unit; other designs are
 added by a line with any word in place of the hash. The ordinary
-run takes designs from the top until every value of every parameter was there, but of blocks of 32
-those of units that are not around others; `pytest -m slow` takes the others.
+run takes designs from the top until every value of every parameter was there, but blocks above 32,
+and of units around others one design each; `pytest -m slow` takes the others.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ TOOLS = "# " + ", ".join(f"{tool} {version(tool)}" for tool in ("amaranth", "ama
 """The first line of the list: other versions may write other Verilog."""
 
 WHOLE = ("stochastic_encoder", "feedback_encoder", *BUS_UNITS)
-"""Units around others: the ordinary run has the others with blocks of 32, which take seconds."""
+"""Units around others, which the ordinary run has with every value."""
 
 COMMAND = "`make hashes` writes the list again"
 
@@ -102,11 +102,11 @@ def completed(designs: Iterable[str]) -> list[str]:
 def sample(designs: Iterable[str]) -> list[str]:
     """Designs, the first ones where possible, that have every one of `known_values`.
 
-    Blocks above 32 do not count, nor those of 32 of units around others, and come last.
+    Blocks above 32 do not count, and come last. Of units around others there is one of blocks of 8.
     """
-    blocks = [each for each in known_values() if each[1] == "block"]
-    large = {each for each in blocks if int(each[2]) > (16 if each[0] in WHOLE else 32)}
-    missing = set(known_values()) - large
+    large = {each for each in known_values() if each[1] == "block" and int(each[2]) > 32}
+    missing = {each for each in known_values() if each[0] not in WHOLE} - large
+    missing |= {(unit, "block", "8") for unit in WHOLE}
     found = []
     for design in sorted(designs, key=lambda design: bool(values(design) & large)):
         if values(design) & missing:

@@ -124,7 +124,7 @@ def test_dot_products_over_another_denominator_equal_the_golden_model(
     unit: str, simulator: str, accumulator: str
 ) -> None:
     given = {**DIVIDED, "accumulator": accumulator, "stages": 3}
-    outcome = regress(unit, given, simulator=simulator, items=200)
+    outcome = regress(unit, given, simulator=simulator, items=50)
     assert outcome.failures == []
     assert [test.name for test in outcome.tests] == list(TESTS)
 
@@ -197,7 +197,7 @@ def test_a_unit_that_is_not_what_it_promises_fails(
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")
     promised, made = WORDS | promised, WORDS | made
     generated = wrong(unit, promised, made)
-    outcome = regress(unit, promised, items=300, generated=generated, simulator=QUICK)
+    outcome = regress(unit, promised, items=100, generated=generated, simulator=QUICK)
     assert not outcome.passed
     assert {name for name, _ in outcome.failures} == failing
     assert all(re.search(reason, text) for _, text in outcome.failures)
