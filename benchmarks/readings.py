@@ -258,6 +258,20 @@ def random_bits(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
+def choices(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """Area and depth of plain encoders, and of those that choose the scale."""
+    plain: dict[str, float] = {}
+    rows: list[list[Any]] = []
+    for unit, run in zip(("encoder", "choice_encoder"), runs, strict=True):
+        for point in run.json["points"]:
+            name, area = point["parameters"]["format"], point["figures"]["gate_equivalents"]
+            base = plain.setdefault(name.partition("_")[0], area)
+            over = "-" if unit == "encoder" else f"{100 * (area / base - 1):.0f} %"
+            rows.append([unit, name, area, over, point["figures"]["levels"]])
+    columns = ["unit", "format", "gate equivalents", "over plain", "levels"]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
 def claims(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """What documents claim, what was measured, and whether it is true."""
     rows = [list(row.values()) for row in runs[0].json]

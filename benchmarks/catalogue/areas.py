@@ -37,6 +37,12 @@ ACCURACY = (*TORCH_BITS, *MODELS)
 COMPARES = ("pyosys", "scikit-learn", "torch")
 """What it measures with."""
 
+CHOOSING = (
+    ("encoder", ("mxfp4", "nvfp4")),
+    ("choice_encoder", ("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six")),
+)
+"""Encoders that choose the scale of a block, and plain ones."""
+
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
 
@@ -216,6 +222,18 @@ AREAS = (
                 ("encoder", {"block": 8, "rounding": "stochastic", "random_bits": bits})
                 for bits in (4, 8, 16)
             ),
+        ),
+        sources=GENERIC,
+    ),
+    area(
+        "choices",
+        tuple(
+            f'axs6 area {unit} --dtype bf16 --timeout 1200 --sweep "format={",".join(names)}"'
+            for unit, names in CHOOSING
+        ),
+        readings.choices,
+        designs=tuple(
+            (unit, {"format": name, "dtype": "bf16"}) for unit, names in CHOOSING for name in names
         ),
         sources=GENERIC,
     ),

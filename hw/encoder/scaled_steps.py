@@ -12,7 +12,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
-from axs6.golden.formats import FP32, Integer, Real
+from axs6.golden.formats import FP32, Float, Integer, Real
 from axs6.hw.core.layouts import (
     float_layout,
     fp32_layout,
@@ -175,7 +175,7 @@ class DivisionOperands(Stage):
         """Build the normalisers."""
         o = self.o
         if self._divides:
-            significand, place = _fp32_normal(m, self.i.value)
+            significand, place = fp32_normal(m, self.i.value)
         else:
             significand, place = Const(1, 1), Const(0, 1)
         m.d.comb += [o.dividend.significand.eq(significand), o.dividend.place.eq(place)]
@@ -183,23 +183,25 @@ class DivisionOperands(Stage):
         if self._divisor in outer_names(self._scheme.fmt):
             significand, place = Cat(code[:FRACTION], Const(1, 1)), code[FRACTION:-1]
         else:
-            significand, place = self._inner(m, code)
+            significand, place = scale_normal(m, self._scheme.scale, code)
         m.d.comb += [o.divisor.significand.eq(significand), o.divisor.place.eq(place)]
         return ["dividend", "divisor"]
 
-    def _inner(self, m: Module, code: Value) -> tuple[Value, Value]:
-        scale = self._scheme.scale
-        if isinstance(scale, Integer):
-            if scale.bits == 1:
-                return code, Const(0, 1)
-            zeros = leading_zeros(m, code)
-            return (code << zeros)[: scale.bits], Const(scale.bits - 1) - zeros
-        assert isinstance(scale, Real)
-        bits = scale.dtype.fraction_bits
-        return Cat(code[:bits], Const(1, 1)), code[bits:-1]
+
+def scale_normal(m: Module, scale: Real | Integer | None, code: Value) -> tuple[Value, Value]:
+    """Significand and place of a block's scale."""
+    if isinstance(scale, Integer):
+        if scale.bits == 1:
+            return code, Const(0, 1)
+        zeros = leading_zeros(m, code)
+        return (code << zeros)[: scale.bits], Const(scale.bits - 1) - zeros
+    assert isinstance(scale, Real)
+    bits = scale.dtype.fraction_bits
+    return Cat(code[:bits], Const(1, 1)), code[bits:-1]
 
 
-def _fp32_normal(m: Module, pattern: Value) -> tuple[Value, Value]:
+def fp32_normal(m: Module, pattern: Value) -> tuple[Value, Value]:
+    """Significand and place of an FP32 pattern, the highest bit of the significand on top."""
     depth = (1 << FP32.fraction_bits.bit_length()) - 1
     return normalised(m, data.View(float_layout(FP32), pattern), depth)
 
@@ -220,25 +222,27 @@ class RoundScale(Stage):
         scale = self._scheme.scale
         assert isinstance(scale, Real)
         (name,) = scale_field(self._scheme)
-        dtype, value = scale.dtype, self.i.value[:-1]
-        dropped = FRACTION - dtype.fraction_bits
-        offset = (FP32.bias - dtype.bias) << FRACTION
-        low = offset + (dtype.smallest_normal << dropped)
-        high = offset + (dtype.largest_code << dropped)
-        held = Signal(len(value))
-        m.d.comb += held.eq(Mux(value < low, low, Mux(value > high, high, value)))
-        code: Value = held - offset
-        if dropped:
-            code = (code + self.half(held, dropped)) >> dropped
-        if dtype == FP32:
-            code = Mux(self.i.empty, FP32.bias << FRACTION, held)
+        code = rounded_scale(m, scale.dtype, self.i.value[:-1])
+        if scale.dtype == FP32:
+            code = Mux(self.i.empty, FP32.bias << FRACTION, code)
         m.d.comb += self.o[name].eq(code)
         return [name]
 
-    @staticmethod
-    def half(held: Value, dropped: int) -> Value:
-        """Number to add so that dropping some bits rounds to nearest even."""
-        return (1 << dropped - 1) - 1 + held[dropped]
+
+def rounded_scale(m: Module, dtype: Float, value: Value) -> Value:
+    """The code of an FP32 pattern without a sign, held to the numbers of a dtype and rounded."""
+    dropped = FRACTION - dtype.fraction_bits
+    offset = (FP32.bias - dtype.bias) << FRACTION
+    low = offset + (dtype.smallest_normal << dropped)
+    high = offset + (dtype.largest_code << dropped)
+    held = Signal(len(value), name="held")
+    m.d.comb += held.eq(Mux(value < low, low, Mux(value > high, high, value)))
+    return (held - offset + half(held, dropped)) >> dropped if dropped else held
+
+
+def half(value: Value, dropped: int) -> Value:
+    """Number to add so that dropping some bits rounds to nearest even."""
+    return (1 << dropped - 1) - 1 + value[dropped]
 
 
 class Multiplied(Stage):
@@ -309,12 +313,16 @@ class NormaliseReciprocal(Stage):
 
     def build(self, m: Module, platform: Any) -> Sequence[str]:
         """Build the normaliser."""
-        value, o = self.i.value, self.o.reciprocal
-        significand, place = _fp32_normal(m, value)
-        infinite = value[FRACTION:-1].all()
-        last = (1 << len(o.place)) - 1
-        m.d.comb += [o.significand.eq(significand), o.place.eq(Mux(infinite, last, place))]
+        normalise_reciprocal(m, self.i.value, self.o.reciprocal)
         return ["reciprocal"]
+
+
+def normalise_reciprocal(m: Module, value: Value, o: Any) -> None:
+    """Drive the significand and place of a reciprocal."""
+    significand, place = fp32_normal(m, value)
+    infinite = value[FRACTION:-1].all()
+    last = (1 << len(o.place)) - 1
+    m.d.comb += [o.significand.eq(significand), o.place.eq(Mux(infinite, last, place))]
 
 
 class TimesReciprocal(Stage):
@@ -361,23 +369,24 @@ class PlaceProducts(LaneSteps[Scaled]):
         return m
 
 
-def _beside(steps: Sequence[Step], fields: Fields) -> list[Step]:
+def beside(steps: Sequence[Step], fields: Fields) -> list[Step]:
+    """Steps that some fields pass by."""
     return past(steps, StructLayout(fields))
 
 
-def _scale_steps(scheme: Scaled) -> list[Step]:
+def scale_steps(scheme: Scaled) -> list[Step]:
     """Steps from the fields of `passing` to the same and the scale of the block."""
     fields = passing(scheme)
     (name,) = outer_names(scheme.fmt) or [""]
     if isinstance(scheme.scale, Integer):
-        digits = _beside(digit_steps(scheme.count), fields)
+        digits = beside(digit_steps(scheme.count), fields)
         return [LargestMagnitude(scheme), Multiplied(scheme), *digits, Ceil(scheme)]
     quotient = quotient_steps(scheme.of_largest)
-    steps = [LargestMagnitude(scheme), *_beside(quotient, found_fields(scheme))]
+    steps = [LargestMagnitude(scheme), *beside(quotient, found_fields(scheme))]
     if scheme.given:
         i = {**fp32_layout.members, **fields}
         steps.append(DivisionOperands(scheme, scheme.by_outer, i, name, fields))
-        steps += _beside(quotient_steps(scheme.by_outer), fields)
+        steps += beside(quotient_steps(scheme.by_outer), fields)
     return [*steps, RoundScale(scheme)]
 
 
@@ -391,7 +400,7 @@ def _reciprocal_steps(scheme: Scaled) -> list[Step]:
     for name, divisor in divisors:
         quotient = Quotient(FP32_NORMAL if steps else ONE, divisor)
         steps.append(DivisionOperands(scheme, quotient, i, name, fields))
-        steps += _beside(quotient_steps(quotient), fields)
+        steps += beside(quotient_steps(quotient), fields)
         i = {**fp32_layout.members, **fields}
     return [*steps, NormaliseReciprocal(scheme)]
 
@@ -401,7 +410,7 @@ def scaled_steps(scheme: Scaled) -> tuple[list[Step], Step]:
 
     With stochastic rounding the last step takes the random words too.
     """
-    scale = _scale_steps(scheme) if scheme.scale else []
+    scale = scale_steps(scheme) if scheme.scale else []
     front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
     multiply = TimesReciprocal(scheme, front[-1].o.shape())
     place = PlaceProducts(scheme, multiply.o.shape())

@@ -95,7 +95,7 @@ class Setting:
             raise ValueError(f"part must be one of {', '.join(PARTS)}, not {self.part!r}")
 
     @classmethod
-    def of(cls, text: str, choice: str | None = None, **others: object) -> "Setting":
+    def of(cls, text: str, choice: str | None = None, /, **others: object) -> "Setting":
         """The setting of a string: "fp32", a format, or formats of weights and activations, "WxA".
 
         `choice` is that of the scales of both, in place of the formats'.

@@ -24,6 +24,7 @@ from axs6.hw.verilog import describe_streams
 FORMATS = (
     *("axs6", "mx6", "mxfp8_e5m2", "nvfp4", "uint8", "vsq4"),
     *("int4_e4m3_t0_float32", "int5_e8m0_t16s4o1s2o1"),
+    *("mxfp4_mse", "nvfp4_four-over-six", "vsq4_mse"),
 )
 """Scales of every kind, within blocks and outside; some have no hardware in a unit."""
 

@@ -1,0 +1,70 @@
+"""The encoder that chooses the scale of a block, as a unit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from axs6.golden.formats import BlockFormat
+from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.hw.core.layouts import outer_names
+from axs6.hw.core.parameters import BLOCKS
+from axs6.hw.encoder.choice import ChoiceEncoder
+from axs6.hw.units.encoder import encoded_format, encoder_corners, encoder_items, encoder_random
+from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
+
+PLAIN = {"rounding": "nearest", "mode": "dense", "random_bits": 1}
+"""What an encoder is in which no scale is chosen."""
+
+
+def choice_items(items: Fields, parameters: Parameters) -> Items:
+    """The blocks of an encoder whose format has a choice."""
+    return encoder_items(items, {**parameters, **PLAIN})
+
+
+def choice_corners(parameters: Parameters) -> Items:
+    """The encoder's corners, and blocks of one magnitude and around it, in which errors are equal
+    or nearly so."""
+    corners = encoder_corners({**parameters, **PLAIN})
+    dtype, lanes = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
+    tops = (np.arange(64) << dtype.fraction_bits - 5) + (dtype.bias << dtype.fraction_bits)
+    rows = np.repeat(tops[:, None], lanes, axis=1)
+    rows[:, 1::3] -= 1 << dtype.fraction_bits
+    rows[:, 2::5] -= 3 << dtype.fraction_bits
+    more = {"values": np.concatenate([np.repeat(tops[:, None], lanes, axis=1), rows])}
+    one = np.float32(1).view(np.uint32)
+    for name in outer_names(encoded_format(parameters)):
+        more[name] = np.full(len(more["values"]), one, np.int64)
+    return {name: np.concatenate([x, more[name]]) for name, x in corners.items()}
+
+
+def choice_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """The encoder's random items, half of them within few binades, as values of models are."""
+    dtype: Any = INPUT_DTYPES[parameters["dtype"]]
+    items = encoder_random({**parameters, **PLAIN}, rng, count)
+    near = items["values"] & ~(dtype.exponent_special << dtype.fraction_bits)
+    binades = np.minimum(rng.geometric(0.5, near.shape), 8)
+    near |= (dtype.bias - binades) << dtype.fraction_bits
+    often = rng.random((count, 1)) < 0.5
+    for name in outer_names(encoded_format(parameters)):
+        scales = np.float32(2.0) ** rng.uniform(-9, -3, count).astype(np.float32)
+        items[name] = np.where(often[:, 0], scales.view(np.uint32), items[name])
+    return {**items, "values": np.where(often, near, items["values"])}
+
+
+def choice_values(formats: Sequence[BlockFormat]) -> Choices:
+    """Blocks and dtypes."""
+    return {"block": BLOCKS, "dtype": tuple(INPUT_DTYPES)}
+
+
+CHOICE_ENCODER = Unit(
+    name="choice_encoder",
+    summary="an encoder that takes the best of several scales of a block",
+    component=ChoiceEncoder,
+    values=choice_values,
+    golden=choice_items,
+    corners=choice_corners,
+    random=choice_random,
+    operation="value",
+)
