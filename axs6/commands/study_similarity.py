@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import Json, ScaleOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +32,7 @@ def similarity(
             show_default="nine named ones",
         ),
     ] = None,
+    scale: Annotated[str | None, ScaleOption] = None,
     policy: Annotated[
         Path | None,
         typer.Option(help="TOML file with a policy: other formats in some layers.", metavar="FILE"),
@@ -103,7 +104,7 @@ def similarity(
     others: dict[str, object] = {"accumulator": accumulator, "embeddings": embeddings}
     if policy is not None:
         others["policy"] = policy.read_text(encoding="utf-8")
-    settings = [Setting.of(each, **others) for each in format_list(formats or FORMATS)]
+    settings = [Setting.of(each, scale, **others) for each in format_list(formats or FORMATS)]
     check_groups(sentences, group)
     path, function = model_path(model)
     need("torch", "transformers")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from axs6.golden import decode, encode
@@ -176,7 +177,58 @@ def test_processes_come_to_the_same_digits(
     assert [row.perplexity for row in here.rows] == [row.perplexity for row in there.rows]
 
 
-def test_windows_with_nan_are_named(folder: Path, tmp_path: Path, tokens: Tensor) -> None:
+def test_windows_on_a_cluster_come_to_the_same_digits(
+    folder: Path, model: LanguageModel, tokens: Tensor
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    here = study(folder, model, tokens[:2], "mxfp4")
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1}
+    with distributed.LocalCluster(**options, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        there = study(folder, model, tokens[:2], "mxfp4", scheduler=address)
+    assert [row.perplexity for row in here.rows] == [row.perplexity for row in there.rows]
+
+
+ODD = """
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+class Distances(torch.nn.Module):
+    def forward(self, x):
+        return torch.cdist(x, x)
+
+class Odd(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model, self.distances = model, Distances()
+    def forward(self, tokens):
+        found = self.model(tokens, output_hidden_states=True)
+        return found.logits + 0 * self.distances(found.hidden_states[-1]).sum()
+
+def make():
+    model = AutoModelForCausalLM.from_pretrained({folder!r})
+    return Odd(model), AutoTokenizer.from_pretrained({folder!r})
+"""
+
+
+@pytest.mark.filterwarnings("ignore:distances.cdist is not converted")
+def test_layers_that_are_not_converted_are_named(main: Cli, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(ODD.replace("{folder!r}", repr(str(folder))))
+    sizes = ("--tokens", "32", "--window", "32")
+    done = main("study", "perplexity", f"{file}:make", "--format", "mxfp4", *sizes)
+    printed = " ".join(done.succeeded().split())
+    assert "in FP32 in mxfp4: distances._euclidean_dist (" in printed
+    # Distances of 32 vectors of 64 values.
+    macs = 32 * 32 * 64
+    everything = 32 * (2 * (64 * (64 * 2 + 32 * 2 + 96 * 2) + 96 * 64) + 300 * 64)
+    everything += 2 * 2 * 4 * 32 * 32 * 16 + macs
+    assert f"({macs / everything:.1%} of {everything:,} MACs)" in printed
+
+
+def test_windows_with_nan_are_named(
+    main: Cli, folder: Path, tmp_path: Path, tokens: Tensor
+) -> None:
     (tmp_path / "broken.py").write_text(
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
         "def make():\n"
@@ -189,6 +241,10 @@ def test_windows_with_nan_are_named(folder: Path, tmp_path: Path, tokens: Tensor
     message = "fp32: scores of window 0, tokens 0 to 31, are NaN"
     with pytest.raises(ValueError, match=message):
         study_perplexity("broken", origin, broken, tokens, [])
+    file = f"{tmp_path / 'broken.py'}:make"
+    done = main("study", "perplexity", file, "--tokens", "64", "--window", "32")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"axs6: {message}"
 
 
 def test_the_command(main: Cli, folder: Path, tmp_path: Path) -> None:
@@ -225,13 +281,18 @@ CALIBRATED = ("{folder}", "--window", "32", "--tokens", "32", "--weights", "gptq
     [
         (["nowhere"], "MODEL must be a folder of Hugging Face files, a GGUF file"),
         (["{tmp}"], "has no model: config.json is missing"),
+        (
+            ["{lacking}"],
+            "must be a causal language model: model.norm.weight is missing in its files",
+        ),
+        (["{bare}"], "must be a causal language model: "),
         (["{folder}", "--window", "128"], "window must be 64 tokens at most, not 128"),
         (["{folder}", "--window", "32", "--text", "{short}"], "must have a window of 32 tokens"),
         (["{folder}", "--tokens", "10"], "tokens must be a window of 512 or more, not 10"),
         (["{folder}", "--format", "mx9xmx6xmx4"], "weights x activations"),
         (["{folder}", "--format", "bf16"], "weights must be in a block format"),
         (["{folder}", "--format", "mx9xfp32", "--accumulator", "paper"], "needs activations in"),
-        (["{folder}", "--rotate", "24"], "rotate must be one of 16, 32, 64, 128, not 24"),
+        (["{folder}", "--rotate", "24"], "rotate must be one of 8, 16, 32, 64, 128, not 24"),
         (["{folder}", "--smooth", "1.5"], "smooth must be from 0 to 1, not 1.5"),
         (["{folder}", "--weights", "floor"], "weights must be nearest or gptq, not 'floor'"),
         (
@@ -263,7 +324,18 @@ def test_bad_input(
     tokenizer = json.loads((other / "tokenizer.json").read_text())
     tokenizer["model"]["vocab"] |= {"one": 300, "more": 301}
     (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    lacking, bare = tmp_path / "lacking", tmp_path / "bare"
+    for place in (lacking, bare):
+        place.mkdir()
+        for file in folder.iterdir():
+            (place / file.name).write_bytes(file.read_bytes())
+    (bare / "model.safetensors").unlink()
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["model.norm.weight"]
+    save_file(tensors, lacking / "model.safetensors", {"format": "pt"})
     places = {
+        "lacking": lacking,
+        "bare": bare,
         "tmp": tmp_path / "empty",
         "folder": folder,
         "short": tmp_path / "short.txt",
