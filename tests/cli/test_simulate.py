@@ -23,7 +23,6 @@ from axs6.hw.registry import UNITS, find
 Cli = Callable[..., Any]
 
 
-@pytest.mark.optimised
 @pytest.mark.parametrize(
     ("unit", "engine"),
     [

@@ -44,7 +44,6 @@ def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items
             assert np.array_equal(outputs[name], values), (name, stall)
 
 
-@pytest.mark.optimised
 @pytest.mark.parametrize(("unit", "parameters", "most"), CASES)
 def test_every_unit_equals_the_golden_model(
     unit: str, parameters: dict[str, Any], most: bool
@@ -60,6 +59,7 @@ def test_every_unit_equals_the_golden_model(
     assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 6_000))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize(
     "unit", [pytest.param("encoder", marks=pytest.mark.slow), "block_dot", "dot"]
 )

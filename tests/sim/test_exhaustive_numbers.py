@@ -16,6 +16,8 @@ from axs6.sim.exhaustive.catalog import all_spaces
 from axs6.sim.exhaustive.runner import Share, run_space
 from axs6.sim.exhaustive.state import State
 
+pytestmark = pytest.mark.optimised
+
 
 def assert_caught(name: str, folder: Path, *texts: str) -> None:
     """The enumeration of a space stops at a difference that has these texts."""

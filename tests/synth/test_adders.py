@@ -135,7 +135,7 @@ def test_small_groups_become_what_is_smaller(
 
 def test_the_script_that_gives_the_smallest_design_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a design with adder cells; not the first, and not the last."""
-    made = generate("block_dot", format="mx4", block=16)
+    made = generate("block_dot", format="mx4", block=8)
 
     def size() -> float:
         report = area(made.verilog, made.module, target="sky130", adder_cells=True, breakdown=False)

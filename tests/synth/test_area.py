@@ -106,7 +106,10 @@ def test_register_of_eight_bits(target: str, source: str) -> None:
     assert area(source, "register", target=target).total.figures["flip_flops"] == 8
 
 
-@pytest.mark.parametrize("target", FPGAS)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each == "xc7")) for each in FPGAS],
+)
 def test_nand_is_one_lut_and_a_register_none(target: str) -> None:
     source = """
     module both(input clk, en, a, b, input [7:0] d, output y, output reg [7:0] q);

@@ -38,7 +38,9 @@ BETWEEN = ("axis_dot", "axis_encoder", "axis_decoder", "stochastic_encoder")
 
 SMALL = [
     pytest.param(
-        unit, parameters, target, id="-".join(map(str, (unit, *parameters.values(), target)))
+        *(unit, parameters, target),
+        id="-".join(map(str, (unit, *parameters.values(), target))),
+        marks=[pytest.mark.slow] * (parameters.get("dtype") == "fp32"),
     )
     for unit, parameters in quality.DESIGNS
     if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks", "format"}

@@ -287,7 +287,7 @@ def test_a_wrong_kernel_is_caught(
     assert right in texts["product.hpp"]
     texts["product.hpp"] = texts["product.hpp"].replace(right, wrong)
     monkeypatch.setattr(library, "sources", lambda: texts)
-    monkeypatch.setattr(library, "OPTIONS", ("-O1", "-pthread"))
+    monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
     broken = library.load.__wrapped__("native")
     monkeypatch.setattr(library, "_library", lambda form: broken)
     assert different(ours(a, b, AXS6), expected) > 1000
