@@ -28,9 +28,6 @@ def small(small_form: Form) -> Form:
     return lambda unit: {**small_form(unit), "view": BEHAVIOUR}
 
 
-ALL = [(unit, parameters) for unit in BUS_UNITS for parameters in configurations(unit, {})]
-
-
 def available(simulator: str) -> bool:
     try:
         check_simulator(simulator)
@@ -77,7 +74,8 @@ MORE = [
 def test_other_formats_equal_the_golden_model(unit: str, name: str) -> None:
     parameters = {"format": name, "align": 32, "dtype": "bf16", "stages": 1}
     if unit == "axis_encoder":
-        parameters["view"] = "behaviour"
+        # With few registers Icarus computes a signal anew for each path that leads to it.
+        parameters |= {"view": "behaviour", "stages": 4}
     outcome = regress(unit, parameters, simulator=QUICK, items=40, seed=1)
     assert outcome.failures == []
 
@@ -105,9 +103,11 @@ def test_dot_products_of_other_formats_equal_the_golden_model(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("unit", "parameters"), ALL)
-def test_every_configuration_equals_the_golden_model(unit: str, parameters: dict[str, Any]) -> None:
-    assert regress(unit, parameters, items=2000, seed=1).failures == []
+@pytest.mark.parametrize("unit", BUS_UNITS)
+def test_every_configuration_equals_the_golden_model(unit: str) -> None:
+    for parameters in configurations(unit, {}):
+        failures = regress(unit, parameters, items=2000, seed=1).failures
+        assert (parameters, failures) == (parameters, [])
 
 
 def faulty(unit: str, given: dict[str, Any], **connections: str) -> Generated:

@@ -36,11 +36,14 @@ LARGE = [unit for unit, _ in quality.IN_MODULES]
 BETWEEN = ("axis_dot", "axis_encoder", "axis_decoder", "stochastic_encoder")
 """Units that take as long, of which every run measures what they contain or are between."""
 
+LONG = ("hadamard",)
+"""Small units over which it takes long too, of which the slow tests measure the whole."""
+
 SMALL = [
     pytest.param(
         *(unit, parameters, target),
         id="-".join(map(str, (unit, *parameters.values(), target))),
-        marks=[pytest.mark.slow] * (parameters.get("dtype") == "fp32"),
+        marks=[pytest.mark.slow] * (unit in LONG or parameters.get("dtype") == "fp32"),
     )
     for unit, parameters in quality.DESIGNS
     if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks", "format"}
