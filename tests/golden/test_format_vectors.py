@@ -17,7 +17,7 @@ SUBJECTS = format_subjects()
 KINDS = ("elements", "scales", "encode", "dot")
 
 every_format = pytest.mark.parametrize("name", NAMES)
-few_formats = pytest.mark.parametrize("name", formats(NAMES))
+few_formats = pytest.mark.parametrize("name", formats(NAMES, together=1))
 
 
 def of_format(name: str) -> list[Subject]:
