@@ -86,7 +86,7 @@ class RateLane(wiring.Component):
             binades += floor_log2(element.largest) - element.emin
         whole = x.fixed[MERIT_FRACTION:]
         beyond = x.over | whole[kept + binades - 1 :].any()
-        code, count = Signal(element.width + 1), Signal(element.integer_bits)
+        code = Signal(element.width + 1)
         for binade in range(binades):
             last = MERIT_FRACTION + binade
             base, half = x.fixed[last : last + kept], x.fixed[last - 1]
@@ -94,19 +94,28 @@ class RateLane(wiring.Component):
             rest = x.fixed[: last - 1].any() | x.sticky
             m.d.comb += rounded.eq(base + (half & (rest | base[0])))
             with m.If(whole[kept + binade - 1 :].any() if binade else Const(1, 1)):
-                m.d.comb += [
-                    code.eq(rounded + (binade << element.fraction_bits)),
-                    count.eq(rounded << binade),
-                ]
+                m.d.comb += code.eq(rounded + (binade << element.fraction_bits))
         most = beyond | (code > element.largest_code)
-        fixed = Signal(len(x.fixed))
+        m.d.comb += self.magnitude.eq(Mux(most, element.largest_code, code))
+        significand, places = self._integer(binades)
         integer = Signal(element.integer_bits)
+        fixed = Signal(len(x.fixed))
         double = Signal(len(fixed) + 1)
+        product = Signal(len(significand) + len(double))
         m.d.comb += [
-            self.magnitude.eq(Mux(most, element.largest_code, code)),
-            integer.eq(Mux(most, element.largest_integer, count)),
+            integer.eq(significand << places),
             fixed.eq(x.fixed | x.over.replicate(len(fixed))),
             double.eq((fixed << 1) - (integer << MERIT_FRACTION)),
-            self.term.eq(integer * double),
+            product.eq(significand * double),
+            self.term.eq(product << places),
         ]
         return m
+
+    def _integer(self, binades: int) -> tuple[Value, Value]:
+        """The magnitude in units of the element: a significand, and places to the left."""
+        bits = self._element.fraction_bits
+        if binades == 1:
+            return self.magnitude, Const(0, 1)
+        field = self.magnitude[bits:]
+        normal = field.any()
+        return Cat(self.magnitude[:bits], normal), (field - normal)[: (binades - 1).bit_length()]
