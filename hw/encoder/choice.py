@@ -209,8 +209,10 @@ class Rate(Step):
         return Cat(x.fixed[shift : bits + shift], sticky, over)
 
 
-class Total(Step):
+class SumTerms(Step):
     """The merits in units of the scales."""
+
+    verilog_name = "total"
 
     def __init__(self, scheme: Measured) -> None:
         self._scheme = scheme
@@ -239,7 +241,7 @@ class Pick(Step):
     def __init__(self, scheme: Measured) -> None:
         self._scheme = scheme
         o = encoded_layout(scheme.lanes, fmt=scheme.fmt)
-        super().__init__(Total(scheme).o.shape(), o, levels=60)
+        super().__init__(SumTerms(scheme).o.shape(), o, levels=60)
 
     def elaborate(self, platform: Any) -> Module:
         """Build the squares of scales, the comparisons and the selection."""
@@ -553,7 +555,7 @@ class ChoiceEncoder(Pipeline):
         else:
             scheme = MeasuredExponents(*numbers)
             steps = exponent_steps(scheme)
-        super().__init__([*steps, Rate(scheme), Total(scheme), Pick(scheme)], stages)
+        super().__init__([*steps, Rate(scheme), SumTerms(scheme), Pick(scheme)], stages)
 
 
 def _check(fmt: BlockFormat) -> None:

@@ -65,7 +65,7 @@ def halve_a_total(m: Module, o: Any) -> None:
         ("MeasureShared", never_after),
         pytest.param("MeasureShared", drop_lowest_bits, marks=pytest.mark.slow),
         pytest.param("Rate", tie_to_the_last, marks=pytest.mark.slow),
-        pytest.param("Total", halve_a_total, marks=pytest.mark.slow),
+        pytest.param("SumTerms", halve_a_total, marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_is_caught(step: str, change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
