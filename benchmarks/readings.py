@@ -31,6 +31,16 @@ def pareto(runs: Sequence[CommandRun]) -> dict[str, Any]:
     }
 
 
+def perplexity(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """What the study of a language model printed, and figures of it for the text of README."""
+    (run,) = runs
+    rows = {row["name"]: row for row in run.json["rows"]}
+    values = {"fp32": round(rows["fp32"]["perplexity"], 1), "model": run.json["model"]}
+    for name in ("axs6", "mx9", "mxfp4", "nvfp4"):
+        values[f"{name}_ratio"] = round(rows[name]["ratio"], 2)
+    return {**printed(runs), "values": values}
+
+
 def between(*passages: tuple[str, str]) -> Reading:
     """Passages of what one command printed, with "..." in place of all else.
 

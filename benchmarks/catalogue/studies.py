@@ -80,7 +80,7 @@ STUDIES = (
             f"axs6 study perplexity smollm2 --format {','.join(CATALOG)} {WINDOWS} "
             "--pareto docs/data/pareto.jsonl -o study",
         ),
-        printed,
+        readings.perplexity,
         sources=(
             LANGUAGE,
             "docs/data/pareto.jsonl",
@@ -88,6 +88,7 @@ STUDIES = (
             "studies/pareto/*.py",
         ),
         packages=("matplotlib", "torch", "transformers"),
+        as_json=True,
         pictures={
             "study/perplexity.svg": "perplexity.svg",
             "study/perplexity-pareto.svg": "perplexity-pareto.svg",

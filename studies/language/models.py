@@ -122,12 +122,17 @@ def _model(module: Any, tokeniser: Any, name: str) -> LanguageModel:
     )
 
 
+_ELSEWHERE = {"_name_or_path", "transformers_version"}
+"""Entries of a configuration that do not decide a model's scores."""
+
+
 def _digest(module: nn.Module) -> str:
-    """Digest of the classes, the configuration and the tensors of a model."""
+    """Digest of the classes, the configuration and the tensors of a model, wherever it lies."""
     digest = hashlib.sha256(f"{type(module)}".encode())
     config: Any = getattr(module, "config", None)
     if hasattr(config, "to_dict"):
-        digest.update(json.dumps(config.to_dict(), sort_keys=True, default=str).encode())
+        said = {k: x for k, x in config.to_dict().items() if k not in _ELSEWHERE}
+        digest.update(json.dumps(said, sort_keys=True, default=str).encode())
     for name, tensor in module.state_dict().items():
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,13 @@ def nats(module: nn.Module, tokens: Tensor) -> float:
         ]
     torch.set_num_threads(threads)
     return math.fsum(float(each.double().sum()) for each in costs) / sum(map(len, costs))
+
+
+def test_a_model_in_another_folder_is_the_same(
+    folder: Path, model: LanguageModel, tmp_path: Path
+) -> None:
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    assert load(moved).digest == model.digest
 
 
 def test_rows_are_what_models_cost(folder: Path, model: LanguageModel, tokens: Tensor) -> None:
