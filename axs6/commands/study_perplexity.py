@@ -171,14 +171,14 @@ def perplexity(
 
     from axs6.studies.language.models import load
     from axs6.studies.language.perplexity import study_perplexity
-    from axs6.studies.language.tasks import Kept
+    from axs6.studies.language.tasks import KeptResults
     from axs6.studies.language.texts import read_text, windows
     from axs6.studies.language.windows import Window
     from axs6.torch import Policy
 
     if policy is not None:
         Policy.read(policy)
-    kept = Kept(data, Window)
+    kept = KeptResults(data, Window)
     out = console(json)
     log = logging.getLogger("axs6")
     log.info("loading the model")

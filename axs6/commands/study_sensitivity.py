@@ -106,14 +106,14 @@ def sensitivity(
 
     from axs6.studies.language.models import load
     from axs6.studies.language.sensitivity import check_policy, study_sensitivity
-    from axs6.studies.language.tasks import Kept
+    from axs6.studies.language.tasks import KeptResults
     from axs6.studies.language.texts import read_text, windows
     from axs6.studies.language.windows import Window
 
     if wide is not None and bits is not None:
         wide = name_of(block_format(wide))
         check_policy(fmt, part, wide, bits)
-    kept = Kept(data, Window)
+    kept = KeptResults(data, Window)
     out = console(json)
     log = logging.getLogger("axs6")
     with out.status("loading the model") as status:

@@ -113,13 +113,13 @@ def similarity(
 
     from axs6.studies.language.encoder import load_encoder
     from axs6.studies.language.similarity import Group, study_similarity
-    from axs6.studies.language.tasks import Kept
+    from axs6.studies.language.tasks import KeptResults
     from axs6.studies.language.texts import groups, read_text
     from axs6.torch import Policy
 
     if policy is not None:
         Policy.read(policy)
-    kept = Kept(data, Group)
+    kept = KeptResults(data, Group)
     out = console(json)
     log = logging.getLogger("axs6")
     log.info("loading the model")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from axs6.studies.language.models import LanguageModel
-    from axs6.studies.language.work import Product
+    from axs6.studies.language.work import CountedProduct
 
 LANGUAGE_MODEL = "smollm2"
 """The model, by its name in `axs6 study perplexity`."""
@@ -91,8 +91,8 @@ def token(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
 
 
 def _microjoules(
-    count: "Callable[[Iterable[Product], int], int]",
-    some: "list[Product] | str",
+    count: "Callable[[Iterable[CountedProduct], int], int]",
+    some: "list[CountedProduct] | str",
     used: hardware.Consumed | str,
 ) -> Cell:
     """Energy of a token, or the reason why it is missing.
@@ -106,12 +106,12 @@ def _microjoules(
     return count(some, used.lanes) / request.WINDOW * used.femtojoules * 1e-9
 
 
-def _products(name: str) -> "list[Product]":
+def _products(name: str) -> "list[CountedProduct]":
     """The products of the first window in a format: those in others have the same sizes."""
     from axs6.studies.language.windows import window_key
-    from axs6.studies.language.work import Product, products
+    from axs6.studies.language.work import CountedProduct, products
 
     model, tokens = _measured()
     setting = Setting.of(name)
     key = [window_key(model.digest, setting, tokens[0]), sources("axs6.studies.language")]
-    return kept("work", key, list[Product], lambda: products(model, setting, tokens[0]))
+    return kept("work", key, list[CountedProduct], lambda: products(model, setting, tokens[0]))

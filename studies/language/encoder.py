@@ -13,7 +13,7 @@ MEAN, FIRST = "mean_tokens", "cls_token"
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder(LanguageModel):
+class SentenceEncoder(LanguageModel):
     """A sentence encoder.
 
     Its module is called with the tokens of one sentence, int64 (1, T), and returns the sentence's
@@ -48,14 +48,14 @@ class Encoder(LanguageModel):
         return values / length
 
 
-def load_encoder(path: Path, function: str | None = None) -> Encoder:
+def load_encoder(path: Path, function: str | None = None) -> SentenceEncoder:
     """Load a sentence encoder in float32.
 
     Args:
         path: a folder of Hugging Face files or a Python file. Where sentence-transformers' folder
             1_Pooling says how vectors become an embedding, that is done; else their mean is taken.
-        function: of the Python file, which returns (model, tokeniser): what `Encoder` has as
-            `module`, and a function from a text to tokens, or a tokeniser of transformers.
+        function: of the Python file, which returns (model, tokeniser): `module` of the result, and
+            a function from a text to tokens or a tokeniser of transformers.
 
     Raises:
         OSError: a file cannot be read.
@@ -64,7 +64,9 @@ def load_encoder(path: Path, function: str | None = None) -> Encoder:
     """
     found = load_as("AutoModel", "sentence encoder", path, function)
     pooling = _pooling(path)
-    return replace(Encoder(**vars(found), pooling=pooling), digest=f"{found.digest} {pooling}")
+    return replace(
+        SentenceEncoder(**vars(found), pooling=pooling), digest=f"{found.digest} {pooling}"
+    )
 
 
 def _pooling(path: Path) -> str:

@@ -16,12 +16,12 @@ from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import Setting
 from axs6.studies.language.rotation import unrotated
-from axs6.studies.language.tasks import Kept, Progress, run_tasks
+from axs6.studies.language.tasks import KeptResults, Progress, run_tasks
 from axs6.studies.language.windows import Window, WindowTask, window_key
 
 
 @dataclass(frozen=True)
-class Row:
+class PerplexityRow:
     """A setting over all windows.
 
     Args:
@@ -62,7 +62,7 @@ class Study:
     digest: str
     windows: int
     window: int
-    rows: tuple[Row, ...]
+    rows: tuple[PerplexityRow, ...]
 
     def left_to_torch(self) -> list[str]:
         """Lines that name the products in FP32 of models with activations in block formats."""
@@ -95,7 +95,7 @@ def study_perplexity(
     *,
     calibration: Tensor | None = None,
     text: str = "text",
-    kept: Kept[Window] | None = None,
+    kept: KeptResults[Window] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -146,7 +146,7 @@ def run_windows(
     settings: Sequence[Setting],
     *,
     calibration: Tensor | None = None,
-    kept: Kept[Window] | None = None,
+    kept: KeptResults[Window] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -175,7 +175,7 @@ def run_windows(
             tasks.setdefault(key, task)
     if by_window:
         tasks = dict(sorted(tasks.items(), key=lambda item: item[1].number))
-    found = run_tasks(tasks, kept or Kept(None, Window), jobs, scheduler, progress)
+    found = run_tasks(tasks, kept or KeptResults(None, Window), jobs, scheduler, progress)
     return {setting: [found[key] for key in keys[setting]] for setting in settings}
 
 
@@ -211,14 +211,16 @@ def left_to_torch(rows: Sequence[Counted]) -> list[str]:
     ]
 
 
-def row_of(setting: Setting, windows: Sequence[Window], reference: Sequence[Window]) -> Row:
+def row_of(
+    setting: Setting, windows: Sequence[Window], reference: Sequence[Window]
+) -> PerplexityRow:
     """The row of a setting, from its windows and the windows in FP32."""
     ours, theirs = (
         np.array([each.nats / each.tokens for each in some]) for some in (windows, reference)
     )
     perplexity, error = _exponential(ours)
     ratio, ratio_error = _exponential(ours - theirs)
-    return Row(
+    return PerplexityRow(
         setting,
         str(setting),
         setting.bits,

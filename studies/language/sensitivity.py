@@ -20,7 +20,7 @@ from axs6.studies.language.models import LanguageModel, scores
 from axs6.studies.language.perplexity import row_of, run_windows
 from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import BOTH, FP32, WEIGHTS, Setting
-from axs6.studies.language.tasks import Kept, Progress
+from axs6.studies.language.tasks import KeptResults, Progress
 from axs6.studies.language.windows import Window
 from axs6.torch import Policy
 from axs6.torch.counted import Counter
@@ -147,7 +147,7 @@ def study_sensitivity(
     part: str = BOTH,
     head: bool = False,
     text: str = "text",
-    kept: Kept[Window] | None = None,
+    kept: KeptResults[Window] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,

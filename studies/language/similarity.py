@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from axs6.studies.language.encoder import Encoder, load_encoder
+from axs6.studies.language.encoder import SentenceEncoder, load_encoder
 from axs6.studies.language.models import LanguageModel, Tokens
 from axs6.studies.language.perplexity import left_to_torch
 from axs6.studies.language.request import Setting
-from axs6.studies.language.tasks import Kept, ModelTask, Progress, run_tasks
+from axs6.studies.language.tasks import KeptResults, ModelTask, Progress, run_tasks
 from axs6.studies.language.windows import window_key
 from axs6.studies.models import repeatable
 from axs6.torch.counted import Counter
@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Row:
+class SimilarityRow:
     """A setting over all groups.
 
     Args:
@@ -89,7 +89,7 @@ class Similarity:
     text: str
     groups: int
     sentences: int
-    rows: tuple[Row, ...]
+    rows: tuple[SimilarityRow, ...]
 
     def left_to_torch(self) -> list[str]:
         """Lines that name the products in FP32 of models with activations in block formats."""
@@ -123,7 +123,7 @@ class GroupTask(ModelTask[Group]):
 
     def result(self, model: LanguageModel, module: nn.Module) -> Group:
         """The result of the group."""
-        assert isinstance(model, Encoder)
+        assert isinstance(model, SentenceEncoder)
         try:
             plain = _plain_similarities(model, self.sentences)
             same = module is model.module
@@ -152,11 +152,13 @@ def group_key(digest: str, setting: Setting, sentences: Tokens) -> str:
 
 
 @lru_cache(maxsize=64)
-def _plain_similarities(model: Encoder, sentences: Tokens) -> NDArray[np.float64]:
+def _plain_similarities(model: SentenceEncoder, sentences: Tokens) -> NDArray[np.float64]:
     return _similarities(model, model.module, sentences)
 
 
-def _similarities(model: Encoder, module: nn.Module, sentences: Tokens) -> NDArray[np.float64]:
+def _similarities(
+    model: SentenceEncoder, module: nn.Module, sentences: Tokens
+) -> NDArray[np.float64]:
     """The cosine similarities (N, N) of N sentences, each run by itself.
 
     Raises:
@@ -202,12 +204,12 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def study_similarity(
     name: str,
     origin: tuple[Path, str | None],
-    model: Encoder,
+    model: SentenceEncoder,
     groups: Sequence[Tokens],
     settings: Iterable[Setting],
     *,
     text: str = "text",
-    kept: Kept[Group] | None = None,
+    kept: KeptResults[Group] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda setting, done, total, left: None,
@@ -240,16 +242,16 @@ def study_similarity(
             keys[setting].append(key)
             task = GroupTask(*origin, model.digest, setting, number, (), sentences)
             tasks.setdefault(key, task)
-    found = run_tasks(tasks, kept or Kept(None, Group), jobs, scheduler, progress)
+    found = run_tasks(tasks, kept or KeptResults(None, Group), jobs, scheduler, progress)
     rows = tuple(_row(each, [found[key] for key in keys[each]]) for each in chosen)
     return Similarity(name, model.parameters, text, len(groups), len(groups[0]), rows)
 
 
-def _row(setting: Setting, groups: Sequence[Group]) -> Row:
+def _row(setting: Setting, groups: Sequence[Group]) -> SimilarityRow:
     agreement = _mean([each.spearman for each in groups])
     nearest = _mean([each.nearest / each.sentences for each in groups])
     unconverted = {name: macs for each in groups for name, macs in each.unconverted.items()}
-    return Row(str(setting), setting.bits, *agreement, *nearest, unconverted)
+    return SimilarityRow(str(setting), setting.bits, *agreement, *nearest, unconverted)
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int, float | None], None]
 the rest, None if unknown."""
 
 
-class Result(Protocol):
+class TaskResult(Protocol):
     """What a part gives: a frozen dataclass of what JSON has."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -36,10 +36,10 @@ class Result(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=TaskResult)
 
 
-class Kept(Generic[R]):
+class KeptResults(Generic[R]):
     """The file of finished parts, from which a stopped study resumes.
 
     Args:
@@ -148,7 +148,7 @@ def _quantised(model: LanguageModel, setting: Setting, calibration: Tokens) -> n
 
 def run_tasks(
     tasks: Mapping[str, ModelTask[R]],
-    kept: Kept[R],
+    kept: KeptResults[R],
     jobs: int,
     scheduler: str | None,
     progress: Progress,

@@ -15,7 +15,7 @@ from axs6.torch.site import Site, observed
 
 
 @dataclass(frozen=True)
-class Product:
+class CountedProduct:
     """Products of matrices in a block format: (groups, rows, depth) by (groups, columns, depth).
 
     Args:
@@ -30,13 +30,13 @@ class Product:
     weighted: bool
 
 
-def products(model: LanguageModel, setting: Setting, tokens: Tensor) -> list[Product]:
+def products(model: LanguageModel, setting: Setting, tokens: Tensor) -> list[CountedProduct]:
     """The products that a model computes in block formats over a window of tokens, (T,)."""
-    found: list[Product] = []
+    found: list[CountedProduct] = []
 
     def observe(site: Site, a: Tensor, b: Tensor, *_: Any) -> None:
         groups, rows, depth = a.shape
-        found.append(Product(groups, rows, b.shape[1], depth, site.weighted))
+        found.append(CountedProduct(groups, rows, b.shape[1], depth, site.weighted))
 
     module = quantised(model, setting)
     with repeatable(0), torch.inference_mode(), observed(observe):
@@ -48,7 +48,7 @@ TILE = 4
 """Rows of a tile of dot products, and its columns."""
 
 
-def tile_macs(some: Iterable[Product], lanes: int) -> int:
+def tile_macs(some: Iterable[CountedProduct], lanes: int) -> int:
     """MACs of products on a tile of 4 x 4 dot products with lanes, zeros that fill it included."""
     return sum(
         x.groups * _whole(x.rows, TILE) * _whole(x.columns, TILE) * _whole(x.depth, lanes)
@@ -56,7 +56,7 @@ def tile_macs(some: Iterable[Product], lanes: int) -> int:
     )
 
 
-def encoded_values(some: Iterable[Product], block: int) -> int:
+def encoded_values(some: Iterable[CountedProduct], block: int) -> int:
     """Values of operands that encoders take, zeros that fill blocks included.
 
     Each operand of a product is encoded for it, weights not at all.

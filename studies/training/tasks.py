@@ -10,7 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from axs6.studies.data import digits
-from axs6.studies.training.transformer import MIDDLE, SMALL, CharacterModel, Size, VisionTransformer
+from axs6.studies.training.transformer import (
+    MIDDLE,
+    SMALL,
+    CharacterModel,
+    TransformerSize,
+    VisionTransformer,
+)
 
 Batch = tuple[Tensor, Tensor]
 
@@ -76,7 +82,7 @@ def _passages(text: Tensor, starts: Tensor) -> Batch:
     return found[:, :-1], found[:, 1:]
 
 
-def gpt(size: Size = SMALL, rate: float = 6e-3) -> Task:
+def gpt(size: TransformerSize = SMALL, rate: float = 6e-3) -> Task:
     """A character model of Python's documentation; its metric is the loss on test pages."""
     text, test, count = characters()
 

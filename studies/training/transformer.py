@@ -11,7 +11,7 @@ PATCH = 2
 
 
 @dataclass(frozen=True)
-class Size:
+class TransformerSize:
     """Size of a transformer.
 
     Args:
@@ -25,8 +25,8 @@ class Size:
     layers: int
 
 
-SMALL: Final = Size(64, 2, 2)
-MIDDLE: Final = Size(160, 5, 4)
+SMALL: Final = TransformerSize(64, 2, 2)
+MIDDLE: Final = TransformerSize(160, 5, 4)
 """Transformers of about 0.1 and 1.3 million parameters."""
 
 
@@ -38,7 +38,7 @@ class Attention(nn.Module):
         causal: whether a token sees only those before it and itself.
     """
 
-    def __init__(self, size: Size, causal: bool) -> None:
+    def __init__(self, size: TransformerSize, causal: bool) -> None:
         super().__init__()
         self.heads, self.causal = size.heads, causal
         self.projections = nn.Linear(size.width, 3 * size.width)
@@ -57,7 +57,7 @@ class Attention(nn.Module):
 class TransformerBlock(nn.Module):
     """Attention and a perceptron of 4 x width units, each after a norm and added to its input."""
 
-    def __init__(self, size: Size, causal: bool) -> None:
+    def __init__(self, size: TransformerSize, causal: bool) -> None:
         super().__init__()
         width = size.width
         self.first_norm = nn.LayerNorm(width)
@@ -81,7 +81,7 @@ class CharacterModel(nn.Module):
         size: of the transformer.
     """
 
-    def __init__(self, characters: int, context: int, size: Size = SMALL) -> None:
+    def __init__(self, characters: int, context: int, size: TransformerSize = SMALL) -> None:
         super().__init__()
         width, layers = size.width, range(size.layers)
         self.embedding = nn.Embedding(characters, width)

@@ -15,7 +15,7 @@ from axs6.studies.language.models import LanguageModel, load
 from axs6.studies.language.perplexity import study_perplexity
 from axs6.studies.language.request import Setting
 from axs6.studies.language.texts import documentation, windows
-from axs6.studies.language.work import Product, encoded_values, products, tile_macs
+from axs6.studies.language.work import CountedProduct, encoded_values, products, tile_macs
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,11 @@ def test_products_are_those_of_the_model(model: LanguageModel, tokens: Tensor) -
     for size in (32, 30):
         found = products(model, Setting.of("mxfp4"), tokens[0, :size])
         widths = [(64, 64), (64, 32), (64, 32), (64, 64), (64, 96), (64, 96), (96, 64)]
-        linear = [Product(1, size, outputs, inputs, True) for inputs, outputs in widths]
-        attention = [Product(4, size, size, 16, False), Product(4, size, 16, size, False)]
+        linear = [CountedProduct(1, size, outputs, inputs, True) for inputs, outputs in widths]
+        attention = [
+            CountedProduct(4, size, size, 16, False),
+            CountedProduct(4, size, 16, size, False),
+        ]
         expected = 2 * [*linear[:3], *attention, *linear[3:]]
         whole = [(x.groups * x.rows, x.columns, x.depth, x.weighted) for x in found if x.weighted]
         assert whole == [(x.rows, x.columns, x.depth, True) for x in expected if x.weighted]
@@ -65,8 +68,8 @@ def test_products_are_those_of_the_model(model: LanguageModel, tokens: Tensor) -
 
 
 def test_zeros_that_fill_blocks_and_tiles_count() -> None:
-    attention = Product(2, 5, 7, 40, False)
-    layer = Product(1, 8, 4, 64, True)
+    attention = CountedProduct(2, 5, 7, 40, False)
+    layer = CountedProduct(1, 8, 4, 64, True)
     assert tile_macs([layer], 32) == 8 * 4 * 64
     assert tile_macs([attention, layer], 32) == 2 * 8 * 8 * 64 + 8 * 4 * 64
     assert encoded_values([layer], 32) == 8 * 64

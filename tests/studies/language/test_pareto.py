@@ -9,7 +9,7 @@ import pytest
 
 from axs6.studies.language import pareto
 from axs6.studies.language.pareto import CostPoint, cost_points, frontier_of, read_costs
-from axs6.studies.language.perplexity import Row, Study
+from axs6.studies.language.perplexity import PerplexityRow, Study
 from axs6.studies.language.request import Setting
 from axs6.studies.pareto.data import Measurement
 from axs6.studies.pareto.space import space
@@ -20,10 +20,12 @@ DATA = Path(__file__).parents[3] / "docs" / "data" / "pareto.jsonl"
 
 
 def study(ratios: dict[str, tuple[float, float]], **others: Any) -> Study:
-    rows = [Row(Setting(), "fp32", 32.0, 15.0, 1.0, 1.0, 0.0, 1.0, {})]
+    rows = [PerplexityRow(Setting(), "fp32", 32.0, 15.0, 1.0, 1.0, 0.0, 1.0, {})]
     for name, (ratio, error) in ratios.items():
         setting = Setting.of(name, **others)
-        rows.append(Row(setting, str(setting), 4.0, 15 * ratio, 1.0, ratio, error, 1.0, {}))
+        rows.append(
+            PerplexityRow(setting, str(setting), 4.0, 15 * ratio, 1.0, ratio, error, 1.0, {})
+        )
     return Study("small", 1, "text", "digest", 2, 32, tuple(rows))
 
 

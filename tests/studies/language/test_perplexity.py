@@ -20,7 +20,7 @@ from axs6.studies.language.models import LanguageModel, load
 from axs6.studies.language.perplexity import Study, study_perplexity
 from axs6.studies.language.quantised import quantised, quantised_cache
 from axs6.studies.language.request import Setting
-from axs6.studies.language.tasks import Kept
+from axs6.studies.language.tasks import KeptResults
 from axs6.studies.language.texts import windows
 from axs6.studies.language.windows import Window
 from axs6.torch import convert
@@ -151,14 +151,14 @@ def test_a_stopped_study_goes_on_to_the_same_digits(
     folder: Path, model: LanguageModel, tokens: Tensor, tmp_path: Path
 ) -> None:
     data = tmp_path / "windows.jsonl"
-    whole = study(folder, model, tokens, "mxfp4", kept=Kept(data, Window))
+    whole = study(folder, model, tokens, "mxfp4", kept=KeptResults(data, Window))
     lines = data.read_text().splitlines(keepends=True)
     assert len(lines) == 6
     data.write_text("".join(lines[:4]) + lines[4][:20])
     calls: list[tuple[str, int, int]] = []
     again = study(
         *(folder, model, tokens, "mxfp4"),
-        kept=Kept(data, Window),
+        kept=KeptResults(data, Window),
         progress=lambda setting, done, total, left: calls.append((setting, done, total)),
     )
     assert calls == [("mxfp4", 5, 6), ("mxfp4", 6, 6)]
@@ -168,12 +168,12 @@ def test_a_stopped_study_goes_on_to_the_same_digits(
         json.loads(x)["key"] for x in lines
     ]
     # Another text, another model or another setting is not what was kept.
-    other = study(folder, model, (tokens + 1) % 300, "mx6", kept=Kept(data, Window))
+    other = study(folder, model, (tokens + 1) % 300, "mx6", kept=KeptResults(data, Window))
     assert other.rows[0].perplexity != whole.rows[0].perplexity
     assert len(data.read_text().splitlines()) == 12
     data.write_text("{}\n")
     with pytest.raises(ValueError, match="line 1: it must be a window"):
-        Kept(data, Window)
+        KeptResults(data, Window)
 
 
 @pytest.mark.slow  # each process imports torch and transformers

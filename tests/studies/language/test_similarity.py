@@ -13,11 +13,11 @@ from torch import nn
 
 from axs6.golden import decode, encode
 from axs6.studies.language import request
-from axs6.studies.language.encoder import Encoder, load_encoder
+from axs6.studies.language.encoder import SentenceEncoder, load_encoder
 from axs6.studies.language.models import Tokens
 from axs6.studies.language.request import Setting
 from axs6.studies.language.similarity import Group, Similarity, spearman, study_similarity
-from axs6.studies.language.tasks import Kept
+from axs6.studies.language.tasks import KeptResults
 from axs6.studies.language.texts import documentation, groups, sentences
 from axs6.torch import convert
 
@@ -50,18 +50,18 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(place: Path) -> Encoder:
+def encoder(place: Path) -> SentenceEncoder:
     return load_encoder(place)
 
 
 @pytest.fixture(scope="module")
-def some(encoder: Encoder) -> list[Tokens]:
+def some(encoder: SentenceEncoder) -> list[Tokens]:
     """Three groups of 5 sentences."""
     return groups(encoder, documentation(), 17, 5)
 
 
 def study(
-    place: Path, encoder: Encoder, some: list[Tokens], *texts: str, **options: Any
+    place: Path, encoder: SentenceEncoder, some: list[Tokens], *texts: str, **options: Any
 ) -> Similarity:
     settings = [Setting.of(text) for text in texts]
     return study_similarity("small", (place, None), encoder, some, settings, **options)
@@ -74,7 +74,9 @@ def cosines(model: Any, group: Tokens) -> Any:
     return vectors @ vectors.T
 
 
-def test_rows_are_what_the_model_says(place: Path, encoder: Encoder, some: list[Tokens]) -> None:
+def test_rows_are_what_the_model_says(
+    place: Path, encoder: SentenceEncoder, some: list[Tokens]
+) -> None:
     stats = pytest.importorskip("scipy.stats")
     weights = load_encoder(place).module
     for module in weights.modules():
@@ -113,34 +115,34 @@ def test_ranks_of_equal_similarities() -> None:
 
 
 def test_a_stopped_study_goes_on_to_the_same_digits(
-    place: Path, encoder: Encoder, some: list[Tokens], tmp_path: Path
+    place: Path, encoder: SentenceEncoder, some: list[Tokens], tmp_path: Path
 ) -> None:
     data = tmp_path / "groups.jsonl"
-    whole = study(place, encoder, some, "mxfp4", kept=Kept(data, Group))
+    whole = study(place, encoder, some, "mxfp4", kept=KeptResults(data, Group))
     lines = data.read_text().splitlines(keepends=True)
     assert len(lines) == 6
     data.write_text("".join(lines[:4]) + lines[4][:20])
     calls: list[int] = []
     again = study(
         *(place, encoder, some, "mxfp4"),
-        kept=Kept(data, Group),
+        kept=KeptResults(data, Group),
         progress=lambda setting, done, total, left: calls.append(done),
     )
     assert calls == [5, 6]
     assert again == whole
     assert data.read_text().splitlines(keepends=True) == lines
     # Other sentences are not what was kept, and no group of another study is one of these.
-    study(place, encoder, some[:1], "mx4", kept=Kept(data, Group))
+    study(place, encoder, some[:1], "mx4", kept=KeptResults(data, Group))
     other = [tuple(each[::-1] for each in some[0])]
-    study(place, encoder, other, "mxfp4", kept=Kept(data, Group))
+    study(place, encoder, other, "mxfp4", kept=KeptResults(data, Group))
     assert len(data.read_text().splitlines()) == 9
     data.write_text("{}\n")
     with pytest.raises(ValueError, match="line 1: it must be a group"):
-        Kept(data, Group)
+        KeptResults(data, Group)
 
 
 def test_embeddings_are_pooled_as_the_files_say(
-    place: Path, encoder: Encoder, some: list[Tokens], tmp_path: Path
+    place: Path, encoder: SentenceEncoder, some: list[Tokens], tmp_path: Path
 ) -> None:
     for file in place.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -160,7 +162,7 @@ def test_embeddings_are_pooled_as_the_files_say(
         load_encoder(tmp_path)
 
 
-def test_a_part_for_other_tasks_may_lack_its_weights(place: Path, encoder: Encoder) -> None:
+def test_a_part_for_other_tasks_may_lack_its_weights(place: Path, encoder: SentenceEncoder) -> None:
     again = load_encoder(place)
     assert again.digest == encoder.digest
     assert not any(name.startswith("pooler") for name, _ in again.module.named_parameters())
