@@ -203,10 +203,11 @@ def left_to_torch(rows: Sequence[Counted]) -> list[str]:
     names: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for row in rows[1:]:
         names.setdefault(tuple(row.unconverted.items()), []).append(row.name)
+    everywhere = len(names) == 1 < len(rows) - 1
     return [
-        f"in FP32 in {', '.join(rows)}: "
+        f"in FP32 in {'all formats' if everywhere else ', '.join(some)}: "
         + ", ".join(f"{name} ({count / macs:.1%} of {macs:,} MACs)" for name, count in left)
-        for left, rows in names.items()
+        for left, some in names.items()
         if left
     ]
 
