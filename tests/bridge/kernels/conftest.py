@@ -8,13 +8,20 @@ from axs6.torch import kernels
 
 @pytest.fixture
 def forms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forms of other processors in a third of g++'s time; slow tests have them as users do."""
+    """Forms of other processors in a third of g++'s time; slow tests have users' options."""
     if not request.node.get_closest_marker("slow"):
         for name in kernels.FORMS.keys() - {"native"}:
             monkeypatch.setitem(kernels.FORMS, name, (*kernels.FORMS[name], "-O1"))
 
 
-@pytest.fixture(params=kernels.FORMS)
+AS_USERS = [
+    pytest.param(name, id=f"{name}-as-users", marks=pytest.mark.slow)
+    for name in kernels.FORMS
+    if name != "native"
+]
+
+
+@pytest.fixture(params=[*kernels.FORMS, *AS_USERS])
 def form(request: pytest.FixtureRequest, forms: None) -> Iterator[str]:
     """Every form of the kernels that the processor can run, one after the other."""
     with kernels.use(request.param):
