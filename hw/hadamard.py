@@ -210,7 +210,7 @@ class Hadamard(Pipeline):
         ValueError: a parameter is not what it must be.
     """
 
-    def __init__(self, block: int = 32, dtype: str = "bf16", stages: int = 0) -> None:
+    def __init__(self, block: int = 32, dtype: str = "fp32", stages: int = 0) -> None:
         try:
             scale_exponent(block)
         except ValueError as error:

@@ -13,7 +13,7 @@ from axs6.golden.formats import name_of, operand_formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.registry import ALL_UNITS, find
-from axs6.hw.verilog import KEYWORDS, generate
+from axs6.hw.verilog import KEYWORDS, Generated, generate
 from axs6.sim.tools import simulator_environment
 
 CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]
@@ -21,9 +21,9 @@ ON_BUS = [("axis_encoder", 2), ("axis_decoder", 0), ("axis_dot", 1)]
 
 
 @cache
-def small(unit: str) -> str:
-    """Verilog of a unit with blocks of 8 and two ranks of registers."""
-    return generate(unit, block=8, stages=2).verilog
+def small(unit: str) -> Generated:
+    """A unit with blocks of 8 and two ranks of registers."""
+    return generate(unit, block=8, stages=2)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,9 @@ def test_yosys_reads_it_without_a_warning(pyosys: Callable[..., Any], tmp_path: 
     commands = []
     for unit in ALL_UNITS:
         source = tmp_path / f"{unit}.v"
-        source.write_text(small(unit))
-        check = ["proc", f"hierarchy -check -top axs6_{unit}", "check -assert"]
+        source.write_text(small(unit).verilog)
+        top = small(unit).manifest["module"]
+        check = ["proc", f"hierarchy -check -top {top}", "check -assert"]
         commands += ["design -reset", f"read_verilog {source}", *check]
     done = pyosys(*commands)
     assert done.returncode == 0, done.stderr
@@ -128,14 +129,14 @@ def test_the_manifest_describes_the_ports() -> None:
 @pytest.mark.parametrize("unit", ALL_UNITS)
 def test_no_wire_stands_for_a_field_of_another(unit: str) -> None:
     """Amaranth names every field of a structure, for waveforms; simulators take time over them."""
-    declared = re.findall(r"^ *(?:wire|reg) .*?(\S+) *;$", small(unit), re.M)
+    declared = re.findall(r"^ *(?:wire|reg) .*?(\S+) *;$", small(unit).verilog, re.M)
     assert declared
     assert [name for name in declared if re.match(r"\\\w\S*[.\[]", name)] == []
 
 
 @pytest.mark.parametrize("unit", ALL_UNITS)
 def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
-    text = small(unit)
+    text = small(unit).verilog
     (ports,) = re.findall(rf"^module axs6_{unit}\w*\((.*?);", text, re.M | re.S)
     assert "clk" in ports
     assert "rst" in ports
@@ -178,5 +179,5 @@ def test_manifests_have_the_name_of_the_accumulator(name: str) -> None:
 
 def test_lint_rules_are_those_of_the_least_verilator() -> None:
     """Verilator 5.006, of Debian 12, refuses a file that names a rule it does not know."""
-    named = re.findall(r"verilator lint_off (\w+)", small("decoder"))
+    named = re.findall(r"verilator lint_off (\w+)", small("decoder").verilog)
     assert set(named) == {"WIDTH", "CASEINCOMPLETE"}
