@@ -104,8 +104,11 @@ np.savez("pairs.npz", **pairs)
 """
 """The arrays of docs/simulation.md."""
 
-CYCLES = r"  +\d+\.\d+.*?(?=\")|  +[\d,]+(?=\")|[kM] cycles/s.*?(?=\")"
-"""The columns of `axs6 simulate` that are speeds."""
+COPIES = r"  +\d+(?=  +[\d,]+  +\d+\.\d)"
+"""The column of `axs6 simulate` with how many copies the vectors of the processor hold."""
+
+CYCLES = rf"{COPIES}|  +\d+\.\d+.*?(?=\")|  +[\d,]+(?=\")|[kM] cycles/s.*?(?=\")"
+"""The columns of `axs6 simulate` that the machine decides."""
 
 simulation = partial(Figure, read=printed, varies=CYCLES, prepare=PAIRS)
 """A transcript of `axs6 simulate`, on those arrays."""
