@@ -185,7 +185,7 @@ def accuracy(
 
 @app.command()
 def training(
-    name: Annotated[str, typer.Argument(help="gpt or vit.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="gpt, vit or gpt_1m.", metavar="NAME")],
     recipe: Annotated[
         list[str] | None,
         typer.Option(
@@ -195,7 +195,11 @@ def training(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds, from 0.", metavar="N")] = 3,
-    steps: Annotated[int, typer.Option(help="Steps of a run.", metavar="N")] = 150,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Steps of a run.", show_default="150, or 2000 of gpt_1m", metavar="N"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time.", metavar="N")] = 1,
     checkpoints: Annotated[
         Path | None,
         typer.Option(
@@ -214,9 +218,9 @@ def training(
     """Train a small transformer in FP32 and in block formats, cast it into them, and fine-tune it.
 
     gpt reads Python's own documentation character by character; its figure is the loss on test
-    pages. vit classifies the handwritten digits that scikit-learn ships. All recipes start from the
-    same weights and see the same batches. Stopped studies resume from their checkpoints with the
-    same bits.
+    pages. gpt_1m does so with 1.3 million parameters. vit classifies the handwritten digits that
+    scikit-learn ships. All recipes start from the same weights and see the same batches. Stopped
+    studies resume from their checkpoints with the same bits.
 
     Example: axs6 study training gpt --checkpoints runs -o study
     """
@@ -230,10 +234,11 @@ def training(
         write_json,
     )
     from axs6.replacing import make_folder
-    from axs6.studies.training.request import COMPARED, check_request, check_task
+    from axs6.studies.training.request import COMPARED, TASKS, check_request, check_task
 
     check_task(name)
-    check_request(recipe or COMPARED, seeds, steps)
+    steps = TASKS[name] if steps is None else steps
+    check_request(recipe or COMPARED, seeds, steps, jobs)
     if name == "vit":
         need("sklearn")
     files = [] if output is None else [output / each for each in ("study.json", *CURVES)]
@@ -254,7 +259,10 @@ def training(
             status.update(line)
 
         study = study_training(
-            name, recipe or COMPARED, seeds, steps, checkpoints=checkpoints, progress=show
+            *(name, recipe or COMPARED, seeds, steps),
+            checkpoints=checkpoints,
+            jobs=jobs,
+            progress=show,
         )
     out.print(f"{name}: {study.parameters:,} parameters, {steps:,} steps, {seeds} seeds")
     print_table(out, _training_table(study))

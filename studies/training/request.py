@@ -9,10 +9,10 @@ from axs6.golden.arguments import check_integer
 from axs6.golden.formats import block_format
 from axs6.golden.rounding import check_rounding
 
-TASKS = ("gpt", "vit")
-"""Names of the tasks of `axs6.studies.training.tasks`."""
+TASKS: Mapping[str, int] = {"gpt": 150, "vit": 150, "gpt_1m": 2000}
+"""The tasks of `axs6.studies.training.tasks`, and the steps of a run unless others are given."""
 
-STEPS, SEEDS = 150, 3
+SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ RECIPES: Mapping[str, Recipe] = {
     "mx9": Recipe("mx9", "mx9"),
     "mx6": Recipe("mx6", "mx6"),
     "mxfp8": Recipe("mxfp8_e4m3", "mxfp8_e5m2"),
+    "mxfp4": Recipe("mxfp4", "mxfp4"),
+    "nvfp4": Recipe("nvfp4", "nvfp4"),
     "axs6": Recipe("axs6", "axs6", rounding="nearest"),
     "axs6_stochastic": Recipe("axs6", "axs6", rounding="stochastic"),
     "mxfp8_hopper": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8"),
@@ -66,13 +68,14 @@ COMPARED = tuple(name for name, recipe in RECIPES.items() if recipe.accumulator 
 BASELINE = next(iter(RECIPES))
 
 
-def check_request(recipes: Iterable[str], seeds: int, steps: int) -> None:
+def check_request(recipes: Iterable[str], seeds: int, steps: int, jobs: int = 1) -> None:
     """Raise ValueError unless `study_training` takes these arguments."""
     for recipe in recipes:
         if recipe not in RECIPES:
             raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, not {recipe!r}")
     check_integer("seeds", seeds, 1)
     check_integer("steps", steps, 2)
+    check_integer("jobs", jobs, 1)
 
 
 def check_task(task: str) -> None:

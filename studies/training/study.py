@@ -1,7 +1,9 @@
 """A task trained in several recipes, cast into their formats, and fine-tuned in them."""
 
+import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -9,18 +11,21 @@ from typing import Any
 import torch
 from torch import nn
 
+from axs6.sim.process import temporary_folder
+from axs6.studies.training import request
 from axs6.studies.training.request import (
     BASELINE,
     COMPARED,
     RECIPES,
     SEEDS,
-    STEPS,
     Recipe,
     check_request,
     check_task,
 )
 from axs6.studies.training.run import Plan, Trained, converted, train
 from axs6.studies.training.tasks import TASKS, Task
+from axs6.synth.sweep.pools import outcomes
+from axs6.synth.sweep.tasks import PoolTask
 
 TUNED_SHARE = 8
 """Training steps per step of fine-tuning."""
@@ -85,9 +90,10 @@ def study_training(
     name: str,
     recipes: Iterable[str] = COMPARED,
     seeds: int = SEEDS,
-    steps: int = STEPS,
+    steps: int | None = None,
     *,
     checkpoints: Path | None = None,
+    jobs: int = 1,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingStudy:
     """Train a task's model in FP32 and in each recipe, from the same weights on the same batches.
@@ -95,18 +101,32 @@ def study_training(
     Args:
         name: of a task of `axs6.studies.training.tasks`.
         recipes: names of recipes; FP32 is always added. seeds: number of seeds, from 0. steps: of a
-        run. checkpoints: folder of the runs' checkpoints; a stopped study resumes from them with
-        the same bits. progress: called with a line of text at every step.
+        run; those of the task if None. checkpoints: folder of the runs' checkpoints; a stopped
+        study resumes from them with the same bits. jobs: number of runs at a time, each in a
+        process of its own where there are several; the bits do not depend on it. progress: called
+        with a line of text at every step, and at the end of every run of another process.
 
     Raises:
         ValueError: an argument is refused, or a checkpoint is that of another run.
         OSError: a checkpoint cannot be read or written.
+        RuntimeError: a process is lost.
     """
     chosen = list(recipes)
     check_task(name)
-    check_request(chosen, seeds, steps)
+    steps = request.TASKS[name] if steps is None else steps
+    check_request(chosen, seeds, steps, jobs)
     names = [x for x in RECIPES if x in {BASELINE, *chosen}]
-    runs = _Runs(name, TASKS[name](), steps, checkpoints, progress)
+    with contextlib.ExitStack() as stack:
+        if jobs > 1:
+            folder = checkpoints or stack.enter_context(temporary_folder("axs6-training-"))
+            _run_ahead(name, names, seeds, steps, folder, jobs, progress)
+            checkpoints = folder
+        runs = _Runs(name, TASKS[name](), steps, checkpoints, progress)
+        return _study(runs, names, seeds)
+
+
+def _study(runs: "_Runs", names: Iterable[str], seeds: int) -> TrainingStudy:
+    """The study of recipes, whose runs are trained where they have no checkpoint."""
     rows = {x: RecipeRow(x) for x in names}
     for seed in range(seeds):
         baseline = runs.trained(BASELINE, seed)
@@ -115,13 +135,20 @@ def study_training(
             row.losses.append(found.losses)
             row.trained.append(runs.task.judge(found.model))
             recipe = RECIPES[each]
-            if recipe.format is None or recipe.rounding == "stochastic":
-                # Rounded gradients change neither a model that is cast nor one that is tuned.
+            if not _is_cast(recipe):
                 continue
             row.cast.append(runs.task.judge(converted(baseline.model, recipe)))
             row.tuned.append(runs.task.judge(runs.tuned(each, seed, baseline.model).model))
     parameters = sum(x.numel() for x in baseline.model.parameters())
-    return TrainingStudy(name, runs.task.metric, parameters, steps, list(rows.values()))
+    return TrainingStudy(runs.name, runs.task.metric, parameters, runs.steps, list(rows.values()))
+
+
+def _is_cast(recipe: Recipe) -> bool:
+    """Whether a trained FP32 model is cast into a recipe, and tuned in it.
+
+    Rounded gradients change neither, so the recipe with stochastic rounding is left out.
+    """
+    return recipe.format is not None and recipe.rounding != "stochastic"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,3 +189,55 @@ class _Runs:
 
         show(0)
         return train(self.task, plan, start, file, show)
+
+
+@dataclass(frozen=True)
+class RunTask(PoolTask[int]):
+    """A run in another process, which leaves its checkpoint.
+
+    Args:
+        name: of the task. recipe: name of a recipe. seed: of the run. steps: of training.
+        checkpoints: folder. tuned: whether the FP32 model of the seed, whose checkpoint is there,
+        is fine-tuned in the recipe.
+    """
+
+    name: str
+    recipe: str
+    seed: int
+    steps: int
+    checkpoints: Path
+    tuned: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.recipe}-{self.seed}{'-tuned' * self.tuned}"
+
+    def outcome(self) -> int | str:
+        """Number of steps of the run."""
+        runs = _Runs(self.name, TASKS[self.name](), self.steps, self.checkpoints, lambda line: None)
+        try:
+            if not self.tuned:
+                return len(runs.trained(self.recipe, self.seed).losses)
+            start = runs.trained(BASELINE, self.seed).model
+            return len(runs.tuned(self.recipe, self.seed, start).losses)
+        except ValueError as error:
+            return str(error)
+
+
+def _run_ahead(
+    name: str,
+    names: Iterable[str],
+    seeds: int,
+    steps: int,
+    folder: Path,
+    jobs: int,
+    progress: Callable[[str], None],
+) -> None:
+    """Leave the checkpoints of all runs, several at a time: those of tuning after the others."""
+    runs = [RunTask(name, x, seed, steps, folder) for seed, x in product(range(seeds), names)]
+    cast = [replace(run, tuned=True) for run in runs if _is_cast(RECIPES[run.recipe])]
+    for some in (runs, cast):
+        with contextlib.closing(outcomes(some, jobs, None)) as ended:
+            for run, found in ended:
+                if isinstance(found, str):
+                    raise ValueError(found)
+                progress(f"{run}: step {found} of {found}")

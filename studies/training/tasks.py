@@ -3,14 +3,20 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pydoc_data.topics import topics
 
 import torch
 from torch import Tensor, nn
 
 from axs6.studies.data import digits
-from axs6.studies.training.transformer import CharacterModel, VisionTransformer
+from axs6.studies.training.transformer import (
+    MIDDLE,
+    SMALL,
+    CharacterModel,
+    TransformerSize,
+    VisionTransformer,
+)
 
 Batch = tuple[Tensor, Tensor]
 
@@ -76,7 +82,7 @@ def _passages(text: Tensor, starts: Tensor) -> Batch:
     return found[:, :-1], found[:, 1:]
 
 
-def gpt() -> Task:
+def gpt(size: TransformerSize = SMALL, rate: float = 6e-3) -> Task:
     """A character model of Python's documentation; its metric is the loss on test pages."""
     text, test, count = characters()
 
@@ -85,7 +91,7 @@ def gpt() -> Task:
 
     starts = torch.arange(0, len(test) - CONTEXT, 4 * CONTEXT)[: 8 * BATCH]
     tests = tuple(_passages(test, part) for part in starts.split(BATCH))
-    return Task(lambda: CharacterModel(count, CONTEXT), batch, tests, "loss", rate=6e-3)
+    return Task(lambda: CharacterModel(count, CONTEXT, size), batch, tests, "loss", rate)
 
 
 def vit() -> Task:
@@ -100,5 +106,9 @@ def vit() -> Task:
     return Task(VisionTransformer, batch, tests, "accuracy", rate=3e-3)
 
 
-TASKS: Mapping[str, Callable[[], Task]] = {"gpt": gpt, "vit": vit}
+TASKS: Mapping[str, Callable[[], Task]] = {
+    "gpt": gpt,
+    "vit": vit,
+    "gpt_1m": partial(gpt, MIDDLE, 3e-3),
+}
 """Functions that make each task."""

@@ -1,68 +1,94 @@
 """The models of the training study: a character model and a vision transformer."""
 
+from dataclasses import dataclass
+from typing import Final
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-WIDTH, HEADS, LAYERS = 64, 2, 2
 PATCH = 2
 
 
-class Attention(nn.Module):
-    """Self-attention of `WIDTH` features with `HEADS` heads.
+@dataclass(frozen=True)
+class TransformerSize:
+    """Size of a transformer.
 
     Args:
+        width: features of a token.
+        heads: of attention; they divide the width.
+        layers: number of blocks.
+    """
+
+    width: int
+    heads: int
+    layers: int
+
+
+SMALL: Final = TransformerSize(64, 2, 2)
+MIDDLE: Final = TransformerSize(160, 5, 4)
+"""Transformers of about 0.1 and 1.3 million parameters."""
+
+
+class Attention(nn.Module):
+    """Self-attention.
+
+    Args:
+        size: features and heads.
         causal: whether a token sees only those before it and itself.
     """
 
-    def __init__(self, causal: bool) -> None:
+    def __init__(self, size: TransformerSize, causal: bool) -> None:
         super().__init__()
-        self.causal = causal
-        self.projections = nn.Linear(WIDTH, 3 * WIDTH)
-        self.output = nn.Linear(WIDTH, WIDTH)
+        self.heads, self.causal = size.heads, causal
+        self.projections = nn.Linear(size.width, 3 * size.width)
+        self.output = nn.Linear(size.width, size.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, T, WIDTH) to the same."""
-        count, tokens, _ = x.shape
-        parts = self.projections(x).view(count, tokens, 3, HEADS, WIDTH // HEADS)
+        """(N, T, width) to the same."""
+        count, tokens, width = x.shape
+        parts = self.projections(x).view(count, tokens, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         y = functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
-        projected: Tensor = self.output(y.transpose(1, 2).reshape(count, tokens, WIDTH))
+        projected: Tensor = self.output(y.transpose(1, 2).reshape(count, tokens, width))
         return projected
 
 
 class TransformerBlock(nn.Module):
-    """Attention and a perceptron of 4 * `WIDTH` units, each after a norm and added to its input."""
+    """Attention and a perceptron of 4 x width units, each after a norm and added to its input."""
 
-    def __init__(self, causal: bool) -> None:
+    def __init__(self, size: TransformerSize, causal: bool) -> None:
         super().__init__()
-        self.first_norm = nn.LayerNorm(WIDTH)
-        self.attention = Attention(causal)
-        self.second_norm = nn.LayerNorm(WIDTH)
-        units = (nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        width = size.width
+        self.first_norm = nn.LayerNorm(width)
+        self.attention = Attention(size, causal)
+        self.second_norm = nn.LayerNorm(width)
+        units = (nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
         self.perceptron = nn.Sequential(*units)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, T, WIDTH) to the same."""
+        """(N, T, width) to the same."""
         x = x + self.attention(self.first_norm(x))
         return x + self.perceptron(self.second_norm(x))
 
 
 class CharacterModel(nn.Module):
-    """A GPT over characters: `LAYERS` blocks on embedded characters with learnt positions.
+    """A GPT over characters: blocks on embedded characters with learnt positions.
 
     Args:
         characters: how many there are.
         context: characters that it reads at once, at most.
+        size: of the transformer.
     """
 
-    def __init__(self, characters: int, context: int) -> None:
+    def __init__(self, characters: int, context: int, size: TransformerSize = SMALL) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(characters, WIDTH)
-        self.positions = nn.Parameter(0.02 * torch.randn(context, WIDTH))
-        self.blocks = nn.Sequential(*(TransformerBlock(causal=True) for _ in range(LAYERS)))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.head = nn.Linear(WIDTH, characters)
+        width, layers = size.width, range(size.layers)
+        self.embedding = nn.Embedding(characters, width)
+        self.positions = nn.Parameter(0.02 * torch.randn(context, width))
+        self.blocks = nn.Sequential(*(TransformerBlock(size, causal=True) for _ in layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, characters)
 
     def forward(self, x: Tensor) -> Tensor:
         """Characters (N, T) to scores of the next one, (N, T, characters)."""
@@ -72,15 +98,16 @@ class CharacterModel(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """A ViT on images of 8 x 8 pixels: 2 x 2 patches, `LAYERS` blocks, the mean token."""
+    """A ViT on images of 8 x 8 pixels: 2 x 2 patches, the blocks, the mean token."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedding = nn.Conv2d(1, WIDTH, PATCH, stride=PATCH)
-        self.positions = nn.Parameter(0.5 * torch.randn((8 // PATCH) ** 2, WIDTH))
-        self.blocks = nn.Sequential(*(TransformerBlock(causal=False) for _ in range(LAYERS)))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.head = nn.Linear(WIDTH, 10)
+        width, layers = SMALL.width, range(SMALL.layers)
+        self.embedding = nn.Conv2d(1, width, PATCH, stride=PATCH)
+        self.positions = nn.Parameter(0.5 * torch.randn((8 // PATCH) ** 2, width))
+        self.blocks = nn.Sequential(*(TransformerBlock(SMALL, causal=False) for _ in layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 10)
 
     def forward(self, images: Tensor) -> Tensor:
         """(N, 8, 8) to (N, 10)."""

@@ -172,7 +172,7 @@ def test_a_training_study_is_shown_and_written(main: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bert"], "NAME must be one of gpt, vit, not 'bert'"),
+        (["bert"], "NAME must be one of gpt, vit, gpt_1m, not 'bert'"),
         (
             ["gpt", "--recipe", "x"],
             "recipe must be one of fp32, mx9, mx6, mxfp8, axs6, axs6_stochastic, mxfp8_hopper, "

@@ -6,7 +6,7 @@ from torch import nn
 
 from axs6.studies.training import study, tasks
 from axs6.studies.training.figure import picture
-from axs6.studies.training.request import RECIPES, Recipe, check_request, check_task
+from axs6.studies.training.request import RECIPES, TASKS, Recipe, check_request, check_task
 from axs6.studies.training.study import RecipeRow, TrainingStudy, mean_and_deviation, study_training
 from axs6.studies.training.tasks import CONTEXT, characters
 from axs6.studies.training.transformer import CharacterModel
@@ -54,6 +54,29 @@ def test_a_study_has_every_recipe_and_seed(tmp_path: Path) -> None:
     assert all("step 0 of" in line for line in lines)
 
 
+@pytest.mark.slow
+def test_runs_in_other_processes_have_the_same_bits() -> None:
+    expected = study_training("vit", ["axs6"], 2, 8)
+    assert study_training("vit", ["axs6"], 2, 8, jobs=2) == expected
+
+
+def test_a_run_leaves_its_checkpoint(tmp_path: Path) -> None:
+    runs = [study.RunTask("vit", "axs6", 0, 8, tmp_path, tuned) for tuned in (False, True)]
+    assert [run.outcome() for run in runs] == [8, 2]
+    lines: list[str] = []
+    study_training("vit", ["axs6"], 1, 8, checkpoints=tmp_path, progress=lines.append)
+    assert all("step 0 of" in line for line in lines)
+    other = study.RunTask("vit", "axs6", 0, 9, tmp_path)
+    assert "checkpoint must have steps 9, not 8" in str(other.outcome())
+
+
+def test_the_larger_task_has_its_own_size_and_steps() -> None:
+    assert TASKS == {"gpt": 150, "vit": 150, "gpt_1m": 2000}
+    assert TASKS.keys() == tasks.TASKS.keys()
+    model = tasks.TASKS["gpt_1m"]().make()
+    assert 1e6 < sum(each.numel() for each in model.parameters()) < 3e6
+
+
 def test_fine_tuning_starts_from_the_fp32_model_with_fp32_backward(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -93,7 +116,7 @@ def test_means_and_deviations() -> None:
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="NAME must be one of gpt, vit, not 'bert'"):
+    with pytest.raises(ValueError, match="NAME must be one of gpt, vit, gpt_1m, not 'bert'"):
         check_task("bert")
     with pytest.raises(ValueError, match=f"recipe must be one of {', '.join(RECIPES)}, not 'x'"):
         check_request(["x"], 1, 10)
