@@ -86,6 +86,12 @@ def convert(
         gradients: format of the gradients of results, with which the backward products are the
             hardware's too: each operand is transposed before it is encoded. None for FP32 products
             of the decoded operands.
+        gradient_rounding: of these gradients: "nearest", "toward_zero" or "stochastic", whose words
+            come from torch's default generator of the device.
+        gradient_rotation: 8, 16, 32, 64 or 128: in products that give the gradients of weights,
+            blocks of so many values of both operands along the reduction are multiplied by random
+            signs, the same ones for both, and by a Hadamard matrix with the bits of the unit
+            `hadamard`, before they are encoded. None for no rotation.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
         choice: "max", "four-over-six" or "mse", the choice of the finest scales, in place of that

@@ -7,6 +7,7 @@ Gradients are the gradients of the FP32 product of the decoded operands (straigh
 estimator): for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a). With a format of gradients
 these products are the hardware's too: g and its transpose are encoded in that format and a and b in
 their own, transposed before they are encoded, so that all blocks run along the axis that is summed.
+Where the options have a rotation, both operands of a weight's gradient are rotated before.
 """
 
 from collections.abc import Callable
@@ -18,11 +19,13 @@ from torch import Tensor, nn
 from torch._C import _len_torch_dispatch_stack
 from torch.nn import functional
 
+from axs6.golden.hadamard import scale_exponent
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.torch import quantise
 from axs6.torch.backends import ProductBatch, with_bias
 from axs6.torch.constant import refuse_tracing
 from axs6.torch.extent import scales_tensor
+from axs6.torch.hadamard import hadamard
 from axs6.torch.options import Format, spelled, spelling
 from axs6.torch.rounding import check_device, check_random
 from axs6.torch.site import Role, Site, Wholes, check_origin, is_observed, site_of
@@ -284,10 +287,29 @@ def gradient_product(
     place = site_of(site)
     if _is_empty(grad, other):
         return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
-    side = SIDES[right]
+    side, size = SIDES[right], place.options.gradient_rotation
+    rotated = size is not None and place.weighted and not right
+    if size is not None and rotated:
+        grad, other = _rotated(grad, other, size)
+        whole = None
     left = place.prepare(grad, "gradient", "gradient")
     right_hand = place.prepare(other, side, f"{side} operand", whole)
-    return place.backend.product(left, right_hand).values.to(grad.device)
+    values = place.backend.product(left, right_hand).values.to(grad.device)
+    if size is not None and rotated:
+        # The factor by which the two transforms enlarge the product: 1 or 2.
+        values *= (1 << 2 * scale_exponent(size)) / size
+    return values
+
+
+def _rotated(a: Tensor, b: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Both operands with random signs along K, the same ones for both, and rotated in blocks.
+
+    K is padded with zeros to whole blocks. Signs come from torch's default generator.
+    """
+    signs = 1 - 2 * torch.randint(2, (size,), device=a.device)
+    padded = (functional.pad(x.detach(), (0, -x.shape[-1] % size)) for x in (a, b))
+    a, b = (x * signs.repeat(x.shape[-1] // size).to(x.dtype) for x in padded)
+    return hadamard(a, size), hadamard(b, size)
 
 
 def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -10,7 +10,9 @@ from axs6.golden.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.encode import check_nonfinite_in
 from axs6.golden.formats import AXS6, BlockFormat, block_format, name_of
+from axs6.golden.hadamard import check_size
 from axs6.golden.nonfinite import NonFinite
+from axs6.golden.rounding import Rounding, check_rounding
 from axs6.golden.terms import Terms
 from axs6.torch.constant import traced_as_constant
 
@@ -34,6 +36,8 @@ class Names(TypedDict, total=False):
     weights: Format | None
     activations: Format | None
     gradients: Format | None
+    gradient_rounding: str
+    gradient_rotation: int | None
     accumulator: str | Accumulator
     block: int | None
     choice: str | None
@@ -52,6 +56,9 @@ class ProductOptions:
         activations: format of inputs, and of both operands of products without a weight.
         gradients: format of the gradients of results, with which the backward products are
             computed; None for FP32 products of the decoded operands.
+        gradient_rounding: of these gradients when they are encoded.
+        gradient_rotation: block of the Hadamard transform of both operands of the products that
+            give the gradients of weights; None for no transform.
         accumulator: how the products of a dot product become one number.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
@@ -67,6 +74,8 @@ class ProductOptions:
     weights: BlockFormat = AXS6
     activations: BlockFormat = AXS6
     gradients: BlockFormat | None = None
+    gradient_rounding: Rounding = Rounding.NEAREST
+    gradient_rotation: int | None = None
     accumulator: Accumulator = FP32_SUMS
     nonfinite: NonFinite = "error"
     tile: tuple[tuple[str, Any], ...] = ()
@@ -77,6 +86,12 @@ class ProductOptions:
             check_nonfinite_in(fmt, self.nonfinite)
         for left, right in self.pairs:
             Terms.of(left, right, self.accumulator)
+        if self.gradient_rotation is not None:
+            check_size(self.gradient_rotation, "gradient_rotation")
+        plain = self.gradient_rounding is Rounding.NEAREST and self.gradient_rotation is None
+        if self.gradients is None and not plain:
+            name = "gradient_rounding" if self.gradient_rotation is None else "gradient_rotation"
+            raise ValueError(f"{name} needs gradients in a block format, not {FP32}")
         if self.tile and self.backend != "rtl":
             raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
 
@@ -88,6 +103,8 @@ class ProductOptions:
         weights: Format | None = None,
         activations: Format | None = None,
         gradients: Format | None = None,
+        gradient_rounding: str = "nearest",
+        gradient_rotation: int | None = None,
         accumulator: str | Accumulator = "fp32",
         block: int | None = None,
         choice: str | None = None,
@@ -101,6 +118,8 @@ class ProductOptions:
             format: of weights and activations that have none of their own.
             weights, activations, gradients: formats, as names, strings or BlockFormats; "fp32" as
                 that of gradients is None.
+            gradient_rounding: "nearest", "toward_zero" or "stochastic".
+            gradient_rotation: 8, 16, 32, 64, 128 or None.
             accumulator: a name, a string or an Accumulator.
             block: values of the largest group of a fixed size, in place of those of all formats.
             choice: of the finest scales, in place of those of all formats.
@@ -121,6 +140,8 @@ class ProductOptions:
             chosen(weights),
             chosen(activations),
             None if gradients in (None, FP32) else chosen(gradients),
+            check_rounding(gradient_rounding),
+            gradient_rotation,
             accumulator_of(accumulator),
             nonfinite,
             tuple(sorted((tile or {}).items())),
@@ -141,12 +162,14 @@ class ProductOptions:
         return tuple(dict.fromkeys(found))
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """A policy's settings for these options."""
         return {
             "weights": name_of(self.weights),
             "activations": name_of(self.activations),
             "gradients": FP32 if self.gradients is None else name_of(self.gradients),
+            "gradient_rounding": str(self.gradient_rounding),
+            "gradient_rotation": self.gradient_rotation,
             "accumulator": str(self.accumulator),
             "nonfinite": self.nonfinite,
         }
@@ -159,6 +182,10 @@ class ProductOptions:
             shown |= {x: name_of(getattr(self, x)) for x in ("weights", "activations")}
         if self.gradients is not None:
             shown["gradients"] = name_of(self.gradients)
+        if self.gradient_rounding is not Rounding.NEAREST:
+            shown["gradient_rounding"] = str(self.gradient_rounding)
+        if self.gradient_rotation is not None:
+            shown["gradient_rotation"] = str(self.gradient_rotation)
         if self.accumulator != FP32_SUMS:
             shown["accumulator"] = str(self.accumulator)
         return ", ".join(f"{name}={value}" for name, value in shown.items())

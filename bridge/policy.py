@@ -104,8 +104,9 @@ class Policy:
     inside overrides it there. A module left in FP32 is left with everything in it.
 
     Args:
-        settings: format, weights, activations, gradients, accumulator, block, choice and nonfinite,
-            as of `convert`; "fp32" as format leaves layers alone.
+        settings: format, weights, activations, gradients, gradient_rounding, gradient_rotation,
+            accumulator, block, choice and nonfinite, as of `convert`; "fp32" as format leaves
+            layers alone.
         rules: for layers.
 
     Raises:

@@ -17,12 +17,13 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.formats import BlockFormat
+from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.torch.backends import Backend, ProductBatch, backend_of
 from axs6.torch.bits import Bits, are_same, bits_of, kept
 from axs6.torch.extent import encode_part, scales_tensor
 from axs6.torch.matrices import reshaped, rows
 from axs6.torch.options import Pair, ProductOptions
-from axs6.torch.quantise import decode
+from axs6.torch.quantise import decode, encode
 
 _sites: WeakValueDictionary[int, "Site"] = WeakValueDictionary()
 _handles = itertools.count(1)
@@ -190,9 +191,29 @@ class Site:
         self, backend: Backend, x: Tensor, role: Role, name: str, whole: Tensor | None
     ) -> Any:
         blocks = self.part(x, role, name, whole)
+        if role == "gradient" and self.options.gradient_rounding is not Rounding.NEAREST:
+            blocks = self._rounded_gradient(x, name)
         if blocks is not None:
             return backend.take(blocks, x.device)
         return backend.prepare(x, self.format(role), name, self.scale(role))
+
+    def _rounded_gradient(self, x: Tensor, name: str) -> Blocks:
+        """Blocks of a gradient, rounded otherwise than to nearest.
+
+        Words for stochastic rounding come from torch's default generator of the device.
+        """
+        how, words = self.options.gradient_rounding, None
+        if how is Rounding.STOCHASTIC:
+            words = torch.randint(1 << RANDOM_BITS, x.shape, device=x.device)
+        return encode(
+            x,
+            self.format("gradient"),
+            how,
+            random=words,
+            nonfinite=self.options.nonfinite,
+            scale=self.scale("gradient"),
+            name=name,
+        )
 
     def _observe(self, x: Tensor, role: Role) -> None:
         if self.scaling is not None:

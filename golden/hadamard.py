@@ -20,6 +20,21 @@ GUARD_BITS: Final = 8
 """Bits that are kept below the last significand bit of a block's largest value."""
 
 
+def check_size(size: int, name: str = "size") -> int:
+    """The size of a block, if there is such a block.
+
+    Args:
+        size: values of the block.
+        name: of the argument, for the error.
+
+    Raises:
+        ValueError: there is no such block.
+    """
+    if isinstance(size, bool) or size not in SIZES:
+        raise ValueError(f"{name} must be one of {', '.join(map(str, SIZES))}, not {size!r}")
+    return size
+
+
 def scale_exponent(size: int) -> int:
     """Results are sums of `size` values times 2 to minus this.
 
@@ -29,9 +44,7 @@ def scale_exponent(size: int) -> int:
     Raises:
         ValueError: there is no such block.
     """
-    if isinstance(size, bool) or size not in SIZES:
-        raise ValueError(f"size must be one of {', '.join(map(str, SIZES))}, not {size!r}")
-    return (size.bit_length() - 1) // 2
+    return (check_size(size).bit_length() - 1) // 2
 
 
 def hadamard(x: NDArray[np.generic], size: int) -> NDArray[np.generic]:

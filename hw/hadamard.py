@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from axs6.golden.formats import Float
 from axs6.golden.formats.floating import INPUT_DTYPES
-from axs6.golden.hadamard import GUARD_BITS, scale_exponent
+from axs6.golden.hadamard import GUARD_BITS, check_size, scale_exponent
 from axs6.hw.core.layouts import float_layout, values_layout
 from axs6.hw.core.parameters import float_dtype
 from axs6.hw.core.pipeline import Pipeline, Step, in_lanes
@@ -211,11 +211,7 @@ class Hadamard(Pipeline):
     """
 
     def __init__(self, block: int = 32, dtype: str = "fp32", stages: int = 0) -> None:
-        try:
-            scale_exponent(block)
-        except ValueError as error:
-            raise ValueError(str(error).replace("size", "block", 1)) from None
-        plan = TransformPlan(float_dtype(dtype, INPUT_DTYPES), block)
+        plan = TransformPlan(float_dtype(dtype, INPUT_DTYPES), check_size(block, "block"))
         width = plan.dtype.exponent_bits
         rounding = in_lanes(lambda: normalising_steps(plan.rounded), block)
         steps = [

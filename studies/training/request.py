@@ -3,10 +3,12 @@ once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from axs6.golden.accumulator import accumulator
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import block_format
+from axs6.golden.hadamard import check_size
 from axs6.golden.rounding import check_rounding
 
 TASKS: Mapping[str, int] = {"gpt": 150, "vit": 150, "gpt_1m": 2000}
@@ -26,6 +28,8 @@ class Recipe:
         accumulator: a name or a string.
         rounding: of the gradients of weights, in that format too, before the step; None keeps them
         in FP32.
+        backward_rounding: of the gradients in the backward products. rotation: block of the
+        Hadamard transform in the products that give the gradients of weights; None for none.
 
     Raises:
         ValueError: a format, the accumulator or the rounding is unknown, or a rounding has no
@@ -36,6 +40,19 @@ class Recipe:
     gradients: str | None = None
     accumulator: str = "fp32"
     rounding: str | None = None
+    backward_rounding: str = "nearest"
+    rotation: int | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `axs6.torch.convert`."""
+        return {
+            "format": self.format,
+            "gradients": self.gradients,
+            "accumulator": self.accumulator,
+            "gradient_rounding": self.backward_rounding,
+            "gradient_rotation": self.rotation,
+        }
 
     def __post_init__(self) -> None:
         for fmt in (self.format, self.gradients):
@@ -44,8 +61,12 @@ class Recipe:
         accumulator(self.accumulator)
         if self.rounding is not None:
             check_rounding(self.rounding)
-            if self.gradients is None:
-                raise ValueError("rounding needs a format of gradients")
+        check_rounding(self.backward_rounding)
+        if self.rotation is not None:
+            check_size(self.rotation, "rotation")
+        plain = (self.rounding, self.backward_rounding, self.rotation) == (None, "nearest", None)
+        if self.gradients is None and not plain:
+            raise ValueError("rounding and rotation need a format of gradients")
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -55,6 +76,8 @@ RECIPES: Mapping[str, Recipe] = {
     "mxfp8": Recipe("mxfp8_e4m3", "mxfp8_e5m2"),
     "mxfp4": Recipe("mxfp4", "mxfp4"),
     "nvfp4": Recipe("nvfp4", "nvfp4"),
+    "mxfp4_rotated": Recipe("mxfp4", "mxfp4", backward_rounding="stochastic", rotation=16),
+    "nvfp4_rotated": Recipe("nvfp4", "nvfp4", backward_rounding="stochastic", rotation=16),
     "axs6": Recipe("axs6", "axs6", rounding="nearest"),
     "axs6_stochastic": Recipe("axs6", "axs6", rounding="stochastic"),
     "mxfp8_hopper": Recipe("mxfp8_e4m3", "mxfp8_e5m2", "hopper_fp8"),

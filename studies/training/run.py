@@ -69,12 +69,7 @@ def converted(model: nn.Module, recipe: Recipe) -> nn.Module:
     """The model converted for a recipe: a copy, or the model itself for FP32."""
     if recipe.format is None:
         return model
-    return convert(
-        model,
-        format=recipe.format,
-        gradients=recipe.gradients,
-        accumulator=recipe.accumulator,
-    )
+    return convert(model, **recipe.options)
 
 
 def train(
@@ -112,9 +107,13 @@ def train(
 def generator_of(seed: int, step: int) -> torch.Generator:
     """The generator for the batch of a step: separate for each step, so that a run can resume
     anywhere."""
-    # Generators on the CPU take 32 bits of their seed.
-    (mixed,) = np.random.SeedSequence([seed, step]).generate_state(1)
-    return torch.Generator().manual_seed(int(mixed))
+    return torch.Generator().manual_seed(_mixed(seed, step))
+
+
+def _mixed(*numbers: int) -> int:
+    """A seed from several: generators on the CPU take 32 bits."""
+    (mixed,) = np.random.SeedSequence(numbers).generate_state(1)
+    return int(mixed)
 
 
 class _Run:
@@ -147,6 +146,8 @@ class _Run:
     def step(self, number: int) -> None:
         """One step on the batch of this number."""
         loss = self.task.loss(self.model, self.task.batch(generator_of(self.plan.seed, number)))
+        # For random bits in backward products.
+        torch.manual_seed(_mixed(self.plan.seed, number, 1))
         self._optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -146,9 +146,12 @@ def _study(runs: "_Runs", names: Iterable[str], seeds: int) -> TrainingStudy:
 def _is_cast(recipe: Recipe) -> bool:
     """Whether a trained FP32 model is cast into a recipe, and tuned in it.
 
-    Rounded gradients change neither, so the recipe with stochastic rounding is left out.
+    Rounded gradients change neither, so the recipes with stochastic rounding are left out.
     """
-    return recipe.format is not None and recipe.rounding != "stochastic"
+    return recipe.format is not None and "stochastic" not in (
+        recipe.rounding,
+        recipe.backward_rounding,
+    )
 
 
 @dataclass(frozen=True, eq=False)

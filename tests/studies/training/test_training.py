@@ -130,3 +130,7 @@ def test_bad_arguments_are_refused() -> None:
         Recipe(accumulator="fp33")
     with pytest.raises(ValueError, match="rounding must be one of"):
         Recipe(rounding="up")
+    with pytest.raises(ValueError, match="rotation must be one of 8, 16, 32, 64, 128, not 5"):
+        Recipe("axs6", "axs6", rotation=5)
+    with pytest.raises(ValueError, match="rounding and rotation need a format of gradients"):
+        Recipe("axs6", backward_rounding="stochastic")
