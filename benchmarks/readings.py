@@ -35,10 +35,27 @@ def perplexity(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """What the study of a language model printed, and figures of it for the text of README."""
     (run,) = runs
     rows = {row["name"]: row for row in run.json["rows"]}
-    values = {"fp32": round(rows["fp32"]["perplexity"], 1), "model": run.json["model"]}
+    values = {"fp32": round(rows["fp32"]["perplexity"], 1)}
     for name in ("axs6", "mx9", "mxfp4", "nvfp4"):
         values[f"{name}_ratio"] = round(rows[name]["ratio"], 2)
     return {**printed(runs), "values": values}
+
+
+def around(methods: Sequence[str]) -> Reading:
+    """Perplexities over that of FP32, a row for each format and a column for each method."""
+
+    def read(runs: Sequence[CommandRun]) -> dict[str, Any]:
+        found: dict[str, dict[str, str]] = {}
+        for method, run in zip(methods, runs, strict=True):
+            for row in run.json["rows"]:
+                if row["name"] != "fp32":
+                    shown = f"{row['ratio']:.2f} ± {row['ratio_error']:.2f}"
+                    name = row["name"].partition(",")[0].partition("_")[0]
+                    found.setdefault(name, {})[method] = shown
+        rows = [[name, *(each.get(x, "-") for x in methods)] for name, each in found.items()]
+        return {"table": {"columns": ["format", *methods], "rows": rows}}
+
+    return read
 
 
 def between(*passages: tuple[str, str]) -> Reading:

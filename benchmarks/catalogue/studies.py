@@ -13,6 +13,19 @@ WINDOWS = "--data docs/data/perplexity.jsonl"
 WEIGHTS_ALONE = tuple(f"{name}xfp32" for name in ("axs6", "mx6", "nvfp4", "mxfp4", "int4", "mx4"))
 """Formats that language models are measured in with activations in FP32."""
 
+FOUR_BITS = ("mxfp4", "nvfp4", "mx4", "int4", "vsq4", "msfp12")
+CHOOSING = ("mxfp4", "nvfp4", "vsq4", "msfp12")
+AROUND = {
+    "nearest": (FOUR_BITS, ""),
+    "rotated": (FOUR_BITS, "--rotate 32"),
+    "smoothed": (FOUR_BITS, "--smooth 0.5"),
+    "gptq": (FOUR_BITS, "--weights gptq"),
+    "rotated, gptq": (FOUR_BITS, "--rotate 32 --weights gptq"),
+    "mse": (CHOOSING, "--scale mse"),
+    "four-over-six": (("nvfp4",), "--scale four-over-six"),
+}
+"""What is put around 4-bit formats: the formats that can have it, and the options."""
+
 CHECKS = (
     Figure(
         "validate",
@@ -100,6 +113,19 @@ STUDIES = (
         printed,
         sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
         packages=("torch", "transformers"),
+    ),
+    Figure(
+        "perplexity-around",
+        tuple(
+            " ".join(
+                ("axs6 study perplexity smollm2 --format", ",".join(names), options, WINDOWS)
+            ).replace("  ", " ")
+            for names, options in AROUND.values()
+        ),
+        readings.around(tuple(AROUND)),
+        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
+        packages=("torch", "transformers"),
+        as_json=True,
     ),
     Figure(
         "similarity",
