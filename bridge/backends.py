@@ -147,13 +147,13 @@ class Compiled(Backend):
         self, a: kernels.Packed, b: kernels.Packed, bias: Tensor | None = None
     ) -> ProductBatch:
         """All matrices at once."""
-        how, threads = self._options.accumulator, torch.get_num_threads()
-        if how != FP32_SUMS:
+        accumulator, threads = self._options.accumulator, torch.get_num_threads()
+        if accumulator != FP32_SUMS:
             return ProductBatch(
-                with_bias(torch.from_numpy(kernels.matmul(a, b, how, threads)), bias)
+                with_bias(torch.from_numpy(kernels.matmul(a, b, accumulator, threads)), bias)
             )
         added = _of_columns(bias, b)
-        return ProductBatch(torch.from_numpy(kernels.matmul(a, b, how, threads, added)))
+        return ProductBatch(torch.from_numpy(kernels.matmul(a, b, accumulator, threads, added)))
 
     def prepared_product(
         self,
@@ -206,8 +206,8 @@ class Golden(Backend):
 
     def product(self, a: list[Blocks], b: list[Blocks], bias: Tensor | None = None) -> ProductBatch:
         """Multiply matrix by matrix."""
-        how = self._options.accumulator
-        values = np.stack([matmul(x, y, how) for x, y in zip(a, b, strict=True)])
+        accumulator = self._options.accumulator
+        values = np.stack([matmul(x, y, accumulator) for x, y in zip(a, b, strict=True)])
         return ProductBatch(with_bias(torch.from_numpy(values), bias))
 
 

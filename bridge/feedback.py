@@ -65,7 +65,7 @@ class ErrorFeedback(nn.Module):
             TypeError, ValueError: `x` is not float32 or of another shape, or as `encode`; the
                 error is left as it was.
         """
-        how = spelling(format, block)
+        text = spelling(format, block)
         check_random(random)
         for what, tensor in ((name, x), ("error", self.error)):
             if tensor.dtype != torch.float32:
@@ -82,7 +82,7 @@ class ErrorFeedback(nn.Module):
         operator: Callable[..., Any] = _feed_back
         if not torch.compiler.is_compiling() and is_transformed():
             operator = _feed_back_transformed
-        values, left = operator(x, self.error, how, rounding, random, random_bits, nonfinite, name)
+        values, left = operator(x, self.error, text, rounding, random, random_bits, nonfinite, name)
         self.error.copy_(left.detach())
         return values
 

@@ -51,9 +51,9 @@ def matmul(
     Raises:
         TypeError, ValueError: an operand or option is refused.
     """
-    how = _spelled(format, gradients, accumulator, block)
+    spelled = _spelled(format, gradients, accumulator, block)
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("matmul", how, backend, nonfinite, pairs))
+    return multiply(a, b, _free_site("matmul", spelled, backend, nonfinite, pairs))
 
 
 def bmm(
@@ -74,26 +74,26 @@ def bmm(
             "bmm: operands must have shapes (G, M, K) and (G, K, N), "
             f"not {tuple(a.shape)} and {tuple(b.shape)}"
         )
-    how = _spelled(format, gradients, accumulator, block)
+    spelled = _spelled(format, gradients, accumulator, block)
     pairs = tuple(sorted((tile or {}).items()))
-    return multiply(a, b, _free_site("bmm", how, backend, nonfinite, pairs))
+    return multiply(a, b, _free_site("bmm", spelled, backend, nonfinite, pairs))
 
 
-How = tuple[str, str | None, str]
+Spelled = tuple[str, str | None, str]
 """Formats of operands and gradients, and the accumulator, as constants for torch's compiler."""
 
 
 def _spelled(
     format: Format, gradients: Format | None, accumulator: str | Accumulator, block: int | None
-) -> How:
+) -> Spelled:
     backward = None if gradients is None else spelling(gradients, block)
     return spelling(format, block), backward, str(accumulator)
 
 
 @cache
-def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> Site:
+def _kept_site(name: str, spelled: Spelled, backend: str, nonfinite: Any, pairs: Any) -> Site:
     """Places of the functions, never freed."""
-    format, gradients, accumulator = how
+    format, gradients, accumulator = spelled
     options = ProductOptions.of(
         format,
         gradients=gradients,
@@ -106,8 +106,8 @@ def _kept_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) ->
 
 
 @traced_as_constant
-def _free_site(name: str, how: How, backend: str, nonfinite: Any, pairs: Any) -> int:
-    return _kept_site(name, how, backend, nonfinite, pairs).handle
+def _free_site(name: str, spelled: Spelled, backend: str, nonfinite: Any, pairs: Any) -> int:
+    return _kept_site(name, spelled, backend, nonfinite, pairs).handle
 
 
 def check_tensors(handle: int, *operands: Any) -> None:

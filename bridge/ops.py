@@ -100,11 +100,11 @@ def fake_quantise(
     """
     quantise.check_input(x, name)
     check_random(random)
-    how = spelling(format, block, choice)
+    text = spelling(format, block, choice)
     operator: Callable[..., Any] = _fake_quantise
     if not torch.compiler.is_compiling() and is_transformed():
         operator = _quantise_transformed
-    return operator(x, how, rounding, random, random_bits, nonfinite, scale, name)
+    return operator(x, text, rounding, random, random_bits, nonfinite, scale, name)
 
 
 def _is_direct(*tensors: Tensor | None) -> bool:

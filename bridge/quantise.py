@@ -66,8 +66,8 @@ def encode(
     """
     check_input(x, name)
     fmt = _checked(format, block, choice, nonfinite)
-    how = rounder(x, fmt.block, rounding, random, random_bits)
-    return _encode_by_golden(x, fmt, how, random, nonfinite, scale, name)
+    chosen = rounder(x, fmt.block, rounding, random, random_bits)
+    return _encode_by_golden(x, fmt, chosen, random, nonfinite, scale, name)
 
 
 def decode(
@@ -116,18 +116,20 @@ def fake_quantise(
     """
     check_input(x, name)
     fmt = _checked(format, block, choice, nonfinite)
-    how = rounder(x, fmt.block, rounding, random, random_bits)
+    chosen = rounder(x, fmt.block, rounding, random, random_bits)
     if x.dtype != torch.float64 and kernels.encodes(fmt, scale):
-        if how.rounding is Rounding.NEAREST and has_kernels(x.device):
+        if chosen.rounding is Rounding.NEAREST and has_kernels(x.device):
             kept: NonFinite = "saturate" if nonfinite == "saturate" else "error"
             found = kernels.fake_quantise(as_array(x), fmt, kept, torch.get_num_threads(), scale)
             if found is not None:
                 return torch.from_numpy(found)
         elif nonfinite == "saturate" or bool(x.isfinite().all()):
-            return values(x, fmt, scale, how)
+            return values(x, fmt, scale, chosen)
         if nonfinite == "error":
             refuse(x, name)
-    return decode(_encode_by_golden(x, fmt, how, random, nonfinite, scale, name), device=x.device)
+    return decode(
+        _encode_by_golden(x, fmt, chosen, random, nonfinite, scale, name), device=x.device
+    )
 
 
 def _checked(
@@ -169,7 +171,7 @@ def check_input(x: Any, name: str) -> None:
 def _encode_by_golden(
     x: Tensor,
     fmt: BlockFormat,
-    how: Rounder,
+    chosen: Rounder,
     random: Tensor | None,
     nonfinite: NonFinite,
     scale: float | None,
@@ -178,11 +180,11 @@ def _encode_by_golden(
     """The golden model's blocks: it takes all formats, and reads float64 without rounding."""
     options: dict[str, Any] = {"scale": scale}
     if random is not None:
-        options |= {"random": random.cpu().numpy(), "random_bits": how.bits}
+        options |= {"random": random.cpu().numpy(), "random_bits": chosen.bits}
     held = x.detach().resolve_neg().cpu()
     values = (held.float() if x.dtype == torch.bfloat16 else held).numpy()
     try:
-        return golden.encode(values, fmt, how.rounding, nonfinite=nonfinite, **options)
+        return golden.encode(values, fmt, chosen.rounding, nonfinite=nonfinite, **options)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -53,10 +53,10 @@ class QuantisedGradients(nn.Module):
         nonfinite: NonFinite = "error",
     ) -> None:
         super().__init__()
-        how = spelling(format, block)
-        check_nonfinite_in(spelled(how), nonfinite)
+        text = spelling(format, block)
+        check_nonfinite_in(spelled(text), nonfinite)
         check_random_bits(random_bits)
-        self._how = (how, str(check_rounding(rounding)))
+        self._encoding = (text, str(check_rounding(rounding)))
         self._options: dict[str, Any] = {"random_bits": random_bits, "nonfinite": nonfinite}
         # In a tuple, whose parameters are not this module's own.
         self._targets = tuple(parameters)
@@ -67,7 +67,7 @@ class QuantisedGradients(nn.Module):
                 raise TypeError(f"parameter {index} must be float32, not {target.dtype}")
         self.words: Lfsr | None = None
         if rounding == Rounding.STOCHASTIC:
-            self.words = Lfsr(spelled(how).block, seed, random_bits, self._targets[0].device)
+            self.words = Lfsr(spelled(text).block, seed, random_bits, self._targets[0].device)
         self.errors: nn.ModuleList | None = None
         if feedback:
             self.errors = nn.ModuleList(
@@ -89,7 +89,7 @@ class QuantisedGradients(nn.Module):
                 if self.words is not None:
                     options["random"] = self.words(rows)
                 quantise = fake_quantise if self.errors is None else self.errors[index]
-                target.grad.copy_(quantise(rows, *self._how, **options).view_as(target.grad))
+                target.grad.copy_(quantise(rows, *self._encoding, **options).view_as(target.grad))
 
 
 def _rows(x: Tensor) -> Tensor:

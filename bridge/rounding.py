@@ -60,17 +60,17 @@ def rounder(
         ValueError: a parameter is unknown; `random` is missing or not asked for, of another shape
             or on another device than `x`, or a word is out of range.
     """
-    how = check_rounding(rounding)
+    checked = check_rounding(rounding)
     check_random_bits(random_bits)
     check_random(random)
-    if how is not Rounding.STOCHASTIC:
+    if checked is not Rounding.STOCHASTIC:
         if random is not None:
-            raise ValueError(f'random is for rounding "stochastic", not {str(how)!r}')
-        return Rounder(how)
+            raise ValueError(f'random is for rounding "stochastic", not {str(checked)!r}')
+        return Rounder(checked)
     if random is None:
         raise ValueError('rounding "stochastic" needs random, an integer for each value')
     _check_words(random, random_bits, x)
-    return Rounder(how, as_rows(random, size), random_bits)
+    return Rounder(checked, as_rows(random, size), random_bits)
 
 
 def as_rows(x: Tensor, size: int) -> Tensor:

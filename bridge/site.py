@@ -184,8 +184,8 @@ class Site:
 
     def part(self, x: Tensor, role: Role, name: str, whole: Tensor | None) -> Blocks | None:
         """Blocks of an operand with the scale of a whole; None if it has its own scale."""
-        how = (self.options.nonfinite, self.scale(role), name)
-        return encode_part(x, whole, self.format(role), *how)
+        options = (self.options.nonfinite, self.scale(role), name)
+        return encode_part(x, whole, self.format(role), *options)
 
     def _prepare_by(
         self, backend: Backend, x: Tensor, role: Role, name: str, whole: Tensor | None
@@ -202,13 +202,13 @@ class Site:
 
         Words for stochastic rounding come from torch's default generator of the device.
         """
-        how, words = self.options.gradient_rounding, None
-        if how is Rounding.STOCHASTIC:
+        rounding, words = self.options.gradient_rounding, None
+        if rounding is Rounding.STOCHASTIC:
             words = torch.randint(1 << RANDOM_BITS, x.shape, device=x.device)
         return encode(
             x,
             self.format("gradient"),
-            how,
+            rounding,
             random=words,
             nonfinite=self.options.nonfinite,
             scale=self.scale("gradient"),

@@ -133,12 +133,12 @@ def study_accuracy(
     reference, seconds = _timed(workload.model, workload, batch)
     metric = workload.judge(reference)
     runs = [ModelRun("fp32", None, metric, seconds, workload.loss(reference))]
-    for each, how in ways.items():
+    for each, options in ways.items():
         outputs: dict[str, Tensor] = {}
         for backend in chosen:
             progress(f"{backend}, {each}")
             simulated = tile if backend == "rtl" else None
-            model = convert(workload.model, backend, tile=simulated, **how)
+            model = convert(workload.model, backend, tile=simulated, **options)
             run, outputs[backend] = _run(
                 workload, model, (backend, each), batch, reference, outputs
             )

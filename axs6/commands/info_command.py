@@ -72,12 +72,12 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     table = Table("tensor", "dtype", "shape", "encoded", "blocks", box=None, pad_edge=False)
     table.add_column("bytes", justify="right")
     for each in found:
-        how = each.encoded
+        encoded = each.encoded
         table.add_row(
             shown(each.name, keep=""),
             each.dtype,
             shape_text(each.shape),
-            str(how) if how else "",
+            str(encoded) if encoded else "",
             _blocks(each),
             f"{each.bytes:,}",
         )

@@ -26,6 +26,10 @@ AROUND = {
 }
 """What is put around 4-bit formats: the formats that can have it, and the options."""
 
+TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
+"""Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
+the processor."""
+
 CHECKS = (
     Figure(
         "validate",
@@ -225,6 +229,7 @@ STUDIES = (
         printed,
         sources=("examples/torch_training.py", "golden/lfsr.py", *TORCH_BITS),
         packages=("scikit-learn", "torch"),
+        varies=TRAINED,
     ),
     Figure(
         "torch-digits",
@@ -232,5 +237,6 @@ STUDIES = (
         printed,
         sources=("examples/torch_digits.py", *TORCH_BITS),
         packages=("scikit-learn", "torch"),
+        varies=TRAINED,
     ),
 )

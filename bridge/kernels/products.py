@@ -237,18 +237,18 @@ def matmul(
     if accumulator != FP32_SUMS:
         aligned.multiply(a, b, accumulator, y, threads)
         return y
-    how = _way(a.layout, b)
-    a = a.in_lanes(how.lanes)
+    way = _way(a.layout, b)
+    a = a.in_lanes(way.lanes)
     outer = aligned.outer_scales(a, b)
     arrays = (a.lanes, a.factors, *outer, bias)
     operands = OperandAddresses(
-        *how.addresses, *(None if x is None else x.ctypes.data for x in arrays)
+        *way.addresses, *(None if x is None else x.ctypes.data for x in arrays)
     )
     library().axs6_multiply(
-        how.lanes.itemsize,
+        way.lanes.itemsize,
         ctypes.byref(operands),
         ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
-        *how.sums,
+        *way.sums,
         y.ctypes.data,
     )
     return y
@@ -285,8 +285,8 @@ def encode_matmul(
     if bias is not None:
         _check_bias(bias, b, FP32_SUMS)
     held = layout(fmt)
-    how = _way(held, b)
-    if not how.fused:
+    way = _way(held, b)
+    if not way.fused:
         raise ValueError(f"no kernel encodes and multiplies {fmt} and {b.layout.format}")
     assert held.description is not None
     batches, rows, length = x.shape
@@ -294,13 +294,13 @@ def encode_matmul(
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return None if encode(x, fmt, nonfinite, threads) is None else y
-    operands = OperandAddresses(*how.addresses)
+    operands = OperandAddresses(*way.addresses)
     operands.bias = None if bias is None else bias.ctypes.data
     bad = library().axs6_encode_multiply(
         *(ctypes.byref(held.description), x.ctypes.data, length, nonfinite == "error"),
-        *(how.lanes.itemsize, ctypes.byref(operands)),
+        *(way.lanes.itemsize, ctypes.byref(operands)),
         ctypes.byref(Shape(batches, rows, columns, blocks, held.block, threads)),
-        *how.sums,
+        *way.sums,
         y.ctypes.data,
     )
     return None if bad and nonfinite == "error" else y

@@ -42,14 +42,14 @@ The last three have sums of more than 64 bits in formats of wide range, such as 
 """
 
 
-def fits(a: BlockFormat, b: BlockFormat, how: str) -> bool:
+def fits(a: BlockFormat, b: BlockFormat, text: str) -> bool:
     """Whether the model has dot products of two formats in an accumulator.
 
     It has none if values would have too many bits, or steps are neither multiples nor parts of
     blocks.
     """
     try:
-        Terms.of(a, b, accumulator(how))
+        Terms.of(a, b, accumulator(text))
     except ValueError:
         return False
     return True
@@ -122,7 +122,7 @@ def _compare(
     of_columns = [ExactRow.of(exact_dot.Operand(x, b.definition)) for x in columns]
     what = f"{a.name} and {b.name}, {look.value}"
     exactly = [[Products.of(x, y) for y in of_columns] for x in of_rows]
-    for name, how in ACCUMULATORS.items():
+    for name, sums in ACCUMULATORS.items():
         if not fits(a.fmt, b.fmt, name):
             continue
         got = model.matmul(left, right, name).view(np.uint32).tolist()
@@ -130,7 +130,7 @@ def _compare(
             for n, products in enumerate(row):
                 inputs = [plain(block) for block in (*rows[m], *columns[n])]
                 text = f"matmul {name} of {what}, rows"
-                yield Comparison(text, inputs, got[m][n], products.added(how))
+                yield Comparison(text, inputs, got[m][n], products.added(sums))
     yield from _compare_blocks(model, (left, rows[0], a), (right, columns[0], b), what)
 
 

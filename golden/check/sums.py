@@ -35,12 +35,14 @@ def accumulations(model: Model, rng: np.random.Generator, blocks: int) -> Iterat
         by_length.setdefault(len(terms), []).append(terms)
     for length, vectors in by_length.items():
         pairs = np.array(vectors, np.int64).reshape(len(vectors), length, 2)
-        for how in exact.HOW:
-            got = model.accumulate(pairs[..., 0], pairs[..., 1], how).view(np.uint32).tolist()
+        for accumulator in exact.ACCUMULATORS:
+            got = (
+                model.accumulate(pairs[..., 0], pairs[..., 1], accumulator).view(np.uint32).tolist()
+            )
             for terms, answer in zip(vectors, got, strict=True):
                 sums, exponents = [p for p, _ in terms], [e for _, e in terms]
-                by_definition = exact.accumulate(sums, exponents, how)
-                yield Comparison(f"accumulate {how}, terms", terms, answer, by_definition)
+                by_definition = exact.accumulate(sums, exponents, accumulator)
+                yield Comparison(f"accumulate {accumulator}, terms", terms, answer, by_definition)
 
 
 def additions(model: Model, rng: np.random.Generator, blocks: int) -> Iterator[Comparison]:
@@ -67,9 +69,9 @@ def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iter
     for size in MODE_BLOCKS:
         for m, n, k in MATRICES:
             a, b = (inputs.random_blocks(kind, k, rows, rng) for rows in (m, n))
-            for how in exact.HOW:
+            for accumulator in exact.ACCUMULATORS:
                 left, right = (model.encode(kind.array(x), block=size) for x in (a, b))
-                got = model.matmul(left, right, how).view(np.uint32).tolist()
+                got = model.matmul(left, right, accumulator).view(np.uint32).tolist()
                 rows, columns = (
                     [
                         exact.encode_vector([kind.value(p) for p in row], size, "nearest")
@@ -78,7 +80,8 @@ def matrix_products(model: Model, rng: np.random.Generator, blocks: int) -> Iter
                     for x in (a, b)
                 )
                 answer = [
-                    [exact.vector_dot(row, column, how) for column in columns] for row in rows
+                    [exact.vector_dot(row, column, accumulator) for column in columns]
+                    for row in rows
                 ]
-                what = f"matmul {how}, block size {size}, matrices"
+                what = f"matmul {accumulator}, block size {size}, matrices"
                 yield Comparison(what, (a.tolist(), b.tolist()), got, answer)

@@ -68,8 +68,8 @@ def by_golden(
 
 
 def _case(name: str, form: str, rounding: str, mode: str, values: list[int]) -> Case:
-    how = {"block": len(values), "dtype": form, "rounding": str(rounding), "mode": mode}
-    return Case(name, {**how, "values": values})
+    given = {"block": len(values), "dtype": form, "rounding": str(rounding), "mode": mode}
+    return Case(name, {**given, "values": values})
 
 
 def encode_cases() -> Iterator[Case]:
@@ -184,8 +184,8 @@ def _random_words(
 def _stochastic(
     name: str, form: str, mode: str, bits: int, values: list[int], words: list[int]
 ) -> Case:
-    how = {"block": len(values), "dtype": form, "mode": mode, "bits": bits}
-    return Case(name, {**how, "values": values, "random": words})
+    given = {"block": len(values), "dtype": form, "mode": mode, "bits": bits}
+    return Case(name, {**given, "values": values, "random": words})
 
 
 def stochastic_by_definition(

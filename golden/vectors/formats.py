@@ -238,8 +238,8 @@ class FormatVectors:
 
     def _encode_by_definition(self, rounding: str, nonfinite: str, values: list[int]) -> Answer:
         exactly = format_cases.values(inputs.KINDS[0], np.array([values], np.uint64))
-        how = encoder.Rounding(rounding)
-        (blocks,) = encoder.encode(exactly, self.definition, how, nonfinite=nonfinite)
+        chosen = encoder.Rounding(rounding)
+        (blocks,) = encoder.encode(exactly, self.definition, chosen, nonfinite=nonfinite)
         packed = pack_outer([blocks], self.definition)
         packed += b"".join(pack_block(block, self.definition) for block in blocks)
         size = self.fmt.block

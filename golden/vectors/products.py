@@ -167,7 +167,7 @@ def dot_by_definition(
 ) -> tuple[int, ...]:
     """FP32 patterns of the sums accumulated in FP32 and exactly."""
     a, b = _definition(block, a_exponents, a_codes), _definition(block, b_exponents, b_codes)
-    return tuple(exact.vector_dot(a, b, how) for how in exact.HOW)
+    return tuple(exact.vector_dot(a, b, accumulator) for accumulator in exact.ACCUMULATORS)
 
 
 def dot_by_golden(
@@ -179,7 +179,7 @@ def dot_by_golden(
 ) -> tuple[int, ...]:
     """As `dot_by_definition`."""
     a, b = _golden(block, a_exponents, a_codes), _golden(block, b_exponents, b_codes)
-    return tuple(_patterns(dot.matmul(a, b, how))[0] for how in exact.HOW)
+    return tuple(_patterns(dot.matmul(a, b, accumulator))[0] for accumulator in exact.ACCUMULATORS)
 
 
 def _patterns(y: NDArray[np.float32]) -> list[int]:
@@ -196,7 +196,7 @@ DOT: Final = Subject(
         "b_exponents": NUMBERS,
         "b_codes": PATTERNS,
     },
-    outputs=dict.fromkeys(exact.HOW, PATTERN),
+    outputs=dict.fromkeys(exact.ACCUMULATORS, PATTERN),
     cases=dot_cases,
     exact=dot_by_definition,
     golden=dot_by_golden,
@@ -237,8 +237,8 @@ def matmul_by_definition(
         for x, rows in ((a, m), (b, n))
     )
     return tuple(
-        [exact.vector_dot(row, column, how) for row in left for column in right]
-        for how in exact.HOW
+        [exact.vector_dot(row, column, accumulator) for row in left for column in right]
+        for accumulator in exact.ACCUMULATORS
     )
 
 
@@ -250,7 +250,9 @@ def matmul_by_golden(
         encode(np.array(x, np.uint32).view(np.float32).reshape(rows, k), block=block)
         for x, rows in ((a, m), (b, n))
     )
-    return tuple(_patterns(dot.matmul(left, right, how)) for how in exact.HOW)
+    return tuple(
+        _patterns(dot.matmul(left, right, accumulator)) for accumulator in exact.ACCUMULATORS
+    )
 
 
 MATMUL: Final = Subject(
@@ -264,7 +266,7 @@ MATMUL: Final = Subject(
         "a": PATTERNS,
         "b": PATTERNS,
     },
-    outputs=dict.fromkeys(exact.HOW, PATTERNS),
+    outputs=dict.fromkeys(exact.ACCUMULATORS, PATTERNS),
     cases=matmul_cases,
     exact=matmul_by_definition,
     golden=matmul_by_golden,

@@ -119,8 +119,8 @@ def _sequence(
     name: str, steps: Sequence[list[int]], rounding: str, mode: str, errors: list[int]
 ) -> Iterator[Case]:
     for x in steps:
-        how = {"block": len(x), "rounding": str(rounding), "mode": mode}
-        yield Case(name, {**how, "x": x, "error": errors})
+        given = {"block": len(x), "rounding": str(rounding), "mode": mode}
+        yield Case(name, {**given, "x": x, "error": errors})
         errors = exact_sequences.encode_with_feedback(x, errors, rounding, mode).errors
 
 

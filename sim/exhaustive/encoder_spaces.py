@@ -105,9 +105,9 @@ def high_precision_spaces(rounding: Rounding, view: str = STRUCTURE) -> list[Spa
 
 def stochastic_spaces(view: str = STRUCTURE) -> list[Space]:
     """The spaces of the narrow formats with every random word of four bits."""
-    how = Rounding.STOCHASTIC
+    rounding = Rounding.STOCHASTIC
     return [
-        _space(Enumerated(float_format, how, view=view), _every_pattern(float_format))
+        _space(Enumerated(float_format, rounding, view=view), _every_pattern(float_format))
         for float_format in NARROW
     ]
 

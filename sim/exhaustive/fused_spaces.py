@@ -44,8 +44,8 @@ def fused_space(alignment: Alignment, view: str = STRUCTURE) -> Space:
     """The space of one alignment; that toward zero rounds toward zero too."""
     zero = alignment is Alignment.ZERO
     rounding = Rounding.TOWARD_ZERO if zero else Rounding.NEAREST
-    how = Accumulator(2, FRACTION, alignment, fused=True, output=TOTAL, rounding=rounding)
-    terms = step_terms(FORMAT, FORMAT, how)
+    sums = Accumulator(2, FRACTION, alignment, fused=True, output=TOTAL, rounding=rounding)
+    terms = step_terms(FORMAT, FORMAT, sums)
 
     def inputs(chunk: int) -> Items:
         number = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)
@@ -71,7 +71,7 @@ def fused_space(alignment: Alignment, view: str = STRUCTURE) -> Space:
         with np.errstate(invalid="ignore"):
             before = total.astype(np.float32).view(np.uint32)
         value = after_step(terms, step_of(a, b, terms), before)
-        return {"value": np.where(fp32.is_nan(value), np.uint32(how.nan), value)}
+        return {"value": np.where(fp32.is_nan(value), np.uint32(sums.nan), value)}
 
     def build() -> Pipeline:
         return _core(AlignPlan(TermPlan(terms)), view)

@@ -55,7 +55,7 @@ def compare_accumulators(
         TypeError, ValueError, SynthesisError, RuntimeError, OSError: as `compare`.
     """
     groups = check_groups(columns, GROUPS)
-    how = hardware.options(liberty, **runs)
+    settings = hardware.options(liberty, **runs)
     wanted = [column.name for group in groups.values() for column in group.columns]
     total = len(ways) * len(fractions) * len(wanted)
     cells: Cells = {way: {name: [] for name in wanted} for way in ways}
@@ -68,7 +68,7 @@ def compare_accumulators(
     for name, fraction, group in product(names, fractions, groups):
         formats = [fmt for fmt, other in ways if other == name]
         kept = str(replace(accumulator(name), fraction=fraction))
-        for fmt, column, cell in _measured(group, formats, kept, how, advance):
+        for fmt, column, cell in _measured(group, formats, kept, settings, advance):
             cells[fmt, name][column].append(cell)
             done += 1
             progress(f"{fmt}, {name}, f = {fraction}: {column}", done, total)
@@ -76,8 +76,8 @@ def compare_accumulators(
 
 
 def _measured(
-    group: str, formats: Sequence[str], how: str, options: dict[str, Any], advance: Advance
+    group: str, formats: Sequence[str], text: str, options: dict[str, Any], advance: Advance
 ) -> Found:
     if group == "dot":
-        return hardware.dot(formats, how, options, advance)
-    return errors.accuracy(formats, how)
+        return hardware.dot(formats, text, options, advance)
+    return errors.accuracy(formats, text)

@@ -49,21 +49,21 @@ def compare(
     check_integer("vectors", vectors, 1)
     groups = check_groups(GROUPS if columns is None else columns, GROUPS)
     names = names_of(CATALOG if formats is None else formats)
-    how = hardware.options(liberty, **runs)
+    settings = hardware.options(liberty, **runs)
 
     def measure(group: str, advance: Advance) -> Found:
         return {
             "bits": lambda: errors.bits(names),
             "qsnr": lambda: errors.qsnr(names, vectors),
             "recorded": lambda: errors.recorded(names),
-            "cost": lambda: hardware.cost(names, how, advance),
-            "energy": lambda: hardware.energy(names, how, advance),
+            "cost": lambda: hardware.cost(names, settings, advance),
+            "energy": lambda: hardware.energy(names, settings, advance),
             "accuracy": lambda: errors.accuracy(names),
             "perplexity": lambda: language.perplexity(names),
-            "token": lambda: language.token(names, how, advance),
+            "token": lambda: language.token(names, settings, advance),
         }[group]()
 
-    return gathered(names, groups, measure, {"random vectors": vectors}, how, progress)
+    return gathered(names, groups, measure, {"random vectors": vectors}, settings, progress)
 
 
 def names_of(formats: Iterable[str | BlockFormat]) -> list[str]:
@@ -83,7 +83,7 @@ def gathered(
     groups: Mapping[str, ColumnGroup],
     measure: Callable[[str, Advance], Found],
     drawn: Mapping[str, Any],
-    how: Mapping[str, Any],
+    settings: Mapping[str, Any],
     progress: Progress,
 ) -> FormatComparison:
     """Measure groups of columns one after the other.
@@ -92,8 +92,8 @@ def gathered(
         names: of the formats.
         groups: the groups by their names.
         measure: yields the cells of a group, and reports measured designs. drawn: inputs of the
-        figures of random vectors. how: as of `axs6.studies.comparison.hardware.options`. progress:
-        called as cells are measured.
+        figures of random vectors. settings: as of `axs6.studies.comparison.hardware.options`.
+        progress: called as cells are measured.
     """
     cells: dict[str, dict[str, Cell]] = {name: {} for name in [*names, FP32]}
     total = len(names) * sum(len(group.columns) for group in groups.values())
@@ -110,7 +110,7 @@ def gathered(
     reference = cells.pop(FP32)
     conditions = dict(drawn) if "qsnr" in groups else {}
     if any(name in groups for name in ("cost", "encoder", "energy", "token")):
-        library = how["liberty"]
+        library = settings["liberty"]
         conditions["cells"] = library.name if library else "sky130, areas in µm²"
     if reference:
         conditions["models in FP32"] = reference

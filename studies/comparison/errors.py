@@ -96,8 +96,8 @@ def _judged(name: str, model: str, accumulator: str | None) -> Found:
         from axs6.studies.accuracy import study_accuracy
         from axs6.torch.policy import Policy
 
-        how = {"accumulator": accumulator} if accumulator else {}
-        policies = {} if name == FP32 else {name: Policy({"format": name, **how})}
+        named = {"accumulator": accumulator} if accumulator else {}
+        policies = {} if name == FP32 else {name: Policy({"format": name, **named})}
         study = study_accuracy(
             model, _workload(model), formats=[], policies=policies, backends=["emulated"]
         )

@@ -42,41 +42,43 @@ def options(
     return {**vars(synthesis_on(liberty)), **runs}
 
 
-def cost(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
+def cost(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Found:
     """Areas and delays of dot products, and areas of encoders and decoders."""
-    for name, result in zip(names, _measured("block_dot", names, how, advance), strict=True):
+    for name, result in zip(names, _measured("block_dot", names, settings, advance), strict=True):
         for column, figure in _dot(result).items():
             yield name, column, result.reason or figure
-    yield from encoder(names, how, advance, {"encoder_area": "area"})
-    yield from _figures("decoder", names, how, advance, {"decoder_area": "area"}, CONVERTED)
+    yield from encoder(names, settings, advance, {"encoder_area": "area"})
+    yield from _figures("decoder", names, settings, advance, {"decoder_area": "area"}, CONVERTED)
 
 
 def encoder(
     names: Sequence[str],
-    how: dict[str, Any],
+    settings: dict[str, Any],
     advance: Advance,
     columns: Mapping[str, str],
 ) -> Found:
     """Figures of encoders, by their columns."""
-    return _figures("encoder", names, how, advance, columns, CONVERTED)
+    return _figures("encoder", names, settings, advance, columns, CONVERTED)
 
 
-def dot(names: Sequence[str], accumulator: str, how: dict[str, Any], advance: Advance) -> Found:
+def dot(
+    names: Sequence[str], accumulator: str, settings: dict[str, Any], advance: Advance
+) -> Found:
     """Areas and delays of dot products with an accumulator."""
     columns = {figure: figure for figure in ("area", "delay_ps")}
-    return _figures("dot", names, how, advance, columns, {"accumulator": accumulator})
+    return _figures("dot", names, settings, advance, columns, {"accumulator": accumulator})
 
 
 def _figures(
     unit: str,
     names: Sequence[str],
-    how: dict[str, Any],
+    settings: dict[str, Any],
     advance: Advance,
     columns: Mapping[str, str],
     parameters: dict[str, Any],
 ) -> Found:
     """Figures of a unit, by their columns."""
-    found = _measured(unit, names, how, advance, parameters)
+    found = _measured(unit, names, settings, advance, parameters)
     for name, result in zip(names, found, strict=True):
         for column, figure in columns.items():
             yield name, column, _figure(result, figure)
@@ -108,9 +110,9 @@ _NO_BOUND = (
 )
 
 
-def energy(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
+def energy(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Found:
     """Energies of the MACs of dot products."""
-    for name, each in zip(names, used("block_dot", names, how, advance), strict=True):
+    for name, each in zip(names, used("block_dot", names, settings, advance), strict=True):
         yield name, "mac_fj", each if isinstance(each, str) else each.femtojoules
 
 
@@ -129,12 +131,12 @@ class Consumed:
 def used(
     unit: str,
     names: Sequence[str],
-    how: dict[str, Any],
+    settings: dict[str, Any],
     advance: Advance,
     parameters: dict[str, Any] | None = None,
 ) -> list[Consumed | str]:
     """Energy of a unit in each format, or the reason why it is missing."""
-    found = _measured(unit, names, {**how, "stimulus": DIGITS}, advance, parameters)
+    found = _measured(unit, names, {**settings, "stimulus": DIGITS}, advance, parameters)
     energies = [each.measured.energy if each.measured else None for each in found]
     return [
         str(result.reason)
@@ -147,7 +149,7 @@ def used(
 def _measured(
     unit: str,
     names: Sequence[str],
-    how: dict[str, Any],
+    settings: dict[str, Any],
     advance: Advance,
     parameters: dict[str, Any] | None = None,
 ) -> tuple[Result, ...]:
@@ -157,5 +159,5 @@ def _measured(
         advance(f"{result.point.label(['format'])} ({done} of {total})")
 
     expression = f"format={','.join(names)}"
-    found = sweep([unit], expression, parameters=parameters, progress=progress, **how)
+    found = sweep([unit], expression, parameters=parameters, progress=progress, **settings)
     return found.results

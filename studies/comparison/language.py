@@ -75,13 +75,13 @@ def _measured() -> "tuple[LanguageModel, Tensor]":
     return model, windows(model, documentation(), request.TOKENS, request.WINDOW)
 
 
-def token(names: Sequence[str], how: dict[str, Any], advance: Advance) -> Found:
+def token(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Found:
     """Energies of a language model's dot products and encoders for one token, in microjoules; or
     the reasons why they are missing."""
     from axs6.studies.language.work import encoded_values, tile_macs
 
-    dots = hardware.used("block_dot", names, how, advance)
-    encoders = hardware.used("encoder", names, how, advance, hardware.CONVERTED)
+    dots = hardware.used("block_dot", names, settings, advance)
+    encoders = hardware.used("encoder", names, settings, advance, hardware.CONVERTED)
     some = missing_model() or _products(names[0])
     for name, *units in zip(names, dots, encoders, strict=True):
         found = [*map(_microjoules, (tile_macs, encoded_values), (some, some), units)]

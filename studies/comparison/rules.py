@@ -60,16 +60,16 @@ def compare_rules(
     groups = check_groups(columns, GROUPS)
     chosen = [block_format(each) for each in (FORMATS if formats is None else formats)]
     names = names_of(fmt.with_rule(rule) for fmt in chosen for rule in Rule)
-    how = hardware.options(liberty, **runs)
+    settings = hardware.options(liberty, **runs)
 
     def measure(group: str, advance: Advance) -> Found:
         return {
             "qsnr": lambda: _qsnr(names, vectors),
-            "encoder": lambda: hardware.encoder(names, how, advance, ENCODERS),
+            "encoder": lambda: hardware.encoder(names, settings, advance, ENCODERS),
             "accuracy": lambda: errors.accuracy(names),
         }[group]()
 
-    return gathered(names, groups, measure, {"random vectors": vectors}, how, progress)
+    return gathered(names, groups, measure, {"random vectors": vectors}, settings, progress)
 
 
 def _qsnr(names: list[str], vectors: int) -> Found:

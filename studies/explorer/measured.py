@@ -29,11 +29,11 @@ def measured() -> dict[str, Any]:
     series = [
         {
             "format": name,
-            "accumulator": how,
+            "accumulator": accumulator,
             "format_db": own,
             "error_db": list(map(_or_none, errors)),
         }
-        for name, how, own, *errors in accumulators["table"]["rows"]
+        for name, accumulator, own, *errors in accumulators["table"]["rows"]
     ]
     return {
         "costs": costs(),

@@ -24,7 +24,7 @@ from axs6.sim.words import to_words
 LARGE = ("feedback_encoder", "stochastic_encoder", "matmul")
 """Units over which all takes 20 s and more."""
 
-ALIKE = ("block_dot", "lfsr", "expander", "encoder")
+ALIKE = ("block_dot", "lfsr", "expander", "encoder", "choice_encoder", "hadamard")
 """Units whose like every run has: the first below, with right cells beside wrong ones, and the
 others are gates alone without stages, as the decoder is."""
 

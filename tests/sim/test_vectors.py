@@ -159,7 +159,7 @@ def differing(link: Link, vectors: Sequence[Vector]) -> list[str]:
     return [vector.name for vector, equal in zip(vectors, same, strict=True) if not equal]
 
 
-FEW = ("encoder", "feedback_encoder", "decoder", "block_dot", "dot")
+FEW = ("encoder", "decoder", "block_dot", "dot")
 """Links that every run has; the others are slow, as others of the same kind."""
 
 

@@ -142,9 +142,9 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ("unit", "parameters"),
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
-        pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
+        ("decoder", {"block": 8, "stages": 1}),
         pytest.param("block_dot", {"block": 8}, marks=pytest.mark.slow),
-        ("dot", {"block": 8, "stages": 3, "interleave": 2}),
+        pytest.param("dot", {"block": 8, "stages": 3, "interleave": 2}, marks=pytest.mark.slow),
         pytest.param(
             "matmul",
             {"block": 8, "rows": 1, "columns": 2, "interleave": 3},
@@ -233,7 +233,7 @@ def test_energy_on_a_library(
     assert report.measured.parts["clock"] == 2 * 2.0 * 4 * flip_flops > 0
 
 
-@pytest.mark.parametrize("adder_cells", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("adder_cells", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_energy_on_sky130(adder_cells: bool) -> None:
     report = energy(
         "block_dot",

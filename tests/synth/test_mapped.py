@@ -63,7 +63,10 @@ def test_mapped_dot_products(mapping: str) -> None:
     check(mapping, "block_dot", FEW_BITS)
 
 
-@pytest.mark.parametrize(("unit", "mapping"), [("decoder", "adder cells"), ("expander", "xc7")])
+@pytest.mark.parametrize(
+    ("unit", "mapping"),
+    [("decoder", "xc7"), pytest.param("expander", "xc7", marks=pytest.mark.slow)],
+)
 def test_mapped_units(unit: str, mapping: str, small_form: Form) -> None:
     check(mapping, unit, small_form(unit))
 

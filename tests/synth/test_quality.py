@@ -36,7 +36,7 @@ LARGE = [unit for unit, _ in quality.IN_MODULES]
 BETWEEN = ("axis_dot", "axis_encoder", "axis_decoder", "stochastic_encoder")
 """Units that take as long, of which every run measures what they contain or are between."""
 
-LONG = ("hadamard",)
+LONG = ("hadamard", "choice_encoder")
 """Small units over which it takes long too, of which the slow tests measure the whole."""
 
 SMALL = [

@@ -243,30 +243,30 @@ def block_dot(a: Block, b: Block) -> tuple[int, int]:
     return sum(signed_magnitude(x) * signed_magnitude(y) for x, y in products), a[0] + b[0]
 
 
-def vector_dot(a: Sequence[Block], b: Sequence[Block], how: str = "fp32") -> int:
+def vector_dot(a: Sequence[Block], b: Sequence[Block], accumulator: str = "fp32") -> int:
     """FP32 pattern of the dot product of two vectors of blocks."""
     pairs = [block_dot(x, y) for x, y in zip(a, b, strict=True)]
-    return accumulate([p for p, _ in pairs], [e for _, e in pairs], how)
+    return accumulate([p for p, _ in pairs], [e for _, e in pairs], accumulator)
 
 
-HOW: Final = ("fp32", "exact")
+ACCUMULATORS: Final = ("fp32", "exact")
 """What `accumulate` takes."""
 
 
-def accumulate(sums: Sequence[int], exponents: Sequence[int], how: str = "fp32") -> int:
-    """FP32 pattern of the sum of P_k / 961 * 2^(e_k - 254), combined as `how` says.
+def accumulate(sums: Sequence[int], exponents: Sequence[int], accumulator: str = "fp32") -> int:
+    """FP32 pattern of the sum of P_k / 961 * 2^(e_k - 254), combined as `accumulator` says.
 
     "fp32": acc = fp32(acc + fp32(P_k * 2^(e_k - 264))) in order from +0, then
     fp32(acc / (961 / 1024)). "exact": everything added exactly, rounded once.
     """
     terms = list(zip(sums, exponents, strict=True))
-    if how == "exact":
+    if accumulator == "exact":
         total = sum((p * power(e) for p, e in terms), Fraction(0))
         return round_to_float(total / 961 * power(-254), FP32)
-    accumulator = 0
+    pattern = 0
     for p, e in terms:
-        accumulator = add_fp32(accumulator, round_to_float(p * power(e - 264), FP32))
-    return divide_fp32(accumulator)
+        pattern = add_fp32(pattern, round_to_float(p * power(e - 264), FP32))
+    return divide_fp32(pattern)
 
 
 def divide_fp32(a: int) -> int:
