@@ -16,9 +16,10 @@ BELOW = {
     "hw": ("base", "golden"),
     "sim": ("base", "golden", "hw"),
     "synth": ("base", "golden", "hw", "sim"),
+    "proof": ("base", "golden", "hw", "sim", "synth"),
     "torch": ("base", "golden", "files", "hw", "sim"),
     "studies": ("base", "golden", "files", "hw", "sim", "synth", "torch"),
-    "commands": ("base", "golden", "files", "hw", "sim", "synth", "torch", "studies"),
+    "commands": ("base", "golden", "files", "hw", "sim", "synth", "proof", "torch", "studies"),
 }
 """Each room, and the rooms that it may import; CONTRIBUTING.md draws them."""
 

@@ -126,7 +126,22 @@ def _decoder_corners(parameters: Parameters) -> Items:
     if packed and fmt.has_modes:
         return _expander_corners(parameters)
     items = every_code(fmt, block, CORNERS)
+    # With the first exponents, those of subnormal results.
+    scales = {
+        name: np.r_[codes[:10], codes[-2:]] for name, codes in sampled_scales(fmt, 256).items()
+    }
+    while prod(map(len, scales.values())) > 16:
+        name = max(scales, key=lambda each: len(scales[each]))
+        scales[name] = scales[name][::2]
+    others = under_scales(_in_every_lane(fmt, block), fmt, scales)
+    items = {name: np.concatenate([array, others[name]]) for name, array in items.items()}
     return _with_faults(items, fmt, parameters) if packed else items
+
+
+def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
+    """Rows with every code in every lane."""
+    codes = np.arange(1 << fmt.element.width)
+    return np.stack([np.roll(codes, 5 * lane) for lane in range(block)], axis=1)
 
 
 def every_code(fmt: BlockFormat, block: int, most: int) -> Items:

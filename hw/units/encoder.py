@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.random import Generator
@@ -20,7 +21,15 @@ from axs6.hw.encoder.feedback import FeedbackEncoder
 from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
 from axs6.hw.encoder.stochastic import StochasticEncoder
 from axs6.hw.units.blocks import block_items
-from axs6.hw.units.encoder_corners import boundary_rows, scale_rows, special_patterns
+from axs6.hw.units.encoder_corners import (
+    boundary_rows,
+    exponent_rows,
+    lane_rows,
+    repeated_rows,
+    scale_rows,
+    special_patterns,
+    subnormal_rows,
+)
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
 from axs6.hw.units.scaled_corners import random_outer_scales, scaled_corners
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
@@ -114,6 +123,8 @@ def encoder_corners(parameters: Parameters) -> Items:
         items = scaled_corners(fmt, dtype, block)
         words = _words(parameters, np.random.default_rng(7), len(items["values"]))
         return {**items, **words}
+    # Else a NaN is the scale, and no other value counts beside it.
+    others_count = fmt.element.has_nan or not fmt.has_nan
     special = special_patterns(dtype)
     alone = np.zeros((len(special), block), np.int64)
     alone[np.arange(len(special)), np.arange(len(special)) % block] = special
@@ -121,6 +132,12 @@ def encoder_corners(parameters: Parameters) -> Items:
     elements = lane_codes(encoder_mode(parameters["mode"])) if fmt.has_modes else [fmt.element]
     rows = [
         *(alone, windows, np.zeros((1, block), np.int64)),
+        *lane_rows(dtype, block),
+        *exponent_rows(dtype, block, nan=others_count),
+        *subnormal_rows(dtype, block, nan=others_count),
+        *chain.from_iterable(
+            repeated_rows(dtype, block, x.divisor.bit_length()) for x in elements if x.divisor > 1
+        ),
         *(scale_rows(fmt, element, dtype) for element in elements),
         *boundary_rows(fmt, elements, dtype),
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,100 @@ def special_patterns(dtype: Float) -> NDArray[np.int64]:
     patterns = np.unique(np.concatenate([near.ravel(), special]))
     patterns = patterns[patterns >= 0]
     return np.concatenate([patterns, patterns | dtype.sign_bit])
+
+
+def lane_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
+    """Patterns that one bit makes special: in all lanes, and in each lane among zeros.
+
+    The bit is one of a fraction, or the one that an exponent field has or lacks. Infinities and
+    NaNs are among large values and each other too.
+    """
+    bits, fields = 1 << np.arange(dtype.fraction_bits), 1 << np.arange(dtype.exponent_bits)
+    nans = np.concatenate([[dtype.infinity], dtype.infinity | bits])
+    finite = (dtype.exponent_special ^ fields) << dtype.fraction_bits
+    alone = np.concatenate([nans, finite, finite + 1])
+    patterns = np.concatenate([alone, [0], bits, fields << dtype.fraction_bits])
+    patterns = np.concatenate([patterns, patterns | dtype.sign_bit])
+    yield np.repeat(patterns[:, None], lanes, axis=1)
+    rows = np.zeros((lanes, len(alone), lanes), np.int64)
+    rows[np.arange(lanes), :, np.arange(lanes)] = alone
+    yield rows.reshape(-1, lanes)
+    large = (dtype.bias + 1 << dtype.fraction_bits) - 1
+    for others, special in product((large, large | dtype.sign_bit, *nans[:2]), nans[:2]):
+        among = np.full((lanes, lanes), others)
+        among[np.arange(lanes), np.arange(lanes)] = special
+        yield among
+
+
+def exponent_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.int64]]:
+    """Every lane with the largest exponent field, and at each distance below it.
+
+    The search for the largest field compares fields bit by bit: fields are powers of two and sums
+    of two, and those beside them. Distances are small, or near a power of two. With `nan` they come
+    with a NaN among them too.
+    """
+    bits = 1 << np.arange(dtype.exponent_bits)
+    ends = np.concatenate([bits, 3 * bits, bits - 1, bits + 1, dtype.exponent_special ^ bits])
+    largest = np.unique(ends[(ends > 0) & (ends < dtype.exponent_special)])
+    near = (bits[:, None] + np.array([-1, 0, 1, 2])).ravel()
+    distances = np.unique(np.concatenate([np.arange(10), near]))
+    below = np.maximum(largest[:, None] - distances, 0)
+    index = np.arange(len(largest))
+    for turn in range(len(distances)):
+        rows = np.stack([below[:, (turn + 5 * x) % len(distances)] for x in range(lanes)], axis=1)
+        rows[index, (turn + index) % lanes] = largest
+        yield (rows << dtype.fraction_bits) + 1
+        if nan:
+            rows[index, (turn + 1 + index) % lanes] = dtype.exponent_special
+            yield (rows << dtype.fraction_bits) + 1
+    for distance in (1, 2):
+        rows = np.tile(below[:, distance][None, :, None], (lanes, 1, lanes))
+        rows[np.arange(lanes), :, np.arange(lanes)] = largest
+        yield (rows.reshape(-1, lanes) << dtype.fraction_bits) + 1
+
+
+def subnormal_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.int64]]:
+    """Every lane with subnormals of each size, under a maximum that is none or nearly none.
+
+    With `nan` they come with a NaN among them too.
+    """
+    powers = 1 << np.arange(dtype.fraction_bits)
+    patterns = np.concatenate([powers, 2 * powers - 1, powers + powers // 2])
+    index = np.arange(len(patterns))
+    rows = np.stack([np.roll(patterns, 7 * lane) for lane in range(lanes)], axis=1)
+    for field, start in product(range(6), (0, 1)):
+        found = rows.copy()
+        found[index, (start + index) % lanes] = max(field << dtype.fraction_bits, patterns.max())
+        yield found
+        if nan:
+            found[index, (start + 1 + index) % lanes] = dtype.infinity + 1
+            yield found
+    if nan:
+        alone = np.full((2 * len(powers), lanes), dtype.exponent_special << dtype.fraction_bits)
+        alone += (1 << dtype.fraction_bits) - 1
+        index = np.arange(len(alone))
+        alone[index, index // len(powers)] = np.tile(powers, 2)
+        yield alone
+
+
+def repeated_rows(dtype: Float, lanes: int, period: int) -> Iterator[NDArray[np.int64]]:
+    """Every lane with each fraction that repeats a code and then differs from that in one bit.
+
+    A lane of a format with a denominator compares a significand with itself, a code's bits further.
+    """
+    width = dtype.fraction_bits
+    codes = np.unique(np.linspace(0, (1 << period) - 1, 32).astype(np.int64))
+    places = [(period - 1 - k % period, width - 1 - k) for k in range(width)]
+    bits = [(codes >> place & 1) << to for place, to in places]
+    repeated = np.bitwise_or.reduce(bits)
+    flips = np.concatenate([[0], 1 << np.arange(width)])
+    patterns = (repeated[:, None] ^ flips).ravel()
+    rows = np.stack([np.roll(patterns, 37 * lane) for lane in range(lanes)], axis=1)
+    index = np.arange(len(rows))
+    for field, start in product((0, dtype.bias), (0, 2)):
+        found = rows | field << width
+        found[index, index % lanes] += (index + start) % 5 << width
+        yield found
 
 
 def boundary_rows(

@@ -26,8 +26,9 @@ def packed_corners(block: int) -> Rows:
 
 def sparse_corners(block: int) -> Rows:
     """Sparse blocks with each bit of the mask set and not, and every kind of error."""
-    right = _every_drop(block)
-    return np.concatenate([right, _wrong(right, block)])
+    counts = _every_count(block)
+    right = np.concatenate([_every_drop(block), counts])
+    return np.concatenate([right, _wrong(right, block), _with_kept_zeros(counts, block)])
 
 
 def packed_random(
@@ -110,6 +111,37 @@ def _every_drop(block: int) -> Rows:
     )
 
 
+def _every_count(block: int) -> Rows:
+    """Sparse blocks that drop each number of values before each lane, other ones three times."""
+    rng, drops = np.random.default_rng(block), block // 4
+    dropped = [
+        np.concatenate(
+            [
+                rng.choice(lane, before, replace=False),
+                rng.choice(np.arange(lane, block), drops - before, replace=False),
+            ]
+        )
+        for lane in range(block)
+        for before in range(max(0, lane + drops - block), min(drops, lane) + 1)
+        for _ in range(3)
+    ]
+    bits = rng.integers(0, AXS6_ELEMENT.width - 1, (len(dropped), block))
+    codes = 1 << bits | AXS6_ELEMENT.sign_bit * rng.integers(0, 2, bits.shape)
+    codes[np.arange(len(dropped))[:, None], np.array(dropped, int)] = 0
+    exponents = np.resize(np.arange(100, 150), len(codes))
+    return _rows(exponents, np.full(len(codes), Mode.SPARSE), codes)
+
+
+def _with_kept_zeros(sparse: Rows, block: int) -> Rows:
+    """Sparse blocks in which one stored code is a zero: an error before the last dropped value."""
+    bits = np.unpackbits(np.repeat(sparse, 6, axis=0), axis=1, bitorder="little")
+    index = np.arange(len(bits))
+    first = HEADER_BYTES * 8 + block + AXS6_ELEMENT.width * (index * 5 % (block - block // 4))
+    for bit in range(AXS6_ELEMENT.width - 1):
+        bits[index, first + bit] = 0
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
 def _wrong(sparse: Rows, block: int) -> Rows:
     """Blocks with one bit of header, mask or padding inverted, of every mode."""
     used = 8 * HEADER_BYTES + payload_bits(AXS6.with_block(block), Mode.SPARSE)
@@ -117,13 +149,9 @@ def _wrong(sparse: Rows, block: int) -> Rows:
     flipped = np.concatenate([header, mask, np.arange(used, 8 * packed_bytes(block=block))])
     rows = np.resize(sparse, (len(flipped), sparse.shape[1])).copy()
     rows[np.arange(len(rows)), flipped // 8] ^= np.uint8(1) << (flipped % 8).astype(np.uint8)
-    early = sparse[:block].copy()
-    first = HEADER_BYTES * 8 + block
-    bits = np.unpackbits(early, axis=1, bitorder="little")
-    bits[:, first : first + AXS6_ELEMENT.width - 1] = 0
     modes = np.resize(sparse, (1 << AXS6.mode_bits, sparse.shape[1])).copy()
     modes[:, 0] = modes[:, 0] & ~np.uint8(3) | np.arange(1 << AXS6.mode_bits, dtype=np.uint8)
-    return np.concatenate([rows, np.packbits(bits, axis=1, bitorder="little"), modes])
+    return np.concatenate([rows, modes])
 
 
 def packed_vectors(items: Items, block: int) -> Items:

@@ -43,12 +43,14 @@ from axs6.sim.words import (
     whole_vectors,
 )
 
+_NO_LIMIT = np.iinfo(np.int64).max
+
 _WHERE, _COUNT, _SHARE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32
 
 BEGIN: tuple[Any, ...] = (
     *[_WHERE] * 5,
     *(ctypes.c_uint64, _SHARE, _SHARE),
-    *[_COUNT] * 2,
+    *[_COUNT] * 3,
     *(_WHERE, _COUNT, _WHERE, _WHERE),
 )
 """Arguments of `axs6_begin`, given to ctypes once: that halves the time of a call."""
@@ -109,6 +111,7 @@ class ComponentModel:
         self._name = name
         self._turns = turns
         self._remembers = remembers
+        self._most_cycles = _NO_LIMIT
         self._unrecorded = Recorder(0, self._copies, self.outputs)
         self._untraced = self._unrecorded.trace(0)
 
@@ -173,7 +176,7 @@ class ComponentModel:
             ends, bounds = np.arange(count), np.array([0, count])
         if ends is None or bounds is None:
             return _in_turn(count, self._copies, threads)
-        return _in_runs(ends, bounds, self._copies, threads)
+        return in_runs(ends, bounds, self._copies, threads)
 
     def _run_share(
         self,
@@ -198,6 +201,7 @@ class ComponentModel:
             *stall.arguments(),
             share.thread * self._copies,
             PATIENCE,
+            self._most_cycles,
             busy.ctypes.data,
             recorder.cycles,
             recorder.handshake.ctypes.data,
@@ -211,10 +215,14 @@ class ComponentModel:
             reached(cycle.value)
             if progress is not None:
                 progress(cycle.value)
-        check_outcome(self._name, done)
         if done == Outcome.BEYOND:
             raise _RangeError(f"{self._name} was given values beyond its input fields")
+        self._check(done, share.thread, busy)
         return busy
+
+    def _check(self, done: int, thread: int, busy: NDArray[np.int64]) -> None:
+        """Raise ToolError where the copies of a thread did not finish as they should."""
+        check_outcome(self._name, done)
 
 
 class BatchModel(ComponentModel):
@@ -318,7 +326,7 @@ def _in_turn(items: int, copies: int, threads: int) -> Sequence[_Share]:
     ]
 
 
-def _in_runs(
+def in_runs(
     ends: NDArray[np.intp], bounds: NDArray[np.intp], copies: int, threads: int
 ) -> Sequence[_Share]:
     """Share out items in runs between `bounds`; those at `ends` complete an output."""

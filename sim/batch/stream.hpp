@@ -119,8 +119,8 @@ struct Run {
   const int32_t* const* index;
   void* const* outputs;
   const uint32_t input_stall, output_stall;
-  const int64_t patience;
-  int64_t* busy;  // busy[l] counts the cycles until copy l had finished
+  const int64_t patience, most;
+  int64_t* busy;  // cycles until copy l had finished; 0 where it has not, -1 where it gave too much
   const Trace trace;
   const int active;
   Stalls input_stalls, output_stalls;
@@ -131,9 +131,9 @@ struct Run {
 
   Run(const Share& share, const void* const* inputs, const int32_t* const* index, void* const* outputs,
       uint64_t seed, uint32_t input_stall, uint32_t output_stall, int64_t first_copy, int64_t patience,
-      int64_t* busy, const Trace& trace)
+      int64_t most, int64_t* busy, const Trace& trace)
       : share(share), inputs(inputs), index(index), outputs(outputs), input_stall(input_stall),
-        output_stall(output_stall), patience(patience), busy(busy), trace(trace),
+        output_stall(output_stall), patience(patience), most(most), busy(busy), trace(trace),
         active((share.active + BYTES - 1) / BYTES * BYTES),
         input_stalls(seed, first_copy, INPUT_SIDE, active),
         output_stalls(seed, first_copy, OUTPUT_SIDE, active),
@@ -149,19 +149,19 @@ struct Run {
   }
 
   // Goes on for about SLICE. Returns the number of cycles, or UNFINISHED, or STUCK when nothing has
-  // moved for `patience` cycles, TOO_MANY when a copy has given more than it should, BEYOND when an
+  // moved for `patience` cycles or a copy has not finished in `most`, TOO_MANY when a copy has given more than it should, BEYOND when an
   // item has a value beyond its field.
   int64_t advance() {
     const auto end = Clock::now() + SLICE;
-    while (unfinished && cycle - moved <= patience) {
+    while (unfinished && cycle - moved <= patience && cycle < most) {
       one_cycle();
       if (cycle % 16 == 0 && Clock::now() > end) return UNFINISHED;
     }
     if (any(m.beyond)) return BEYOND;
-    if (unfinished) return STUCK;
+    bool too_many = false;
     for (int l = 0; l < active; l++)
-      if (output.left[l] < 0) return TOO_MANY;
-    return cycle;
+      if (output.left[l] < 0) busy[l] = -1, too_many = true;
+    return unfinished ? STUCK : too_many ? TOO_MANY : cycle;
   }
 
   void one_cycle() {
@@ -207,11 +207,11 @@ int64_t axs6_memory() { return sizeof(Run) + alignof(Run); }
 // Prepares a run in `memory`. What it is given must stay until its end.
 Run* axs6_begin(uintptr_t memory, const Share* share, const void* const* inputs, const int32_t* const* index,
                 void* const* outputs, uint64_t seed, uint32_t input_stall, uint32_t output_stall,
-                int64_t first_copy, int64_t patience, int64_t* busy, int64_t traced,
+                int64_t first_copy, int64_t patience, int64_t most, int64_t* busy, int64_t traced,
                 uint8_t (*handshake)[4], void* const* payload) {
   void* place = (void*)((memory + alignof(Run) - 1) / alignof(Run) * alignof(Run));
   return new (place) Run(*share, inputs, index, outputs, seed, input_stall, output_stall, first_copy,
-                         patience, busy, {traced, handshake, payload});
+                         patience, most, busy, {traced, handshake, payload});
 }
 
 // Goes on with it, as Run::advance, and says in which cycle it is.

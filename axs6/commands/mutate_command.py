@@ -1,0 +1,51 @@
+"""`axs6 mutate`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
+
+EXTRA = "proof"
+
+
+@with_options(parameters=UNIT_OPTIONS)
+def run(
+    unit: Unit,
+    *,
+    parameters: dict[str, Any],
+    mutants: Annotated[int, typer.Option(help="Number of mutants, up to 511.", metavar="N")] = 511,
+    items: Annotated[int, typer.Option(help="Number of random items.", metavar="N")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of mutants and items.")] = 1,
+    json: Json = None,
+) -> None:
+    """Count the faults in a unit that corner cases and random items find.
+
+    Each mutant is the unit with one fault. All of them run in one pass of the batch simulator. A
+    SAT solver looks at those that survive: it shows that they equal the unit, or gives an item that
+    tells them apart. The exit status is 1 unless every other mutant is killed.
+
+    Example: axs6 mutate decoder --format nvfp4
+    """
+    from axs6.commands.output import check_writable, console, json_path, verdict, write_json
+    from axs6.commands.packages import need
+    from axs6.proof.score import mutation_score
+    from axs6.proof.survivors import Verdict
+
+    need("pysat")
+    out = console(json)
+    check_writable(json_path(json))
+    found = mutation_score(unit, parameters, count=mutants, items=items, seed=seed)
+    counts = {each: len(found.having(each)) for each in Verdict}
+    said = [f"{found.killed} killed", *(f"{count} {each}" for each, count in counts.items())]
+    text = f"{unit}: {found.total} mutants, {', '.join(said)}; score {100 * found.score:.1f} %"
+    passed = not counts[Verdict.DIFFERENT] and not counts[Verdict.OPEN]
+    out.print(verdict(passed, text))
+    for each in found.having(Verdict.DIFFERENT) + found.having(Verdict.OPEN):
+        out.print(f"     {each.decision.verdict}: {each.mutation}", highlight=False)
+        if each.decision.item is not None:
+            item = ", ".join(f"{k} = {x[0].tolist()}" for k, x in each.decision.item.items())
+            out.print(f"       killed by {item}", highlight=False)
+    write_json(json, found.to_dict())
+    if not passed:
+        raise typer.Exit(1)

@@ -1,0 +1,150 @@
+"""The mutation score of a unit: how many faults its regression's items find."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from axs6.golden.arguments import check_integer
+from axs6.golden.formats import BlockFormat, Scale
+from axs6.hw.core.layouts import Field, outer_names, port_fields, scale_names
+from axs6.hw.registry import find_with_streams
+from axs6.hw.units.unit import Items
+from axs6.proof.mutants import MOST, MutantModel, Mutation, mutants
+from axs6.proof.survivors import Decision, Verdict, decide
+from axs6.sim.compiled import Stall
+from axs6.sim.tools import ToolError
+
+STALLED = 1000
+"""Random items that come with stalls."""
+
+STALL = Stall(0.4, 0.4, seed=1)
+
+SOLVER_SECONDS = 10.0
+"""For each survivor."""
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that no item killed, and what the solver says of it."""
+
+    mutation: Mutation
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class MutationScore:
+    """Mutants of a unit and what became of them.
+
+    Args:
+        unit: name. settings: all parameters. seed: of mutants and items. items: how many random
+        items ran. killed: number of mutants that items killed. survivors: the others.
+    """
+
+    unit: str
+    settings: Mapping[str, Any]
+    seed: int
+    items: int
+    killed: int
+    survivors: tuple[Survivor, ...]
+
+    def having(self, verdict: Verdict) -> list[Survivor]:
+        """The survivors of which the solver said this."""
+        return [each for each in self.survivors if each.decision.verdict is verdict]
+
+    @property
+    def total(self) -> int:
+        """Number of mutants."""
+        return self.killed + len(self.survivors)
+
+    @property
+    def score(self) -> float:
+        """Share of the killed among mutants that are not equal to the unit, open ones included."""
+        counted = self.total - len(self.having(Verdict.EQUAL))
+        return self.killed / counted if counted else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "unit": self.unit,
+            "parameters": dict(self.settings),
+            "seed": self.seed,
+            "items": self.items,
+            "killed": self.killed,
+            "score": self.score,
+            "survivors": [
+                {
+                    **vars(each.mutation),
+                    "verdict": str(each.decision.verdict),
+                    "item": each.decision.item
+                    and {name: x[0].tolist() for name, x in each.decision.item.items()},
+                }
+                for each in self.survivors
+            ],
+        }
+
+
+def mutation_score(
+    unit: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    count: int = MOST,
+    items: int = 10_000,
+    seed: int = 1,
+) -> MutationScore:
+    """Run corner cases and random items of a unit through its mutants, and decide the survivors.
+
+    A mutant is killed by other outputs, by none or too many, and without stalls by another number
+    of cycles. Every item that the solver finds is run too, and must kill.
+
+    Args:
+        unit: name of a unit with streams `i` and `o`. parameters: of it; the others keep their
+        defaults. count: number of mutants, 1 to 511. items: random items; some more come with
+        stalls. seed: of mutants and items.
+
+    Raises:
+        ValueError: an argument is refused.
+        SynthesisError: pyosys is missing, fails, or takes too long.
+        ToolError: the unit itself differs, or the simulator cannot be built.
+        ImportError: the solver is missing.
+    """
+    check_integer("count", count, 1, MOST)
+    check_integer("items", items, 1)
+    check_integer("seed", seed, 0)
+    made = mutants(unit, parameters or {}, count, seed)
+    entry, settings = find_with_streams(unit), made.settings
+    model, rng = MutantModel(made), np.random.default_rng(seed)
+    dead = model.killed(entry.corners(settings))
+    dead |= model.killed(entry.random(settings, rng, items))
+    if settings.get("stages"):
+        dead |= model.killed(entry.random(settings, rng, STALLED), STALL)
+    inputs, _ = port_fields(entry.build(**settings))
+    scales = _scales(entry.formats(settings), inputs)
+    survivors = []
+    for each in made.mutations:
+        if not dead[each.number]:
+            decision = decide(made.graph, each.number, inputs, scales, SOLVER_SECONDS)
+            if decision.item is not None:
+                _check_kills(model, each, decision.item)
+            survivors.append(Survivor(each, decision))
+    killed = len(made.mutations) - len(survivors)
+    return MutationScore(unit, settings, seed, items, killed, tuple(survivors))
+
+
+def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str, Scale]:
+    """The scales of fields that are codes of one; those of the right operand begin with "b."."""
+    found = {}
+    for field in inputs:
+        side, _, name = field.name.rpartition(".")
+        fmt = formats[-1 if side == "b" else 0]
+        names = [*outer_names(fmt), *scale_names(fmt)]
+        if name in names:
+            found[field.name] = fmt.levels[::-1][names.index(name)].scale
+    return found
+
+
+def _check_kills(model: MutantModel, mutation: Mutation, item: Items) -> None:
+    """Run an item that the solver found."""
+    if not model.killed(item)[mutation.number]:
+        raise ToolError(f"an item that was to kill the mutant {mutation} does not: {item}")

@@ -1,0 +1,145 @@
+"""A SAT solver on mutants that no item kills: equal to the unit, or an item that kills."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from axs6.golden.formats import Scale
+from axs6.hw.core.layouts import Field
+from axs6.hw.units.unit import Items
+from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
+from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
+from axs6.sim.compiled import element_type
+
+PAYLOAD, VALID = "o__payload[", "o__valid[0]"
+
+
+class Verdict(StrEnum):
+    """What is known of a survivor.
+
+    EQUAL: it is the unit for all inputs. DIFFERENT: an item kills it. OPEN: the solver took too
+    long, or the mutant differs in what registers take, perhaps in states that are never reached.
+    """
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict, and with DIFFERENT the item that kills."""
+
+    verdict: Verdict
+    item: Items | None = None
+
+
+def decide(
+    graph: Graph,
+    number: int,
+    inputs: Sequence[Field],
+    scales: Mapping[str, Scale] | None = None,
+    seconds: float = 60,
+) -> Decision:
+    """Whether a mutant is the unit.
+
+    Equal means equal `ready` and `valid`, an equal payload where it is valid, and equal values that
+    registers take, for all inputs and all values of registers.
+
+    Args:
+        graph: of the unit with its mutants.
+        number: value of the selector.
+        inputs: fields of the unit's payload.
+        scales: of fields that are codes of a scale: other values than its codes do not count.
+        seconds: limit of the solver.
+
+    Source: docs/verification.md, "Mutants".
+    """
+    bits = [graph.inputs[f"{SELECTOR}[{k}]"] for k in range(SELECTOR_BITS)]
+    names, literals = list(graph.outputs), list(graph.outputs.values())
+    right, wrong = (
+        dict(zip(names, _selected(graph, literals, bits, each), strict=True))
+        for each in (0, number)
+    )
+    valid = right[VALID]
+    unlike = graph.any(
+        graph.both(graph.unlike(right[name], wrong[name]), valid if _is_payload(name) else TRUE)
+        for name in names
+    )
+    if unlike == 0:
+        return Decision(Verdict.EQUAL)
+    known = scales or {}
+    valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
+    found = _solve(graph, [unlike, *valid_codes], seconds)
+    if found is None:
+        return Decision(Verdict.OPEN)
+    if not found:
+        return Decision(Verdict.EQUAL)
+    if any(name.startswith(NEXT) for name in names):
+        return Decision(Verdict.OPEN)
+    return Decision(Verdict.DIFFERENT, _item(graph, set(found), inputs))
+
+
+def _selected(graph: Graph, literals: Sequence[int], bits: Sequence[int], number: int) -> list[int]:
+    return graph.cofactor(literals, {bit: number >> k & 1 for k, bit in enumerate(bits)})
+
+
+def _is_payload(name: str) -> bool:
+    return name.startswith(PAYLOAD)
+
+
+def _is_code(graph: Graph, field: Field, scale: Scale) -> int:
+    """Whether all numbers of a field are codes of a scale."""
+    codes = TRUE
+    for first in range(field.offset, field.offset + field.width * max(1, field.count), field.width):
+        names = (f"i__payload[{first + k}]" for k in range(field.width))
+        bits = [graph.inputs.get(name, FALSE) for name in names]
+        valid = graph.at_most(bits, scale.largest_code)
+        if scale.nan_code is not None:
+            above = graph.at_most(bits, scale.nan_code - 1) ^ 1
+            is_nan = graph.both(graph.at_most(bits, scale.nan_code), above)
+            valid = graph.any([valid, is_nan])
+        codes = graph.both(codes, valid)
+    return codes
+
+
+def _solve(graph: Graph, literals: Sequence[int], seconds: float) -> list[int] | None:
+    """True variables of an assignment with true literals; empty if there is none, None if the time
+    is over."""
+    from pysat.solvers import Solver
+
+    clauses = [*graph.clauses(literals), *([graph.variable(each)] for each in literals)]
+    with Solver("glucose4", bootstrap_with=clauses) as solver:
+        timer = threading.Timer(seconds, solver.interrupt)
+        timer.start()
+        try:
+            answer = solver.solve_limited(expect_interrupt=True)
+        finally:
+            timer.cancel()
+        if answer is None:
+            return None
+        return [each for each in solver.get_model() if each > 0] if answer else []
+
+
+def _item(graph: Graph, true: set[int], inputs: Sequence[Field]) -> Items:
+    """The item of an assignment; bits that it leaves out are 0."""
+
+    def bit(place: int) -> int:
+        literal = graph.inputs.get(f"i__payload[{place}]")
+        return int(literal is not None and graph.variable(literal) in true)
+
+    found: dict[str, Any] = {}
+    for field in inputs:
+        values = []
+        for k in range(field.count):
+            first = field.offset + k * field.width
+            value = sum(bit(first + each) << each for each in range(field.width))
+            if field.signed and value >> (field.width - 1):
+                value -= 1 << field.width
+            values.append(value)
+        found[field.name] = np.array(values, element_type(field)).reshape(1, *field.shape)
+    return found

@@ -1,0 +1,19 @@
+"""The child process that runs Yosys: `python -m axs6.proof.worker`, started in the folder of
+`commands.txt`, which has a command in each line. Yosys ends the process at the first that fails."""
+
+from pathlib import Path
+
+from pyosys import libyosys
+
+COMMANDS = "commands.txt"
+
+
+def main() -> None:
+    """Run the commands."""
+    design = libyosys.Design()
+    for command in Path(COMMANDS).read_text().splitlines():
+        libyosys.run_pass(command, design)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Graphs of conjunctions, held against truth tables."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from pysat.solvers import Solver
+
+from axs6.proof.aig import FALSE, TRUE, Graph, read_aiger
+from axs6.proof.yosys import run_yosys
+from axs6.synth.errors import SynthesisError
+
+NAMES = ("a[0]", "a[1]", "a[2]", "b[0]")
+
+
+def solutions(graph: Graph, literal: int) -> set[tuple[bool, ...]]:
+    """Values of the inputs with which a literal is true, from its clauses."""
+    found = set()
+    for values in product((False, True), repeat=len(NAMES)):
+        signs = zip(graph.inputs.values(), values, strict=True)
+        given = [graph.variable(each ^ (not value)) for each, value in signs]
+        with Solver("glucose4", bootstrap_with=graph.clauses([literal])) as solver:
+            if solver.solve([*given, graph.variable(literal)]):
+                found.add(values)
+            assert solver.solve([*given, -graph.variable(literal)]) is (values not in found)
+    return found
+
+
+def every(condition: object) -> set[tuple[bool, ...]]:
+    values = product((False, True), repeat=len(NAMES))
+    return {each for each in values if condition(each)}  # type: ignore[operator]
+
+
+def test_operations_have_their_truth_tables() -> None:
+    graph = Graph(NAMES)
+    a, b, c, d = graph.inputs.values()
+    assert solutions(graph, graph.both(a, b ^ 1)) == every(lambda x: x[0] and not x[1])
+    assert solutions(graph, graph.unlike(a, d)) == every(lambda x: x[0] != x[3])
+    assert solutions(graph, graph.any([a, b, c ^ 1])) == every(lambda x: x[0] or x[1] or not x[2])
+    for number in range(8):
+        at_most = graph.at_most([a, b, c], number)
+        assert solutions(graph, at_most) == every(
+            lambda x, most=number: x[0] + 2 * x[1] + 4 * x[2] <= most
+        )
+    assert graph.both(a, a ^ 1) == graph.any([]) == FALSE
+    assert graph.both(a, TRUE) == graph.both(a, a) == a
+
+
+def test_a_cofactor_has_literals_in_place_of_inputs() -> None:
+    graph = Graph(NAMES)
+    a, b, c, _ = graph.inputs.values()
+    whole = graph.any([graph.both(a, b), graph.unlike(b, c)])
+    (found,) = graph.cofactor([whole], {b: TRUE, a: c ^ 1})
+    assert found == graph.any([c ^ 1])
+    assert graph.cofactor([whole], {b: FALSE}) == [c]
+
+
+def test_a_design_is_read_with_its_registers(tmp_path: Path) -> None:
+    (tmp_path / "design.v").write_text(
+        "module t(input clk, input [2:0] a, input b, output y, output reg q);\n"
+        "  always @(posedge clk) q <= ^a;\n  assign y = (a + b > 5) ^ q;\nendmodule\n"
+    )
+    commands = [
+        "read_verilog design.v",
+        "synth -top t -flatten",
+        "aigmap",
+        "write_aiger -map t.map t.aig",
+    ]
+    run_yosys(tmp_path, commands, "t", 60)
+    graph = read_aiger(tmp_path / "t.aig", tmp_path / "t.map")
+    assert set(graph.inputs) == {"a[0]", "a[1]", "a[2]", "b[0]", "q[0]"} | (
+        graph.inputs.keys() & {"clk[0]"}
+    )
+    free = {name: graph.inputs[name] for name in (*NAMES, "q[0]")}
+    for values in product((0, 1), repeat=len(free)):
+        given = dict(zip(free.values(), values, strict=True))
+        y, q = graph.cofactor([graph.outputs["y[0]"], graph.outputs["next q[0]"]], given)
+        number = values[0] + 2 * values[1] + 4 * values[2]
+        assert y == (number + values[3] > 5) ^ values[4]
+        assert q == number.bit_count() % 2
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.aig").write_bytes(b"aag 0 0 0 0 0\n")
+    with pytest.raises(ValueError, match=r"t\.aig must be a binary AIGER file"):
+        read_aiger(tmp_path / "t.aig", tmp_path / "t.map")
+
+
+def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SynthesisError, match=r"a design: ERROR: .*nothing\.v"):
+        run_yosys(tmp_path, ["read_verilog nothing.v"], "a design", 60)
+    with pytest.raises(SynthesisError, match=r"a design: Yosys must finish within 0\.1 s"):
+        run_yosys(tmp_path, ["exec -- sleep 20"], "a design", 0.1)
