@@ -49,7 +49,8 @@ def around(methods: Sequence[str]) -> Reading:
         for method, run in zip(methods, runs, strict=True):
             for row in run.json["rows"]:
                 if row["name"] != "fp32":
-                    shown = f"{row['ratio']:.2f} ± {row['ratio_error']:.2f}"
+                    ratio, error = row["ratio"], row["ratio_error"]
+                    shown = f"{ratio:.2f} ± {error:.2f}" if ratio < 1000 else "over 1,000"
                     name = row["name"].partition(",")[0].partition("_")[0]
                     found.setdefault(name, {})[method] = shown
         rows = [[name, *(each.get(x, "-") for x in methods)] for name, each in found.items()]
