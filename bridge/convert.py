@@ -91,7 +91,7 @@ def convert(
         gradient_rotation: 8, 16, 32, 64 or 128: in products that give the gradients of weights,
             blocks of so many values of both operands along the reduction are multiplied by random
             signs, the same ones for both, and by a Hadamard matrix with the bits of the unit
-            `hadamard`, before they are encoded. None for no rotation.
+            `hadamard`, before they are encoded. 0 for no rotation.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
         choice: "max", "four-over-six" or "mse", the choice of the finest scales, in place of that

@@ -288,14 +288,14 @@ def gradient_product(
     if _is_empty(grad, other):
         return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
     side, size = SIDES[right], place.options.gradient_rotation
-    rotated = size is not None and place.weighted and not right
-    if size is not None and rotated:
+    rotated = size != 0 and place.weighted and not right
+    if rotated:
         grad, other = _rotated(grad, other, size)
         whole = None
     left = place.prepare(grad, "gradient", "gradient")
     right_hand = place.prepare(other, side, f"{side} operand", whole)
     values = place.backend.product(left, right_hand).values.to(grad.device)
-    if size is not None and rotated:
+    if rotated:
         # The factor by which the two transforms enlarge the product: 1 or 2.
         values *= (1 << 2 * scale_exponent(size)) / size
     return values

@@ -37,7 +37,7 @@ class Names(TypedDict, total=False):
     activations: Format | None
     gradients: Format | None
     gradient_rounding: str
-    gradient_rotation: int | None
+    gradient_rotation: int
     accumulator: str | Accumulator
     block: int | None
     choice: str | None
@@ -58,7 +58,7 @@ class ProductOptions:
             computed; None for FP32 products of the decoded operands.
         gradient_rounding: of these gradients when they are encoded.
         gradient_rotation: block of the Hadamard transform of both operands of the products that
-            give the gradients of weights; None for no transform.
+            give the gradients of weights; 0 for no transform.
         accumulator: how the products of a dot product become one number.
         nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate"
             encodes NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats
@@ -75,7 +75,7 @@ class ProductOptions:
     activations: BlockFormat = AXS6
     gradients: BlockFormat | None = None
     gradient_rounding: Rounding = Rounding.NEAREST
-    gradient_rotation: int | None = None
+    gradient_rotation: int = 0
     accumulator: Accumulator = FP32_SUMS
     nonfinite: NonFinite = "error"
     tile: tuple[tuple[str, Any], ...] = ()
@@ -86,11 +86,11 @@ class ProductOptions:
             check_nonfinite_in(fmt, self.nonfinite)
         for left, right in self.pairs:
             Terms.of(left, right, self.accumulator)
-        if self.gradient_rotation is not None:
+        if self.gradient_rotation != 0:
             check_size(self.gradient_rotation, "gradient_rotation")
-        plain = self.gradient_rounding is Rounding.NEAREST and self.gradient_rotation is None
+        plain = self.gradient_rounding is Rounding.NEAREST and self.gradient_rotation == 0
         if self.gradients is None and not plain:
-            name = "gradient_rounding" if self.gradient_rotation is None else "gradient_rotation"
+            name = "gradient_rounding" if self.gradient_rotation == 0 else "gradient_rotation"
             raise ValueError(f"{name} needs gradients in a block format, not {FP32}")
         if self.tile and self.backend != "rtl":
             raise ValueError(f"tile is for backend='rtl', not {self.backend!r}")
@@ -104,7 +104,7 @@ class ProductOptions:
         activations: Format | None = None,
         gradients: Format | None = None,
         gradient_rounding: str = "nearest",
-        gradient_rotation: int | None = None,
+        gradient_rotation: int = 0,
         accumulator: str | Accumulator = "fp32",
         block: int | None = None,
         choice: str | None = None,
@@ -119,7 +119,7 @@ class ProductOptions:
             weights, activations, gradients: formats, as names, strings or BlockFormats; "fp32" as
                 that of gradients is None.
             gradient_rounding: "nearest", "toward_zero" or "stochastic".
-            gradient_rotation: 8, 16, 32, 64, 128 or None.
+            gradient_rotation: 8, 16, 32, 64, 128, or 0 for none.
             accumulator: a name, a string or an Accumulator.
             block: values of the largest group of a fixed size, in place of those of all formats.
             choice: of the finest scales, in place of those of all formats.
@@ -184,7 +184,7 @@ class ProductOptions:
             shown["gradients"] = name_of(self.gradients)
         if self.gradient_rounding is not Rounding.NEAREST:
             shown["gradient_rounding"] = str(self.gradient_rounding)
-        if self.gradient_rotation is not None:
+        if self.gradient_rotation != 0:
             shown["gradient_rotation"] = str(self.gradient_rotation)
         if self.accumulator != FP32_SUMS:
             shown["accumulator"] = str(self.accumulator)

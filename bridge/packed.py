@@ -93,9 +93,21 @@ def _policy(path: Path, metadata: Mapping[str, str]) -> Policy:
     if METADATA not in metadata:
         raise ValueError(f"{path} has no policy in its metadata, as save_packed writes it")
     try:
-        return Policy.from_dict(json.loads(metadata[METADATA]))
+        return Policy.from_dict(_completed(json.loads(metadata[METADATA])))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: its policy cannot be read: {error}") from None
+
+
+def _completed(entries: Any) -> Any:
+    """A policy's data with the options that files of earlier versions do not have."""
+    if not isinstance(entries, dict):
+        return entries
+    filled = {"gradient_rounding": "nearest", "gradient_rotation": 0, **entries}
+    completed = filled if "gradients" in entries else dict(entries)
+    layers = completed.get("layers")
+    if isinstance(layers, list):
+        completed["layers"] = [_completed(each) for each in layers]
+    return completed
 
 
 def load_packed(model: nn.Module, path: str | Path) -> None:

@@ -29,7 +29,7 @@ class Recipe:
         rounding: of the gradients of weights, in that format too, before the step; None keeps them
         in FP32.
         backward_rounding: of the gradients in the backward products. rotation: block of the
-        Hadamard transform in the products that give the gradients of weights; None for none.
+        Hadamard transform in the products that give the gradients of weights; 0 for none.
 
     Raises:
         ValueError: a format, the accumulator or the rounding is unknown, or a rounding has no
@@ -41,7 +41,7 @@ class Recipe:
     accumulator: str = "fp32"
     rounding: str | None = None
     backward_rounding: str = "nearest"
-    rotation: int | None = None
+    rotation: int = 0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -62,9 +62,9 @@ class Recipe:
         if self.rounding is not None:
             check_rounding(self.rounding)
         check_rounding(self.backward_rounding)
-        if self.rotation is not None:
+        if self.rotation != 0:
             check_size(self.rotation, "rotation")
-        plain = (self.rounding, self.backward_rounding, self.rotation) == (None, "nearest", None)
+        plain = (self.rounding, self.backward_rounding, self.rotation) == (None, "nearest", 0)
         if self.gradients is None and not plain:
             raise ValueError("rounding and rotation need a format of gradients")
 

@@ -1,5 +1,7 @@
 """Backward products with rounded and rotated gradients, held against the golden model."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,13 @@ import torch
 from torch import Tensor, nn
 
 import axs6
+from axs6.files.container import open_container
 from axs6.golden.hadamard import hadamard
 from axs6.golden.rounding import RANDOM_BITS
-from axs6.torch import Policy, convert
+from axs6.torch import Policy, convert, load_packed, packed, save_packed
+from axs6.torch.convert import policy_of
 from axs6.torch.functional import MatMul
+from axs6.torch.packed import METADATA
 
 ROWS, INPUTS, OUTPUTS = 21, 40, 6
 
@@ -92,7 +97,7 @@ def test_operands_of_a_weights_gradient_are_rotated(size: int) -> None:
 def test_products_without_a_weight_are_not_rotated() -> None:
     a, b = torch.randn(5, 16), torch.randn(16, 7)
     found = []
-    for size in (None, 16):
+    for size in (0, 16):
         torch.manual_seed(0)
         model = convert(MatMul(), gradients="axs6", gradient_rotation=size)
         b.grad = None
@@ -112,17 +117,32 @@ def test_a_step_of_a_compiled_model_has_the_same_gradients() -> None:
 
 def test_a_policy_sets_them() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
-    last = {"name": "1", "gradient_rounding": "nearest", "gradients": "fp32"}
+    last = {"name": "1", "gradient_rounding": "nearest", "gradient_rotation": 0}
     entries = {
         "format": "mx9",
         "gradients": "mx9",
         "gradient_rounding": "stochastic",
-        "layers": [last],
+        "gradient_rotation": 16,
     }
-    policy = Policy.from_dict(entries)
+    policy = Policy.from_dict({**entries, "layers": [last]})
     assert Policy.from_dict(policy.to_dict()) == policy
-    shown = str(convert(model, policy=policy))
-    assert shown.count("gradient_rounding=stochastic") == 1
+    converted = convert(model, policy=policy)
+    for each in (converted, convert(model, policy=policy_of(converted))):
+        assert str(each).count("gradient_rounding=stochastic, gradient_rotation=16") == 1
+        assert str(each).count("gradients=mx9") == 2
+
+
+def test_files_of_models_converted_before_there_were_these_options_are_loaded(
+    tmp_path: Path,
+) -> None:
+    model, path = convert(nn.Linear(32, 2)), tmp_path / "x.safetensors"
+    save_packed(model, path)
+    with open_container(path) as (_, _, metadata):
+        held = json.loads(metadata[METADATA])
+    old = {name: x for name, x in held.items() if not name.startswith("gradient_r")}
+    assert len(old) == len(held) - 2
+    assert packed._policy(path, {METADATA: json.dumps(old)}) == policy_of(model)
+    load_packed(convert(nn.Linear(32, 2)), path)
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,8 @@ def test_a_training_study_is_shown_and_written(main: Cli, folder: Path) -> None:
         (["bert"], "NAME must be one of gpt, vit, gpt_1m, not 'bert'"),
         (
             ["gpt", "--recipe", "x"],
-            "recipe must be one of fp32, mx9, mx6, mxfp8, axs6, axs6_stochastic, mxfp8_hopper, "
-            "mxfp8_promoted, not 'x'",
+            "recipe must be one of fp32, mx9, mx6, mxfp8, mxfp4, nvfp4, mxfp4_rotated, "
+            "nvfp4_rotated, axs6, axs6_stochastic, mxfp8_hopper, mxfp8_promoted, not 'x'",
         ),
         (["gpt", "--seeds", "0"], "seeds must be an integer of at least 1, not 0"),
         (["gpt", "--steps", "1"], "steps must be an integer of at least 2, not 1"),
