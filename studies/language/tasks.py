@@ -1,6 +1,7 @@
 """Parts of studies of models, each run by itself, and the file that keeps their results."""
 
 import contextlib
+import fcntl
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -70,11 +71,18 @@ class KeptResults(Generic[R]):
         return self._results.get(key)
 
     def add(self, result: R) -> None:
-        """Keep a result. Raises OSError if the file cannot be written."""
+        """Keep a result, behind those that another study may have written since.
+
+        Raises OSError if the file cannot be written.
+        """
         self._results[result.key] = result
         if self._path is None:
             return
-        with self._path.open("r+b" if self._path.exists() else "wb") as file:
+        self._path.touch()
+        with self._path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(self._whole)
+            self._whole += file.read().rfind(b"\n") + 1
             file.seek(self._whole)
             file.write(json.dumps(asdict(result)).encode() + b"\n")
             file.truncate()
