@@ -86,7 +86,7 @@ def subnormal_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.i
     for field, start in product(range(6), (0, 1)):
         found = rows.copy()
         found[index, (start + index) % lanes] = max(field << dtype.fraction_bits, patterns.max())
-        yield found
+        yield found.copy()
         if nan:
             found[index, (start + 1 + index) % lanes] = dtype.infinity + 1
             yield found
