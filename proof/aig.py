@@ -10,7 +10,7 @@ from pathlib import Path
 FALSE, TRUE = 0, 1
 
 NEXT = "next "
-"""Before the name of a register: what it takes."""
+"""Prefix of the outputs with the next values of registers."""
 
 
 class Graph:

@@ -87,6 +87,11 @@ class Mutants:
     source: Source
     graph: Graph
 
+    @property
+    def inputs(self) -> Sequence[Field]:
+        """The fields of the unit's own payload."""
+        return self.source.inputs[:-1]
+
 
 def mutants(
     unit: str, parameters: Mapping[str, Any], count: int, seed: int, seconds: float = 600
@@ -110,19 +115,10 @@ def mutants(
         commands = [
             "read_verilog -sv design.v",
             f"hierarchy -top {made.module}",
-            *("proc", "flatten", "opt_clean -purge", "delete */t:$scopeinfo"),
+            *_FLAT,
             f"mutate -list {count} -seed {seed} -ctrl {SELECTOR} {SELECTOR_BITS} 1 -o list.ys",
             *("script list.ys", "opt_clean", f"rename {made.module} top", "write_json design.json"),
-            *(
-                "setattr -unset init w:*",
-                "alumacc",
-                "techmap",
-                "opt_clean",
-                "dffunmap",
-                "simplemap",
-            ),
-            *("opt_clean", "setundef -undriven -zero", "aigmap", "opt_clean"),
-            "write_aiger -map design.map design.aig",
+            *_GATES,
         ]
         run_yosys(folder, commands, f"mutants of {unit}", seconds)
         netlist = json.loads((folder / "design.json").read_text())
@@ -130,10 +126,8 @@ def mutants(
         graph = read_aiger(folder / "design.aig", folder / "design.map")
     inputs, outputs = port_fields(entry.build(**settings))
     fields = [*inputs, _selected(netlist)]
-    source = Source(
-        model_source(read_netlist(json.dumps(netlist)), fields, outputs), fields, outputs
-    )
-    return Mutants(unit, settings, _mutations(listed), source, graph)
+    text = model_source(read_netlist(json.dumps(netlist)), fields, outputs)
+    return Mutants(unit, settings, _mutations(listed), Source(text, fields, outputs), graph)
 
 
 def _mutations(lines: Sequence[str]) -> list[Mutation]:

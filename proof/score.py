@@ -8,11 +8,11 @@ import numpy as np
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Scale
-from axs6.hw.core.layouts import Field, outer_names, port_fields, scale_names
+from axs6.hw.core.layouts import Field, outer_names, scale_names
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
 from axs6.proof.mutants import MOST, MutantModel, Mutation, mutants
-from axs6.proof.survivors import Decision, Verdict, decide
+from axs6.proof.survivors import Decision, Judge, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 
@@ -77,8 +77,7 @@ class MutationScore:
                 {
                     **vars(each.mutation),
                     "verdict": str(each.decision.verdict),
-                    "item": each.decision.item
-                    and {name: x[0].tolist() for name, x in each.decision.item.items()},
+                    "item": each.decision.numbers,
                 }
                 for each in self.survivors
             ],
@@ -119,12 +118,12 @@ def mutation_score(
     dead |= model.killed(entry.random(settings, rng, items))
     if settings.get("stages"):
         dead |= model.killed(entry.random(settings, rng, STALLED), STALL)
-    inputs, _ = port_fields(entry.build(**settings))
-    scales = _scales(entry.formats(settings), inputs)
+    scales = _scales(entry.formats(settings), made.inputs)
+    judge = Judge(made.graph, made.inputs, scales, SOLVER_SECONDS)
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:
-            decision = decide(made.graph, each.number, inputs, scales, SOLVER_SECONDS)
+            decision = judge.decide(each.number)
             if decision.item is not None:
                 _check_kills(model, each, decision.item)
             survivors.append(Survivor(each, decision))

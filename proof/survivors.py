@@ -37,59 +37,67 @@ class Decision:
     verdict: Verdict
     item: Items | None = None
 
+    @property
+    def numbers(self) -> dict[str, Any] | None:
+        """The item's fields as numbers and lists of them."""
+        return self.item and {name: array[0].tolist() for name, array in self.item.items()}
 
-def decide(
-    graph: Graph,
-    number: int,
-    inputs: Sequence[Field],
-    scales: Mapping[str, Scale] | None = None,
-    seconds: float = 60,
-) -> Decision:
-    """Whether a mutant is the unit.
+
+class Judge:
+    """Says of mutants whether they are the unit.
 
     Equal means equal `ready` and `valid`, an equal payload where it is valid, and equal values that
     registers take, for all inputs and all values of registers.
 
     Args:
         graph: of the unit with its mutants.
-        number: value of the selector.
         inputs: fields of the unit's payload.
         scales: of fields that are codes of a scale: other values than its codes do not count.
-        seconds: limit of the solver.
+        seconds: limit of the solver for a mutant.
 
     Source: docs/verification.md, "Mutants".
     """
-    bits = [graph.inputs[f"{SELECTOR}[{k}]"] for k in range(SELECTOR_BITS)]
-    names, literals = list(graph.outputs), list(graph.outputs.values())
-    right, wrong = (
-        dict(zip(names, _selected(graph, literals, bits, each), strict=True))
-        for each in (0, number)
-    )
-    valid = right[VALID]
-    unlike = graph.any(
-        graph.both(graph.unlike(right[name], wrong[name]), valid if _is_payload(name) else TRUE)
-        for name in names
-    )
-    if unlike == 0:
-        return Decision(Verdict.EQUAL)
-    known = scales or {}
-    valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
-    found = _solve(graph, [unlike, *valid_codes], seconds)
-    if found is None:
-        return Decision(Verdict.OPEN)
-    if not found:
-        return Decision(Verdict.EQUAL)
-    if any(name.startswith(NEXT) for name in names):
-        return Decision(Verdict.OPEN)
-    return Decision(Verdict.DIFFERENT, _item(graph, set(found), inputs))
 
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Field],
+        scales: Mapping[str, Scale] | None = None,
+        seconds: float = 60,
+    ) -> None:
+        known = scales or {}
+        self._graph, self._inputs, self._seconds = graph, inputs, seconds
+        self._registers = any(name.startswith(NEXT) for name in graph.outputs)
+        self._right = self._outputs(0)
+        self._valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
 
-def _selected(graph: Graph, literals: Sequence[int], bits: Sequence[int], number: int) -> list[int]:
-    return graph.cofactor(literals, {bit: number >> k & 1 for k, bit in enumerate(bits)})
+    def _outputs(self, number: int) -> dict[str, int]:
+        """The outputs of a mutant, or with 0 of the unit."""
+        graph = self._graph
+        bits = {graph.inputs[f"{SELECTOR}[{k}]"]: number >> k & 1 for k in range(SELECTOR_BITS)}
+        found = graph.cofactor(list(graph.outputs.values()), bits)
+        return dict(zip(graph.outputs, found, strict=True))
 
-
-def _is_payload(name: str) -> bool:
-    return name.startswith(PAYLOAD)
+    def decide(self, number: int) -> Decision:
+        """Whether the mutant with this value of the selector is the unit."""
+        graph, right, wrong = self._graph, self._right, self._outputs(number)
+        unlike = graph.any(
+            graph.both(
+                graph.unlike(right[name], wrong[name]),
+                right[VALID] if name.startswith(PAYLOAD) else TRUE,
+            )
+            for name in right
+        )
+        if unlike == FALSE:
+            return Decision(Verdict.EQUAL)
+        found = _solve(graph, [unlike, *self._valid_codes], self._seconds)
+        if found is None:
+            return Decision(Verdict.OPEN)
+        if not found:
+            return Decision(Verdict.EQUAL)
+        if self._registers:
+            return Decision(Verdict.OPEN)
+        return Decision(Verdict.DIFFERENT, _item(graph, set(found), self._inputs))
 
 
 def _is_code(graph: Graph, field: Field, scale: Scale) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyosys import libyosys
 
-COMMANDS = "commands.txt"
+from axs6.proof.yosys import COMMANDS
 
 
 def main() -> None:

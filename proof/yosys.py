@@ -1,17 +1,12 @@
-"""Yosys in a child process with a time limit."""
+"""Commands of Yosys in a child process with a time limit."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from axs6.sim.process import check_folder, child_process, first_error, wait
-from axs6.synth.errors import SynthesisError
-from axs6.synth.process import check_pyosys
+from axs6.synth.process import Limit, run_workers
 
-_LOG = "yosys.log"
-_COMMANDS = "commands.txt"
+COMMANDS = "commands.txt"
+"""The file that `axs6.proof.worker` reads."""
 
 
 def run_yosys(folder: Path, commands: Sequence[str], what: str, seconds: float) -> None:
@@ -24,19 +19,7 @@ def run_yosys(folder: Path, commands: Sequence[str], what: str, seconds: float) 
         seconds: limit.
 
     Raises:
-        SynthesisError: pyosys is missing, a command failed, or the time ran out.
-        ToolError: the path of the folder has blanks or quotes.
+        SynthesisError, ToolError: as `axs6.synth.process.run_workers`.
     """
-    check_pyosys()
-    check_folder(folder)
-    (folder / _COMMANDS).write_text("\n".join(commands) + "\n")
-    command = [sys.executable, "-P", "-m", "axs6.proof.worker"]
-    with child_process(
-        command, folder / _LOG, os.environ | {"TMPDIR": str(folder)}, folder
-    ) as child:
-        try:
-            wait(child, seconds)
-        except subprocess.TimeoutExpired:
-            raise SynthesisError(f"{what}: Yosys must finish within {seconds:g} s") from None
-        if child.returncode:
-            raise SynthesisError(f"{what}: {first_error(folder / _LOG)}")
+    (folder / COMMANDS).write_text("\n".join(commands) + "\n")
+    run_workers("axs6.proof.worker", [folder], limit=Limit(seconds), source=what)

@@ -41,22 +41,37 @@ def check_pyosys() -> None:
 def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]:
     """Run the job in each folder at the same time and return their results in order.
 
+    Args:
+        folders: a folder for each job, with the files that `axs6.synth.worker` reads.
+        limit, source: as of `run_workers`.
+
+    Raises:
+        SynthesisError, ToolError: as `run_workers`.
+    """
+    run_workers("axs6.synth.worker", folders, limit=limit, source=source)
+    return [json.loads((folder / "result.json").read_text()) for folder in folders]
+
+
+def run_workers(module: str, folders: Sequence[Path], *, limit: Limit, source: str) -> None:
+    """Run a module that uses Yosys in each folder at the same time.
+
     No process is left when this returns or raises.
 
     Args:
-        folders: a folder for each job, with the files that `axs6.synth.worker` reads.
+        module: as `python -m` takes it.
+        folders: temporary ones, each the working folder of a process.
         limit: when all of them must have ended.
-        source: target or library, for messages.
+        source: what they work on, for messages: a target or library.
 
     Raises:
-        SynthesisError: pyosys is missing, a job failed or the time ran out.
+        SynthesisError: pyosys is missing, a process failed or the time ran out.
         ToolError: the path of a folder is not as `check_folder` wants it.
     """
     check_pyosys()
     for folder in folders:
         check_folder(folder)
     with contextlib.ExitStack() as stack:
-        children = [_start(folder, stack) for folder in folders]
+        children = [_start(module, folder, stack) for folder in folders]
         for folder, child in zip(folders, children, strict=True):
             try:
                 wait(child, limit.left)
@@ -69,11 +84,10 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
                 raise SynthesisError(f"{source}: Yosys was ended by {name}, out of memory perhaps")
             if child.returncode:
                 raise from_log((folder / _LOG).read_text(errors="replace"), source)
-    return [json.loads((folder / "result.json").read_text()) for folder in folders]
 
 
-def _start(folder: Path, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+def _start(module: str, folder: Path, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     """Start a worker; it and the yosys-abc that it starts are killed when the stack closes."""
-    command = [sys.executable, "-P", "-m", "axs6.synth.worker"]
+    command = [sys.executable, "-P", "-m", module]
     environment = os.environ | {"TMPDIR": str(folder)}
     return stack.enter_context(child_process(command, folder / _LOG, environment, folder))

@@ -43,8 +43,8 @@ def run(
     out.print(verdict(passed, text))
     for each in found.having(Verdict.DIFFERENT) + found.having(Verdict.OPEN):
         out.print(f"     {each.decision.verdict}: {each.mutation}", highlight=False)
-        if each.decision.item is not None:
-            item = ", ".join(f"{k} = {x[0].tolist()}" for k, x in each.decision.item.items())
+        if each.decision.numbers is not None:
+            item = ", ".join(f"{name} = {x}" for name, x in each.decision.numbers.items())
             out.print(f"       killed by {item}", highlight=False)
     write_json(json, found.to_dict())
     if not passed:

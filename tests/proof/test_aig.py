@@ -1,5 +1,6 @@
 """Graphs of conjunctions, held against truth tables."""
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -26,9 +27,9 @@ def solutions(graph: Graph, literal: int) -> set[tuple[bool, ...]]:
     return found
 
 
-def every(condition: object) -> set[tuple[bool, ...]]:
+def every(condition: Callable[[tuple[bool, ...]], bool]) -> set[tuple[bool, ...]]:
     values = product((False, True), repeat=len(NAMES))
-    return {each for each in values if condition(each)}  # type: ignore[operator]
+    return {each for each in values if condition(each)}
 
 
 def test_operations_have_their_truth_tables() -> None:
@@ -87,7 +88,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SynthesisError, match=r"a design: ERROR: .*nothing\.v"):
+    with pytest.raises(SynthesisError, match=r"a design: Yosys failed: ERROR: .*nothing\.v"):
         run_yosys(tmp_path, ["read_verilog nothing.v"], "a design", 60)
     with pytest.raises(SynthesisError, match=r"a design: Yosys must finish within 0\.1 s"):
         run_yosys(tmp_path, ["exec -- sleep 20"], "a design", 0.1)

@@ -13,7 +13,7 @@ from axs6.proof import mutants as module
 from axs6.proof import score
 from axs6.proof.mutants import MutantModel, Mutants, mutants
 from axs6.proof.score import mutation_score
-from axs6.proof.survivors import Verdict, decide
+from axs6.proof.survivors import Judge, Verdict
 from axs6.sim.tools import ToolError
 
 SMALL: dict[str, Any] = {"block": 8, "dtype": "bf16"}
@@ -45,9 +45,9 @@ def test_killed_mutants_are_not_equal_and_what_the_solver_finds_kills(
     """Of 3 items, few of which kill: both sides of every verdict are run."""
     dead = model.killed(few(made, 3))
     assert 20 < dead.sum() < 180
-    verdicts = set()
+    verdicts, judge = set(), Judge(made.graph, made.inputs)
     for mutation in made.mutations[:60]:
-        found = decide(made.graph, mutation.number, made.source.inputs[:-1])
+        found = judge.decide(mutation.number)
         verdicts.add(found.verdict)
         if dead[mutation.number]:
             assert found.verdict is Verdict.DIFFERENT
