@@ -88,10 +88,10 @@ def convert(
             of the decoded operands.
         gradient_rounding: of these gradients: "nearest", "toward_zero" or "stochastic", whose words
             come from torch's default generator of the device.
-        gradient_rotation: 8, 16, 32, 64 or 128: in products that give the gradients of weights,
-            blocks of so many values of both operands along the reduction are multiplied by random
-            signs, the same ones for both, and by a Hadamard matrix with the bits of the unit
-            `hadamard`, before they are encoded. 0 for no rotation.
+        gradient_rotation: block size of a Hadamard rotation, 8, 16, 32, 64 or 128; 0 for none. It
+            applies to the products that give the gradients of weights. Before both operands are
+            encoded, each of their blocks along the reduction is multiplied by the same random signs
+            and by the Hadamard matrix, with the bits of the unit `hadamard`.
         accumulator: how the products become one number, as of `axs6.matmul`.
         block: values of the largest group of a fixed size, in place of those of the formats.
         choice: "max", "four-over-six" or "mse", the choice of the finest scales, in place of that

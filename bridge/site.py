@@ -190,9 +190,10 @@ class Site:
     def _prepare_by(
         self, backend: Backend, x: Tensor, role: Role, name: str, whole: Tensor | None
     ) -> Any:
-        blocks = self.part(x, role, name, whole)
         if role == "gradient" and self.options.gradient_rounding is not Rounding.NEAREST:
-            blocks = self._rounded_gradient(x, name)
+            blocks: Blocks | None = self._rounded_gradient(x, name)
+        else:
+            blocks = self.part(x, role, name, whole)
         if blocks is not None:
             return backend.take(blocks, x.device)
         return backend.prepare(x, self.format(role), name, self.scale(role))

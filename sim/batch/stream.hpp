@@ -149,8 +149,8 @@ struct Run {
   }
 
   // Goes on for about SLICE. Returns the number of cycles, or UNFINISHED, or STUCK when nothing has
-  // moved for `patience` cycles or a copy has not finished in `most`, TOO_MANY when a copy has given more than it should, BEYOND when an
-  // item has a value beyond its field.
+  // moved for `patience` cycles or a copy has not finished in `most`, TOO_MANY when a copy has given
+  // more than it should, BEYOND when an item has a value beyond its field.
   int64_t advance() {
     const auto end = Clock::now() + SLICE;
     while (unfinished && cycle - moved <= patience && cycle < most) {
