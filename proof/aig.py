@@ -1,11 +1,15 @@
-"""And-inverter graphs: read from AIGER, with cofactors, and clauses for a SAT solver.
+"""And-inverter graphs: read and written as AIGER, with cofactors, values and clauses for a solver.
 
 A literal is twice a node, plus 1 if it is inverted. Node 0 is the constant false, the next ones are
 the inputs, then the registers, then conjunctions of two literals each.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import copy
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 FALSE, TRUE = 0, 1
 
@@ -26,6 +30,32 @@ class Graph:
         self._operands: list[tuple[int, int]] = [(0, 0)] * (1 + len(self.inputs))
         self._found: dict[tuple[int, int], int] = {}
 
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return len(self._operands)
+
+    def with_outputs(self, outputs: Mapping[str, int]) -> "Graph":
+        """The same graph with other outputs; nodes that one gets, the other has too."""
+        found = copy.copy(self)
+        found.outputs = dict(outputs)
+        return found
+
+    def operands(self, node: int) -> tuple[int, int] | None:
+        """The two literals of a conjunction; None for an input and the constant."""
+        pair = self._operands[node]
+        return None if pair == (0, 0) else pair
+
+    def input(self, name: str) -> int:
+        """A new free bit."""
+        self.inputs[name] = 2 * len(self._operands)
+        self._operands.append((0, 0))
+        return self.inputs[name]
+
+    def bus(self, name: str, first: int, width: int) -> list[int]:
+        """Some bits of an output, or of an input, lowest first."""
+        found = self.outputs if f"{name}[0]" in self.outputs else self.inputs
+        return [found[f"{name}[{first + k}]"] for k in range(width)]
+
     def both(self, a: int, b: int) -> int:
         """The conjunction of two literals."""
         if a > b:
@@ -43,6 +73,34 @@ class Graph:
         """The exclusive or of two literals."""
         return self.both(self.both(a, b ^ 1) ^ 1, self.both(a ^ 1, b) ^ 1) ^ 1
 
+    def choose(self, bit: int, one: int, zero: int) -> int:
+        """One literal where a bit is 1, another where it is 0."""
+        return self.both(self.both(bit, one) ^ 1, self.both(bit ^ 1, zero) ^ 1) ^ 1
+
+    def all(self, literals: Iterable[int]) -> int:
+        """The conjunction of literals."""
+        found = TRUE
+        for each in literals:
+            found = self.both(found, each)
+        return found
+
+    def look_up(self, bits: Sequence[int], table: Sequence[bool]) -> int:
+        """The entry of a table of 2^n at the number of n bits, lowest first."""
+        found = [TRUE if each else FALSE for each in table]
+        for bit in bits:
+            found = [self.choose(bit, x, y) for y, x in zip(found[::2], found[1::2], strict=True)]
+        return found[0]
+
+    def sum(self, a: Sequence[int], b: Sequence[int], width: int) -> list[int]:
+        """Bits of the sum of two unsigned numbers, lowest first, modulo 2^width."""
+        found, carry = [], FALSE
+        for k in range(width):
+            x, y = (each[k] if k < len(each) else FALSE for each in (a, b))
+            half = self.unlike(x, y)
+            found.append(self.unlike(half, carry))
+            carry = self.any([self.both(x, y), self.both(half, carry)])
+        return found
+
     def any(self, literals: Iterable[int]) -> int:
         """The disjunction of literals."""
         found = TRUE
@@ -59,25 +117,63 @@ class Graph:
             )
         return found
 
-    def cone(self, literals: Iterable[int], stop: Mapping[int, int] | None = None) -> list[int]:
+    def cone(self, literals: Iterable[int], stop: Container[int] = ()) -> list[int]:
         """Conjunctions that literals depend on, operands first, but not beyond the nodes `stop`."""
-        ends = stop or {}
         seen: set[int] = set()
         left = [each >> 1 for each in literals]
         while left:
             node = left.pop()
-            if node in seen or node in ends or self._operands[node] == (0, 0):
+            if node in seen or node in stop or self._operands[node] == (0, 0):
                 continue
             seen.add(node)
             left += [each >> 1 for each in self._operands[node]]
         return sorted(seen)
 
+    def leaves(self, literals: Iterable[int]) -> set[int]:
+        """The inputs, as nodes, that literals depend on."""
+        ends = {each >> 1 for each in literals}
+        for node in self.cone(literals):
+            ends.update(each >> 1 for each in self._operands[node])
+        return {node for node in ends if node and self._operands[node] == (0, 0)}
+
+    def supports(self, kinds: Mapping[int, int]) -> list[int]:
+        """For each node the union of the kinds of the inputs that it depends on.
+
+        Args:
+            kinds: for nodes of inputs, a set of kinds as bits of a number.
+        """
+        found = [0] * len(self)
+        for node, (a, b) in enumerate(self._operands):
+            found[node] = kinds.get(node, 0) if (a, b) == (0, 0) else found[a >> 1] | found[b >> 1]
+        return found
+
+    def values(
+        self, literals: Sequence[int], given: Mapping[int, NDArray[np.uint64]]
+    ) -> list[NDArray[np.uint64]]:
+        """Literals with 64 cases in each word.
+
+        Args:
+            literals: any. given: for literals of nodes, not inverted, words of the same number.
+            Inputs that are not given are 0.
+        """
+        zero = np.zeros(len(next(iter(given.values()))), np.uint64)
+        found = {0: zero, **{each >> 1: words for each, words in given.items()}}
+
+        def at(literal: int) -> NDArray[np.uint64]:
+            words = found.get(literal >> 1, zero)
+            return ~words if literal & 1 else words
+
+        for node in self.cone(literals, found):
+            a, b = self._operands[node]
+            found[node] = at(a) & at(b)
+        return [at(each) for each in literals]
+
     def cofactor(self, literals: Sequence[int], values: Mapping[int, int]) -> list[int]:
-        """Literals, with literals in place of some inputs.
+        """Literals, with literals in place of some nodes.
 
         Args:
             literals: any.
-            values: for literals of inputs, not inverted, what stands in their place.
+            values: for literals of nodes, not inverted, what stands in their place.
         """
         new = {each >> 1: value for each, value in values.items()}
         for node in self.cone(literals, new):
@@ -103,26 +199,76 @@ def _at(new: Mapping[int, int], literal: int) -> int:
     return new.get(literal >> 1, literal & ~1) ^ (literal & 1)
 
 
-def read_aiger(path: Path, names: Path) -> Graph:
+def write_aiger(
+    path: Path,
+    graph: Graph,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    registers: Sequence[tuple[int, int]] = (),
+) -> None:
+    """Write literals of a graph as a binary AIGER file.
+
+    Args:
+        path: of the file. graph: of the literals. inputs: literals of the free bits, in order, not
+        inverted; all that outputs depend on must be there. outputs: literals. registers: literals
+        of registers, and what each takes; all start with 0.
+    """
+    ends = [*inputs, *(each for each, _ in registers)]
+    place = {0: 0, **{each >> 1: 2 * k for k, each in enumerate(ends, 1)}}
+    wanted = [*(after for _, after in registers), *outputs]
+    order = graph.cone(wanted, place)
+    place |= {node: 2 * k for k, node in enumerate(order, 1 + len(ends))}
+
+    def at(literal: int) -> int:
+        return place[literal >> 1] ^ (literal & 1)
+
+    total = len(ends) + len(order)
+    head = f"aig {total} {len(inputs)} {len(registers)} {len(outputs)} {len(order)}"
+    data = bytearray("\n".join([head, *(str(at(each)) for each in wanted), ""]).encode())
+    for node in order:
+        pair = graph.operands(node)
+        assert pair is not None
+        high, low = sorted(map(at, pair), reverse=True)
+        data += _number(place[node] - high) + _number(high - low)
+    path.write_bytes(data)
+
+
+def _number(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def read_aiger(path: Path, names: Path, outputs: Sequence[str]) -> Graph:
     """The graph in a binary AIGER file and the file of names beside it, as Yosys writes them.
 
     Registers are read as inputs with their names, and what they take next as outputs with `NEXT`
     before these.
 
+    Args:
+        path, names: the two files. outputs: names of all bits of outputs, in the order of the
+        ports: Yosys gives none to those that are constant.
+
     Raises:
-        ValueError: it is no such file.
+        ValueError: it is no such file, or the outputs are others.
     """
     heading, _, rest = path.read_bytes().partition(b"\n")
     kind, *numbers = heading.split()
     if kind != b"aig" or len(numbers) < 5:
         raise ValueError(f"{path.name} must be a binary AIGER file")
-    _, inputs, registers, outputs, count = map(int, numbers[:5])
+    _, inputs, registers, ends_count, count = map(int, numbers[:5])
     lines = []
-    for _ in range(registers + outputs):
+    for _ in range(registers + ends_count):
         line, _, rest = rest.partition(b"\n")
         lines.append(int(line.split()[0]))
-    named = _names(names, inputs, registers, outputs)
-    graph = Graph([*named["input"], *named["latch"]])
+    named = _names(names, inputs, registers)
+    known = named["output"]
+    if len(outputs) != ends_count or any(outputs[k] != name for k, name in known.items()):
+        raise ValueError(f"{path.name} must have the outputs {', '.join(outputs)} in this order")
+    register_names = [*named["latch"].values()]
+    graph = Graph([*named["input"].values(), *register_names])
     literals = [2 * node for node in range(1 + inputs + registers)]
     numbers_left = _numbers(rest)
     for index in range(count):
@@ -131,7 +277,7 @@ def read_aiger(path: Path, names: Path) -> Graph:
         second = first - next(numbers_left)
         operands = (literals[each >> 1] ^ (each & 1) for each in (first, second))
         literals.append(graph.both(*operands))
-    ends = [*(NEXT + name for name in named["latch"]), *named["output"]]
+    ends = [*(NEXT + name for name in register_names), *outputs]
     graph.outputs = {
         name: literals[each >> 1] ^ (each & 1) for name, each in zip(ends, lines, strict=True)
     }
@@ -149,12 +295,12 @@ def _numbers(data: bytes) -> Iterator[int]:
             value = shift = 0
 
 
-def _names(path: Path, inputs: int, registers: int, outputs: int) -> dict[str, list[str]]:
-    """Names of the bits of each kind, in order."""
-    found = {
-        "input": [f"input {k}" for k in range(inputs)],
-        "latch": [f"register {k}" for k in range(registers)],
-        "output": [f"output {k}" for k in range(outputs)],
+def _names(path: Path, inputs: int, registers: int) -> dict[str, dict[int, str]]:
+    """Names of the bits of each kind by their number; every input and register has one."""
+    found: dict[str, dict[int, str]] = {
+        "input": {k: f"input {k}" for k in range(inputs)},
+        "latch": {k: f"register {k}" for k in range(registers)},
+        "output": {},
     }
     for line in path.read_text().splitlines():
         kind, index, bit, name = line.split()[:4]

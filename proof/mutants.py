@@ -19,6 +19,7 @@ from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Fields, Items
 from axs6.hw.verilog import generate
 from axs6.proof.aig import Graph, read_aiger
+from axs6.proof.netlists import CHAINS, NO_FIRST_VALUES, TO_GRAPH, output_names
 from axs6.proof.yosys import run_yosys
 from axs6.sim.batch.engine import ComponentModel, Source, in_runs
 from axs6.sim.batch.model import model_source
@@ -40,12 +41,6 @@ CHUNK = 1 << 10
 """Items that all mutants run at a time, where each item stands alone."""
 
 _FLAT = ("proc", "flatten", "opt_clean -purge", "delete */t:$scopeinfo")
-
-_GATES = (
-    *("setattr -unset init w:*", "alumacc", "techmap", "opt_clean", "dffunmap", "simplemap"),
-    *("opt_clean", "setundef -undriven -zero", "aigmap", "opt_clean"),
-    "write_aiger -map design.map design.aig",
-)
 
 _PARTS = re.compile(r"-mode (\S+).* -cell (\S+) -port (\S+) -portbit (\d+)")
 
@@ -118,12 +113,13 @@ def mutants(
             *_FLAT,
             f"mutate -list {count} -seed {seed} -ctrl {SELECTOR} {SELECTOR_BITS} 1 -o list.ys",
             *("script list.ys", "opt_clean", f"rename {made.module} top", "write_json design.json"),
-            *_GATES,
+            *(NO_FIRST_VALUES, "alumacc", f"techmap -map {CHAINS}", "techmap", *TO_GRAPH),
         ]
         run_yosys(folder, commands, f"mutants of {unit}", seconds)
         netlist = json.loads((folder / "design.json").read_text())
         listed = (folder / "list.ys").read_text().splitlines()
-        graph = read_aiger(folder / "design.aig", folder / "design.map")
+        names = output_names(netlist)
+        graph = read_aiger(folder / "design.aig", folder / "design.map", names)
     inputs, outputs = port_fields(entry.build(**settings))
     fields = [*inputs, _selected(netlist)]
     text = model_source(read_netlist(json.dumps(netlist)), fields, outputs)

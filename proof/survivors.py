@@ -1,19 +1,17 @@
 """A SAT solver on mutants that no item kills: equal to the unit, or an item that kills."""
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 from axs6.golden.formats import Scale
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
+from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
-from axs6.sim.compiled import element_type
+from axs6.proof.solver import solve
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"
 
@@ -40,7 +38,7 @@ class Decision:
     @property
     def numbers(self) -> dict[str, Any] | None:
         """The item's fields as numbers and lists of them."""
-        return self.item and {name: array[0].tolist() for name, array in self.item.items()}
+        return self.item and numbers_of(self.item)
 
 
 class Judge:
@@ -90,14 +88,15 @@ class Judge:
         )
         if unlike == FALSE:
             return Decision(Verdict.EQUAL)
-        found = _solve(graph, [unlike, *self._valid_codes], self._seconds)
+        found = solve(graph, [unlike, *self._valid_codes], self._seconds)
         if found is None:
             return Decision(Verdict.OPEN)
         if not found:
             return Decision(Verdict.EQUAL)
         if self._registers:
             return Decision(Verdict.OPEN)
-        return Decision(Verdict.DIFFERENT, _item(graph, set(found), self._inputs))
+        ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
+        return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
 
 
 def _is_code(graph: Graph, field: Field, scale: Scale) -> int:
@@ -113,41 +112,3 @@ def _is_code(graph: Graph, field: Field, scale: Scale) -> int:
             valid = graph.any([valid, is_nan])
         codes = graph.both(codes, valid)
     return codes
-
-
-def _solve(graph: Graph, literals: Sequence[int], seconds: float) -> list[int] | None:
-    """True variables of an assignment with true literals; empty if there is none, None if the time
-    is over."""
-    from pysat.solvers import Solver
-
-    clauses = [*graph.clauses(literals), *([graph.variable(each)] for each in literals)]
-    with Solver("glucose4", bootstrap_with=clauses) as solver:
-        timer = threading.Timer(seconds, solver.interrupt)
-        timer.start()
-        try:
-            answer = solver.solve_limited(expect_interrupt=True)
-        finally:
-            timer.cancel()
-        if answer is None:
-            return None
-        return [each for each in solver.get_model() if each > 0] if answer else []
-
-
-def _item(graph: Graph, true: set[int], inputs: Sequence[Field]) -> Items:
-    """The item of an assignment; bits that it leaves out are 0."""
-
-    def bit(place: int) -> int:
-        literal = graph.inputs.get(f"i__payload[{place}]")
-        return int(literal is not None and graph.variable(literal) in true)
-
-    found: dict[str, Any] = {}
-    for field in inputs:
-        values = []
-        for k in range(field.count):
-            first = field.offset + k * field.width
-            value = sum(bit(first + each) << each for each in range(field.width))
-            if field.signed and value >> (field.width - 1):
-                value -= 1 << field.width
-            values.append(value)
-        found[field.name] = np.array(values, element_type(field)).reshape(1, *field.shape)
-    return found

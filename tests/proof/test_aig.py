@@ -4,10 +4,14 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pysat.solvers import Solver
 
-from axs6.proof.aig import FALSE, TRUE, Graph, read_aiger
+from axs6.proof.aig import FALSE, TRUE, Graph, read_aiger, write_aiger
+from axs6.proof.sums import cases_of, counting
 from axs6.proof.yosys import run_yosys
 from axs6.synth.errors import SynthesisError
 
@@ -68,23 +72,67 @@ def test_a_design_is_read_with_its_registers(tmp_path: Path) -> None:
         "write_aiger -map t.map t.aig",
     ]
     run_yosys(tmp_path, commands, "t", 60)
-    graph = read_aiger(tmp_path / "t.aig", tmp_path / "t.map")
+    files = tmp_path / "t.aig", tmp_path / "t.map"
+    graph = read_aiger(*files, ["y[0]", "q[0]"])
+    with pytest.raises(ValueError, match=r"t\.aig must have the outputs y\[0\] in this order"):
+        read_aiger(*files, ["y[0]"])
     assert set(graph.inputs) == {"a[0]", "a[1]", "a[2]", "b[0]", "q[0]"} | (
         graph.inputs.keys() & {"clk[0]"}
     )
     free = {name: graph.inputs[name] for name in (*NAMES, "q[0]")}
     for values in product((0, 1), repeat=len(free)):
-        given = dict(zip(free.values(), values, strict=True))
-        y, q = graph.cofactor([graph.outputs["y[0]"], graph.outputs["next q[0]"]], given)
+        at = dict(zip(free.values(), values, strict=True))
+        y, q = graph.cofactor([graph.outputs["y[0]"], graph.outputs["next q[0]"]], at)
         number = values[0] + 2 * values[1] + 4 * values[2]
         assert y == (number + values[3] > 5) ^ values[4]
         assert q == number.bit_count() % 2
 
 
+@given(st.integers(0, 15), st.integers(0, 15))
+def test_sums_and_tables_are_those_of_integers(a: int, b: int) -> None:
+    graph = Graph([])
+    bits = [[x >> k & 1 for k in range(4)] for x in (a, b)]
+    for width in (4, 5):
+        total = graph.sum(bits[0], bits[1], width)
+        assert sum(bit << k for k, bit in enumerate(total)) == (a + b) % (1 << width)
+    assert graph.look_up(bits[0], [k == b for k in range(16)]) == (a == b)
+
+
+def test_values_are_those_of_cofactors() -> None:
+    """64 cases in a word, and a node in the place of an input."""
+    graph = Graph(NAMES)
+    a, b, c, d = graph.inputs.values()
+    inner = graph.unlike(a, b)
+    literals = [graph.any([inner ^ 1, c]), graph.both(inner, d) ^ 1]
+    for words, literal in zip(
+        graph.values(literals, counting([a, b, c, d])), literals, strict=True
+    ):
+        for case, value in enumerate(cases_of(words, 4)):
+            at = {bit: case >> k & 1 for k, bit in enumerate((a, b, c, d))}
+            assert graph.cofactor([literal], at) == [value]
+    node = inner & ~1
+    (words,) = graph.values([inner], {node: np.array([5], np.uint64)})
+    assert words[0] == (~np.uint64(5) if inner & 1 else 5)
+
+
+def test_a_graph_is_written_and_read_back(tmp_path: Path) -> None:
+    graph = Graph(NAMES)
+    a, b, c, d = graph.inputs.values()
+    taken = graph.any([graph.both(a, d), b])
+    write_aiger(tmp_path / "t.aig", graph, [a, b, c], [graph.unlike(d, c) ^ 1], [(d, taken)])
+    names = [*(f"input {k} 0 {name}" for k, name in enumerate("abc")), "latch 0 0 d"]
+    (tmp_path / "t.map").write_text("\n".join(names))
+    found = read_aiger(tmp_path / "t.aig", tmp_path / "t.map", ["y[0]"])
+    for values in product((0, 1), repeat=4):
+        at = dict(zip((found.inputs[f"{x}[0]"] for x in "abcd"), values, strict=True))
+        y, after = found.cofactor([found.outputs["y[0]"], found.outputs["next d[0]"]], at)
+        assert (y, after) == (values[3] ^ values[2] ^ 1, (values[0] & values[3]) | values[1])
+
+
 def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.aig").write_bytes(b"aag 0 0 0 0 0\n")
     with pytest.raises(ValueError, match=r"t\.aig must be a binary AIGER file"):
-        read_aiger(tmp_path / "t.aig", tmp_path / "t.map")
+        read_aiger(tmp_path / "t.aig", tmp_path / "t.map", [])
 
 
 def test_a_command_that_fails_is_named(tmp_path: Path) -> None:

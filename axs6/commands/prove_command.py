@@ -1,0 +1,118 @@
+"""`axs6 prove`."""
+
+from itertools import chain, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from axs6.proof.prove import Claim, UnitProof
+
+EXTRA = "proof"
+
+
+@with_options(parameters=UNIT_OPTIONS)
+def run(
+    unit: Unit,
+    *,
+    parameters: dict[str, Any],
+    target: Annotated[
+        str | None,
+        typer.Option(help="Prove the netlists that synthesis gives too: generic or sky130."),
+    ] = None,
+    liberty: Annotated[
+        Path | None, typer.Option(help="Cell library to map to, in place of a target.")
+    ] = None,
+    optimise: Annotated[
+        str | None,
+        typer.Option(help="Netlists for area or speed alone.", show_default="both"),
+    ] = None,
+    adder_cells: Annotated[
+        bool, typer.Option("--adder-cells", help="Netlists with adder cells alone.")
+    ] = False,
+    netlist: Annotated[
+        Path | None,
+        typer.Option(
+            help="Prove that Verilog in this file is the unit, in place of synthesis; with "
+            "--target sky130 or --liberty its cells are read from there."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Limit of each tool and each question, in seconds.")
+    ] = 600,
+    json: Json = None,
+) -> None:
+    """Prove a unit right for all inputs.
+
+    The RTL without registers is held to the definitions of its formats, in integers. The RTL with
+    --stages registers is shown to be that behind a queue, for all stalls. Netlists of --target,
+    --liberty or --netlist are shown to be the same. Each claim is proved, refuted by an input that
+    is replayed in the batch simulator, or open. The exit status is 1 unless all are proved.
+
+    Example: axs6 prove block_dot --format mxfp4 --target sky130
+    """
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.commands.packages import need
+    from axs6.proof.prove import Outcome, UnitProof
+
+    need("pysat")
+    out = console(json)
+    check_writable(json_path(json))
+    proof = UnitProof(unit, parameters, timeout)
+    others = [proof.rtl()]
+    if netlist is not None:
+        others.append(proof.netlist(netlist, _cells(target, liberty)))
+    elif target or liberty:
+        others += _mapped(proof, target, liberty, optimise, adder_cells)
+    alone = netlist is None and not (target or liberty or parameters.get("stages"))
+    specification = proof.specification() if proof.specified or alone else iter(())
+    found = []
+    for claim in chain(specification, *others):
+        found.append(claim)
+        out.print(_line(claim), highlight=False, soft_wrap=True)
+        if claim.item is not None:
+            numbers = ", ".join(f"{name} = {x}" for name, x in claim.to_dict()["item"].items())
+            out.print(f"         shown by {numbers}", highlight=False)
+    if not proof.specified:
+        out.print(f"         {unit} is not held to its definition: see axs6 regress")
+    write_json(json, {"unit": unit, "claims": [claim.to_dict() for claim in found]})
+    if any(claim.outcome is not Outcome.PROVED for claim in found):
+        raise typer.Exit(1)
+
+
+def _line(claim: "Claim") -> str:
+    said = f"{claim.outcome:8} {claim.design}: {claim.text}"
+    return f"{said} ({claim.reason}, {claim.seconds:.1f} s)"
+
+
+def _cells(target: str | None, liberty: Path | None) -> str | None:
+    """The Liberty text of the cells of a user's netlist."""
+    from axs6.synth.netlist import compact_library
+
+    if liberty is not None:
+        return liberty.read_text()
+    return compact_library() if target == "sky130" else None
+
+
+def _mapped(
+    proof: "UnitProof",
+    target: str | None,
+    liberty: Path | None,
+    optimise: str | None,
+    adder_cells: bool,
+) -> "list[Iterator[Claim]]":
+    """The netlists of a target or library: for both goals, with and without adder cells."""
+    goals = [optimise] if optimise else ["area", "speed"]
+    with_cells = [True] if adder_cells else [False, True]
+    if not liberty and target == "generic":
+        with_cells = [adder_cells]
+    library: dict[str, Any] = {"liberty": liberty} if liberty else {"target": target}
+    return [
+        proof.mapped(**library, optimise=goal, adder_cells=cells)
+        for cells, goal in product(with_cells, goals)
+    ]

@@ -1,0 +1,316 @@
+"""The block dot product held against the definitions of its formats, for all inputs.
+
+What a code or a scale is worth comes from the exact model, `axs6.golden.check.exact`, which has the
+public definitions as tables; nothing comes from the generator but the names and places of fields.
+With x the integer of a code in the element's least unit, and f that of a lane's scales (a
+significand, an integer, or 2 to the largest shift minus the shift), the unit has to give
+
+- `special`: 1 if a scale is NaN or the sum is by IEEE 754, 2 and 3 if it is +Inf and -Inf, else 0;
+- `sum`, with its high bits in `high`: the sum of x_a * x_b * f_a * f_b over all lanes; 0 where
+  `special` is not 0;
+- `exponent`: the sum of the exponents' codes and the exponent fields of real scales, from 0.
+
+Source: docs/formats.md, "What a format is"; docs/hardware.md, "Dot products of other formats".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from axs6.golden.check.exact import formats as exact
+from axs6.golden.check.exact.blocks import scale_value
+from axs6.golden.check.exact.floats import Special, Value, power
+from axs6.golden.check.subjects import definition_of
+from axs6.hw.core.layouts import Field, scale_names
+from axs6.hw.dot.shape import DotShape
+from axs6.proof.aig import FALSE, Graph
+from axs6.proof.solver import never
+from axs6.proof.sums import Lane, NotShownError, SumOfProducts
+
+SCALE_BITS = 20
+"""Bits of a lane's scales, at most, of which all values are tried."""
+
+SECONDS = 60.0
+"""Limit of the solver for a question."""
+
+SIDES = "ab"
+
+
+class BlockDotProof:
+    """Holds the graph of a block dot product without registers against the definitions.
+
+    Args:
+        graph: of the design.
+        shape: formats and block.
+        inputs, outputs: fields of the payloads.
+
+    Raises:
+        ValueError: the scales of a lane have too many bits to try all their values.
+    """
+
+    def __init__(
+        self, graph: Graph, shape: DotShape, inputs: Sequence[Field], outputs: Sequence[Field]
+    ) -> None:
+        self._graph, self._shape = graph, shape
+        self._definitions = [definition_of(fmt) for fmt in shape.formats]
+        self._inputs = {field.name: field for field in inputs}
+        self._outputs = {field.name: field for field in outputs}
+        self._signs = {bit: FALSE for _, _, bits in self._reals() for bit in bits[-1:]}
+        if (bits := len(self._lane_scales(0))) > SCALE_BITS:
+            raise ValueError(
+                f"a proof tries all scales of a lane, of at most {SCALE_BITS} bits, and those of "
+                f"{' and '.join(map(str, shape.formats))} have {bits}"
+            )
+
+    # What the fields are worth.
+
+    def _given(self, name: str, index: int = 0) -> list[int]:
+        """Bits of a number of an input field."""
+        field = self._inputs[name]
+        return self._graph.bus("i__payload", field.offset + index * field.width, field.width)
+
+    def _result(self, name: str) -> list[int]:
+        """Bits of an output field, with real scales taken to be positive."""
+        if name not in self._outputs:
+            return []
+        field = self._outputs[name]
+        bits = self._graph.bus("o__payload", field.offset, field.width)
+        return self._graph.cofactor(bits, self._signs)
+
+    def _scales(self) -> Iterator[tuple[exact.Level, str, int]]:
+        """Scales of blocks: level, name of the field, and lanes of a group."""
+        for side, fmt, definition in zip(
+            SIDES, self._shape.formats, self._definitions, strict=True
+        ):
+            levels = [x for x in definition.levels[::-1] if isinstance(x.group, int)]
+            for name, level in zip(scale_names(fmt), levels, strict=True):
+                assert isinstance(level.group, int)
+                yield level, f"{side}.{name}", min(level.group, self._shape.block)
+
+    def _groups(self) -> Iterator[tuple[exact.Level, list[int]]]:
+        """Levels with the bits of the code of each group."""
+        for level, name, group in self._scales():
+            for index in range(self._shape.block // group):
+                yield level, self._given(name, index)
+
+    def _reals(self) -> Iterator[tuple[exact.Real, str, list[int]]]:
+        for level, name, _ in self._scales():
+            if isinstance(level, exact.Real):
+                yield level, name, self._given(name)
+
+    def _lane_scales(self, lane: int) -> list[int]:
+        """Bits of the scales that multiply a lane's product."""
+        return [
+            bit
+            for level, name, group in self._scales()
+            if not isinstance(level, exact.Exponent)
+            for bit in self._given(name, lane // group)
+        ]
+
+    # What the outputs have to be.
+
+    @cached_property
+    def _special(self) -> list[int]:
+        """Bits of `special`."""
+        graph = self._graph
+        nan, plus, minus = [], [], []
+        for level, bits in self._groups():
+            table = [scale_value(code, level) is Special.NAN for code in range(1 << len(bits))]
+            nan += graph.cofactor([graph.look_up(bits, table)], self._signs)
+        for lane in range(self._shape.block):
+            a, b = (self._kinds_of(side, lane) for side in (0, 1))
+            nan += [a[Special.NAN], b[Special.NAN]]
+            nan += [graph.both(x[Special.INFINITY], y[Fraction(0)]) for x, y in ((a, b), (b, a))]
+            infinite = graph.any([a[Special.INFINITY], b[Special.INFINITY]])
+            sign = graph.unlike(a[Special.NEGATIVE_ZERO], b[Special.NEGATIVE_ZERO])
+            plus.append(graph.both(infinite, sign ^ 1))
+            minus.append(graph.both(infinite, sign))
+        either = [graph.any(plus), graph.any(minus)]
+        is_nan = graph.any([*nan, graph.both(*either)])
+        infinite = graph.both(graph.any(either), is_nan ^ 1)
+        return [graph.any([is_nan, graph.both(infinite, either[1])]), infinite]
+
+    def _kinds_of(self, side: int, lane: int) -> dict[Value, int]:
+        """Whether a code is NaN, an infinity of any sign, zero of any sign, or has a minus sign."""
+        values = self._definitions[side].element.values
+        bits = self._given(f"{SIDES[side]}.codes", lane)
+        infinities = Special.INFINITY, Special.NEGATIVE_INFINITY
+        zeros = Fraction(0), Special.NEGATIVE_ZERO
+        kinds: dict[Value, Callable[[Value], bool]] = {
+            Special.NAN: lambda value: value is Special.NAN,
+            Special.INFINITY: lambda value: value in infinities,
+            Fraction(0): lambda value: value in zeros,
+            Special.NEGATIVE_ZERO: lambda value: (
+                value is Special.NEGATIVE_INFINITY or (isinstance(value, Fraction) and value < 0)
+            ),
+        }
+        return {
+            kind: self._graph.look_up(bits, [holds(value) for value in values])
+            for kind, holds in kinds.items()
+        }
+
+    @cached_property
+    def _exponent(self) -> list[int]:
+        """Bits of `exponent`, as many as it has."""
+        graph, width = self._graph, self._outputs["exponent"].width
+        total = [FALSE] * width
+        for level, name, _ in self._scales():
+            bits = self._given(name)
+            if isinstance(level, exact.Real):
+                fields = bits[level.fraction_bits : -1]
+                lowest = [max(field, 1) - 1 for field in range(1 << len(fields))]
+                bits = [
+                    graph.look_up(fields, [bool(x >> k & 1) for x in lowest])
+                    for k in range(len(fields))
+                ]
+            elif not isinstance(level, exact.Exponent):
+                continue
+            total = graph.sum(total, bits, width)
+        return total
+
+    def _lane(self, lane: int, table: "_Products") -> Lane:
+        """What a lane adds to the sum."""
+        codes = [bit for side in SIDES for bit in self._given(f"{side}.codes", lane)]
+        scales = self._lane_scales(lane)
+        factors, valid = np.ones(1 << len(scales), object), np.ones(1 << len(scales), np.bool_)
+        codes_of = np.arange(1 << len(scales))
+        place = 0
+        for level, name, group in self._scales():
+            if not isinstance(level, exact.Exponent):
+                bits = self._given(name, lane // group)
+                worth = [_factor(code, level) for code in range(1 << len(bits))]
+                which = codes_of >> place & ((1 << len(bits)) - 1)
+                factors = factors * np.array([x or 0 for x in worth], object)[which]
+                valid &= np.array([x is not None for x in worth])[which]
+                place += len(bits)
+        return Lane(codes, table.products, table.numbers, scales, factors, valid)
+
+    # The steps.
+
+    def steps(self) -> Mapping[str, Callable[[], None]]:
+        """What is to be shown, by name, in the order in which it must be."""
+        steps = {
+            "a unit of the sum is worth 2^offset / divisor": self._show_value,
+            "ready and valid pass through": self._show_handshake,
+        }
+        if "exponent" in self._outputs:
+            steps["the exponent is the sum of the operands' exponents"] = self._show_exponent
+        if "special" in self._outputs:
+            steps["special says whether the sum is NaN or infinite"] = self._show_special
+        return {**steps, "the sum is that of all products": self._show_sum}
+
+    def _show_value(self) -> None:
+        """One unit of the sum is worth what the manifest's offset and divisor say."""
+        worth = Fraction(1)
+        for definition in self._definitions:
+            worth *= definition.element.magnitudes[1]
+        for level, _, _ in self._scales():
+            if isinstance(level, exact.Exponent):
+                worth *= _number(scale_value(0, level))
+            elif isinstance(level, exact.Shift):
+                worth *= power(1 - (1 << level.bits))
+            elif isinstance(level, exact.Real):
+                worth *= _number(scale_value(1, level))
+        scale = power(self._shape.offset + (self._shape.divisor - 1).bit_length())
+        if worth * self._shape.divisor != scale:
+            raise NotShownError(f"a unit of the sum is worth {worth}")
+
+    def _show_handshake(self) -> None:
+        """`ready` and `valid` pass through."""
+        given, outputs = self._graph.inputs, self._graph.outputs
+        for out, name in (("i__ready[0]", "o__ready[0]"), ("o__valid[0]", "i__valid[0]")):
+            if outputs[out] != given[name]:
+                raise NotShownError(f"{out.partition('[')[0]} is not {name.partition('[')[0]}")
+
+    def _show_exponent(self) -> None:
+        self._show_equal("exponent", self._exponent)
+
+    def _show_special(self) -> None:
+        self._show_equal("special", self._special)
+
+    def _show_equal(self, name: str, wanted: Sequence[int]) -> None:
+        graph = self._graph
+        bits = [graph.unlike(x, y) for x, y in zip(self._result(name), wanted, strict=True)]
+        if not never(graph, graph.any(bits), SECONDS):
+            raise NotShownError(f"{name} is not shown to be what the definition says")
+
+    def _show_sum(self) -> None:
+        """The sum, under the condition that nothing is special; else 0."""
+        bits = self._result("sum") + self._result("high")
+        if "special" in self._outputs:
+            bits = self._ungated(bits)
+        table = _Products(self._definitions)
+        lanes = [self._lane(lane, table) for lane in range(self._shape.block)]
+        sizes = [
+            group for level, _, group in self._scales() if not isinstance(level, exact.Exponent)
+        ]
+        size = min(sizes, default=self._shape.block)
+        groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
+        SumOfProducts(self._graph, lanes, groups if len(groups) > 1 else ()).show(bits)
+        if self._shape.bound >= 1 << len(bits) - 1:
+            raise NotShownError(
+                f"sums of up to {self._shape.bound} need more than {len(bits)} bits"
+            )
+
+    def _ungated(self, bits: Sequence[int]) -> list[int]:
+        """Bits of the sum without the conditions that all of them share.
+
+        These are shown to say that nothing is special. Where they hold, the bits are those
+        returned; where they do not, all of them are 0.
+        """
+        graph = self._graph
+        shared = set.intersection(*(_conditions(graph, bit) for bit in bits if bit != FALSE))
+        clean = graph.any(self._result("special")) ^ 1
+        if not never(graph, graph.unlike(graph.all(shared), clean), SECONDS):
+            raise NotShownError("the sum is not shown to be 0 exactly where special is not 0")
+        return graph.cofactor(bits, {each & ~1: each & 1 ^ 1 for each in shared})
+
+
+def _number(value: Value) -> Fraction:
+    assert isinstance(value, Fraction)
+    return value
+
+
+def _factor(code: int, level: exact.Level) -> int | None:
+    """The integer by which a scale multiplies; None of a code that no scale has."""
+    if isinstance(level, exact.Shift):
+        return 1 << (1 << level.bits) - 1 - code
+    if isinstance(level, exact.Real):
+        value = scale_value(code, level)
+        if not isinstance(value, Fraction) or value < 0:
+            return None
+        fraction = code & ((1 << level.fraction_bits) - 1)
+        return fraction + ((code >> level.fraction_bits > 0) << level.fraction_bits)
+    return code
+
+
+class _Products:
+    """Products of all pairs of codes in units, and which are of two numbers."""
+
+    def __init__(self, definitions: Sequence[exact.Definition]) -> None:
+        numbers, finite = [], []
+        for definition in definitions:
+            unit = definition.element.magnitudes[1]
+            values = [Fraction(0) if x is Special.NEGATIVE_ZERO else x
+                      for x in definition.element.values]  # fmt: skip
+            finite.append(np.array([isinstance(x, Fraction) for x in values]))
+            units = [x / unit if isinstance(x, Fraction) else Fraction(0) for x in values]
+            assert all(x.denominator == 1 for x in units)
+            numbers.append(np.array([int(x) for x in units], object))
+        self.products = (numbers[0][None, :] * numbers[1][:, None]).ravel()
+        self.numbers = (finite[0][None, :] & finite[1][:, None]).ravel()
+
+
+def _conditions(graph: Graph, literal: int) -> set[int]:
+    """Literals of which a literal is the conjunction, at every depth."""
+    found: set[int] = set()
+    left = [literal]
+    while left:
+        each = left.pop()
+        pair = None if each & 1 else graph.operands(each >> 1)
+        found.add(each)
+        if pair is not None:
+            left += pair
+    return found

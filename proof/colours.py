@@ -1,0 +1,214 @@
+"""The properties of a queue, as machines of control registers and one colour for each bank.
+
+An item has a colour of one bit, which its bank's values take along. That few colours suffice for
+items of any values is from P. Wolper, "Expressing interesting properties of programs in
+propositional temporal logic", POPL 1986.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from axs6.proof.abc import run_abc
+from axs6.proof.aig import FALSE, TRUE, Graph, write_aiger
+from axs6.sim.process import temporary_folder
+
+INPUT = -1
+"""Stands for the input's payload among banks."""
+
+
+class Property(StrEnum):
+    """What makes a unit a queue, in every cycle after a reset and for all stalls."""
+
+    ORDER = "items come out in the order in which they went in"
+    ONCE = "no item comes out twice, or before it went in"
+    WHOLE = "each output is of one item"
+    HELD = "valid and payload stay until ready"
+    LATENCY = "with an item inside, valid comes within the latency"
+    PROGRESS = "an item comes out while the receiver is ready"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a bank takes by the values of control nodes, the first one in the lowest bit.
+
+    Args:
+        controls: the nodes. rows: for each number the banks of which it takes a function, or None
+        where it holds.
+    """
+
+    controls: tuple[int, ...]
+    rows: tuple[frozenset[int] | None, ...]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A pipelined unit without its payload.
+
+    Args:
+        graph: of the literals.
+        registers: control registers: literal, what it takes, and its value after reset.
+        i_valid, o_ready, i_ready, o_valid: literals of the handshakes.
+        loads: what banks take.
+        out: what parts of the output take.
+    """
+
+    graph: Graph
+    registers: Sequence[tuple[int, int, bool]]
+    i_valid: int
+    o_ready: int
+    i_ready: int
+    o_valid: int
+    loads: Mapping[int, Load]
+    out: Sequence[Load]
+
+    def shows(self, name: Property, latency: int, seconds: float) -> bool | None:
+        """Whether a property holds; None if the time is over.
+
+        Args:
+            name: of the property. latency: cycles from input to output without stalls. seconds:
+            limit of ABC.
+
+        Raises:
+            SynthesisError: pyosys is missing.
+        """
+        return _Machine(self, latency).never(name, seconds)
+
+
+class _Machine:
+    """Control registers with colours and what a property has to remember."""
+
+    def __init__(self, control: Control, latency: int) -> None:
+        self._of, self._latency = control, latency
+        self._graph = graph = control.graph
+        self._registers = list(control.registers)
+        self._inputs = [control.i_valid, control.o_ready]
+        self._push = graph.both(control.i_valid, control.i_ready)
+        self._pop = graph.both(control.o_valid, control.o_ready)
+        self._begun = self._remembered(lambda before: TRUE)
+        self._fresh = {bank: self._free() for bank in control.loads}
+
+    def never(self, name: Property, seconds: float) -> bool | None:
+        """Whether the property is never violated."""
+        bad = {
+            Property.ORDER: self._order,
+            Property.ONCE: self._once,
+            Property.WHOLE: self._whole,
+            Property.HELD: self._held,
+            Property.LATENCY: self._late,
+            Property.PROGRESS: self._stuck,
+        }[name]()
+        if bad == FALSE:
+            return True
+        # A register that starts as 1 is the complement of one that starts as 0.
+        flipped = {bit: bit ^ 1 for bit, _, one in self._registers if one}
+        *nexts, bad = self._graph.cofactor([*(x for _, x, _ in self._registers), bad], flipped)
+        registers = [
+            (bit, after ^ one) for (bit, _, one), after in zip(self._registers, nexts, strict=True)
+        ]
+        with temporary_folder("axs6-proof-") as folder:
+            write_aiger(folder / "queue.aig", self._graph, self._inputs, [bad], registers)
+            commands = ["read queue.aig", "strash", f"pdr -T {max(1, int(seconds))}"]
+            said = run_abc(folder, commands, seconds + 5)
+        if said and "Property proved" in said:
+            return True
+        return False if said and re.search(r"was asserted in frame", said) else None
+
+    def _free(self) -> int:
+        """A bit that is arbitrary in each cycle."""
+        bit = self._graph.input(f"free {len(self._graph)}")
+        self._inputs.append(bit)
+        return bit
+
+    def _remembered(self, after: Callable[[int], int]) -> int:
+        """A register that starts as 0, by what it takes next, as a function of itself."""
+        bit = self._graph.input(f"state {len(self._graph)}")
+        self._registers.append((bit, after(bit), False))
+        return bit
+
+    def _colour(self, entering: int, join: Callable[[Iterable[int]], int]) -> int:
+        """The colour of the output.
+
+        Args:
+            entering: the colour of an item at the input. join: what becomes of several colours.
+        """
+        graph = self._graph
+        bits = {bank: graph.input(f"colour {len(graph)}") for bank in self._of.loads}
+        now = {
+            bank: graph.choose(self._begun, bit, self._fresh[bank]) for bank, bit in bits.items()
+        }
+        now[INPUT] = entering
+
+        def taken(load: Load, held: int) -> int:
+            found = FALSE
+            for case, row in enumerate(load.rows):
+                here = graph.all(
+                    2 * node + (case >> k & 1 ^ 1) for k, node in enumerate(load.controls)
+                )
+                value = held if row is None else join(now[bank] for bank in row)
+                found = graph.any([found, graph.both(here, value)])
+            return found
+
+        for bank, load in self._of.loads.items():
+            self._registers.append((bits[bank], taken(load, now[bank]), False))
+        return join(taken(load, FALSE) for load in self._of.out)
+
+    def _marked(self) -> tuple[int, int, int]:
+        """One item is marked: whether it went in before, the output's mark, and whether it left."""
+        graph, free = self._graph, self._free()
+        sent = self._remembered(
+            lambda before: graph.any([before, graph.both(self._push, free)]),
+        )
+        out = self._colour(graph.both(free, sent ^ 1), graph.any)
+        left = self._remembered(
+            lambda before: graph.any([before, graph.both(self._pop, out)]),
+        )
+        return sent, out, left
+
+    def _order(self) -> int:
+        """From some item on all are marked: after a mark at the output there are no others."""
+        graph, free = self._graph, self._free()
+        sent = self._remembered(lambda before: graph.any([before, graph.both(self._push, free)]))
+        out = self._colour(graph.any([free, sent]), graph.any)
+        shown = graph.both(self._of.o_valid, out)
+        seen = self._remembered(lambda before: graph.any([before, shown]))
+        return graph.both(self._of.o_valid, graph.both(seen, out ^ 1))
+
+    def _once(self) -> int:
+        sent, out, left = self._marked()
+        shown = self._graph.both(self._of.o_valid, out)
+        return self._graph.both(shown, self._graph.any([left, sent ^ 1]))
+
+    def _whole(self) -> int:
+        """Whether any part of an output is marked, and whether every part is, are the same."""
+        graph, free = self._graph, self._free()
+        some, every = self._colour(free, graph.any), self._colour(free, graph.all)
+        return graph.both(self._of.o_valid, graph.unlike(some, every))
+
+    def _held(self) -> int:
+        graph, valid = self._graph, self._of.o_valid
+        out = self._colour(self._free(), graph.any)
+        waiting = self._remembered(lambda before: graph.both(valid, self._of.o_ready ^ 1))
+        was = self._remembered(lambda before: out)
+        kept = graph.both(valid, graph.unlike(out, was) ^ 1)
+        return graph.both(waiting, kept ^ 1)
+
+    def _late(self) -> int:
+        sent, _, left = self._marked()
+        inside = self._graph.both(sent, left ^ 1)
+        return self._lasts(self._graph.both(inside, self._of.o_valid ^ 1), self._latency - 1)
+
+    def _stuck(self) -> int:
+        """Each of at most two items a rank comes out in a cycle in which the receiver is ready."""
+        sent, _, left = self._marked()
+        inside = self._graph.both(sent, left ^ 1)
+        return self._lasts(self._graph.both(inside, self._of.o_ready), 2 * self._latency + 1)
+
+    def _lasts(self, state: int, cycles: int) -> int:
+        """Whether something is so for more than a number of cycles."""
+        ages = state
+        for _ in range(cycles):
+            earlier = ages
+            ages = self._graph.both(state, self._remembered(lambda before: earlier))  # noqa: B023
+        return ages

@@ -1,0 +1,245 @@
+"""Proofs about a unit, for all inputs: of its RTL, and of netlists that are to be the same."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.registry import find_with_streams
+from axs6.hw.units.unit import Items
+from axs6.hw.verilog import generate
+from axs6.proof.aig import Graph
+from axs6.proof.colours import Property
+from axs6.proof.equivalence import compare
+from axs6.proof.items import item_of, numbers_of
+from axs6.proof.netlists import Design, mapped_design, verilog_design
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.stream import PipelinedUnit
+from axs6.proof.sums import NotShownError
+from axs6.sim.batch.engine import GateModel
+from axs6.sim.compiled import Stall
+from axs6.sim.tools import ToolError
+from axs6.synth.mapped import mapped_netlist
+
+RANDOM_ITEMS = 2000
+"""Items that look for a difference where a step of a proof fails, beside the corner cases."""
+
+STALL_SEEDS = 4
+"""Simulations with stalls that look for a fault which the proof found."""
+
+
+class Outcome(StrEnum):
+    """PROVED: for all inputs. REFUTED: an input shows the contrary. OPEN: neither is known."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about a design and what is known of it.
+
+    Args:
+        design: "RTL", or what the netlist is. text: the statement. outcome: proved or not. reason:
+        what showed it, or why it is open. seconds: time. item: an input that refutes it.
+    """
+
+    design: str
+    text: str
+    outcome: Outcome
+    reason: str
+    seconds: float
+    item: Items | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        item = None if self.item is None else numbers_of(self.item)
+        return {**vars(self), "outcome": str(self.outcome), "item": item}
+
+
+class UnitProof:
+    """Proves that a unit is what its formats define, and that other designs are that unit.
+
+    Args:
+        unit: name of a unit with streams `i` and `o` whose outputs depend on one item each.
+        parameters: of it; the others keep their defaults.
+        seconds: limit of each question to a solver, and of Yosys.
+
+    Raises:
+        ValueError: an argument is refused, or outputs depend on several items.
+        SynthesisError: pyosys is missing, fails, or takes too long.
+    """
+
+    def __init__(self, unit: str, parameters: Mapping[str, Any], seconds: float = 600) -> None:
+        self._entry = entry = find_with_streams(unit)
+        self._settings = entry.parameters(parameters)
+        self._flat = self._settings | ({"stages": 0} if "stages" in self._settings else {})
+        self._seconds = seconds
+        self.inputs, self.outputs = port_fields(entry.build(**self._settings))
+        if entry.remembers or any(field.name == "last" for field in self.inputs):
+            raise ValueError(
+                f"a proof needs outputs of one item each, and those of {unit} depend on several"
+            )
+        self._made = generate(unit, **self._settings)
+        flat = generate(unit, **self._flat)
+        self._reference = verilog_design(flat.verilog, flat.module, seconds=seconds)
+
+    @property
+    def specified(self) -> bool:
+        """Whether there is a specification that the unit's RTL can be held to."""
+        return self._entry.name in SPECIFICATIONS
+
+    def specification(self) -> Iterator[Claim]:
+        """Prove that the RTL without registers is what the formats' definitions say.
+
+        Raises:
+            ValueError: there is no specification of the unit or the format.
+        """
+        name = self._entry.name
+        if not self.specified:
+            raise ValueError(
+                f"{name} has no specification to prove; these have: {', '.join(SPECIFICATIONS)}"
+            )
+        make = SPECIFICATIONS[name]
+        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs)
+        for text, step in steps.items():
+            yield self._claim("RTL", text, self._reference, step)
+
+    def rtl(self) -> Iterator[Claim]:
+        """Prove that the RTL with its registers is that without them, behind a queue."""
+        if self._settings.get("stages"):
+            made = self._made
+            design = verilog_design(made.verilog, made.module, seconds=self._seconds)
+            yield from self._equal("RTL", design)
+
+    def mapped(self, **options: Any) -> Iterator[Claim]:
+        """Prove that the netlist which synthesis gives is the RTL.
+
+        Args:
+            options: of `axs6.synth.flow.Synthesis`.
+
+        Raises:
+            SynthesisError: as `axs6.synth.mapped.mapped_netlist`.
+        """
+        made = self._made
+        netlist = mapped_netlist(made.verilog, made.module, timeout=self._seconds, **options)
+        name = " ".join(
+            [
+                str(options.get("liberty") or options["target"]),
+                *(["with adder cells"] if options.get("adder_cells") else []),
+                f"for {options.get('optimise', 'area')}",
+            ]
+        )
+        yield from self._equal(name, mapped_design(netlist, self._seconds))
+
+    def netlist(self, path: Path, liberty: str | None = None) -> Iterator[Claim]:
+        """Prove that Verilog in a file is the unit.
+
+        Args:
+            path: of the file. liberty: text of a Liberty file with its cells, if it has cells.
+
+        Raises:
+            OSError: it cannot be read.
+            SynthesisError: Yosys refuses it.
+            ValueError: it has other ports.
+        """
+        design = verilog_design(path.read_text(), liberty=liberty, seconds=self._seconds)
+        ports = [_ports(each.graph) for each in (self._reference, design)]
+        if missing := sorted(ports[0] - ports[1]):
+            raise ValueError(f"{path} must have the ports of {self._made.module}; no {missing[0]}")
+        yield from self._equal(path.name, design)
+
+    def _equal(self, name: str, design: Design) -> Iterator[Claim]:
+        if not self._settings.get("stages"):
+            yield self._same_function(name, design, design.graph, self._reference.graph)
+            return
+        try:
+            unit = PipelinedUnit(design.graph)
+            function = unit.function()
+        except NotShownError as error:
+            yield self._failed(name, "a function behind a queue", design, str(error), 0.0)
+            return
+        wanted = self._reference.graph
+        payload = {bit: x for bit, x in wanted.outputs.items() if bit in function.outputs}
+        yield self._same_function(name, design, function, wanted.with_outputs(payload))
+        control = unit.control()
+        for each in Property:
+            start = time.perf_counter()
+            shown = control.shows(each, self._made.manifest["latency"], self._seconds)
+            seconds = time.perf_counter() - start
+            if shown is False:
+                reason = f"ABC pdr, {self._seen_with_stalls(design)}"
+                yield Claim(name, each, Outcome.REFUTED, reason, seconds)
+            else:
+                outcome = Outcome.PROVED if shown else Outcome.OPEN
+                yield Claim(name, each, outcome, "ABC pdr", seconds)
+
+    def _same_function(self, name: str, design: Design, one: Graph, other: Graph) -> Claim:
+        start, text = time.perf_counter(), "outputs are those of the RTL without registers"
+        found = compare(one, other, seconds=self._seconds)
+        seconds = time.perf_counter() - start
+        if found.equal is not False:
+            outcome = Outcome.PROVED if found.equal else Outcome.OPEN
+            return Claim(name, text, outcome, found.by, seconds)
+        item = item_of(found.inputs, self.inputs)
+        if not self._differs(design, item).any():
+            raise ToolError(f"an item that was to refute {name} does not: {numbers_of(item)}")
+        return Claim(name, text, Outcome.REFUTED, found.by, seconds, item)
+
+    def _claim(self, name: str, text: str, design: Design, step: Callable[[], None]) -> Claim:
+        start = time.perf_counter()
+        try:
+            step()
+        except NotShownError as error:
+            return self._failed(name, text, design, str(error), time.perf_counter() - start)
+        return Claim(name, text, Outcome.PROVED, "proof", time.perf_counter() - start)
+
+    def _failed(self, name: str, text: str, design: Design, why: str, seconds: float) -> Claim:
+        """A claim of which a step failed: refuted if corner cases or random items differ."""
+        rng = np.random.default_rng(1)
+        for items in (
+            self._entry.corners(self._flat),
+            self._entry.random(self._flat, rng, RANDOM_ITEMS),
+        ):
+            differs = self._differs(design, items)
+            if differs.any():
+                index = int(np.argmax(differs))
+                item = {key: values[index : index + 1] for key, values in items.items()}
+                return Claim(name, text, Outcome.REFUTED, why, seconds, item)
+        return Claim(name, text, Outcome.OPEN, why, seconds)
+
+    def _seen_with_stalls(self, design: Design) -> str:
+        """Whether random items with random stalls show a fault in the batch simulator, and how."""
+        for seed in range(STALL_SEEDS):
+            items = self._entry.random(self._flat, np.random.default_rng(seed), RANDOM_ITEMS)
+            stall = Stall(0.4, 0.4, seed=seed)
+            try:
+                wrong = self._differs(design, items, stall)
+            except ToolError as error:
+                return f"in simulation with stalls of seed {seed}: {error}"
+            if wrong.any():
+                return f"in simulation with stalls of seed {seed}: {wrong.sum()} outputs differ"
+        return f"not seen in {STALL_SEEDS} simulations with stalls"
+
+    def _differs(self, design: Design, items: Mapping[str, Any], stall: Stall | None = None) -> Any:
+        """Which items give other outputs in the batch simulator than the golden model says."""
+        expected = self._entry.golden(items, self._flat)
+        model = GateModel(design.netlist, self._entry.name, **self._settings)
+        given = model.run(dict(items), stall).outputs
+        count = len(next(iter(items.values())))
+        unlike = [
+            (given[key] != right.astype(given[key].dtype)).reshape(count, -1).any(axis=1)
+            for key, right in expected.items()
+        ]
+        return np.any(unlike, axis=0)
+
+
+def _ports(graph: Graph) -> set[str]:
+    names = [*graph.inputs, *graph.outputs]
+    return {x for x in names if x.startswith(("i__", "o__"))}

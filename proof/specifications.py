@@ -1,0 +1,30 @@
+"""What units have to give, by the formats' definitions, for `axs6.proof.prove`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from axs6.hw.core.layouts import Field
+from axs6.hw.units.block_dot import shape_of
+from axs6.proof.aig import Graph
+from axs6.proof.block_dot import BlockDotProof
+
+Steps = Mapping[str, Callable[[], None]]
+"""What is to be shown, by the statement, in order; a step raises `NotShownError`."""
+
+Specification = Callable[
+    [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field]],
+    Steps,
+]
+"""Gives the steps for the graph of a unit without registers, its parameters, and its fields.
+
+It raises ValueError for a format that it does not cover."""
+
+
+def _block_dot(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    return BlockDotProof(graph, shape_of(settings), inputs, outputs).steps()
+
+
+SPECIFICATIONS: Mapping[str, Specification] = {"block_dot": _block_dot}
+"""By name of the unit."""

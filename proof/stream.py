@@ -1,0 +1,207 @@
+"""Whether a pipelined unit is a function behind a queue, for any payload and any stalls.
+
+Everything is read from the flat netlist with its registers; names of nets mean nothing.
+
+1. Control registers are those that `valid` and `ready` depend on. No payload may be among what they
+   depend on, and reset has to make each of them a constant.
+2. Every other register holds its value or takes a function of others, as a few control nodes say.
+   Registers that do so alike are a bank.
+3. With a colour in place of each bank's value, the machine is a queue of items
+   (`axs6.proof.colours`), which ABC's `pdr` shows for all numbers of cycles. Colours that banks
+   have at first are arbitrary, so nothing from before a reset matters.
+4. With each bank replaced by what it takes, the output is a function of the input, which another
+   step compares with the unit without registers.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
+from axs6.proof.colours import INPUT, Control, Load
+from axs6.proof.sums import NotShownError
+
+CONTROLS = 8
+"""Control nodes, at most, that decide what a register takes."""
+
+
+class PipelinedUnit:
+    """The graph of a unit with streams `i` and `o` and registers.
+
+    Args:
+        graph: as `axs6.proof.aig.read_aiger` reads it.
+
+    Raises:
+        NotShownError: control depends on payloads, is not reset, or makes `valid` wait for `ready`;
+            or registers take more than functions under a few control nodes.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        nexts = [name for name in graph.outputs if name.startswith(NEXT)]
+        self._next = {
+            graph.inputs[name.removeprefix(NEXT)] >> 1: graph.outputs[name] for name in nexts
+        }
+        self._rst, self._i_valid, self._o_ready = (
+            graph.inputs.get(name, FALSE) for name in ("rst[0]", "i__valid[0]", "o__ready[0]")
+        )
+        self._i_ready, self._o_valid = graph.outputs["i__ready[0]"], graph.outputs["o__valid[0]"]
+        self._payload = {
+            bit >> 1 for name, bit in graph.inputs.items() if name.startswith("i__payload[")
+        }
+        self._out = {
+            name: bit for name, bit in graph.outputs.items() if name.startswith("o__payload[")
+        }
+        self._control = self._find_control()
+        self._cuts = self._find_cuts()
+        self._rows = {
+            node: self._under_controls(literal)
+            for node, literal in self._next.items()
+            if node not in self._control
+        }
+        self._bank, self._loads = self._find_banks()
+
+    def _find_control(self) -> dict[int, int]:
+        """Control registers with their values after reset, without reset from now on."""
+        graph = self._graph
+        left, found, inputs = [self._i_ready, self._o_valid], set[int](), set[int]()
+        while left:
+            for node in graph.leaves([left.pop()]):
+                if node not in self._next:
+                    inputs.add(node)
+                elif node not in found:
+                    found.add(node)
+                    left.append(self._next[node])
+        if both := inputs & self._payload:
+            raise NotShownError(f"valid and ready depend on {len(both)} bits of the payload")
+        if self._o_ready >> 1 in graph.leaves([self._o_valid]):
+            raise NotShownError("valid depends on ready in the same cycle")
+        nodes = sorted(found)
+        after = graph.cofactor([self._next[node] for node in nodes], {self._rst: TRUE})
+        if not_reset := [each for each in after if each not in (FALSE, TRUE)]:
+            raise NotShownError(f"reset leaves {len(not_reset)} control registers as they are")
+        wanted = [*self._next.values(), self._i_ready, self._o_valid]
+        *nexts, self._i_ready, self._o_valid = graph.cofactor(wanted, {self._rst: FALSE})
+        self._next = dict(zip(self._next, nexts, strict=True))
+        return dict(zip(nodes, after, strict=True))
+
+    def _find_cuts(self) -> dict[int, frozenset[int]]:
+        """For nodes that depend on control and others, the control nodes through which they do."""
+        graph = self._graph
+        control = {*self._control, self._i_valid >> 1, self._o_ready >> 1}
+        kinds = {bit >> 1: 1 if bit >> 1 in control else 2 for bit in graph.inputs.values()}
+        self._supports = graph.supports(kinds)
+        found: dict[int, frozenset[int]] = {}
+        for node in graph.cone([*self._next.values(), *self._out.values()]):
+            pair = graph.operands(node)
+            assert pair is not None
+            if self._supports[node] == 3:
+                found[node] = self._cut(pair[0] >> 1, found) | self._cut(pair[1] >> 1, found)
+        return found
+
+    def _cut(self, node: int, cuts: Mapping[int, frozenset[int]]) -> frozenset[int]:
+        if self._supports[node] < 2:
+            return frozenset([node] if node else [])
+        return cuts.get(node, frozenset())
+
+    def _under_controls(self, literal: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The control nodes of a literal, and what it is by their values."""
+        controls = tuple(sorted(self._cut(literal >> 1, self._cuts)))
+        if len(controls) > CONTROLS:
+            raise NotShownError(f"{len(controls)} control nodes decide what a register takes")
+        rows = (
+            self._graph.cofactor([literal], {2 * x: case >> k & 1 for k, x in enumerate(controls)})[
+                0
+            ]
+            for case in range(1 << len(controls))
+        )
+        return controls, tuple(rows)
+
+    def _find_banks(self) -> tuple[dict[int, int], dict[int, Load]]:
+        """The bank of each register and of the input's payload, and what banks do.
+
+        Registers are split by their control nodes and when they hold, then by the banks that they
+        take, until nothing changes.
+        """
+        bank = dict.fromkeys(self._payload, INPUT)
+        bank |= dict.fromkeys(self._rows, 0)
+        count = 1
+        while True:
+            groups: dict[tuple[int, Load], list[int]] = defaultdict(list)
+            for node, (controls, rows) in self._rows.items():
+                taken = tuple(None if x == 2 * node else self._banks_of(x, bank) for x in rows)
+                groups[bank[node], Load(controls, taken)].append(node)
+            for number, nodes in enumerate(groups.values()):
+                bank |= dict.fromkeys(nodes, number)
+            if len(groups) == count:
+                return bank, {number: load for number, (_, load) in enumerate(groups)}
+            count = len(groups)
+
+    def _banks_of(self, literal: int, bank: Mapping[int, int]) -> frozenset[int]:
+        return frozenset(bank[node] for node in self._graph.leaves([literal]) if node in bank)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of registers, of control registers, and of banks."""
+        return {
+            "registers": len(self._next),
+            "control registers": len(self._control),
+            "banks": len(self._loads),
+        }
+
+    def function(self) -> Graph:
+        """The graph with the output's payload as a function of the input's.
+
+        Raises:
+            NotShownError: a register takes several functions of the input.
+        """
+        graph = self._graph
+        value: dict[int, int] = {}
+
+        def replaced(literal: int) -> int:
+            known = {2 * x: value[x] for x in graph.leaves([literal]) if x in value}
+            return graph.cofactor([literal], known)[0]
+
+        for node in self._in_order(self._out.values()):
+            loads = {x for x in self._rows[node][1] if x != 2 * node}
+            taken = {replaced(x) for x in loads}
+            if len(taken) != 1:
+                raise NotShownError(f"a register takes {len(taken)} functions of the input")
+            value[node] = taken.pop()
+        outputs = {}
+        for name, bit in self._out.items():
+            given = {replaced(x) for x in self._under_controls(bit)[1]}
+            if len(given) != 1:
+                raise NotShownError(f"an output bit gives {len(given)} functions of the input")
+            outputs[name] = given.pop()
+        return graph.with_outputs(outputs)
+
+    def _in_order(self, literals: Iterable[int]) -> list[int]:
+        """Registers that literals depend on, each after those that it takes."""
+        found: dict[int, None] = {}
+        begun: set[int] = set()
+        left = [node for node in self._graph.leaves(literals) if node in self._rows]
+        while left:
+            node = left[-1]
+            below = {x for each in self._rows[node][1] for x in self._graph.leaves([each])}
+            waiting = [x for x in below - {node} if x in self._rows and x not in found]
+            if node in found or not waiting:
+                left.pop()
+                found[node] = None
+            elif node in begun:
+                raise NotShownError("registers take each other's values in a loop")
+            else:
+                begun.add(node)
+                left += waiting
+        return list(found)
+
+    def control(self) -> Control:
+        """The unit without its payload."""
+        registers = [
+            (2 * node, self._next[node], after == TRUE) for node, after in self._control.items()
+        ]
+        out = {
+            Load(controls, tuple(self._banks_of(x, self._bank) for x in rows))
+            for controls, rows in (self._under_controls(bit) for bit in self._out.values())
+        }
+        handshakes = self._i_valid, self._o_ready, self._i_ready, self._o_valid
+        return Control(self._graph, registers, *handshakes, self._loads, tuple(out))

@@ -1,0 +1,423 @@
+"""Whether a number is the sum of products of lanes, each times a factor that its scales decide.
+
+The number is a linear form of its bits modulo a power of two. Adders turn it into a form of nodes
+that depend on fewer inputs (`axs6.proof.adders`). Where these also depend on scales, they do so
+through a few nodes of scales alone; with values for those, what is left depends on one lane each,
+and all codes of a lane are tried. How often a product counts is then compared with the factor, for
+all scales.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.proof.adders import Adders, Form
+from axs6.proof.aig import Graph
+
+CONTROLS = 8
+"""Nodes of scales, at most, through which a node depends on them."""
+
+WORD_BITS = 22
+"""Bits of a word, at most, of which all values are tried."""
+
+REACHABLE_INPUTS = 16
+"""Inputs of nodes of scales, at most, for which it is enumerated which values these take."""
+
+
+class NotShownError(Exception):
+    """A step of a proof that does not succeed: what was not shown."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What a lane adds to a sum: the product of its codes times a factor.
+
+    Args:
+        codes: literals of both codes, a's first, lowest bit first.
+        products: by the number of these bits; 0 and 1 are among them.
+        numbers: which of them are of two numbers; others do not count.
+        scales: literals of the scales of both operands that the lane has.
+        factors: by the number of these bits.
+        valid: which of them are of codes that scales may have.
+    """
+
+    codes: Sequence[int]
+    products: NDArray[Any]
+    numbers: NDArray[np.bool_]
+    scales: Sequence[int]
+    factors: NDArray[Any]
+    valid: NDArray[np.bool_]
+
+
+def counting(literals: Sequence[int]) -> dict[int, NDArray[np.uint64]]:
+    """Words with all values of some literals: the literal k of case j is bit k of j."""
+    cases = np.arange(max(1 << len(literals), 64), dtype=np.uint32)
+    return {
+        each: np.packbits((cases >> k & 1).astype(np.uint8), bitorder="little").view(np.uint64)
+        for k, each in enumerate(literals)
+    }
+
+
+def cases_of(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
+    """The values in the 2^bits cases of `counting`."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[: 1 << bits]
+
+
+class SumOfProducts:
+    """Shows that a number is the sum of what lanes add to it.
+
+    Args:
+        graph: of the number.
+        lanes: as above.
+        groups: lanes whose sum the smallest group of scales multiplies, as bits of numbers; empty
+            where no scale multiplies sums of fewer lanes than all.
+    """
+
+    def __init__(self, graph: Graph, lanes: Sequence[Lane], groups: Sequence[int] = ()) -> None:
+        self._graph, self._lanes, self._groups = graph, lanes, groups
+        self._all = (1 << len(lanes)) - 1
+        kinds = {bit >> 1: 1 << k for k, lane in enumerate(lanes) for bit in lane.codes}
+        scales = sorted({bit >> 1 for lane in lanes for bit in lane.scales})
+        kinds |= {node: 1 << len(lanes) + k for k, node in enumerate(scales)}
+        self._kinds = kinds
+        self._supports = graph.supports(kinds)
+        self._adders = Adders(graph)
+        self._words: dict[tuple[int, ...], tuple[dict[int, int], int]] = {}
+        self._expected: dict[tuple[int, int, int, int], _Numbers] = {}
+        self._compared: set[str] = set()
+
+    def show(self, bits: Sequence[int]) -> None:
+        """Show it of a number with these bits, lowest first, modulo 2^n.
+
+        Raises:
+            NotShownError: a step fails.
+        """
+        self._adders.search(bits)
+        form = Form(len(bits), bits)
+        form.expand(self._adders, self._beyond_groups)
+        constant = form.constant
+        counts: dict[int, list[_Counts]] = defaultdict(list)
+        for controls, nodes in self._by_controls(form).items():
+            offset, found = self._under_controls(controls, nodes, form.width)
+            constant += offset
+            for lane, each in found.items():
+                counts[lane].append((controls, each))
+        if constant % (1 << form.width):
+            raise NotShownError(f"a constant of {constant % (1 << form.width)} is added")
+        for number in range(len(self._lanes)):
+            self._compare_factors(number, counts[number], form.width)
+
+    def _beyond_groups(self, node: int) -> bool:
+        """Whether a node depends on lanes of several groups, or there are none."""
+        lanes = self._supports[node] & self._all
+        return not any(lanes & ~group == 0 for group in self._groups)
+
+    def _by_controls(self, form: Form) -> dict[tuple[int, ...], list[tuple[int, int]]]:
+        """Nodes of a form with their numbers, by the nodes of scales that they depend on.
+
+        Nodes that have lanes in common come together, where few nodes of scales decide all of them.
+        """
+        parts: list[tuple[int, set[int], list[tuple[frozenset[int], int, int]]]] = []
+        cuts = self._control_cuts(form.of)
+        for node, times in form.of.items():
+            lanes, controls = self._supports[node] & self._all, set(cuts[node])
+            mine = [(cuts[node], node, times)]
+            if controls or lanes & (lanes - 1):
+                for other in [part for part in parts if part[0] & lanes]:
+                    parts.remove(other)
+                    lanes |= other[0]
+                    controls |= other[1]
+                    mine += other[2]
+            parts.append((lanes, controls, mine))
+        found = defaultdict(list)
+        for _, controls, mine in parts:
+            for cut, node, times in mine:
+                key = controls if len(controls) <= CONTROLS else cut
+                found[tuple(sorted(key))].append((node, times))
+        return found
+
+    def _control_cuts(self, nodes: Iterable[int]) -> dict[int, frozenset[int]]:
+        """For each node the nodes of scales through which it depends on scales."""
+        found: dict[int, frozenset[int]] = {}
+        wanted = list(nodes)
+
+        def cut(node: int) -> frozenset[int]:
+            support = self._supports[node]
+            if not support & self._all:
+                return frozenset([node] if node else [])
+            return found.get(node, frozenset())
+
+        for node in self._graph.cone(2 * each for each in wanted):
+            if self._supports[node] & self._all and self._supports[node] & ~self._all:
+                pair = self._graph.operands(node)
+                assert pair is not None
+                found[node] = cut(pair[0] >> 1) | cut(pair[1] >> 1)
+        return {node: cut(node) for node in wanted}
+
+    def _under_controls(
+        self, controls: tuple[int, ...], nodes: Sequence[tuple[int, int]], width: int
+    ) -> tuple[int, dict[int, dict[int, int]]]:
+        """A constant, and for each lane how often its product counts by the values of controls."""
+        if len(controls) > CONTROLS:
+            raise NotShownError(f"{len(controls)} nodes of scales decide one bit")
+        offsets = set()
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        later = []
+        for case in self._reachable(controls):
+            values = {2 * node: case >> k & 1 for k, node in enumerate(controls)}
+            literals = self._graph.cofactor([2 * node for node, _ in nodes], values)
+            form = Form(width)
+            for literal, (_, times) in zip(literals, nodes, strict=True):
+                form.add(literal, times)
+            try:
+                shown = self._resolve(form)
+            except NotShownError as error:
+                later.append((case, form, error))
+                continue
+            offsets.add(shown[1])
+            for lane, times in shown[0].items():
+                found[lane][case] = times
+        for case, form, failure in later:
+            counts, offset = self._of_known_word(form, failure)
+            offsets.add(offset)
+            for lane, times in counts.items():
+                found[lane][case] = times
+        if len(offsets) != 1:
+            raise NotShownError("a constant that depends on scales is added")
+        return offsets.pop(), found
+
+    def _of_known_word(self, form: Form, failure: NotShownError) -> tuple[dict[int, int], int]:
+        """The same as `_resolve` for a form that depends on one of the known words alone.
+
+        All values of the word are tried. So are products of a sum by a factor in words shown.
+        """
+        literals = [2 * node for node in form.of]
+        for bits, (counts, offset) in self._words.items():
+            nodes = {bit >> 1 for bit in bits}
+            cone = self._graph.cone(literals, nodes)
+            below = {x >> 1 for node in cone for x in self._graph.operands(node) or ()}
+            if len(bits) > WORD_BITS or (below | set(form.of)) - nodes - set(cone) - {0}:
+                continue
+            given = counting([*range(0, 2 * len(bits), 2)])
+            words = {
+                bit & ~1: ~each if bit & 1 else each
+                for bit, each in zip(bits, given.values(), strict=True)
+            }
+            total = _Numbers.zeros(1 << len(bits), form.width)
+            for each, times in zip(
+                self._graph.values(literals, words), form.of.values(), strict=True
+            ):
+                total.add(cases_of(each, len(bits)), times)
+            modulus, half = 1 << form.width, 1 << len(bits) - 1
+            times = (total.at(1) - total.at(0)) % modulus
+            signed = (np.arange(2 * half) + half) % (2 * half) - half
+            wanted = signed.astype(object) * times + total.at(0)
+            if total.equal(_Numbers.of(wanted, form.width)).all():
+                found = {lane: each * times % modulus for lane, each in counts.items()}
+                return found, (offset * times + total.at(0) + form.constant) % modulus
+        raise failure
+
+    def _reachable(self, controls: Sequence[int]) -> list[int]:
+        """The values that nodes take together, the first one in the lowest bit."""
+        literals = [2 * node for node in controls]
+        inputs = [2 * node for node in sorted(self._graph.leaves(literals))]
+        if len(controls) < 2 or len(inputs) > REACHABLE_INPUTS:
+            return list(range(1 << len(controls)))
+        words = self._graph.values(literals, counting(inputs))
+        taken = sum(
+            cases_of(each, len(inputs)).astype(np.int64) << k for k, each in enumerate(words)
+        )
+        return np.unique(taken).tolist()
+
+    def _resolve(self, form: Form) -> tuple[dict[int, int], int]:
+        """How often each lane's product counts in a form of nodes of lanes, and a constant.
+
+        Words that are narrower than the form must stay together, so it is tried first as it is.
+        """
+        if len(self._graph) > len(self._supports):
+            self._supports = self._graph.supports(self._kinds)
+        try:
+            return self._grouped(form)
+        except NotShownError:
+            self._adders.search(2 * node for node in form.of)
+            expanded = form.copy()
+            expanded.expand(self._adders)
+            return self._grouped(expanded)
+
+    def _grouped(self, form: Form) -> tuple[dict[int, int], int]:
+        """The same for a form whose nodes are of one lane each, or words of several."""
+        words: list[tuple[int, list[tuple[int, int]]]] = []
+        single: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for node, times in form.of.items():
+            lanes = self._supports[node]
+            if lanes & ~self._all:
+                raise NotShownError("a bit depends on scales in more ways than through few nodes")
+            if lanes & (lanes - 1):
+                mine = [(node, times)]
+                for other in [word for word in words if word[0] & lanes]:
+                    words.remove(other)
+                    lanes |= other[0]
+                    mine += other[1]
+                words.append((lanes, mine))
+            else:
+                single[lanes.bit_length() - 1].append((node, times))
+        counts: dict[int, int] = {}
+        constant = form.constant
+        for lanes, nodes in words:
+            inside = [number for number in single if lanes >> number & 1]
+            whole = nodes + [each for number in inside for each in single.pop(number)]
+            found, offset = self._word(whole, form.width)
+            constant += offset
+            counts |= found
+        for number, nodes in single.items():
+            counts[number], offset = self._lane(number, nodes, form.width)
+            constant += offset
+        return counts, constant % (1 << form.width)
+
+    def _word(self, nodes: Sequence[tuple[int, int]], width: int) -> tuple[dict[int, int], int]:
+        """The same for nodes that are a signed word times a number.
+
+        Its bits are a sum of products modulo a power of two, and the bound of that sum shows that
+        the word holds it.
+        """
+        if len(nodes) >= width:
+            raise NotShownError("a sum of several lanes is as wide as the result")
+        modulus, top = 1 << width, len(nodes) - 1
+        by_times = {times: 2 * node for node, times in nodes}
+        unit = min(by_times, key=lambda times: times & -times)
+        for low in (unit, -unit):
+            bits, constant = [], 0
+            for wanted in [*(low << k for k in range(top)), -(low << top)]:
+                if wanted % modulus in by_times:
+                    bits.append(by_times[wanted % modulus])
+                elif -wanted % modulus in by_times:
+                    bits.append(by_times[-wanted % modulus] ^ 1)
+                    constant -= wanted
+            if len({bit >> 1 for bit in bits}) == len(nodes):
+                break
+        else:
+            raise NotShownError("bits of several lanes are no word")
+        key = tuple(bits)
+        if key not in self._words:
+            self._words[key] = self._signed_word(bits)
+        counts, offset = self._words[key]
+        times = {lane: each * low for lane, each in counts.items()}
+        return times, offset * low + constant
+
+    def _signed_word(self, bits: Sequence[int]) -> tuple[dict[int, int], int]:
+        """What the number of some bits, the last one the sign, is made of."""
+        counts, constant = self._resolve(Form(len(bits), bits))
+        half = 1 << len(bits) - 1
+
+        def signed(value: int) -> int:
+            return value - 2 * half if value >= half else value
+
+        found = {lane: signed(times) for lane, times in counts.items()}
+        largest = {lane: int(np.abs(self._lanes[lane].products).max()) for lane in found}
+        bound = sum(abs(times) * largest[lane] for lane, times in found.items())
+        if bound + abs(signed(constant)) >= half:
+            raise NotShownError(f"a word of {len(bits)} bits is to hold sums of up to {bound}")
+        return found, signed(constant)
+
+    def _lane(self, number: int, nodes: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
+        """How often a lane's product counts in nodes of it alone, and a constant: for all codes."""
+        lane = self._lanes[number]
+        bits = len(lane.codes)
+        words = self._graph.values([2 * node for node, _ in nodes], counting(lane.codes))
+        total = _Numbers.zeros(1 << bits, width)
+        for each, (_, times) in zip(words, nodes, strict=True):
+            total.add(cases_of(each, bits), times)
+        zero, one = (int(np.argmax(lane.numbers & (lane.products == x))) for x in (0, 1))
+        constant = total.at(zero)
+        times = (total.at(one) - constant) % (1 << width)
+        wrong = ~total.equal(self._expected_of(lane, times, constant, width)) & lane.numbers
+        if wrong.any():
+            case = int(np.argmax(wrong))
+            raise NotShownError(f"the product of lane {number} is wrong for codes {case:#x}")
+        return times, constant
+
+    def _expected_of(self, lane: Lane, times: int, constant: int, width: int) -> "_Numbers":
+        key = id(lane.products), times, constant, width
+        if key not in self._expected:
+            numbers = lane.products.astype(object) * times + constant
+            self._expected[key] = _Numbers.of(numbers, width)
+        return self._expected[key]
+
+    def _compare_factors(self, number: int, counts: "Sequence[_Counts]", width: int) -> None:
+        """Whether a lane's product counts as its factor says, for all scales."""
+        lane = self._lanes[number]
+        key = repr((lane.scales, sorted((each, sorted(times.items())) for each, times in counts)))
+        if key in self._compared:
+            return
+        nodes = sorted({node for controls, _ in counts for node in controls})
+        literals = [2 * node for node in nodes]
+        if beyond := self._graph.leaves(literals) - {each >> 1 for each in lane.scales}:
+            raise NotShownError(f"lane {number} depends on {len(beyond)} bits of others' scales")
+        bits = len(lane.scales)
+        words = self._graph.values(literals, counting(lane.scales)) if nodes else []
+        values = {
+            node: cases_of(each, bits).astype(np.int64)
+            for node, each in zip(nodes, words, strict=True)
+        }
+        total = np.zeros(1 << bits, object)
+        for controls, times in counts:
+            case = np.zeros(1 << bits, np.int64)
+            for place, node in enumerate(controls):
+                case += values[node] << place
+            total += np.array([times.get(k, 0) for k in range(1 << len(controls))], object)[case]
+        wrong = ((total - lane.factors) % (1 << width)).astype(bool) & lane.valid
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise NotShownError(f"the factor of lane {number} is wrong for scales {first:#x}")
+        self._compared.add(key)
+
+
+_Counts = tuple[tuple[int, ...], Mapping[int, int]]
+"""Nodes of scales, and by their values how often a product counts."""
+
+
+_LOW = 32
+
+
+class _Numbers:
+    """Numbers modulo 2^width, of at most 96 bits, as 32 low bits and the others."""
+
+    def __init__(self, low: NDArray[np.uint64], high: NDArray[np.uint64], width: int) -> None:
+        self._low, self._high = low, high
+        self._mask = np.uint64((1 << max(0, width - _LOW)) - 1)
+        self._low_mask = np.uint64((1 << min(width, _LOW)) - 1)
+
+    @classmethod
+    def zeros(cls, count: int, width: int) -> "_Numbers":
+        return cls(np.zeros(count, np.uint64), np.zeros(count, np.uint64), width)
+
+    @classmethod
+    def of(cls, numbers: NDArray[Any], width: int) -> "_Numbers":
+        """From Python's integers."""
+        held = numbers % (1 << width)
+        low, high = held & ((1 << _LOW) - 1), held >> _LOW
+        return cls(low.astype(np.uint64), high.astype(np.uint64), width)
+
+    def add(self, bits: NDArray[np.uint8], times: int) -> None:
+        """Add bits times a number."""
+        wide = bits.astype(np.uint64)
+        self._low += wide * np.uint64(times & ((1 << _LOW) - 1))
+        self._high += wide * np.uint64(times >> _LOW)
+
+    def _settled(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        high = self._high + (self._low >> np.uint64(_LOW)) & self._mask
+        return self._low & self._low_mask, high
+
+    def equal(self, other: "_Numbers") -> NDArray[np.bool_]:
+        """Whether numbers are the same."""
+        mine, theirs = self._settled(), other._settled()
+        return (mine[0] == theirs[0]) & (mine[1] == theirs[1])
+
+    def at(self, index: int) -> int:
+        """One number."""
+        low, high = self._settled()
+        return int(low[index]) | int(high[index]) << _LOW

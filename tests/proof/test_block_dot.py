@@ -1,0 +1,111 @@
+"""Block dot products are proved, and what is wrong is not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.golden.formats import CATALOG
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.registry import UNITS
+from axs6.hw.units.block_dot import shape_of
+from axs6.hw.verilog import generate
+from axs6.proof.block_dot import BlockDotProof
+from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, mutants
+from axs6.proof.netlists import verilog_design
+from axs6.proof.prove import Outcome, UnitProof
+from axs6.proof.sums import NotShownError
+
+COMPOSED = (
+    *("mx9_t64", "mx4_t128", "e3m2fn_u3_t8_float32_t0", "e5m2_e8m0_t16", "e4m3_e8m0_t16"),
+    *("mxfp4xmxfp8_e4m3", "mxint8xmxfp4"),
+)
+"""Beside the catalog: other blocks, elements and scales, and pairs."""
+
+NAMED = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+
+
+def outcomes(**parameters: Any) -> dict[str, str]:
+    claims = UnitProof("block_dot", parameters).specification()
+    return {claim.text: f"{claim.outcome} {claim.reason}" for claim in claims}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"block": 8},
+        {"block": 8, "view": "behaviour"},
+        {"format": "mx4"},
+        {"format": "nvfp4"},
+        {"format": "e3m2fn_u3_t8_float32_t0"},
+        {"format": "nvfp4", "view": "behaviour"},
+        {"format": "mxint8xmxfp4", "block": 4},
+        {"format": "mxfp8_e5m2", "block": 4, "view": "behaviour"},
+    ],
+    ids=str,
+)
+def test_it_is_proved(parameters: dict[str, Any]) -> None:
+    """Each kind of element and of scale, each special value, and sums of more than 64 bits."""
+    assert set(outcomes(**parameters).values()) == {"proved proof"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", [*NAMED, *COMPOSED])
+def test_every_format_is_proved(format: str) -> None:
+    assert set(outcomes(format=format).values()) == {"proved proof"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", NAMED)
+def test_every_format_in_words_is_proved(format: str) -> None:
+    assert set(outcomes(format=format, view="behaviour").values()) == {"proved proof"}
+
+
+def proved(proof: BlockDotProof) -> bool:
+    try:
+        for step in proof.steps().values():
+            step()
+    except NotShownError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "format", ["mx4_t4", pytest.param("mxfp8_e5m2_t8", marks=pytest.mark.slow)]
+)
+def test_no_mutant_that_differs_is_proved(format: str) -> None:
+    """Random items show which mutants differ; the unit itself is proved from the same netlist."""
+    made = mutants("block_dot", {"format": format}, 60, seed=5)
+    items = UNITS["block_dot"].random(made.settings, np.random.default_rng(0), 2000)
+    dead = MutantModel(made).killed(items)
+    assert dead.sum() > 30
+    outputs = port_fields(UNITS["block_dot"].build(**made.settings))[1]
+    for number in [0, *(each.number for each in made.mutations)]:
+        bits = {
+            made.graph.inputs[f"{SELECTOR}[{k}]"]: number >> k & 1 for k in range(SELECTOR_BITS)
+        }
+        found = made.graph.cofactor(list(made.graph.outputs.values()), bits)
+        graph = made.graph.with_outputs(dict(zip(made.graph.outputs, found, strict=True)))
+        right = proved(BlockDotProof(graph, shape_of(made.settings), made.inputs, outputs))
+        assert not (right and dead[number])
+        assert right or number
+
+
+def test_the_rtl_of_another_format_is_refuted() -> None:
+    """Of two formats, the RTL of the pair the other way round, which has the same ports."""
+    formats = ["e2m1fn_e8m0_t8", "tc4_e8m0_t8"]
+    proof = UnitProof("block_dot", {"format": "x".join(formats)})
+    other = generate("block_dot", format="x".join(formats[::-1]))
+    proof._reference = verilog_design(other.verilog, other.module)
+    *_, last = proof.specification()
+    assert last.outcome is Outcome.REFUTED
+    assert last.item is not None
+    assert set(last.item) == {"a.exponent", "a.codes", "b.exponent", "b.codes"}
+
+
+def test_scales_with_too_many_bits_are_refused() -> None:
+    proof = UnitProof("block_dot", {"format": "sm4_float16_t4"})
+    with pytest.raises(
+        ValueError, match=r"tries all scales of a lane, of at most 20 bits.*have 32"
+    ):
+        list(proof.specification())

@@ -1,0 +1,104 @@
+"""Registers and handshakes are proved to be a queue, and faults in them are found."""
+
+import pytest
+
+from axs6.proof.colours import Property
+from axs6.proof.netlists import verilog_design
+from axs6.proof.stream import PipelinedUnit
+from axs6.proof.sums import NotShownError
+
+HEAD = """
+module top (input clk, input rst, input [3:0] i__payload, input i__valid, output i__ready,
+            output [3:0] o__payload, output o__valid, input o__ready);
+"""
+
+QUEUE = """
+  reg first, second;
+  reg [3:0] a, b;
+  wire move = !second | o__ready;
+  assign i__ready = !first | move;
+  assign o__valid = second;
+  assign o__payload = b ^ 4'd5;
+  always @(posedge clk) begin
+    if (i__ready) first <= i__valid;
+    if (move) second <= first;
+    if (i__ready) a <= i__payload + 4'd1;
+    if (move) b <= a;
+    if (rst) begin first <= 0; second <= 0; end
+  end
+endmodule
+"""
+
+SWAP = """
+  reg [1:0] count;
+  reg [3:0] a, b;
+  assign i__ready = count != 2;
+  assign o__valid = count != 0;
+  assign o__payload = count == 2 ? b : a;
+  wire push = i__valid & i__ready, pop = o__valid & o__ready;
+  always @(posedge clk) begin
+    if (push & (count == 0 | pop)) a <= i__payload;
+    if (push & count == 1 & !pop) b <= i__payload;
+    count <= rst ? 0 : count + push - pop;
+  end
+endmodule
+"""
+"""The last item comes out first."""
+
+
+def unit(body: str, *changed: tuple[str, str]) -> PipelinedUnit:
+    for old, new in changed:
+        assert body.count(old) == 1
+        body = body.replace(old, new)
+    return PipelinedUnit(verilog_design(HEAD + body, "top").graph)
+
+
+def violated(found: PipelinedUnit, latency: int = 2) -> set[Property]:
+    shown = {each: found.control().shows(each, latency, 30) for each in Property}
+    assert None not in shown.values()
+    return {each for each, holds in shown.items() if not holds}
+
+
+def test_a_queue_is_proved() -> None:
+    found = unit(QUEUE)
+    assert found.sizes == {"registers": 10, "control registers": 2, "banks": 2}
+    assert not violated(found)
+    assert violated(found, latency=1) == {Property.LATENCY}
+    function = found.function()
+    payload = {each >> 1 for name, each in function.inputs.items() if name.startswith("i__payload")}
+    assert function.leaves(function.outputs.values()) == payload
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        (("if (move) b <= a;", "b <= a;"), Property.HELD),
+        (("if (move) second <= first;", "second <= first;"), Property.HELD),
+        (("assign i__ready = !first | move;", "assign i__ready = 1;"), Property.PROGRESS),
+        (("if (i__ready) first <= i__valid;", "if (i__ready) first <= 1;"), Property.ONCE),
+        (("if (i__ready) a", "if (1) a"), Property.ONCE),
+        (("if (move) b <= a;", "if (move) b <= {a[3:1], i__payload[0]};"), Property.WHOLE),
+    ],
+    ids=lambda each: each[1] if isinstance(each, tuple) else None,
+)
+def test_a_fault_is_found(changed: tuple[str, str], wanted: Property) -> None:
+    """A register that is not held, a lost item, one from nothing, and parts of two items."""
+    assert wanted in violated(unit(QUEUE, changed))
+
+
+def test_items_in_another_order_are_found() -> None:
+    assert Property.ORDER in violated(unit(SWAP))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("if (rst) begin first <= 0; second <= 0; end", ""), "reset leaves 2 control registers"),
+        (("assign o__valid = second;", "assign o__valid = second & o__ready;"), "valid depends"),
+        (("first <= i__valid;", "first <= i__valid & !i__payload[2];"), "1 bits of the payload"),
+    ],
+    ids=["no reset", "valid waits", "payload"],
+)
+def test_control_that_is_wrong_is_refused(changed: tuple[str, str], said: str) -> None:
+    with pytest.raises(NotShownError, match=said):
+        unit(QUEUE, changed)
