@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
-from axs6.hw.verilog import generate
+from axs6.hw.verilog import Generated, generate
 from axs6.proof.aig import Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
@@ -86,9 +86,16 @@ class UnitProof:
             raise ValueError(
                 f"a proof needs outputs of one item each, and those of {unit} depend on several"
             )
-        self._made = generate(unit, **self._settings)
-        flat = generate(unit, **self._flat)
-        self._reference = verilog_design(flat.verilog, flat.module, seconds=seconds)
+
+    @cached_property
+    def _made(self) -> Generated:
+        return generate(self._entry.name, **self._settings)
+
+    @cached_property
+    def _reference(self) -> Design:
+        """The RTL without registers."""
+        flat = generate(self._entry.name, **self._flat)
+        return verilog_design(flat.verilog, flat.module, seconds=self._seconds)
 
     @property
     def specified(self) -> bool:
@@ -138,22 +145,22 @@ class UnitProof:
         )
         yield from self._equal(name, mapped_design(netlist, self._seconds))
 
-    def netlist(self, path: Path, liberty: str | None = None) -> Iterator[Claim]:
-        """Prove that Verilog in a file is the unit.
+    def netlist(self, name: str, verilog: str, liberty: str | None = None) -> Iterator[Claim]:
+        """Prove that other Verilog is the unit.
 
         Args:
-            path: of the file. liberty: text of a Liberty file with its cells, if it has cells.
+            name: of the design, for claims. verilog: text. liberty: text of a Liberty file with its
+            cells, if it has cells.
 
         Raises:
-            OSError: it cannot be read.
             SynthesisError: Yosys refuses it.
             ValueError: it has other ports.
         """
-        design = verilog_design(path.read_text(), liberty=liberty, seconds=self._seconds)
+        design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
         ports = [_ports(each.graph) for each in (self._reference, design)]
         if missing := sorted(ports[0] - ports[1]):
-            raise ValueError(f"{path} must have the ports of {self._made.module}; no {missing[0]}")
-        yield from self._equal(path.name, design)
+            raise ValueError(f"{name} must have the ports of {self._made.module}; no {missing[0]}")
+        yield from self._equal(name, design)
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
         if not self._settings.get("stages"):
@@ -207,7 +214,10 @@ class UnitProof:
             self._entry.corners(self._flat),
             self._entry.random(self._flat, rng, RANDOM_ITEMS),
         ):
-            differs = self._differs(design, items)
+            try:
+                differs = self._differs(design, items)
+            except ToolError as error:
+                return Claim(name, text, Outcome.REFUTED, f"{why}; in simulation: {error}", seconds)
             if differs.any():
                 index = int(np.argmax(differs))
                 item = {key: values[index : index + 1] for key, values in items.items()}

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 EXTRA = "proof"
 
+TARGETS = ("generic", "sky130")
+"""Targets whose netlists are proved: those of gates."""
+
 
 @with_options(parameters=UNIT_OPTIONS)
 def run(
@@ -61,12 +64,16 @@ def run(
     from axs6.proof.prove import Outcome, UnitProof
 
     need("pysat")
+    if target not in (None, *TARGETS):
+        raise ValueError(f"target must be {' or '.join(TARGETS)} here, not {target!r}")
     out = console(json)
     check_writable(json_path(json))
+    verilog = netlist.read_text() if netlist else ""
+    cells = _cells(target, liberty) if netlist else None
     proof = UnitProof(unit, parameters, timeout)
     others = [proof.rtl()]
     if netlist is not None:
-        others.append(proof.netlist(netlist, _cells(target, liberty)))
+        others.append(proof.netlist(netlist.name, verilog, cells))
     elif target or liberty:
         others += _mapped(proof, target, liberty, optimise, adder_cells)
     alone = netlist is None and not (target or liberty or parameters.get("stages"))

@@ -1,0 +1,2 @@
+module other(input i__valid, output o__valid);
+endmodule

@@ -1,0 +1,135 @@
+"""`axs6 prove`: netlists of synthesis are proved, and changed ones refuted."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axs6.hw.verilog import generate
+from axs6.proof.colours import Property
+from axs6.proof.prove import Outcome, UnitProof
+from axs6.synth.netlist import compact_library, mapped_design
+
+SMALL: dict[str, Any] = {"format": "mx4_t4"}
+
+
+@pytest.fixture(scope="module")
+def small() -> UnitProof:
+    return UnitProof("block_dot", SMALL)
+
+
+@pytest.fixture(scope="module")
+def cells() -> str:
+    made = generate("block_dot", **SMALL)
+    return mapped_design(made.verilog, made.module, target="sky130").verilog
+
+
+def changed(text: str, old: str, new: str, number: int) -> str:
+    """The text with the occurrence of a pattern with this number changed."""
+    at = [*re.finditer(old, text)][number]
+    return text[: at.start()] + new + text[at.end() :]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"target": "generic", "optimise": "speed"}, {"target": "sky130", "adder_cells": True}],
+    ids=str,
+)
+def test_what_synthesis_gives_is_proved(small: UnitProof, options: dict[str, Any]) -> None:
+    assert [claim.outcome for claim in small.mapped(**options)] == [Outcome.PROVED]
+
+
+def test_a_netlist_of_cells_is_proved(small: UnitProof, cells: str) -> None:
+    (claim,) = small.netlist("cells.v", cells, compact_library())
+    assert (claim.design, claim.outcome) == ("cells.v", Outcome.PROVED)
+
+
+@pytest.mark.parametrize("number", [0, 7, -1])
+def test_a_netlist_with_one_gate_changed_is_refuted(
+    small: UnitProof, cells: str, number: int
+) -> None:
+    """The item that shows it has been run through the changed netlist."""
+    wrong = changed(cells, r"\bsky130_fd_sc_hd__nand2_1\b", "sky130_fd_sc_hd__nor2_1", number)
+    (claim,) = small.netlist("wrong.v", wrong, compact_library())
+    assert claim.outcome is Outcome.REFUTED
+    assert claim.item is not None
+    assert claim.item["a.codes"].shape == (1, 4)
+    assert json.loads(json.dumps(claim.to_dict()))["item"]["a.codes"]
+
+
+def test_registers_are_proved_and_one_that_is_not_held_is_seen_with_stalls() -> None:
+    proof = UnitProof("block_dot", {**SMALL, "stages": 2})
+    claims = [*proof.rtl(), *proof.mapped(target="sky130", optimise="area")]
+    assert len(claims) == 14
+    assert {claim.outcome for claim in claims} == {Outcome.PROVED}
+    text = generate("block_dot", **SMALL, stages=2).verilog
+    held = r"= o__payload;\n    if \(ready1\)"
+    other = changed(text, held, "= o__payload;\n    if (1)", 0)
+    found = {claim.text: claim for claim in proof.netlist("wrong.v", other)}
+    wrong = {text for text, claim in found.items() if claim.outcome is Outcome.REFUTED}
+    assert Property.HELD in wrong
+    assert "in simulation with stalls of seed 0: " in found[Property.HELD].reason
+
+
+def test_control_that_no_queue_has_is_refuted() -> None:
+    """A `valid` that a bit of the payload hides: some items never come out."""
+    proof = UnitProof("block_dot", {**SMALL, "stages": 2})
+    text = generate("block_dot", **SMALL, stages=2).verilog
+    wrong = changed(text, r"= i__valid;", "= i__valid & i__payload[3];", 0)
+    (claim,) = proof.netlist("wrong.v", wrong)
+    assert claim.outcome is Outcome.REFUTED
+    assert "valid and ready depend on 1 bits of the payload" in claim.reason
+
+
+def test_the_command_says_what_is_proved(main: Any, cells: str, tmp_path: Path) -> None:
+    (tmp_path / "cells.v").write_text(cells)
+    netlist = ("--netlist", str(tmp_path / "cells.v"))
+    options = ("--format", "mx4_t4", *netlist, "--target", "sky130")
+    done = main("prove", "block_dot", *options, "--json", "proof.json")
+    assert done.returncode == 0, done.stderr
+    assert "proved   RTL: the sum is that of all products (" in done.stdout
+    found = json.loads(Path("proof.json").read_text())
+    assert found["unit"] == "block_dot"
+    assert {claim["outcome"] for claim in found["claims"]} == {"proved"}
+    assert found["claims"][-1]["design"] == "cells.v"
+
+
+def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -> None:
+    wrong = changed(cells, r"\bsky130_fd_sc_hd__nand2_1\b", "sky130_fd_sc_hd__nor2_1", 3)
+    (tmp_path / "cells.v").write_text(wrong)
+    netlist = ("--netlist", str(tmp_path / "cells.v"))
+    options = ("--format", "mx4_t4", *netlist, "--target", "sky130")
+    done = main("prove", "block_dot", *options)
+    assert done.returncode == 1
+    assert "refuted  cells.v: outputs are those of the RTL without registers (" in done.stdout
+    assert "shown by a.exponent = " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("axis_dot",), "axis_dot is on AXI4-Stream"),
+        (("dot",), "a proof needs outputs of one item each, and those of dot depend on several"),
+        (("expander",), "expander has no specification to prove; these have: block_dot"),
+        (("block_dot", "--format", "sm4_float16_t4"), "all scales of a lane, of at most 20 bits"),
+        (("block_dot", "--netlist", "none.v"), "none.v"),
+        (("block_dot", "--target", "ice40"), "target must be generic or sky130 here, not 'ice40'"),
+    ],
+)
+def test_bad_arguments_are_one_line(main: Any, arguments: tuple[str, ...], said: str) -> None:
+    done = main("prove", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.strip().splitlines()[-1].startswith("axs6: ")
+
+
+def test_a_netlist_with_other_ports_is_refused(main: Any, tmp_path: Path) -> None:
+    path = tmp_path / "other.v"
+    path.write_text(
+        "module other(input i__valid, output o__valid);\nassign o__valid = i__valid;\nendmodule\n"
+    )
+    done = main("prove", "block_dot", "--format", "mx4_t4", "--netlist", str(path))
+    assert done.returncode == 2
+    assert "other.v must have the ports of axs6_block_dot_mx4_t4; no i__payload[0]" in done.stderr
