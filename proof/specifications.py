@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import Field
+from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
+from axs6.proof.decoder import DecoderProof
 
 Steps = Mapping[str, Callable[[], None]]
 """What is to be shown, by the statement, in order; a step raises `NotShownError`."""
@@ -26,5 +29,14 @@ def _block_dot(
     return BlockDotProof(graph, shape_of(settings), inputs, outputs).steps()
 
 
-SPECIFICATIONS: Mapping[str, Specification] = {"block_dot": _block_dot}
+def _decoder(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    if settings["blocks"] != "dense":
+        raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
+    fmt, _ = block_format_of(settings["format"], settings["block"])
+    return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
+
+
+SPECIFICATIONS: Mapping[str, Specification] = {"block_dot": _block_dot, "decoder": _decoder}
 """By name of the unit."""

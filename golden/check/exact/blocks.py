@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 def decode_value(block: Block, index: int, definition: Definition) -> Value:
-    """The value at an index of a block, exactly."""
+    """The value at an index of a block, exactly; a negative one times a scale of 0 is -0."""
     value = definition.element.values[block.codes[index]]
     if isinstance(value, Fraction) and block.zero_point is not None:
         value -= block.zero_point
@@ -33,7 +33,7 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
         if isinstance(factor, Special):
             return Special.NAN
         if isinstance(value, Fraction):
-            value *= factor
+            value = Special.NEGATIVE_ZERO if value < 0 and not factor else value * factor
     return value
 
 

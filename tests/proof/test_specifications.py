@@ -1,0 +1,54 @@
+"""No mutant that differs is ever proved."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.registry import UNITS
+from axs6.proof.aig import Graph
+from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.sums import NotShownError
+
+
+def graph_of(made: Mutants, number: int) -> Graph:
+    """The graph of one mutant, or with 0 of the unit."""
+    graph = made.graph
+    bits = {graph.inputs[f"{SELECTOR}[{k}]"]: number >> k & 1 for k in range(SELECTOR_BITS)}
+    found = graph.cofactor(list(graph.outputs.values()), bits)
+    return graph.with_outputs(dict(zip(graph.outputs, found, strict=True)))
+
+
+def proved(made: Mutants, number: int) -> bool:
+    outputs = port_fields(UNITS[made.unit].build(**made.settings))[1]
+    steps = SPECIFICATIONS[made.unit](graph_of(made, number), made.settings, made.inputs, outputs)
+    try:
+        for step in steps.values():
+            step()
+    except NotShownError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("unit", "parameters"),
+    [
+        ("block_dot", {"format": "mx4_t4"}),
+        ("decoder", {"format": "mxfp4_t8"}),
+        pytest.param("block_dot", {"format": "mxfp8_e5m2_t8"}, marks=pytest.mark.slow),
+        pytest.param("block_dot", {"format": "nvfp4"}, marks=pytest.mark.slow),
+        pytest.param("block_dot", {"block": 8, "view": "behaviour"}, marks=pytest.mark.slow),
+        pytest.param("decoder", {"format": "mx9", "dtype": "bf16"}, marks=pytest.mark.slow),
+    ],
+)
+def test_no_mutant_that_differs_is_proved(unit: str, parameters: dict[str, Any]) -> None:
+    """Items show which mutants differ; the unit itself is proved from the same netlist."""
+    made, entry = mutants(unit, parameters, 60, seed=5), UNITS[unit]
+    model = MutantModel(made)
+    dead = model.killed(entry.random(made.settings, np.random.default_rng(0), 2000))
+    dead |= model.killed(entry.corners(made.settings))
+    assert dead.sum() > 25
+    assert proved(made, 0)
+    assert [number for number in np.flatnonzero(dead).tolist() if proved(made, number)] == []
