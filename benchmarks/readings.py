@@ -59,6 +59,24 @@ def around(methods: Sequence[str]) -> Reading:
     return read
 
 
+def proofs(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """Which designs are proved, and in how many seconds: a row for each format."""
+    found: dict[str, dict[str, str]] = {}
+    columns = ["block_dot", "its netlists", "decoder"]
+    for run in runs:
+        unit, fmt = run.command.split()[2], run.command.split("--format ")[1].split()[0]
+        for what, of in ((unit, "RTL"), (f"its netlists of {unit}", "sky130")):
+            claims = [each for each in run.json["claims"] if each["design"].startswith(of)]
+            if claims:
+                assert all(each["outcome"] == "proved" for each in claims)
+                count = len({each["design"] for each in claims})
+                seconds = sum(each["seconds"] for each in claims)
+                shown = f"{count} proved, {seconds:.1f} s" if count > 1 else f"{seconds:.1f} s"
+                found.setdefault(fmt, {})[what.partition(" of ")[0]] = shown
+    rows = [[fmt, *(each.get(x, "-") for x in columns)] for fmt, each in found.items()]
+    return {"table": {"columns": ["format", *columns], "rows": rows}}
+
+
 def between(*passages: tuple[str, str]) -> Reading:
     """Passages of what one command printed, with "..." in place of all else.
 

@@ -1,11 +1,17 @@
 """`axs6 regress`."""
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from axs6.commands.options import UNIT_OPTIONS, Json, with_options
+
+if TYPE_CHECKING:
+    from axs6.hw.verilog import Generated
 
 EXTRA = "sim"
 
@@ -29,6 +35,13 @@ def run(
     every: Annotated[
         bool, typer.Option("--all", help="Vary all parameters that are not given.")
     ] = False,
+    verilog: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Test the Verilog in this file in place of what one unit generates, such as a "
+            "netlist of another tool; repeat it for models of cells."
+        ),
+    ] = None,
     waves: Annotated[
         bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
     ] = False,
@@ -60,13 +73,20 @@ def run(
 
     out = console(json)
     check_test(test)
+    if verilog and (len(units or ()) != 1 or every):
+        raise ValueError("--verilog needs one unit, and its parameters without --all")
     runs = [
         (unit, each)
         for unit in units or ALL_UNITS
-        for each in configurations(unit, parameters, vary=every)
+        for each in (
+            [find(unit).parameters(parameters)]
+            if verilog
+            else configurations(unit, parameters, vary=every)
+        )
     ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
+    given = _given(*runs[0], verilog) if verilog else None
     check_writable(junit, json_path(json))
     outcomes: list[Regression] = []
     try:
@@ -82,6 +102,7 @@ def run(
                 seed=seed,
                 items=items,
                 waves=WAVES_FOLDER if waves else None,
+                generated=given,
                 test=test,
             )
             outcomes.append(outcome)
@@ -99,3 +120,14 @@ def run(
     out.print(f"{len(outcomes) - failed} passed, {failed} failed ({simulator}, seed {seed})")
     if failed or not outcomes:
         raise typer.Exit(1)
+
+
+def _given(unit: str, parameters: Mapping[str, Any], paths: Sequence[Path]) -> "Generated":
+    """A unit with the text of files in place of its Verilog."""
+    from axs6.hw.verilog import generate
+
+    made = generate(unit, **parameters)
+    text = "\n".join(path.read_text() for path in paths)
+    if not re.search(rf"\bmodule\s+\\?{re.escape(made.module)}\b", text):
+        raise ValueError(f"{' and '.join(map(str, paths))} must have the module {made.module}")
+    return replace(made, verilog=text)

@@ -30,6 +30,15 @@ TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
 the processor."""
 
+SIGNED = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+"""Formats that have block dot products in hardware."""
+
+UNSCALED = [name for name, fmt in CATALOG.items() if not fmt.outer]
+"""Formats without scales of channels and tensors."""
+
+PROVED_NETLISTS = ("axs6", "mx9", "mxint8", "mxfp4", "mxfp8_e4m3")
+"""Formats whose four netlists of sky130 are proved."""
+
 CHECKS = (
     Figure(
         "validate",
@@ -63,7 +72,31 @@ CHECKS = (
     ),
 )
 
+PROOFS = Figure(
+    "proofs",
+    (
+        *(f"axs6 prove block_dot --format {name} --target sky130" for name in PROVED_NETLISTS),
+        *(
+            f"axs6 prove block_dot --format {name}"
+            for name in SIGNED
+            if name not in PROVED_NETLISTS
+        ),
+        *(f"axs6 prove decoder --format {name}" for name in UNSCALED),
+    ),
+    readings.proofs,
+    designs=tuple(
+        (unit, {"format": name})
+        for unit, names in (("block_dot", SIGNED), ("decoder", UNSCALED))
+        for name in names
+    ),
+    sources=("proof/*.py", "proof/*.v", "golden/check/exact/*.py"),
+    packages=("pyosys", "python-sat"),
+    varies=r"\d+\.\d s",
+    as_json=True,
+)
+
 STUDIES = (
+    PROOFS,
     Figure(
         "claims",
         ("python benchmarks/claims.py",),

@@ -144,7 +144,8 @@ def scale_codes(level: Level, rng: np.random.Generator) -> list[int]:
         nan = 0x7FC00000 if level.single else real_element(level).nan
         largest = 0x7F7FFFFF if level.single else len(real_element(level).magnitudes) - 1
         first, last = 1, largest
-        ends = [1, 2, 1 << level.fraction_bits, largest - 1, largest, *([nan] if nan else [])]
+        ends = [0, 1, 2, 1 << level.fraction_bits, largest - 1, largest]
+        ends += [nan] if nan else []
     else:
         ends = [*range(first, min(first + 4, last)), *range(max(first, last - 3), last + 1)]
     if last - first < 20:
