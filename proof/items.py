@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from axs6.hw.core.layouts import Field
-from axs6.hw.units.unit import Items
+from axs6.hw.units.unit import Items, Unit
 from axs6.sim.compiled import element_type
 
 
@@ -29,6 +29,11 @@ def item_of(ones: Container[str], inputs: Sequence[Field]) -> Items:
             values.append(value)
         found[field.name] = np.array(values, element_type(field)).reshape(1, *field.shape)
     return found
+
+
+def one_item_each(unit: Unit, inputs: Sequence[Field]) -> bool:
+    """Whether outputs of a unit depend on one item each; `inputs` are fields of its payload."""
+    return not unit.remembers and all(field.name != "last" for field in inputs)
 
 
 def numbers_of(item: Items) -> dict[str, Any]:

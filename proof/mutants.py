@@ -111,7 +111,9 @@ def mutants(
             "read_verilog -sv design.v",
             f"hierarchy -top {made.module}",
             *_FLAT,
-            f"mutate -list {count} -seed {seed} -ctrl {SELECTOR} {SELECTOR_BITS} 1 -o list.ys",
+            f"mutate -list {count} -seed {seed} -ctrl {SELECTOR} {SELECTOR_BITS} 1 -o list.ys "
+            # Not at registers: a fault of their clock cannot be simulated, others are their gates'.
+            "t:* t:$*dff* %d",
             *("script list.ys", "opt_clean", f"rename {made.module} top", "write_json design.json"),
             *(NO_FIRST_VALUES, "alumacc", f"techmap -map {CHAINS}", "techmap", *TO_GRAPH),
         ]

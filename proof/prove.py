@@ -16,7 +16,7 @@ from axs6.hw.verilog import Generated, generate
 from axs6.proof.aig import Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
-from axs6.proof.items import item_of, numbers_of
+from axs6.proof.items import item_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, mapped_design, verilog_design
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.stream import PipelinedUnit
@@ -82,7 +82,7 @@ class UnitProof:
         self._flat = self._settings | ({"stages": 0} if "stages" in self._settings else {})
         self._seconds = seconds
         self.inputs, self.outputs = port_fields(entry.build(**self._settings))
-        if entry.remembers or any(field.name == "last" for field in self.inputs):
+        if not one_item_each(entry, self.inputs):
             raise ValueError(
                 f"a proof needs outputs of one item each, and those of {unit} depend on several"
             )

@@ -11,6 +11,8 @@ from axs6.golden.formats import BlockFormat, Scale
 from axs6.hw.core.layouts import Field, outer_names, scale_names
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
+from axs6.proof.cycles import killed_in_cycles
+from axs6.proof.items import one_item_each
 from axs6.proof.mutants import MOST, MutantModel, Mutation, mutants
 from axs6.proof.survivors import Decision, Judge, Verdict
 from axs6.sim.compiled import Stall
@@ -18,6 +20,9 @@ from axs6.sim.tools import ToolError
 
 STALLED = 1000
 """Random items that come with stalls."""
+
+IN_CYCLES = 64
+"""Random items that come to a receiver that waits for `valid`, and with a reset in flight."""
 
 STALL = Stall(0.4, 0.4, seed=1)
 
@@ -118,8 +123,12 @@ def mutation_score(
     dead |= model.killed(entry.random(settings, rng, items))
     if settings.get("stages"):
         dead |= model.killed(entry.random(settings, rng, STALLED), STALL)
+        few = entry.random(settings, rng, IN_CYCLES)
+        dead |= killed_in_cycles(made, few, entry.build(**settings).latency, seed)
     scales = _scales(entry.formats(settings), made.inputs)
-    judge = Judge(made.graph, made.inputs, scales, SOLVER_SECONDS)
+    queue = settings.get("stages") and one_item_each(entry, made.inputs)
+    latency = entry.build(**settings).latency if queue else None
+    judge = Judge(made.graph, made.inputs, scales, latency, SOLVER_SECONDS)
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:

@@ -3,15 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from axs6.golden.formats import Scale
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
+from axs6.proof.colours import Property
+from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.solver import solve
+from axs6.proof.stream import PipelinedUnit
+from axs6.proof.sums import NotShownError
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"
 
@@ -20,7 +25,7 @@ class Verdict(StrEnum):
     """What is known of a survivor.
 
     EQUAL: it is the unit for all inputs. DIFFERENT: an item kills it. OPEN: the solver took too
-    long, or the mutant differs in what registers take, perhaps in states that are never reached.
+    long, or the mutant differs in what registers take, and is not shown to be the same queue.
     """
 
     EQUAL = "equal"
@@ -45,12 +50,15 @@ class Judge:
     """Says of mutants whether they are the unit.
 
     Equal means equal `ready` and `valid`, an equal payload where it is valid, and equal values that
-    registers take, for all inputs and all values of registers.
+    registers take, for all inputs and all values of registers. A mutant of a unit whose outputs
+    depend on one item each is also equal if it is the same function behind a queue
+    (`axs6.proof.stream`).
 
     Args:
         graph: of the unit with its mutants.
         inputs: fields of the unit's payload.
         scales: of fields that are codes of a scale: other values than its codes do not count.
+        latency: cycles from input to output of a unit that is a queue; None for others.
         seconds: limit of the solver for a mutant.
 
     Source: docs/verification.md, "Mutants".
@@ -61,10 +69,12 @@ class Judge:
         graph: Graph,
         inputs: Sequence[Field],
         scales: Mapping[str, Scale] | None = None,
+        latency: int | None = None,
         seconds: float = 60,
     ) -> None:
         known = scales or {}
         self._graph, self._inputs, self._seconds = graph, inputs, seconds
+        self._latency = latency
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         self._valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
@@ -94,9 +104,31 @@ class Judge:
         if not found:
             return Decision(Verdict.EQUAL)
         if self._registers:
-            return Decision(Verdict.OPEN)
+            return self._as_queue(wrong)
         ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
+
+    @cached_property
+    def _function(self) -> Graph:
+        """The unit's function, without its registers."""
+        return PipelinedUnit(self._graph.with_outputs(self._right)).function()
+
+    def _as_queue(self, wrong: Mapping[str, int]) -> Decision:
+        """Whether a mutant with these outputs is the unit's function behind a queue."""
+        if self._latency is None:
+            return Decision(Verdict.OPEN)
+        try:
+            unit = PipelinedUnit(self._graph.with_outputs(wrong))
+            found = compare(unit.function(), self._function, seconds=self._seconds)
+        except NotShownError:
+            return Decision(Verdict.OPEN)
+        if found.equal is False:
+            return Decision(Verdict.DIFFERENT, item_of(found.inputs, self._inputs))
+        control = unit.control()
+        shown = found.equal and all(
+            control.shows(each, self._latency, self._seconds) for each in Property
+        )
+        return Decision(Verdict.EQUAL if shown else Verdict.OPEN)
 
 
 def _is_code(graph: Graph, field: Field, scale: Scale) -> int:

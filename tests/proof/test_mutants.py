@@ -11,6 +11,7 @@ import pytest
 from axs6.hw.registry import UNITS
 from axs6.proof import mutants as module
 from axs6.proof import score
+from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.mutants import MutantModel, Mutants, mutants
 from axs6.proof.score import mutation_score
 from axs6.proof.survivors import Judge, Verdict
@@ -108,6 +109,40 @@ def test_every_mutant_that_is_not_equal_is_killed(unit: str, parameters: dict[st
         str(each.mutation) for each in found.survivors if each.decision.verdict != "equal"
     ] == []
     assert found.score == 1
+
+
+@pytest.mark.parametrize(
+    ("unit", "parameters"),
+    [
+        ("expander", {"block": 8, "stages": 2}),
+        pytest.param("decoder", {"block": 8, "stages": 3}, marks=pytest.mark.slow),
+        pytest.param("encoder", {"block": 8, "dtype": "bf16", "stages": 2}, marks=pytest.mark.slow),
+        pytest.param("block_dot", {"format": "mx4", "stages": 4}, marks=pytest.mark.slow),
+    ],
+)
+def test_mutants_with_registers_are_killed_or_the_same_queue(
+    unit: str, parameters: dict[str, Any]
+) -> None:
+    found = mutation_score(unit, parameters, items=3000)
+    assert found.killed > 400
+    assert [str(x.mutation) for x in found.survivors if x.decision.verdict != "equal"] == []
+
+
+def test_a_receiver_that_waits_and_a_reset_in_flight_kill_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A `ready` that waits for the receiver's, and a register that reset leaves as it is."""
+    made = mutants("expander", {"block": 8, "stages": 2}, 511, 1)
+    entry, rng = UNITS["expander"], np.random.default_rng(1)
+    model = MutantModel(made)
+    dead = model.killed(entry.random(made.settings, rng, 3000))
+    dead |= model.killed(entry.random(made.settings, rng, 1000), score.STALL)
+    few = entry.random(made.settings, rng, score.IN_CYCLES)
+    in_cycles = killed_in_cycles(made, few, 2, 1)
+    assert not in_cycles[0]
+    assert 50 < in_cycles.sum() < 511
+    only = [str(made.mutations[k - 1]) for k in np.flatnonzero(in_cycles & ~dead).tolist()]
+    assert any("$not" in each for each in only)
 
 
 def test_mutants_with_registers_that_stop_are_killed() -> None:

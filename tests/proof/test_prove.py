@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.proof.colours import Property
 from axs6.proof.prove import Outcome, UnitProof
@@ -71,6 +72,25 @@ def test_registers_are_proved_and_one_that_is_not_held_is_seen_with_stalls() -> 
     wrong = {text for text, claim in found.items() if claim.outcome is Outcome.REFUTED}
     assert Property.HELD in wrong
     assert "in simulation with stalls of seed 0: " in found[Property.HELD].reason
+
+
+ALONE = [
+    name
+    for name, unit in UNITS.items()
+    if not unit.remembers and "last" not in unit.corners(unit.parameters({}))
+]
+"""Units whose outputs depend on one item each."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ALONE)
+@pytest.mark.parametrize("stages", [1, 3])
+def test_every_unit_with_registers_is_a_queue(unit: str, stages: int) -> None:
+    claims = [*UnitProof(unit, {"block": 8, "stages": stages}).rtl()]
+    assert {claim.text: claim.outcome for claim in claims} == {
+        claim.text: Outcome.PROVED for claim in claims
+    }
+    assert len(claims) == 7
 
 
 def test_control_that_no_queue_has_is_refuted() -> None:
