@@ -62,9 +62,10 @@ def around(methods: Sequence[str]) -> Reading:
 def proofs(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Which designs are proved, and in how many seconds: a row for each format."""
     found: dict[str, dict[str, str]] = {}
-    columns = ["block_dot", "its netlists", "decoder"]
+    columns = ["block_dot", "its netlists", "decoder", "expander"]
     for run in runs:
-        unit, fmt = run.command.split()[2], run.command.split("--format ")[1].split()[0]
+        _, _, unit, *rest = run.command.split()
+        fmt = rest[1] if rest[:1] == ["--format"] else "axs6"
         for what, of in ((unit, "RTL"), (f"its netlists of {unit}", "sky130")):
             claims = [each for each in run.json["claims"] if each["design"].startswith(of)]
             if claims:

@@ -10,6 +10,7 @@ from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
+from axs6.proof.expander import ExpanderProof
 
 Steps = Mapping[str, Callable[[], None]]
 """What is to be shown, by the statement, in order; a step raises `NotShownError`."""
@@ -38,5 +39,15 @@ def _decoder(
     return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
 
 
-SPECIFICATIONS: Mapping[str, Specification] = {"block_dot": _block_dot, "decoder": _decoder}
+def _expander(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    return ExpanderProof(graph, settings["block"], inputs, outputs).steps()
+
+
+SPECIFICATIONS: Mapping[str, Specification] = {
+    "block_dot": _block_dot,
+    "decoder": _decoder,
+    "expander": _expander,
+}
 """By name of the unit."""

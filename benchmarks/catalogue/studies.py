@@ -82,12 +82,13 @@ PROOFS = Figure(
             if name not in PROVED_NETLISTS
         ),
         *(f"axs6 prove decoder --format {name}" for name in UNSCALED),
+        "axs6 prove expander",
     ),
     readings.proofs,
-    designs=tuple(
-        (unit, {"format": name})
-        for unit, names in (("block_dot", SIGNED), ("decoder", UNSCALED))
-        for name in names
+    designs=(
+        *(("block_dot", {"format": name}) for name in SIGNED),
+        *(("decoder", {"format": name}) for name in UNSCALED),
+        ("expander", {}),
     ),
     sources=("proof/*.py", "proof/*.v", "golden/check/exact/*.py"),
     packages=("pyosys", "python-sat"),

@@ -132,7 +132,7 @@ def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -
     [
         (("axis_dot",), "axis_dot is on AXI4-Stream"),
         (("dot",), "a proof needs outputs of one item each, and those of dot depend on several"),
-        (("expander",), "expander has no specification to prove; these have: block_dot"),
+        (("hadamard",), "hadamard has no specification to prove; these have: block_dot, decoder"),
         (("block_dot", "--format", "sm4_float16_t4"), "all scales of a lane, of at most 20 bits"),
         (("block_dot", "--netlist", "none.v"), "none.v"),
         (("block_dot", "--target", "ice40"), "target must be generic or sky130 here, not 'ice40'"),

@@ -1,4 +1,4 @@
-"""No mutant that differs is ever proved."""
+"""No mutant that differs is ever proved; expanders, which have no formats, are proved."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.proof.aig import Graph
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
+from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.sums import NotShownError
 
@@ -37,6 +38,7 @@ def proved(made: Mutants, number: int) -> bool:
     [
         ("block_dot", {"format": "mx4_t4"}),
         ("decoder", {"format": "mxfp4_t8"}),
+        ("expander", {"block": 8}),
         pytest.param("block_dot", {"format": "mxfp8_e5m2_t8"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"format": "nvfp4"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8, "view": "behaviour"}, marks=pytest.mark.slow),
@@ -52,3 +54,11 @@ def test_no_mutant_that_differs_is_proved(unit: str, parameters: dict[str, Any])
     assert dead.sum() > 25
     assert proved(made, 0)
     assert [number for number in np.flatnonzero(dead).tolist() if proved(made, number)] == []
+
+
+@pytest.mark.parametrize(
+    "block", [8, pytest.param(16, marks=pytest.mark.slow), pytest.param(32, marks=pytest.mark.slow)]
+)
+def test_an_expander_is_proved(block: int) -> None:
+    claims = [*UnitProof("expander", {"block": block}).specification()]
+    assert [claim.outcome for claim in claims] == [Outcome.PROVED, Outcome.PROVED]
