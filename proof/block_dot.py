@@ -26,9 +26,10 @@ from axs6.golden.check.subjects import definition_of
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.proof.aig import FALSE, Graph
+from axs6.proof.errors import NotShownError
 from axs6.proof.handshake import show_passed
 from axs6.proof.solver import never
-from axs6.proof.sums import Lane, NotShownError, SumOfProducts
+from axs6.proof.sums import Lane, SumOfProducts
 
 SCALE_BITS = 20
 """Bits of a lane's scales, at most, of which all values are tried."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import NEXT
+from axs6.proof.cases import cases_of, counting
 from axs6.proof.mutants import MOST, SELECTOR, SELECTOR_BITS, Mutants
-from axs6.proof.sums import cases_of, counting
 
 COPIES = MOST + 1
 

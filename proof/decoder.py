@@ -19,8 +19,9 @@ from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float, Real
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.proof.aig import Graph
+from axs6.proof.cases import cases_of, counting
+from axs6.proof.errors import NotShownError
 from axs6.proof.handshake import show_passed
-from axs6.proof.sums import NotShownError, cases_of, counting
 
 LANE_BITS = 20
 """Bits that a lane depends on, at most, of which all values are tried."""

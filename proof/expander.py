@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from axs6.hw.core.layouts import Field
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.equivalence import compare
+from axs6.proof.errors import NotShownError
 from axs6.proof.handshake import show_passed
-from axs6.proof.sums import NotShownError
 
 CODE_BITS = 6
 

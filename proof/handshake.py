@@ -1,7 +1,7 @@
 """The handshake of a unit without registers."""
 
 from axs6.proof.aig import Graph
-from axs6.proof.sums import NotShownError
+from axs6.proof.errors import NotShownError
 
 
 def show_passed(graph: Graph) -> None:

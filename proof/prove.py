@@ -16,11 +16,11 @@ from axs6.hw.verilog import Generated, generate
 from axs6.proof.aig import Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
+from axs6.proof.errors import NotShownError
 from axs6.proof.items import item_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, mapped_design, verilog_design
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.stream import PipelinedUnit
-from axs6.proof.sums import NotShownError
 from axs6.sim.batch.engine import GateModel
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from axs6.proof.adders import Adders, Form
 from axs6.proof.aig import Graph
+from axs6.proof.cases import Numbers, cases_of, counting
+from axs6.proof.errors import NotShownError
 
 CONTROLS = 8
 """Nodes of scales, at most, through which a node depends on them."""
@@ -26,10 +28,6 @@ WORD_BITS = 22
 
 REACHABLE_INPUTS = 16
 """Inputs of nodes of scales, at most, for which it is enumerated which values these take."""
-
-
-class NotShownError(Exception):
-    """A step of a proof that does not succeed: what was not shown."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +51,6 @@ class Lane:
     valid: NDArray[np.bool_]
 
 
-def counting(literals: Sequence[int]) -> dict[int, NDArray[np.uint64]]:
-    """Words with all values of some literals: the literal k of case j is bit k of j."""
-    cases = np.arange(max(1 << len(literals), 64), dtype=np.uint32)
-    return {
-        each: np.packbits((cases >> k & 1).astype(np.uint8), bitorder="little").view(np.uint64)
-        for k, each in enumerate(literals)
-    }
-
-
-def cases_of(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
-    """The values in the 2^bits cases of `counting`."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little")[: 1 << bits]
-
-
 class SumOfProducts:
     """Shows that a number is the sum of what lanes add to it.
 
@@ -87,7 +71,7 @@ class SumOfProducts:
         self._supports = graph.supports(kinds)
         self._adders = Adders(graph)
         self._words: dict[tuple[int, ...], tuple[dict[int, int], int]] = {}
-        self._expected: dict[tuple[int, int, int, int], _Numbers] = {}
+        self._expected: dict[tuple[int, int, int, int], Numbers] = {}
         self._compared: set[str] = set()
 
     def show(self, bits: Sequence[int]) -> None:
@@ -207,7 +191,7 @@ class SumOfProducts:
                 bit & ~1: ~each if bit & 1 else each
                 for bit, each in zip(bits, given.values(), strict=True)
             }
-            total = _Numbers.zeros(1 << len(bits), form.width)
+            total = Numbers.zeros(1 << len(bits), form.width)
             for each, times in zip(
                 self._graph.values(literals, words), form.of.values(), strict=True
             ):
@@ -216,7 +200,7 @@ class SumOfProducts:
             times = (total.at(1) - total.at(0)) % modulus
             signed = (np.arange(2 * half) + half) % (2 * half) - half
             wanted = signed.astype(object) * times + total.at(0)
-            if total.equal(_Numbers.of(wanted, form.width)).all():
+            if total.equal(Numbers.of(wanted, form.width)).all():
                 found = {lane: each * times % modulus for lane, each in counts.items()}
                 return found, (offset * times + total.at(0) + form.constant) % modulus
         raise failure
@@ -328,7 +312,7 @@ class SumOfProducts:
         lane = self._lanes[number]
         bits = len(lane.codes)
         words = self._graph.values([2 * node for node, _ in nodes], counting(lane.codes))
-        total = _Numbers.zeros(1 << bits, width)
+        total = Numbers.zeros(1 << bits, width)
         for each, (_, times) in zip(words, nodes, strict=True):
             total.add(cases_of(each, bits), times)
         zero, one = (int(np.argmax(lane.numbers & (lane.products == x))) for x in (0, 1))
@@ -340,11 +324,11 @@ class SumOfProducts:
             raise NotShownError(f"the product of lane {number} is wrong for codes {case:#x}")
         return times, constant
 
-    def _expected_of(self, lane: Lane, times: int, constant: int, width: int) -> "_Numbers":
+    def _expected_of(self, lane: Lane, times: int, constant: int, width: int) -> Numbers:
         key = id(lane.products), times, constant, width
         if key not in self._expected:
             numbers = lane.products.astype(object) * times + constant
-            self._expected[key] = _Numbers.of(numbers, width)
+            self._expected[key] = Numbers.of(numbers, width)
         return self._expected[key]
 
     def _compare_factors(self, number: int, counts: "Sequence[_Counts]", width: int) -> None:
@@ -378,46 +362,3 @@ class SumOfProducts:
 
 _Counts = tuple[tuple[int, ...], Mapping[int, int]]
 """Nodes of scales, and by their values how often a product counts."""
-
-
-_LOW = 32
-
-
-class _Numbers:
-    """Numbers modulo 2^width, of at most 96 bits, as 32 low bits and the others."""
-
-    def __init__(self, low: NDArray[np.uint64], high: NDArray[np.uint64], width: int) -> None:
-        self._low, self._high = low, high
-        self._mask = np.uint64((1 << max(0, width - _LOW)) - 1)
-        self._low_mask = np.uint64((1 << min(width, _LOW)) - 1)
-
-    @classmethod
-    def zeros(cls, count: int, width: int) -> "_Numbers":
-        return cls(np.zeros(count, np.uint64), np.zeros(count, np.uint64), width)
-
-    @classmethod
-    def of(cls, numbers: NDArray[Any], width: int) -> "_Numbers":
-        """From Python's integers."""
-        held = numbers % (1 << width)
-        low, high = held & ((1 << _LOW) - 1), held >> _LOW
-        return cls(low.astype(np.uint64), high.astype(np.uint64), width)
-
-    def add(self, bits: NDArray[np.uint8], times: int) -> None:
-        """Add bits times a number."""
-        wide = bits.astype(np.uint64)
-        self._low += wide * np.uint64(times & ((1 << _LOW) - 1))
-        self._high += wide * np.uint64(times >> _LOW)
-
-    def _settled(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        high = self._high + (self._low >> np.uint64(_LOW)) & self._mask
-        return self._low & self._low_mask, high
-
-    def equal(self, other: "_Numbers") -> NDArray[np.bool_]:
-        """Whether numbers are the same."""
-        mine, theirs = self._settled(), other._settled()
-        return (mine[0] == theirs[0]) & (mine[1] == theirs[1])
-
-    def at(self, index: int) -> int:
-        """One number."""
-        low, high = self._settled()
-        return int(low[index]) | int(high[index]) << _LOW

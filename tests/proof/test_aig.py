@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pysat.solvers import Solver
 
 from axs6.proof.aig import FALSE, TRUE, Graph, read_aiger, write_aiger
-from axs6.proof.sums import cases_of, counting
+from axs6.proof.cases import cases_of, counting
 from axs6.proof.yosys import run_yosys
 from axs6.synth.errors import SynthesisError
 

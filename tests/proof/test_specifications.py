@@ -8,10 +8,10 @@ import pytest
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.proof.aig import Graph
+from axs6.proof.errors import NotShownError
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
-from axs6.proof.sums import NotShownError
 
 
 def graph_of(made: Mutants, number: int) -> Graph:
@@ -38,7 +38,7 @@ def proved(made: Mutants, number: int) -> bool:
     [
         ("block_dot", {"format": "mx4_t4"}),
         ("decoder", {"format": "mxfp4_t8"}),
-        ("expander", {"block": 8}),
+        pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"format": "mxfp8_e5m2_t8"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"format": "nvfp4"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8, "view": "behaviour"}, marks=pytest.mark.slow),

@@ -3,9 +3,9 @@
 import pytest
 
 from axs6.proof.colours import Property
+from axs6.proof.errors import NotShownError
 from axs6.proof.netlists import verilog_design
 from axs6.proof.stream import PipelinedUnit
-from axs6.proof.sums import NotShownError
 
 HEAD = """
 module top (input clk, input rst, input [3:0] i__payload, input i__valid, output i__ready,
