@@ -26,6 +26,7 @@ from axs6.golden.check.subjects import definition_of
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.proof.aig import FALSE, Graph
+from axs6.proof.cases import WIDTH_MAX
 from axs6.proof.errors import NotShownError
 from axs6.proof.handshake import show_passed
 from axs6.proof.solver import never
@@ -49,7 +50,8 @@ class BlockDotProof:
         inputs, outputs: fields of the payloads.
 
     Raises:
-        ValueError: the scales of a lane have too many bits to try all their values.
+        ValueError: the scales of a lane have too many bits to try all their values, or the sum is
+            wider than 96 bits.
     """
 
     def __init__(
@@ -60,6 +62,10 @@ class BlockDotProof:
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
         self._signs = {bit: FALSE for _, _, bits in self._reals() for bit in bits[-1:]}
+        if shape.width > WIDTH_MAX:
+            raise ValueError(
+                f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
+            )
         if (bits := len(self._lane_scales(0))) > SCALE_BITS:
             raise ValueError(
                 f"a proof tries all scales of a lane, of at most {SCALE_BITS} bits, and those of "

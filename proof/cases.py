@@ -23,9 +23,12 @@ def cases_of(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
 
 _LOW = 32
 
+WIDTH_MAX = 96
+"""Bits of numbers, at most."""
+
 
 class Numbers:
-    """Numbers modulo 2^width, of at most 96 bits, as 32 low bits and the others."""
+    """Numbers modulo 2^width, of at most `WIDTH_MAX` bits, as 32 low bits and the others."""
 
     def __init__(self, low: NDArray[np.uint64], high: NDArray[np.uint64], width: int) -> None:
         self._low, self._high = low, high
@@ -34,6 +37,7 @@ class Numbers:
 
     @classmethod
     def zeros(cls, count: int, width: int) -> "Numbers":
+        """Some zeros."""
         return cls(np.zeros(count, np.uint64), np.zeros(count, np.uint64), width)
 
     @classmethod
