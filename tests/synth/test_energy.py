@@ -184,7 +184,6 @@ def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
     assert used.activity > 0.1
 
 
-@pytest.mark.optimised
 def test_two_runs_are_equal_and_data_matters() -> None:
     first, second = (energy("block_dot", {"block": 8}, stimulus=DIGITS) for _ in range(2))
     assert first == second
