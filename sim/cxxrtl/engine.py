@@ -78,7 +78,7 @@ class ComponentModel:
         if waves not in self._libraries:
             files = {SOURCE: model_source(self._design, waves), **runtime()}
             options = WAVE_OPTIONS if waves else OPTIONS
-            path = compiled("cxxrtl", NEEDED_BY, files, options, headers_first=True)
+            path = compiled("cxxrtl", NEEDED_BY, files, options)
             library = ctypes.CDLL(str(path), use_errno=True)
             library.axs6_run.restype = ctypes.c_int64
             self._libraries[waves] = library
