@@ -72,14 +72,14 @@ class Watched:
 
 
 def limit_memory() -> None:
-    """Let no allocation reach beyond `MEMORY`."""
+    """Limit the memory of this process to `MEMORY` more than it has."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def main(name: str, inputs: int, seed: int, state: Path) -> None:
-    """Run so many inputs through the target of a name."""
+    """Run a number of inputs through the target with this name."""
     with atheris.instrument_imports(include=["axs6"]) if atheris else nullcontext():
         from targets import TARGETS
 

@@ -1,4 +1,4 @@
-"""Random changes of inputs, for where there is no fuzzer that follows what they reach."""
+"""Random changes of inputs, where no coverage-guided fuzzer is installed."""
 
 import random
 import re
@@ -10,7 +10,7 @@ BYTES = (0, 1, 2, 3, 0x7F, 0x80, 0xFF)
 
 
 def mutations(seeds: Sequence[bytes], count: int, seed: int) -> Iterator[bytes]:
-    """So many inputs, each a seed or what a few random changes make of it."""
+    """`count` inputs, each a seed or a seed with a few random changes."""
     rng = random.Random(seed)
     for _ in range(count):
         data = rng.choice(seeds)

@@ -9,7 +9,7 @@ from axs6.golden import pack, unpack
 
 
 def lenient(data: bytes) -> bool:
-    """Takes header bits that must be zero."""
+    """Accepts header bits that must be zero and are not."""
     size, align, count, packed = layout(data)
     if len(packed) < 2:
         return unpacked(data)
@@ -24,14 +24,14 @@ def lenient(data: bytes) -> bool:
 
 
 def endless(data: bytes) -> bool:
-    """Never comes to the end of blocks of no length."""
+    """Loops for ever on blocks of length 0."""
     while data[:1] == b"\2":
         pass
     return unpacked(data)
 
 
 def boundless(data: bytes) -> bool:
-    """Makes room for as many values as a header says."""
+    """Allocates as many values as a header says, without a check."""
     return np.zeros(int.from_bytes(data[:5], "big")).size > 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyosys import libyosys
 
-from axs6.proof.yosys import COMMANDS
+from axs6.proof import COMMANDS
 
 
 def main() -> None:

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from axs6.proof import COMMANDS
 from axs6.synth.process import Limit, run_workers
-
-COMMANDS = "commands.txt"
-"""The file that `axs6.proof.worker` reads."""
 
 
 def run_yosys(folder: Path, commands: Sequence[str], what: str, seconds: float) -> None:

@@ -249,7 +249,7 @@ def _alone(final: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> BinaryIO:
-    """A file to lock: no link, whose target it would make, and no pipe, which would be waited for.
+    """A file to lock; links and pipes are refused.
 
     Raises:
         CacheError: it is something else than a file.

@@ -1,4 +1,4 @@
-"""Regressions: a unit's bench in a Verilog simulator, and what came of it."""
+"""Regressions: runs of a unit's bench in a Verilog simulator, and their results."""
 
 import logging
 import shutil

@@ -25,7 +25,7 @@ ENGINES = ("batch", "cxxrtl", *SIMULATORS)
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation gave.
+    """Result of a simulation.
 
     `outputs` holds an integer array for each field of the output payload, its first axis the
     output items. `cycles` counts from the first input to the last output; the batch engine adds

@@ -44,7 +44,7 @@ class Recorder:
         self.payload = [room(cycles * copies, field) for field in outputs]
 
     def trace(self, cycles: int) -> Trace:
-        """The trace of a run that took `cycles` cycles, no more than there was room for."""
+        """The trace of a run of `cycles` cycles, cut off where the memory was full."""
         kept = min(cycles, self.cycles)
         handshake = {
             name: self.handshake[:kept, :, index].astype(bool)

@@ -16,7 +16,7 @@ _INSTANCE = re.compile(r"^  (\S+) +\S+ +\($", re.M)
 
 
 def wave_size(generated: Generated, items: int, test: str | None = None) -> int:
-    """Bytes that the waveforms of a regression will take, to within some times.
+    """Bytes that the waveforms of a regression will take, to an order of magnitude.
 
     Args:
         generated: the unit.

@@ -11,8 +11,6 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from axs6.synth.errors import SynthesisError
 from axs6.synth.functions import truth_table
 from axs6.synth.liberty import FEMTOFARADS, LibertyGroup, finite, parse, read_library, scale
@@ -239,6 +237,8 @@ class _CellReader:
 
     def _table(self, group: LibertyGroup) -> TimingTable:
         """Read a table; one of a setup time loses the axis of the clock's slew to its start."""
+        import numpy as np  # workers have this module too, which start faster without
+
         axes = self._axes(group)
         rows = group.attributes.get("values", ("0",))
         values = [value for row in rows for value in _numbers(group, row)]

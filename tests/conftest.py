@@ -16,6 +16,7 @@ import wasmtime
 
 from axs6.cli import COLLECTIONS
 from axs6.hw.core.amaranth_internals import PackagedYosys
+from axs6.sim.batch import activity
 from axs6.sim.batch import engine as batch
 
 
@@ -90,12 +91,13 @@ def yosys_in_this_process() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def compiled_for_few_items(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batch models without g++'s optimisation, which takes longer than it saves over few items.
+    """Models without g++'s optimisation, which takes longer than it saves over few items.
 
     Tests with the mark `optimised`, and slow ones, have models as users do.
     """
     if not any(map(request.node.get_closest_marker, ("optimised", "slow"))):
-        monkeypatch.setattr(batch, "OPTIONS", ("-O0",))
+        for module in (batch, activity):
+            monkeypatch.setattr(module, "OPTIONS", ("-O0",))
 
 
 SMALL = {"block": 8, "dtype": "bf16", "rows": 1, "columns": 2}

@@ -20,7 +20,8 @@ def run(
         str,
         typer.Argument(
             help="A container that `axs6 encode` wrote, or a block format: a name that `axs6 list "
-            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name wins."
+            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name takes "
+            "precedence."
         ),
     ],
     json: Json = None,

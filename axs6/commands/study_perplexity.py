@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, ScaleOption
+from axs6.commands.options import WINDOWS, Group, Json, ScaleOption, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,59 @@ PARETO = "perplexity-pareto.svg"
 FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
 
 
+SETTING: Group = {
+    "kv": Annotated[
+        str | None,
+        typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
+    ],
+    "accumulator": (
+        Annotated[
+            str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
+        ],
+        "fp32",
+    ),
+    "head": (
+        Annotated[
+            bool,
+            typer.Option("--head", help="Quantise the head, the product that scores tokens, too."),
+        ],
+        False,
+    ),
+    "embeddings": (
+        Annotated[bool, typer.Option("--embeddings", help="Quantise the embedding table too.")],
+        False,
+    ),
+    "rounding": (
+        Annotated[
+            str,
+            typer.Option(
+                "--weights",
+                help="How weights are rounded: nearest, or gptq, by the Hessian of 8 windows of "
+                "the text after those that are measured.",
+            ),
+        ],
+        "nearest",
+    ),
+    "rotate": Annotated[
+        int | None,
+        typer.Option(
+            help="Rotate inputs and weights of linear layers in blocks of 16, 32, 64 or 128.",
+            metavar="N",
+            show_default=False,
+        ),
+    ],
+    "smooth": Annotated[
+        float | None,
+        typer.Option(
+            help="Move the reach of inputs into weights, SmoothQuant's migration: from 0 to 1.",
+            metavar="ALPHA",
+        ),
+    ],
+}
+"""Those of `axs6.studies.language.request.Setting` that all formats have."""
+
+
+@with_options(setting=SETTING, windows=WINDOWS)
 def perplexity(
     model: Annotated[
         str,
@@ -45,62 +98,11 @@ def perplexity(
         Path | None,
         typer.Option(help="TOML file with a policy: other formats in some layers.", metavar="FILE"),
     ] = None,
-    kv: Annotated[
-        str | None,
-        typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
-    ] = None,
-    accumulator: Annotated[
-        str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
-    ] = "fp32",
-    head: Annotated[
-        bool, typer.Option("--head", help="Quantise the head, the product that scores tokens, too.")
-    ] = False,
-    embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="Quantise the embedding table too.")
-    ] = False,
-    weights: Annotated[
-        str,
-        typer.Option(
-            help="How weights are rounded: nearest, or gptq, by the Hessian of 8 windows of the "
-            "text after those that are measured."
-        ),
-    ] = "nearest",
     scale: Annotated[str | None, ScaleOption] = None,
-    rotate: Annotated[
-        int | None,
-        typer.Option(
-            help="Rotate inputs and weights of linear layers in blocks of 16, 32, 64 or 128.",
-            metavar="N",
-            show_default=False,
-        ),
-    ] = None,
-    smooth: Annotated[
-        float | None,
-        typer.Option(
-            help="Move the reach of inputs into weights, SmoothQuant's migration: from 0 to 1.",
-            metavar="ALPHA",
-        ),
-    ] = None,
-    text: Annotated[
-        Path | None,
-        typer.Option(
-            help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
-        ),
-    ] = None,
     tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 8192,
-    window: Annotated[int, typer.Option(help="Tokens per window.", metavar="N")] = 512,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of finished windows; a stopped study resumes from it.",
-            metavar="FILE",
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Number of windows run in parallel.", metavar="N")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
-    ] = None,
+    *,
+    setting: dict[str, Any],
+    windows: dict[str, Any],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help=f"Folder for {', '.join(FILES)}."),
@@ -146,21 +148,15 @@ def perplexity(
     )
     from axs6.studies.request import check_file
 
-    others: dict[str, object] = {
-        "kv": kv,
-        "accumulator": accumulator,
-        "head": head,
-        "embeddings": embeddings,
-    }
-    others |= {"rounding": weights, "rotate": rotate, "smooth": smooth}
+    text, data, window = windows.get("text"), windows.get("data"), windows["window"]
     for path in (text, policy, pareto):
         if path is not None:
             check_file(path)
     if pareto is not None and output is None:
         raise ValueError("--pareto needs a folder for its picture: -o")
     if policy is not None:
-        others["policy"] = policy.read_text(encoding="utf-8")
-    settings = [Setting.of(each, scale, **others) for each in format_list(formats or FORMATS)]
+        setting["policy"] = policy.read_text(encoding="utf-8")
+    settings = [Setting.of(each, scale, **setting) for each in format_list(formats or FORMATS)]
     check_windows(tokens, window)
     path, function = model_path(model)
     need("torch", "transformers", "matplotlib")
@@ -172,7 +168,8 @@ def perplexity(
     from axs6.studies.language.models import load
     from axs6.studies.language.perplexity import study_perplexity
     from axs6.studies.language.tasks import KeptResults
-    from axs6.studies.language.texts import read_text, windows
+    from axs6.studies.language.texts import read_text
+    from axs6.studies.language.texts import windows as cut
     from axs6.studies.language.windows import Window
     from axs6.torch import Policy
 
@@ -185,15 +182,15 @@ def perplexity(
     with out.status("loading the model") as status:
         loaded = load(path, function)
 
-        def show(setting: str, done: int, total: int, left: float | None) -> None:
-            log.info("%s: %d of %d windows", setting, done, total)
+        def show(name: str, done: int, total: int, left: float | None) -> None:
+            log.info("%s: %d of %d windows", name, done, total)
             rest = "" if left is None else f", about {left / 60:.0f} minutes left"
-            status.update(f"{setting}: {done:,} of {total:,} windows{rest}")
+            status.update(f"{name}: {done:,} of {total:,} windows{rest}")
 
         body, calibration = read_text(text), None
-        measured = windows(loaded, body, tokens, window)
-        if any(setting.calibrated for setting in settings):
-            calibration = windows(loaded, body, CALIBRATION * window, window, measured.numel())
+        measured = cut(loaded, body, tokens, window)
+        if any(each.calibrated for each in settings):
+            calibration = cut(loaded, body, CALIBRATION * window, window, measured.numel())
         study = study_perplexity(
             model,
             (path, function),
@@ -203,8 +200,8 @@ def perplexity(
             calibration=calibration,
             text="Python's documentation" if text is None else str(text),
             kept=kept,
-            jobs=jobs,
-            scheduler=scheduler,
+            jobs=windows["jobs"],
+            scheduler=windows.get("scheduler"),
             progress=show,
         )
     out.print(

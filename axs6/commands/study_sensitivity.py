@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, one_format
+from axs6.commands.options import WINDOWS, Json, one_format, with_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from axs6.studies.language.sensitivity import Sensitivity
 
 
+@with_options(windows=WINDOWS)
 def sensitivity(
     model: Annotated[
         str,
@@ -32,36 +33,20 @@ def sensitivity(
     wide: Annotated[
         str | None,
         typer.Option(
-            help="Format of what hurts most, in the policy that -o writes.", metavar="FORMAT"
+            help="Wider format of the most harmful places, in the policy that -o writes.",
+            metavar="FORMAT",
         ),
     ] = None,
     bits: Annotated[
         float | None,
-        typer.Option(help="Most bits a weight that the policy takes.", metavar="B"),
+        typer.Option(help="Largest mean of bits per weight in the policy.", metavar="B"),
     ] = None,
     head: Annotated[
         bool, typer.Option("--head", help="The product that scores tokens is a place too.")
     ] = False,
-    text: Annotated[
-        Path | None,
-        typer.Option(
-            help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
-        ),
-    ] = None,
-    tokens: Annotated[int, typer.Option(help="Tokens of the text to take.", metavar="N")] = 1024,
-    window: Annotated[int, typer.Option(help="Tokens of a window.", metavar="N")] = 512,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of the windows that are done, from which a stopped study goes on.",
-            metavar="FILE",
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Windows run at a time.", metavar="N")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
-    ] = None,
+    tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 1024,
+    *,
+    windows: dict[str, Any],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="TOML file for the policy.", metavar="FILE"),
@@ -71,11 +56,11 @@ def sensitivity(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Measure what each place of products does to a language model when it alone is in a format.
+    """Measure how much a format in one place of products at a time harms a language model.
 
     A place is a linear layer, or the products of an attention module. The harm is the perplexity
-    over that in FP32; QSNR is that of the scores. With --wide, --bits and -o, a policy keeps in
-    the wider format what hurts most for the bits that it costs.
+    relative to FP32; QSNR is that of the scores. With --wide, --bits and -o, a policy keeps the
+    places with the most harm per bit in the wider format.
 
     Example: axs6 study sensitivity smollm2 --format mxfp4 --wide mx9 --bits 5 -o policy.toml
     """
@@ -92,6 +77,7 @@ def sensitivity(
     from axs6.studies.language.request import Setting, check_windows, model_path
     from axs6.studies.request import check_file
 
+    text, data, window = windows.get("text"), windows.get("data"), windows["window"]
     fmt = name_of(block_format(one_format(format) or ""))
     Setting(fmt, fmt, part=part)
     if len({wide is None, bits is None, output is None}) > 1:
@@ -107,7 +93,8 @@ def sensitivity(
     from axs6.studies.language.models import load
     from axs6.studies.language.sensitivity import check_policy, study_sensitivity
     from axs6.studies.language.tasks import KeptResults
-    from axs6.studies.language.texts import read_text, windows
+    from axs6.studies.language.texts import read_text
+    from axs6.studies.language.texts import windows as cut
     from axs6.studies.language.windows import Window
 
     if wide is not None and bits is not None:
@@ -128,14 +115,14 @@ def sensitivity(
             model,
             (path, function),
             loaded,
-            windows(loaded, read_text(text), tokens, window),
+            cut(loaded, read_text(text), tokens, window),
             fmt,
             part=part,
             head=head,
             text="Python's documentation" if text is None else str(text),
             kept=kept,
-            jobs=jobs,
-            scheduler=scheduler,
+            jobs=windows["jobs"],
+            scheduler=windows.get("scheduler"),
             progress=show,
         )
     out.print(

@@ -299,7 +299,7 @@ class _Share:
 
     @cached_property
     def packed(self) -> NDArray[np.int64]:
-        """The C++ struct `Share`; rows that nobody wants go behind all outputs."""
+        """The C++ struct `Share`; unused rows go behind all outputs."""
         return np.concatenate(
             [
                 self.input_first,
@@ -379,7 +379,7 @@ def component_source(component: Any) -> Source:
 
 
 def _unit_source(unit: str, settings: Mapping[str, Any]) -> Source:
-    """As `component_source`, for a unit; what the same generator made before is not made again."""
+    """As `component_source`, for a unit; sources are cached."""
     component: Any = find_with_streams(unit).build(**settings)
 
     def build(folder: Path) -> None:

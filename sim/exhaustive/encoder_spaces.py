@@ -7,7 +7,7 @@ Patterns of one block have the same exponent field, so those above the maximum a
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,8 @@ def scale_space(format: str, dtype: Float, block: int = 8) -> Space:
     )
 
 
-def maximum_classes(float_format: Float, blocks: BlockFormat = AXS6) -> list[int]:
+@cache
+def maximum_classes(float_format: Float, blocks: BlockFormat = AXS6) -> tuple[int, ...]:
     """A pattern of each class that a block's maximum can have.
 
     Those are zero, each leading bit of a subnormal, each exponent field, infinity and NaN; and each
@@ -167,14 +168,14 @@ def maximum_classes(float_format: Float, blocks: BlockFormat = AXS6) -> list[int
     patterns = np.arange(float_format.infinity, dtype=f"u{float_format.width // 8}")
     binade = np.maximum(patterns >> float_format.fraction_bits << float_format.fraction_bits, 1)
     subnormal = patterns < 1 << float_format.fraction_bits
-    leading = np.vectorize(int.bit_length, otypes=[np.int64])(patterns.astype(object))
+    _, leading = np.frexp(patterns.astype(np.float32))
     values = np.zeros((len(patterns), blocks.block), patterns.dtype)
     values[:, 0] = patterns
     dtype = {FP16: np.float16, BF16: np.uint16}[float_format]
     codes = encode(values.view(dtype), blocks, nonfinite="saturate").scales[0].ravel()
     classes = np.stack([np.where(subnormal, leading, binade), codes], axis=1)
     starts = np.flatnonzero((classes[1:] != classes[:-1]).any(axis=1)) + 1
-    return [0, *starts.tolist(), float_format.infinity, float_format.quiet_nan]
+    return (0, *starts.tolist(), float_format.infinity, float_format.quiet_nan)
 
 
 def _power(field: int) -> int:

@@ -1,6 +1,7 @@
 """Spaces of encoders under real and integer scales: input patterns, and scales of all kinds."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,7 @@ def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
     return {name: np.full(count, outer, np.uint32), "values": values}
 
 
+@cache
 def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
     """The first maximum of each scale that a block may have under an outer one."""
     items = alone(encoder, outer)

@@ -33,8 +33,6 @@ from axs6.sim.exhaustive.state import State
 
 from .counts import COUNTS
 
-pytestmark = pytest.mark.optimised
-
 THREADS = 2
 SHARE = Share(1, 256)
 

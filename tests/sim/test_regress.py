@@ -171,8 +171,8 @@ def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generate
     [
         (
             "encoder",
-            {"rounding": "nearest"},
-            {"rounding": "toward_zero"},
+            {"dtype": "bf16", "rounding": "nearest"},
+            {"dtype": "bf16", "rounding": "toward_zero"},
             set(TESTS),
             "the golden model gives",
         ),

@@ -71,7 +71,7 @@ def test_constraints_of_a_combinational_unit() -> None:
 
 
 def test_constraints_of_a_unit_with_registers() -> None:
-    design = mapped("lfsr", block=8)
+    design = mapped("lfsr", block=8, random_bits=2)
     assert f"-period {design.period_ps:.10g} [get_ports {{clk}}]\n" in design.constraints
     assert design.stime_ps is None
     for command in ("set_input_delay", "set_driving_cell"):

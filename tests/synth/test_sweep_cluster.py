@@ -34,9 +34,9 @@ if __name__ == "__main__":
 class Clusters:
     """Clusters in processes of their own, whose workers have a cache of theirs."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._monkeypatch = monkeypatch
+        self.cache = folder / "workers"
         self._started: list[subprocess.Popen[str]] = []
         (folder / "cluster.py").write_text(START)
 
@@ -44,7 +44,7 @@ class Clusters:
         """Start one and return its address."""
         child = subprocess.Popen(
             [sys.executable, str(self._folder / "cluster.py"), str(workers)],
-            env={**os.environ, "AXS6_CACHE": str(self._folder / "workers")},
+            env={**os.environ, "AXS6_CACHE": str(self.cache)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -52,7 +52,6 @@ class Clusters:
         )
         self._started.append(child)
         assert child.stdout is not None
-        self._monkeypatch.setenv("AXS6_CACHE", str(self._folder / "own"))
         return child.stdout.readline().strip()
 
     def scale(self, workers: int) -> None:
@@ -74,9 +73,23 @@ class Clusters:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clusters]:
-    clusters = Clusters(tmp_path, monkeypatch)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own, for what this machine measures."""
+    monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "own"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, own_cache: None) -> Iterator[Clusters]:
+    clusters = Clusters(tmp_path)
     yield clusters
+    clusters.end()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Address of a cluster that no test ends, and the cache of its worker."""
+    clusters = Clusters(tmp_path_factory.mktemp("cluster"))
+    yield clusters(1), clusters.cache
     clusters.end()
 
 
@@ -86,12 +99,14 @@ def dots(expression: str, **options: Any) -> Sweep:
     return sweep(["block_dot"], expression, parameters=size, breakdown=False, **options)
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_cluster_gives_the_results_of_this_machine(
-    cluster: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = dots("stages=1,99", scheduler=cluster(1))
+    address, cache = lasting
+    found = dots("stages=1,99", scheduler=address)
     assert len(found.missing) == 1
-    assert len(list((tmp_path / "workers").glob("area-*"))) == 1
+    assert len(list(cache.glob("area-*"))) == 1
     again = dots("stages=1,99")
     assert [result.cached for result in again.results] == [True, False]
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "other"))
@@ -99,10 +114,11 @@ def test_a_cluster_gives_the_results_of_this_machine(
     assert found.to_dict() == again.to_dict() == local.to_dict()
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_worker_with_other_tools_is_refused(
-    cluster: Clusters, monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = cluster(1)
+    address, _ = lasting
     monkeypatch.setattr(runner, "environment", lambda point: "another version")
     with pytest.raises(RuntimeError, match="must have the same axs6, amaranth, pyosys and library"):
         sweep(["block_dot"], scheduler=address)
@@ -195,10 +211,11 @@ def test_a_library_in_this_folder_is_found_from_others(
     assert found.to_dict() == dots("stages=0,1", liberty=library).to_dict()
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_library_that_a_worker_cannot_read_is_named_with_the_worker(
-    cluster: Clusters, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[str, Path], tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = cluster(1)
+    address, _ = lasting
 
     def remove_it(point: Point) -> str:
         digest = store.environment(point)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 
 from axs6.hw.encoder import choice as module
 from axs6.hw.encoder.choice import ChoiceEncoder
@@ -75,8 +75,10 @@ def test_a_fault_is_caught(step: str, change: Any, monkeypatch: pytest.MonkeyPat
         verilog_name = "faulty"
 
         def elaborate(self, platform: Any) -> Module:
+            faulty, self.o = self.o, Signal(self.o.shape())
             m: Module = super().elaborate(platform)
-            change(m, self.o)
+            m.d.comb += faulty.eq(self.o)
+            change(m, faulty)
             return m
 
     monkeypatch.setattr(module, step, Faulty)
