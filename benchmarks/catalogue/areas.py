@@ -16,7 +16,6 @@ from catalogue.depends import (
     ENERGY,
     FORMAT_DESIGNS,
     GENERIC,
-    HASTE,
     LANGUAGE,
     MODELS,
     OVERVIEW,
@@ -110,7 +109,7 @@ AREAS = (
     compared("comparison-accuracy", "--columns accuracy", ACCURACY),
     compared(
         "overview",
-        " ".join((*OVERVIEW, *HASTE)),
+        " ".join((*OVERVIEW, "--jobs 2", "--timeout 1800")),
         (*ERRORS, *HARDWARE, LANGUAGE),
         COMPARED,
         SHOWN,
