@@ -11,10 +11,12 @@ from readings import between, printed
 from catalogue.depends import (
     ADDERS,
     BLOCK_DOT,
+    CHOSEN,
     COMPARED,
     COMPARISON,
     ENERGY,
     FORMAT_DESIGNS,
+    FOUR_BITS,
     GENERIC,
     LANGUAGE,
     MODELS,
@@ -36,11 +38,17 @@ ACCURACY = (*TORCH_BITS, *MODELS)
 COMPARES = ("pyosys", "scikit-learn", "torch")
 """What it measures with."""
 
-CHOOSING = (
-    ("encoder", ("mxfp4", "nvfp4")),
-    ("choice_encoder", ("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six")),
+ENCODERS = (
+    *(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS),
+    *(
+        ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
+        for choice, names in CHOSEN.items()
+        for name in names
+    ),
 )
-"""Encoders that choose the scale of a block, and plain ones."""
+"""Plain encoders, and those that choose the scale of a block."""
+
+ROTATION = ("hadamard", {"block": 32, "dtype": "bf16"})
 
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
@@ -227,13 +235,14 @@ AREAS = (
     area(
         "choices",
         tuple(
-            f'axs6 area {unit} --dtype bf16 --timeout 1200 --sweep "format={",".join(names)}"'
-            for unit, names in CHOOSING
+            " ".join(
+                [f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())]
+            )
+            + " --target sky130 --energy --timeout 3600"
+            for unit, parameters in (*ENCODERS, ROTATION)
         ),
         readings.choices,
-        designs=tuple(
-            (unit, {"format": name, "dtype": "bf16"}) for unit, names in CHOOSING for name in names
-        ),
-        sources=GENERIC,
+        designs=(*ENCODERS, ROTATION),
+        sources=HARDWARE[:-1],
     ),
 )

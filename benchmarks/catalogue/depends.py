@@ -67,6 +67,12 @@ MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
 LANGUAGE = "studies/language/*.py"
 """How perplexities are measured."""
 
+FOUR_BITS = ("mxfp4", "nvfp4", "mx4", "int4", "vsq4", "msfp12")
+"""Formats that are measured with what people put around a format."""
+
+CHOSEN = {"mse": ("mxfp4", "nvfp4", "vsq4", "msfp12"), "four-over-six": ("nvfp4",)}
+"""Those of them that can choose their scales, by the choice."""
+
 TORCH_BITS = (
     *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
     "bridge/kernels/*.[ch]pp",
