@@ -258,7 +258,7 @@ def random_bits(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
-def choices(runs: Sequence[CommandRun]) -> dict[str, Any]:
+def encoders(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Area, delay and energy of plain encoders, of those that choose the scale, and of a rotation
     in front of them."""
     plain: dict[str, float] = {}

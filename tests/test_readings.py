@@ -28,7 +28,7 @@ def test_encoders_that_choose_are_compared_with_the_plain_one_of_their_format() 
         run("choice_encoder", 500.0, format="mxfp4_mse", block=32),
         run("hadamard", 90.0, block=32),
     ]
-    assert readings.choices(runs)["table"]["rows"] == [
+    assert readings.encoders(runs)["table"]["rows"] == [
         ["encoder", "mxfp4", 200, "-", 1000, 12.3],
         ["choice_encoder", "mxfp4_mse", 500, "150 %", 1000, 12.3],
         ["hadamard", "blocks of 32", 90, "-", 1000, 12.3],

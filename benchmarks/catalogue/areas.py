@@ -38,15 +38,13 @@ ACCURACY = (*TORCH_BITS, *MODELS)
 COMPARES = ("pyosys", "scikit-learn", "torch")
 """What it measures with."""
 
-ENCODERS = (
-    *(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS),
-    *(
-        ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
-        for choice, names in CHOSEN.items()
-        for name in names
-    ),
+PLAIN = tuple(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS)
+CHOOSING = tuple(
+    ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
+    for choice, names in CHOSEN.items()
+    for name in names
 )
-"""Plain encoders, and those that choose the scale of a block."""
+"""Plain encoders, and those that choose the scale of a block, of 4-bit formats."""
 
 ROTATION = ("hadamard", {"block": 32, "dtype": "bf16"})
 
@@ -70,6 +68,22 @@ def compared(
         sources=(COMPARISON, *sources),
         packages=COMPARES,
         as_json=True,
+    )
+
+
+def encoders(name: str, designs: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
+    """Areas, delays and energies of units in front of dot products."""
+    commands = [
+        " ".join([f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())])
+        for unit, parameters in designs
+    ]
+    return area(
+        name,
+        tuple(f"{each} --target sky130 --energy --timeout 3600" for each in commands),
+        readings.encoders,
+        designs=designs,
+        sources=(*SKY130, *ENERGY),
+        packages=COMPARES,
     )
 
 
@@ -232,17 +246,6 @@ AREAS = (
         ),
         sources=GENERIC,
     ),
-    area(
-        "choices",
-        tuple(
-            " ".join(
-                [f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())]
-            )
-            + " --target sky130 --energy --timeout 3600"
-            for unit, parameters in (*ENCODERS, ROTATION)
-        ),
-        readings.choices,
-        designs=(*ENCODERS, ROTATION),
-        sources=HARDWARE[:-1],
-    ),
+    encoders("encoders", (*PLAIN, ROTATION)),
+    encoders("choices", (*PLAIN, *CHOOSING)),
 )
