@@ -31,34 +31,6 @@ def pareto(runs: Sequence[CommandRun]) -> dict[str, Any]:
     }
 
 
-def perplexity(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """What the study of a language model printed, and figures of it for the text of README."""
-    (run,) = runs
-    rows = {row["name"]: row for row in run.json["rows"]}
-    values = {"fp32": round(rows["fp32"]["perplexity"], 1)}
-    for name in ("axs6", "mx9", "mxfp4", "nvfp4"):
-        values[f"{name}_ratio"] = round(rows[name]["ratio"], 2)
-    return {**printed(runs), "values": values}
-
-
-def around(methods: Sequence[str]) -> Reading:
-    """Perplexities over that of FP32, a row for each format and a column for each method."""
-
-    def read(runs: Sequence[CommandRun]) -> dict[str, Any]:
-        found: dict[str, dict[str, str]] = {}
-        for method, run in zip(methods, runs, strict=True):
-            for row in run.json["rows"]:
-                if row["name"] != "fp32":
-                    ratio, error = row["ratio"], row["ratio_error"]
-                    shown = f"{ratio:.2f} ± {error:.2f}" if ratio < 1000 else "over 1,000"
-                    name = row["name"].partition(",")[0].partition("_")[0]
-                    found.setdefault(name, {})[method] = shown
-        rows = [[name, *(each.get(x, "-") for x in methods)] for name, each in found.items()]
-        return {"table": {"columns": ["format", *methods], "rows": rows}}
-
-    return read
-
-
 def proofs(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Which designs are proved, and in how many seconds: a row for each format."""
     found: dict[str, dict[str, str]] = {}
@@ -305,17 +277,24 @@ def random_bits(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
-def choices(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """Area and depth of plain encoders, and of those that choose the scale."""
+def encoders(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """Area, delay and energy of plain encoders, of those that choose the scale, and of a rotation
+    in front of them."""
     plain: dict[str, float] = {}
     rows: list[list[Any]] = []
-    for unit, run in zip(("encoder", "choice_encoder"), runs, strict=True):
-        for point in run.json["points"]:
-            name, area = point["parameters"]["format"], point["figures"]["gate_equivalents"]
-            base = plain.setdefault(name.partition("_")[0], area)
-            over = "-" if unit == "encoder" else f"{100 * (area / base - 1):.0f} %"
-            rows.append([unit, name, area, over, point["figures"]["levels"]])
-    columns = ["unit", "format", "gate equivalents", "over plain", "levels"]
+    for run in runs:
+        (found,) = run.json
+        unit, parameters = run.command.split()[2], found["parameters"]
+        name = parameters.get("format", f"blocks of {parameters['block']}")
+        area, energy = found["total"]["figures"]["area"], found["energy"]["per_operation"]
+        base = plain.setdefault(name.partition("_")[0], area)
+        over = f"{100 * (area / base - 1):.0f} %" if unit == "choice_encoder" else "-"
+        delay = round(found["timing"]["delay_ps"])
+        rows.append([unit, name, round(area), over, delay, round(energy, 1)])
+    columns = ["unit", "format", "area, µm²", "over plain", "delay, ps", "fJ a value"]
+    if all(row[3] == "-" for row in rows):
+        for row in (columns, *rows):
+            del row[3]
     return {"table": {"columns": columns, "rows": rows}}
 
 

@@ -11,12 +11,13 @@ from readings import between, printed
 from catalogue.depends import (
     ADDERS,
     BLOCK_DOT,
+    CHOSEN,
     COMPARED,
     COMPARISON,
     ENERGY,
     FORMAT_DESIGNS,
+    FOUR_BITS,
     GENERIC,
-    HASTE,
     LANGUAGE,
     MODELS,
     OVERVIEW,
@@ -37,11 +38,15 @@ ACCURACY = (*TORCH_BITS, *MODELS)
 COMPARES = ("pyosys", "scikit-learn", "torch")
 """What it measures with."""
 
-CHOOSING = (
-    ("encoder", ("mxfp4", "nvfp4")),
-    ("choice_encoder", ("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six")),
+PLAIN = tuple(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS)
+CHOOSING = tuple(
+    ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
+    for choice, names in CHOSEN.items()
+    for name in names
 )
-"""Encoders that choose the scale of a block, and plain ones."""
+"""Plain encoders, and those that choose the scale of a block, of 4-bit formats."""
+
+ROTATION = ("hadamard", {"block": 32, "dtype": "bf16"})
 
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
@@ -63,6 +68,22 @@ def compared(
         sources=(COMPARISON, *sources),
         packages=COMPARES,
         as_json=True,
+    )
+
+
+def encoders(name: str, designs: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
+    """Areas, delays and energies of units in front of dot products."""
+    commands = [
+        " ".join([f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())])
+        for unit, parameters in designs
+    ]
+    return area(
+        name,
+        tuple(f"{each} --target sky130 --energy --timeout 3600" for each in commands),
+        readings.encoders,
+        designs=designs,
+        sources=(*SKY130, *ENERGY),
+        packages=COMPARES,
     )
 
 
@@ -110,7 +131,7 @@ AREAS = (
     compared("comparison-accuracy", "--columns accuracy", ACCURACY),
     compared(
         "overview",
-        " ".join((*OVERVIEW, *HASTE)),
+        " ".join((*OVERVIEW, "--jobs 2", "--timeout 1800")),
         (*ERRORS, *HARDWARE, LANGUAGE),
         COMPARED,
         SHOWN,
@@ -225,16 +246,6 @@ AREAS = (
         ),
         sources=GENERIC,
     ),
-    area(
-        "choices",
-        tuple(
-            f'axs6 area {unit} --dtype bf16 --timeout 1200 --sweep "format={",".join(names)}"'
-            for unit, names in CHOOSING
-        ),
-        readings.choices,
-        designs=tuple(
-            (unit, {"format": name, "dtype": "bf16"}) for unit, names in CHOOSING for name in names
-        ),
-        sources=GENERIC,
-    ),
+    encoders("encoders", (*PLAIN, ROTATION)),
+    encoders("choices", (*PLAIN, *CHOOSING)),
 )

@@ -67,6 +67,12 @@ MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
 LANGUAGE = "studies/language/*.py"
 """How perplexities are measured."""
 
+FOUR_BITS = ("mxfp4", "nvfp4", "mx4", "int4", "vsq4", "msfp12")
+"""Formats that are measured with what people put around a format."""
+
+CHOSEN = {"mse": ("mxfp4", "nvfp4", "vsq4", "msfp12"), "four-over-six": ("nvfp4",)}
+"""Those of them that can choose their scales, by the choice."""
+
 TORCH_BITS = (
     *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
     "bridge/kernels/*.[ch]pp",
@@ -129,10 +135,10 @@ COMPARED = tuple(
 OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")
 """Formats of the table in README."""
 
-HASTE = ("--jobs 2", "--timeout 60")
-"""Options of comparisons: encoders that divide take minutes to synthesise, and are left out."""
-
-SHOWN = ("tile_bits", "paper_db", "outliers_db", "weights_db", "mac_area", "mac_fj", "perplexity")
+SHOWN = (
+    *("tile_bits", "paper_db", "outliers_db", "weights_db"),
+    *("mac_area", "mac_fj", "token_uj", "perplexity"),
+)
 """Its columns."""
 
 RULED = (

@@ -5,26 +5,7 @@ from figure import Figure
 from readings import printed
 
 from axs6.golden.formats import CATALOG
-from catalogue.depends import BLOCK_DOT, LANGUAGE, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
-
-WINDOWS = "--data docs/data/perplexity.jsonl"
-"""The windows of language models that were run, which a run goes on from."""
-
-WEIGHTS_ALONE = tuple(f"{name}xfp32" for name in ("axs6", "mx6", "nvfp4", "mxfp4", "int4", "mx4"))
-"""Formats that language models are measured in with activations in FP32."""
-
-FOUR_BITS = ("mxfp4", "nvfp4", "mx4", "int4", "vsq4", "msfp12")
-CHOOSING = ("mxfp4", "nvfp4", "vsq4", "msfp12")
-AROUND = {
-    "nearest": (FOUR_BITS, ""),
-    "rotated": (FOUR_BITS, "--rotate 32"),
-    "smoothed": (FOUR_BITS, "--smooth 0.5"),
-    "gptq": (FOUR_BITS, "--weights gptq"),
-    "rotated, gptq": (FOUR_BITS, "--rotate 32 --weights gptq"),
-    "mse": (CHOOSING, "--scale mse"),
-    "four-over-six": (("nvfp4",), "--scale four-over-six"),
-}
-"""What is put around 4-bit formats: the formats that can have it, and the options."""
+from catalogue.depends import BLOCK_DOT, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
 
 TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
@@ -126,56 +107,6 @@ STUDIES = (
         pictures={"study/pareto.svg": "pareto.svg"},
     ),
     Figure(
-        "perplexity",
-        (
-            f"axs6 study perplexity smollm2 --format {','.join(CATALOG)} {WINDOWS} "
-            "--pareto docs/data/pareto.jsonl -o study",
-        ),
-        readings.perplexity,
-        sources=(
-            LANGUAGE,
-            "docs/data/pareto.jsonl",
-            "docs/data/perplexity.jsonl",
-            "studies/pareto/*.py",
-        ),
-        packages=("matplotlib", "torch", "transformers"),
-        as_json=True,
-        pictures={
-            "study/perplexity.svg": "perplexity.svg",
-            "study/perplexity-pareto.svg": "perplexity-pareto.svg",
-        },
-    ),
-    Figure(
-        "perplexity-weights",
-        (f"axs6 study perplexity smollm2 --format {','.join(WEIGHTS_ALONE)} {WINDOWS}",),
-        printed,
-        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
-        packages=("torch", "transformers"),
-    ),
-    Figure(
-        "perplexity-around",
-        tuple(
-            " ".join(
-                ("axs6 study perplexity smollm2 --format", ",".join(names), options, WINDOWS)
-            ).replace("  ", " ")
-            for names, options in AROUND.values()
-        ),
-        readings.around(tuple(AROUND)),
-        sources=(LANGUAGE, "docs/data/perplexity.jsonl"),
-        packages=("torch", "transformers"),
-        as_json=True,
-    ),
-    Figure(
-        "similarity",
-        (
-            f"axs6 study similarity minilm --format {','.join(CATALOG)} "
-            "--data docs/data/similarity.jsonl",
-        ),
-        printed,
-        sources=(LANGUAGE, "docs/data/similarity.jsonl"),
-        packages=("torch", "transformers"),
-    ),
-    Figure(
         "qsnr",
         ("axs6 study qsnr",),
         printed,
@@ -246,6 +177,17 @@ STUDIES = (
             pictures={"study/training.svg": f"training-{name}.svg"},
         )
         for name in ("gpt", "vit")
+    ),
+    Figure(
+        "training-gpt-1m",
+        (
+            "axs6 study training gpt_1m --seeds 1 --recipe mxfp4 --recipe nvfp4 "
+            "--recipe nvfp4_rotated --checkpoints runs -o study",
+        ),
+        printed,
+        sources=("studies/training/*.py", "golden/lfsr.py", *TORCH_BITS),
+        packages=("torch",),
+        pictures={"study/training.svg": "training-gpt-1m.svg"},
     ),
     Figure(
         "training-accumulators",
