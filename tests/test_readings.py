@@ -33,9 +33,6 @@ def test_encoders_that_choose_are_compared_with_the_plain_one_of_their_format() 
         ["choice_encoder", "mxfp4_mse", 500, "150 %", 1000, 12.3],
         ["hadamard", "blocks of 32", 90, "-", 1000, 12.3],
     ]
-    alone = readings.encoders([runs[0], runs[2]])["table"]
-    assert alone["columns"] == ["unit", "format", "area, µm²", "delay, ps", "fJ a value"]
-    assert alone["rows"][1] == ["hadamard", "blocks of 32", 90, 1000, 12.3]
 
 
 def test_places_of_a_name_are_one_row() -> None:

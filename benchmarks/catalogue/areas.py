@@ -38,15 +38,16 @@ ACCURACY = (*TORCH_BITS, *MODELS)
 COMPARES = ("pyosys", "scikit-learn", "torch")
 """What it measures with."""
 
-PLAIN = tuple(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS)
-CHOOSING = tuple(
-    ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
-    for choice, names in CHOSEN.items()
-    for name in names
+ENCODERS = (
+    *(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS),
+    *(
+        ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
+        for choice, names in CHOSEN.items()
+        for name in names
+    ),
+    ("hadamard", {"block": 32, "dtype": "bf16"}),
 )
-"""Plain encoders, and those that choose the scale of a block, of 4-bit formats."""
-
-ROTATION = ("hadamard", {"block": 32, "dtype": "bf16"})
+"""Encoders of 4-bit formats, plain and with a choice of the scale, and a rotation."""
 
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
@@ -68,22 +69,6 @@ def compared(
         sources=(COMPARISON, *sources),
         packages=COMPARES,
         as_json=True,
-    )
-
-
-def encoders(name: str, designs: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """Areas, delays and energies of units in front of dot products."""
-    commands = [
-        " ".join([f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())])
-        for unit, parameters in designs
-    ]
-    return area(
-        name,
-        tuple(f"{each} --target sky130 --energy --timeout 3600" for each in commands),
-        readings.encoders,
-        designs=designs,
-        sources=(*SKY130, *ENERGY),
-        packages=COMPARES,
     )
 
 
@@ -246,6 +231,18 @@ AREAS = (
         ),
         sources=GENERIC,
     ),
-    encoders("encoders", (*PLAIN, ROTATION)),
-    encoders("choices", (*PLAIN, *CHOOSING)),
+    area(
+        "choices",
+        tuple(
+            " ".join(
+                [f"axs6 area {unit}", *(f"--{option} {x}" for option, x in parameters.items())]
+            )
+            + " --target sky130 --energy --timeout 3600"
+            for unit, parameters in ENCODERS
+        ),
+        readings.encoders,
+        designs=ENCODERS,
+        sources=(*SKY130, *ENERGY),
+        packages=COMPARES,
+    ),
 )
