@@ -66,7 +66,7 @@ def test_every_option_format_may_be_repeated() -> None:
         command.name: [each.multiple for each in command.params if "--format" in each.opts]
         for command in walk(cli.command_line(cli.commands()))
     }
-    assert len([name for name in found if found[name]]) == 16
+    assert len([name for name in found if found[name]]) == 17
     assert all(all(repeated) for repeated in found.values())
 
 
