@@ -5,6 +5,7 @@ the inputs, then the registers, then conjunctions of two literals each.
 """
 
 import copy
+import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -241,6 +242,12 @@ def _number(value: int) -> bytes:
     return bytes([*found, value])
 
 
+UNDRIVEN = "undriven "
+"""Prefix of inputs that are no port: what nothing drives. Each has a name of its own."""
+
+_number_of_undriven = itertools.count()
+
+
 def read_aiger(path: Path, names: Path, outputs: Sequence[str]) -> Graph:
     """The graph in a binary AIGER file and the file of names beside it, as Yosys writes them.
 
@@ -264,9 +271,7 @@ def read_aiger(path: Path, names: Path, outputs: Sequence[str]) -> Graph:
         line, _, rest = rest.partition(b"\n")
         lines.append(int(line.split()[0]))
     named = _names(names, inputs, registers)
-    known = named["output"]
-    if len(outputs) != ends_count or any(outputs[k] != name for k, name in known.items()):
-        raise ValueError(f"{path.name} must have the outputs {', '.join(outputs)} in this order")
+    ends_names = _output_names(outputs, named["output"], lines[registers:], path.name)
     register_names = [*named["latch"].values()]
     graph = Graph([*named["input"].values(), *register_names])
     literals = [2 * node for node in range(1 + inputs + registers)]
@@ -277,11 +282,29 @@ def read_aiger(path: Path, names: Path, outputs: Sequence[str]) -> Graph:
         second = first - next(numbers_left)
         operands = (literals[each >> 1] ^ (each & 1) for each in (first, second))
         literals.append(graph.both(*operands))
-    ends = [*(NEXT + name for name in register_names), *outputs]
+    ends = [*(NEXT + name for name in register_names), *ends_names]
     graph.outputs = {
         name: literals[each >> 1] ^ (each & 1) for name, each in zip(ends, lines, strict=True)
     }
     return graph
+
+
+def _output_names(
+    outputs: Sequence[str], known: Mapping[int, str], literals: Sequence[int], file: str
+) -> list[str]:
+    """The name of each output; those that are constant have none in the file of names.
+
+    They are told apart by their order, or need not be if all are the same constant.
+    """
+    missing = [name for name in outputs if name not in set(known.values())]
+    gaps = [k for k in range(len(literals)) if k not in known]
+    in_order = len(outputs) == len(literals) and all(outputs[k] == x for k, x in known.items())
+    alike = len({literals[k] for k in gaps}) < 2 and len(missing) == len(gaps)
+    if not in_order and not (alike and set(known.values()) <= set(outputs)):
+        raise ValueError(f"{file} must have the outputs {', '.join(outputs)} in this order")
+    if in_order:
+        return list(outputs)
+    return [name for _, name in sorted({**known, **dict(zip(gaps, missing, strict=True))}.items())]
 
 
 def _numbers(data: bytes) -> Iterator[int]:
@@ -298,7 +321,7 @@ def _numbers(data: bytes) -> Iterator[int]:
 def _names(path: Path, inputs: int, registers: int) -> dict[str, dict[int, str]]:
     """Names of the bits of each kind by their number; every input and register has one."""
     found: dict[str, dict[int, str]] = {
-        "input": {k: f"input {k}" for k in range(inputs)},
+        "input": {k: f"{UNDRIVEN}{next(_number_of_undriven)}" for k in range(inputs)},
         "latch": {k: f"register {k}" for k in range(registers)},
         "output": {},
     }

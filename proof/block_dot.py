@@ -226,6 +226,13 @@ class BlockDotProof:
             raise NotShownError(f"a unit of the sum is worth {worth}")
 
     def _show_exponent(self) -> None:
+        largest = sum(
+            (1 << level.bits) - 1
+            for level, _, _ in self._scales()
+            if isinstance(level, exact.Exponent)
+        )
+        if largest >> self._outputs["exponent"].width:
+            raise NotShownError(f"exponents of up to {largest} do not fit")
         self._show_equal("exponent", self._exponent)
 
     def _show_special(self) -> None:
@@ -249,11 +256,14 @@ class BlockDotProof:
         ]
         size = min(sizes, default=self._shape.block)
         groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
+        if "special" not in self._outputs and not table.numbers.all():
+            raise NotShownError("special is missing, and some codes are no numbers")
+        bound = sum(
+            int(np.abs(lane.products).max()) * max(lane.factors[lane.valid]) for lane in lanes
+        )
+        if bound >= 1 << len(bits) - 1:
+            raise NotShownError(f"sums of up to {bound} need more than {len(bits)} bits")
         SumOfProducts(self._graph, lanes, groups if len(groups) > 1 else ()).show(bits)
-        if self._shape.bound >= 1 << len(bits) - 1:
-            raise NotShownError(
-                f"sums of up to {self._shape.bound} need more than {len(bits)} bits"
-            )
 
     def _ungated(self, bits: Sequence[int]) -> list[int]:
         """Bits of the sum without the conditions that all of them share.

@@ -27,6 +27,7 @@ class Property(StrEnum):
     HELD = "valid and payload stay until ready"
     LATENCY = "with an item inside, valid comes within the latency"
     PROGRESS = "an item comes out while the receiver is ready"
+    RATE = "while the receiver is ready, an item is taken in every cycle"
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class _Machine:
             Property.HELD: self._held,
             Property.LATENCY: self._late,
             Property.PROGRESS: self._stuck,
+            Property.RATE: self._refuses,
         }[name]()
         if bad == FALSE:
             return True
@@ -204,6 +206,11 @@ class _Machine:
         sent, _, left = self._marked()
         inside = self._graph.both(sent, left ^ 1)
         return self._lasts(self._graph.both(inside, self._of.o_ready), 2 * self._latency + 1)
+
+    def _refuses(self) -> int:
+        """The receiver has been ready for as long as it takes to empty the unit."""
+        ready = self._lasts(self._of.o_ready, 2 * self._latency + 1)
+        return self._graph.both(ready, self._of.i_ready ^ 1)
 
     def _lasts(self, state: int, cycles: int) -> int:
         """Whether something is so for more than a number of cycles."""

@@ -1,6 +1,7 @@
 """Designs to prove something of: the flat netlist for the simulator, and its graph."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,12 @@ CHAINS = Path(__file__).with_name("chains.v")
 """Additions as chains of full adders, for Yosys."""
 
 TO_GRAPH = (
-    *("opt_clean", "dffunmap", "simplemap", "opt_clean", "setundef -undriven -zero", "aigmap"),
+    *("opt_clean", "dffunmap", "simplemap", "opt_clean", "setundef -undriven -anyseq", "aigmap"),
     *("opt_clean", "write_aiger -map design.map design.aig"),
 )
 """Commands that turn gates and registers into a graph.
 
-Before them goes `NO_FIRST_VALUES`."""
+Before them goes `NO_FIRST_VALUES`. What nothing drives becomes a free input."""
 
 NO_FIRST_VALUES = "setattr -unset init w:*"
 """Registers may start with any value, in what is proved."""
@@ -57,8 +58,8 @@ def verilog_design(
         f"hierarchy -check {f'-top {top}' if top else '-auto-top'}",
         *("proc", "flatten", "opt_clean -purge", "delete */t:$scopeinfo", "rename -top top"),
         "write_json design.json",
-        *(NO_FIRST_VALUES, "opt -full", "memory_map", "opt_clean", "alumacc"),
-        *(f"techmap -map {CHAINS}", "opt", "techmap", "opt", *TO_GRAPH),
+        *(NO_FIRST_VALUES, "opt -full -keepdc", "memory_map", "opt_clean", "alumacc"),
+        *(f"techmap -map {CHAINS}", "opt -keepdc", "techmap", "opt -keepdc", *TO_GRAPH),
     ]
     return _design(files, commands, f"{top or 'the netlist'}", seconds)
 
@@ -94,3 +95,35 @@ def output_names(netlist: Mapping[str, Any]) -> list[str]:
         if port["direction"] == "output"
         for bit in range(len(port["bits"]))
     ]
+
+
+def check_driven(name: str, netlist: str) -> None:
+    """Refuse a netlist in which something reads a bit that is x or z, or that nothing drives.
+
+    Tools may choose any value for these, each another one.
+
+    Args:
+        name: of the design, for the error. netlist: of a `Design`.
+
+    Raises:
+        ValueError: there is such a bit; the message has the cell or port that reads it.
+    """
+    module = json.loads(netlist)["modules"]["top"]
+    drivers: Counter[Any] = Counter({"0": 1, "1": 1})
+    readers = {}
+    for port_name, port in module["ports"].items():
+        if port["direction"] == "output":
+            readers[f"the port {port_name}"] = port["bits"]
+        else:
+            drivers.update(port["bits"])
+    for cell_name, cell in module["cells"].items():
+        for pin, bits in cell["connections"].items():
+            if cell["port_directions"][pin] == "output":
+                drivers.update(bits)
+            else:
+                readers[f"{pin} of the cell {cell_name}"] = bits
+    if max(drivers.values()) > 1:
+        raise ValueError(f"{name} must have one driver for each net, and a net has several")
+    for reader, bits in readers.items():
+        if not drivers.keys() >= set(bits):
+            raise ValueError(f"{name} must drive all nets, and {reader} reads what nothing drives")

@@ -13,15 +13,16 @@ from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
 from axs6.hw.verilog import Generated, generate
-from axs6.proof.aig import Graph
+from axs6.proof.aig import NEXT, UNDRIVEN, Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
 from axs6.proof.errors import NotShownError
 from axs6.proof.items import item_of, numbers_of, one_item_each
-from axs6.proof.netlists import Design, mapped_design, verilog_design
+from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.stream import PipelinedUnit
 from axs6.sim.batch.engine import GateModel
+from axs6.sim.batch.read import read_netlist
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 from axs6.synth.mapped import mapped_netlist
@@ -154,12 +155,16 @@ class UnitProof:
 
         Raises:
             SynthesisError: Yosys refuses it.
-            ValueError: it has other ports.
+            ValueError: it has other ports, or bits that nothing drives.
+            NetlistError: it has other clocks or edges, latches, loops, or nets with two drivers.
         """
         design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
-        ports = [_ports(each.graph) for each in (self._reference, design)]
-        if missing := sorted(ports[0] - ports[1]):
-            raise ValueError(f"{name} must have the ports of {self._made.module}; no {missing[0]}")
+        wanted, given = (_ports(each.graph) for each in (self._reference, design))
+        if unlike := sorted(wanted ^ given):
+            said = f"no {unlike[0]}" if unlike[0] in wanted else f"not {unlike[0]}"
+            raise ValueError(f"{name} must have the ports of {self._made.module}; {said}")
+        read_netlist(design.netlist)
+        check_driven(name, design.netlist)
         yield from self._equal(name, design)
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
@@ -194,6 +199,8 @@ class UnitProof:
         if found.equal is not False:
             outcome = Outcome.PROVED if found.equal else Outcome.OPEN
             return Claim(name, text, outcome, found.by, seconds)
+        if any(each.startswith(UNDRIVEN) for each in found.inputs):
+            return Claim(name, text, Outcome.OPEN, "outputs depend on undriven nets", seconds)
         item = item_of(found.inputs, self.inputs)
         if not self._differs(design, item).any():
             raise ToolError(f"an item that was to refute {name} does not: {numbers_of(item)}")
@@ -251,5 +258,8 @@ class UnitProof:
 
 
 def _ports(graph: Graph) -> set[str]:
-    names = [*graph.inputs, *graph.outputs]
-    return {x for x in names if x.startswith(("i__", "o__"))}
+    """Names of the ports' bits, but of clock and reset, which a design may not use."""
+    registers = {name.removeprefix(NEXT) for name in graph.outputs if name.startswith(NEXT)}
+    names = [x for x in graph.inputs if x not in registers and not x.startswith(UNDRIVEN)]
+    names += [x for x in graph.outputs if not x.startswith(NEXT)]
+    return set(names) - {"clk[0]", "rst[0]"}

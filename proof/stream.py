@@ -59,6 +59,7 @@ class PipelinedUnit:
             if node not in self._control
         }
         self._bank, self._loads = self._find_banks()
+        self._unknown = self._join_constants()
 
     def _find_control(self) -> dict[int, int]:
         """Control registers with their values after reset, without reset from now on."""
@@ -136,6 +137,34 @@ class PipelinedUnit:
                 return bank, {number: load for number, (_, load) in enumerate(groups)}
             count = len(groups)
 
+    def _join_constants(self) -> set[int]:
+        """Join banks that take constants to banks of items that load when they do.
+
+        So they have the colour of an item, and must be loaded with it. Banks without such another
+        one are returned: they may still have what they started with.
+        """
+
+        def loads_when(load: Load) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+            return load.controls, tuple(row is None for row in load.rows)
+
+        constant = {
+            bank: loads_when(load) for bank, load in self._loads.items() if not any(load.rows)
+        }
+        others = {
+            loads_when(load): bank for bank, load in self._loads.items() if bank not in constant
+        }
+        new = {bank: others[when] for bank, when in constant.items() if when in others}
+        self._bank = {node: new.get(bank, bank) for node, bank in self._bank.items()}
+        self._loads = {
+            bank: Load(
+                load.controls,
+                tuple(row and frozenset(new.get(x, x) for x in row) for row in load.rows),
+            )
+            for bank, load in self._loads.items()
+            if bank not in new
+        }
+        return set(constant) - set(new)
+
     def _banks_of(self, literal: int, bank: Mapping[int, int]) -> frozenset[int]:
         return frozenset(bank[node] for node in self._graph.leaves([literal]) if node in bank)
 
@@ -166,6 +195,8 @@ class PipelinedUnit:
             taken = {replaced(x) for x in loads}
             if len(taken) != 1:
                 raise NotShownError(f"a register takes {len(taken)} functions of the input")
+            if self._bank[node] in self._unknown:
+                raise NotShownError("a register that takes a constant may start with another value")
             value[node] = taken.pop()
         outputs = {}
         for name, bit in self._out.items():

@@ -80,6 +80,8 @@ class SumOfProducts:
         Raises:
             NotShownError: a step fails.
         """
+        if others := self._graph.leaves(bits) - set(self._kinds):
+            raise NotShownError(f"the sum depends on {len(others)} bits that are no code or factor")
         self._adders.search(bits)
         form = Form(len(bits), bits)
         form.expand(self._adders, self._beyond_groups)

@@ -11,6 +11,7 @@ from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.proof.colours import Property
 from axs6.proof.prove import Outcome, UnitProof
+from axs6.sim.tools import ToolError
 from axs6.synth.netlist import compact_library, mapped_design
 
 SMALL: dict[str, Any] = {"format": "mx4_t4"}
@@ -63,7 +64,7 @@ def test_a_netlist_with_one_gate_changed_is_refuted(
 def test_registers_are_proved_and_one_that_is_not_held_is_seen_with_stalls() -> None:
     proof = UnitProof("block_dot", {**SMALL, "stages": 2})
     claims = [*proof.rtl(), *proof.mapped(target="sky130", optimise="area")]
-    assert len(claims) == 14
+    assert len(claims) == 16
     assert {claim.outcome for claim in claims} == {Outcome.PROVED}
     text = generate("block_dot", **SMALL, stages=2).verilog
     held = r"= o__payload;\n    if \(ready1\)"
@@ -90,7 +91,7 @@ def test_every_unit_with_registers_is_a_queue(unit: str, stages: int) -> None:
     assert {claim.text: claim.outcome for claim in claims} == {
         claim.text: Outcome.PROVED for claim in claims
     }
-    assert len(claims) == 7
+    assert len(claims) == 8
 
 
 def test_control_that_no_queue_has_is_refuted() -> None:
@@ -101,6 +102,65 @@ def test_control_that_no_queue_has_is_refuted() -> None:
     (claim,) = proof.netlist("wrong.v", wrong)
     assert claim.outcome is Outcome.REFUTED
     assert "valid and ready depend on 1 bits of the payload" in claim.reason
+
+
+INSIDE = """
+module around(input clk, rst, i__valid, o__ready, input [43:0] i__payload,
+              output i__ready, o__valid, output [19:0] o__payload);
+  wire valid, ready;
+  wire [19:0] payload;
+  wire take = 1;
+  axs6_block_dot_mx4_t4 inside (.clk(clk), .rst(rst), .i__valid(i__valid & take),
+    .i__ready(ready), .i__payload(i__payload), .o__valid(valid), .o__ready(o__ready),
+    .o__payload(payload));
+  assign i__ready = ready & take;
+  assign o__valid = valid;
+  assign o__payload = payload;
+endmodule
+"""
+"""Another module around the unit."""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("wire take = 1;", "reg take; "
+         "always @(posedge clk) take <= rst | take & (o__ready | ~valid);",
+         "while the receiver is ready, an item is taken in every cycle"),
+        ("= payload;", "= s ? ~payload : payload; reg s; always @(posedge clk) s <= s;", "open"),
+        ("= payload;", "= s ? ~payload : payload; reg s; always @(posedge clk) if (rst) s <= s;"
+         " else if (~o__ready) s <= 0;", "a register that takes a constant may start with another"),
+    ],
+)  # fmt: skip
+def test_registers_around_the_unit_are_found(old: str, new: str, said: str) -> None:
+    """A unit that takes nothing more after a stall, and registers that are never set."""
+    proof = UnitProof("block_dot", {**SMALL, "stages": 2})
+    text = generate("block_dot", **SMALL, stages=2).verilog + INSIDE
+    assert text.count(old) == 1
+    claims = [*proof.netlist("around.v", text.replace(old, new))]
+    assert any(
+        said in f"{claim.outcome} {claim.text} {claim.reason}"
+        for claim in claims
+        if claim.outcome is not Outcome.PROVED
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("= payload;", "= s ? ~payload : payload; wire s;", "around.v must drive all nets"),
+        ("= payload;", "= i__payload[3] ? payload : 20'bx;", "around.v must drive all nets"),
+        ("= valid;", "= late; reg late; always @(negedge clk) late <= valid;", "the rising edge"),
+        ("= valid;", "= valid; assign o__valid = i__valid & i__payload[0];", "one driver for each"),
+        ("rst,", "rst, scan,", "must have the ports of axs6_block_dot_mx4_t4; not scan[0]"),
+    ],
+)
+def test_netlists_that_tools_read_in_other_ways_are_refused(old: str, new: str, said: str) -> None:
+    """Nets without drivers, other clocks, and ports that the unit does not have."""
+    proof = UnitProof("block_dot", {**SMALL, "stages": 2})
+    text = generate("block_dot", **SMALL, stages=2).verilog + INSIDE.replace(old, new, 1)
+    with pytest.raises((ValueError, ToolError), match=re.escape(said)):
+        list(proof.netlist("around.v", text))
 
 
 def test_the_command_says_what_is_proved(main: Any, cells: str, tmp_path: Path) -> None:
