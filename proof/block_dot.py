@@ -61,7 +61,11 @@ class BlockDotProof:
         self._definitions = [definition_of(fmt) for fmt in shape.formats]
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
-        self._signs = {bit: FALSE for _, _, bits in self._reals() for bit in bits[-1:]}
+        self._signs = {
+            self._given(name)[-1]: FALSE
+            for level, name, _ in self._scales()
+            if isinstance(level, exact.Real)
+        }
         if shape.width > WIDTH_MAX:
             raise ValueError(
                 f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
@@ -102,11 +106,6 @@ class BlockDotProof:
         for level, name, group in self._scales():
             for index in range(self._shape.block // group):
                 yield level, self._given(name, index)
-
-    def _reals(self) -> Iterator[tuple[exact.Real, str, list[int]]]:
-        for level, name, _ in self._scales():
-            if isinstance(level, exact.Real):
-                yield level, name, self._given(name)
 
     def _lane_scales(self, lane: int) -> list[int]:
         """Bits of the scales that multiply a lane's product."""

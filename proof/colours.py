@@ -49,7 +49,7 @@ class Control:
 
     Args:
         graph: of the literals.
-        registers: control registers: literal, what it takes, and its value after reset.
+        registers: control registers, each a literal, its next value, and its value after reset.
         i_valid, o_ready, i_ready, o_valid: literals of the handshakes.
         loads: what banks take.
         out: what parts of the output take.
@@ -87,7 +87,7 @@ class _Machine:
         self._inputs = [control.i_valid, control.o_ready]
         self._push = graph.both(control.i_valid, control.i_ready)
         self._pop = graph.both(control.o_valid, control.o_ready)
-        self._begun = self._remembered(lambda before: TRUE)
+        self._begun = self._remembered(TRUE)
         self._fresh = {bank: self._free() for bank in control.loads}
 
     def never(self, name: Property, seconds: float) -> bool | None:
@@ -123,10 +123,16 @@ class _Machine:
         self._inputs.append(bit)
         return bit
 
-    def _remembered(self, after: Callable[[int], int]) -> int:
-        """A register that starts as 0, by what it takes next, as a function of itself."""
+    def _remembered(self, literal: int) -> int:
+        """What a literal was in the cycle before; 0 in the first cycle."""
         bit = self._graph.input(f"state {len(self._graph)}")
-        self._registers.append((bit, after(bit), False))
+        self._registers.append((bit, literal, False))
+        return bit
+
+    def _ever(self, literal: int) -> int:
+        """Whether a literal was 1 in an earlier cycle."""
+        bit = self._graph.input(f"state {len(self._graph)}")
+        self._registers.append((bit, self._graph.any([bit, literal]), False))
         return bit
 
     def _colour(self, entering: int, join: Callable[[Iterable[int]], int]) -> int:
@@ -159,22 +165,16 @@ class _Machine:
     def _marked(self) -> tuple[int, int, int]:
         """One item is marked: whether it went in before, the output's mark, and whether it left."""
         graph, free = self._graph, self._free()
-        sent = self._remembered(
-            lambda before: graph.any([before, graph.both(self._push, free)]),
-        )
+        sent = self._ever(graph.both(self._push, free))
         out = self._colour(graph.both(free, sent ^ 1), graph.any)
-        left = self._remembered(
-            lambda before: graph.any([before, graph.both(self._pop, out)]),
-        )
-        return sent, out, left
+        return sent, out, self._ever(graph.both(self._pop, out))
 
     def _order(self) -> int:
         """From some item on all are marked: after a mark at the output there are no others."""
         graph, free = self._graph, self._free()
-        sent = self._remembered(lambda before: graph.any([before, graph.both(self._push, free)]))
+        sent = self._ever(graph.both(self._push, free))
         out = self._colour(graph.any([free, sent]), graph.any)
-        shown = graph.both(self._of.o_valid, out)
-        seen = self._remembered(lambda before: graph.any([before, shown]))
+        seen = self._ever(graph.both(self._of.o_valid, out))
         return graph.both(self._of.o_valid, graph.both(seen, out ^ 1))
 
     def _once(self) -> int:
@@ -191,9 +191,8 @@ class _Machine:
     def _held(self) -> int:
         graph, valid = self._graph, self._of.o_valid
         out = self._colour(self._free(), graph.any)
-        waiting = self._remembered(lambda before: graph.both(valid, self._of.o_ready ^ 1))
-        was = self._remembered(lambda before: out)
-        kept = graph.both(valid, graph.unlike(out, was) ^ 1)
+        waiting = self._remembered(graph.both(valid, self._of.o_ready ^ 1))
+        kept = graph.both(valid, graph.unlike(out, self._remembered(out)) ^ 1)
         return graph.both(waiting, kept ^ 1)
 
     def _late(self) -> int:
@@ -216,6 +215,5 @@ class _Machine:
         """Whether something is so for more than a number of cycles."""
         ages = state
         for _ in range(cycles):
-            earlier = ages
-            ages = self._graph.both(state, self._remembered(lambda before: earlier))  # noqa: B023
+            ages = self._graph.both(state, self._remembered(ages))
         return ages

@@ -4,13 +4,13 @@ ABC is asked in two ways, then a SAT solver; what one of them shows is shown. Wh
 differ, the inputs are found by random values or by the solver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from axs6.proof.abc import run_abc
-from axs6.proof.aig import FALSE, Graph, write_aiger
+from axs6.proof.aig import Graph, write_aiger
 from axs6.proof.solver import solve
 from axs6.sim.process import temporary_folder
 from axs6.synth.process import Limit
@@ -39,9 +39,7 @@ class Comparison:
     outputs: tuple[str, ...] = ()
 
 
-def compare(
-    first: Graph, second: Graph, *, seconds: float, seed: int = 0, assuming: Sequence[str] = ()
-) -> Comparison:
+def compare(first: Graph, second: Graph, *, seconds: float) -> Comparison:
     """Compare all outputs of two graphs, by name.
 
     An input that one of them does not have has no influence there.
@@ -49,8 +47,6 @@ def compare(
     Args:
         first, second: without registers.
         seconds: limit.
-        seed: of the random values.
-        assuming: names of inputs that are 0.
 
     Raises:
         ValueError: their outputs have other names.
@@ -60,8 +56,7 @@ def compare(
         raise ValueError(f"two designs must have the same outputs, and one has no {unlike[0]}")
     names = sorted(set(first.inputs) | set(second.inputs))
     both = Graph(names)
-    zero = dict.fromkeys(assuming, FALSE)
-    pairs = [_copied(each, both, zero) for each in (first, second)]
+    pairs = [_copied(each, both) for each in (first, second)]
     differences = {
         name: both.unlike(pairs[0][name], pairs[1][name])
         for name in first.outputs
@@ -69,7 +64,7 @@ def compare(
     }
     if not differences:
         return Comparison(True, "structure")
-    if found := _by_random_values(both, differences, seed):
+    if found := _by_random_values(both, differences):
         return found
     limit = Limit(seconds)
     with temporary_folder("axs6-proof-") as folder:
@@ -86,10 +81,10 @@ def compare(
     return _by_solver(both, differences, limit.left)
 
 
-def _copied(graph: Graph, into: Graph, zero: Mapping[str, int]) -> dict[str, int]:
+def _copied(graph: Graph, into: Graph) -> dict[str, int]:
     """The outputs of a graph as literals of another that has its inputs."""
     at = {0: 0}
-    at |= {bit >> 1: zero.get(name, into.inputs[name]) for name, bit in graph.inputs.items()}
+    at |= {bit >> 1: into.inputs[name] for name, bit in graph.inputs.items()}
     for node in graph.cone(graph.outputs.values()):
         pair = graph.operands(node)
         assert pair is not None
@@ -98,8 +93,8 @@ def _copied(graph: Graph, into: Graph, zero: Mapping[str, int]) -> dict[str, int
     return {name: at[bit >> 1] ^ (bit & 1) for name, bit in graph.outputs.items()}
 
 
-def _by_random_values(graph: Graph, differences: Mapping[str, int], seed: int) -> Comparison | None:
-    rng = np.random.default_rng(seed)
+def _by_random_values(graph: Graph, differences: Mapping[str, int]) -> Comparison | None:
+    rng = np.random.default_rng(0)
     given = {
         bit: rng.integers(0, 1 << 64, WORDS, np.uint64, endpoint=False)
         for bit in graph.inputs.values()

@@ -121,14 +121,14 @@ def mutation_score(
     model, rng = MutantModel(made), np.random.default_rng(seed)
     dead = model.killed(entry.corners(settings))
     dead |= model.killed(entry.random(settings, rng, items))
-    if settings.get("stages"):
+    latency = entry.build(**settings).latency if settings.get("stages") else 0
+    if latency:
         dead |= model.killed(entry.random(settings, rng, STALLED), STALL)
         few = entry.random(settings, rng, IN_CYCLES)
-        dead |= killed_in_cycles(made, few, entry.build(**settings).latency, seed)
+        dead |= killed_in_cycles(made, few, latency, seed)
     scales = _scales(entry.formats(settings), made.inputs)
-    queue = settings.get("stages") and one_item_each(entry, made.inputs)
-    latency = entry.build(**settings).latency if queue else None
-    judge = Judge(made.graph, made.inputs, scales, latency, SOLVER_SECONDS)
+    is_queue = latency and one_item_each(entry, made.inputs)
+    judge = Judge(made.graph, made.inputs, scales, latency if is_queue else None, SOLVER_SECONDS)
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:

@@ -109,12 +109,10 @@ class PipelinedUnit:
         controls = tuple(sorted(self._cut(literal >> 1, self._cuts)))
         if len(controls) > CONTROLS:
             raise NotShownError(f"{len(controls)} control nodes decide what a register takes")
-        rows = (
-            self._graph.cofactor([literal], {2 * x: case >> k & 1 for k, x in enumerate(controls)})[
-                0
-            ]
-            for case in range(1 << len(controls))
-        )
+        rows = []
+        for case in range(1 << len(controls)):
+            values = {2 * node: case >> k & 1 for k, node in enumerate(controls)}
+            rows += self._graph.cofactor([literal], values)
         return controls, tuple(rows)
 
     def _find_banks(self) -> tuple[dict[int, int], dict[int, Load]]:
