@@ -13,7 +13,7 @@ significand, an integer, or 2 to the largest shift minus the shift), the unit ha
 Source: docs/formats.md, "What a format is"; docs/hardware.md, "Dot products of other formats".
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -27,9 +27,8 @@ from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.proof.aig import FALSE, Graph
 from axs6.proof.cases import WIDTH_MAX
-from axs6.proof.errors import NotShownError
-from axs6.proof.handshake import show_passed
 from axs6.proof.solver import never
+from axs6.proof.steps import NotShownError, Steps, show_passed
 from axs6.proof.sums import Lane, SumOfProducts
 
 SCALE_BITS = 20
@@ -196,7 +195,7 @@ class BlockDotProof:
 
     # The steps.
 
-    def steps(self) -> Mapping[str, Callable[[], None]]:
+    def steps(self) -> Steps:
         """What is to be shown, by name, in the order in which it must be."""
         steps = {
             "a unit of the sum is worth 2^offset / divisor": self._show_value,

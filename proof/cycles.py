@@ -4,16 +4,16 @@ All mutants run at once, each bit of a word another one. The batch simulator is 
 streams alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import NEXT
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.mutants import MOST, SELECTOR, SELECTOR_BITS, Mutants
+from axs6.sim.words import payload_bits
 
 COPIES = MOST + 1
 
@@ -59,7 +59,7 @@ class _Run:
             )
             for name in self._names
         }
-        self._items = _bits_of(items, made.inputs)
+        self._items = payload_bits(items, made.inputs).astype(np.bool_)
         self._payload = [graph.inputs[f"i__payload[{k}]"] for k in range(self._items.shape[1])]
         self._out = [bit for name, bit in graph.outputs.items() if name.startswith("o__payload[")]
         self.dead = np.zeros(COPIES, np.bool_)
@@ -119,20 +119,6 @@ class _Run:
             self.dead[copy] |= outputs[:count] != right[:count]
             self.dead[copy] |= bool(right) and not outputs
             self.dead[copy] |= bool(same_items) and len(outputs) != len(right)
-
-
-def _bits_of(items: Items, fields: Sequence[Field]) -> Bools:
-    """The bits of items' payloads, (items, bits)."""
-    count = len(next(iter(items.values())))
-    found = np.zeros((count, sum(field.width * max(1, field.count) for field in fields)), np.bool_)
-    for field in fields:
-        numbers = items[field.name].reshape(count, -1)
-        for index in range(numbers.shape[1]):
-            first = field.offset + index * field.width
-            for place in range(field.width):
-                bits = numbers[:, index].astype(np.int64 if field.signed else np.uint64)
-                found[:, first + place] = bits >> bits.dtype.type(place) & bits.dtype.type(1)
-    return found
 
 
 def _words(values: Bools) -> NDArray[np.uint64]:

@@ -7,7 +7,7 @@ with the exact model's value, rounded once to the output type.
 Source: docs/formats.md, "Decoding".
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,7 @@ from axs6.golden.formats import BlockFormat, Float, Real
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.proof.aig import Graph
 from axs6.proof.cases import cases_of, counting
-from axs6.proof.errors import NotShownError
-from axs6.proof.handshake import show_passed
+from axs6.proof.steps import NotShownError, Steps, show_passed
 
 LANE_BITS = 20
 """Bits that a lane depends on, at most, of which all values are tried."""
@@ -62,7 +61,7 @@ class DecoderProof:
                 f"bits, and that of {fmt} has {bits}"
             )
 
-    def steps(self) -> Mapping[str, Callable[[], None]]:
+    def steps(self) -> Steps:
         """What is to be shown, by name."""
         return {
             "ready and valid pass through": lambda: show_passed(self._graph),

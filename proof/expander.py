@@ -7,13 +7,12 @@ and zeros. Sparse blocks leave out the first quarter of their zeros.
 Source: docs/format.md, "Packed blocks".
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from axs6.hw.core.layouts import Field
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.equivalence import compare
-from axs6.proof.errors import NotShownError
-from axs6.proof.handshake import show_passed
+from axs6.proof.steps import NotShownError, Steps, show_passed
 
 CODE_BITS = 6
 
@@ -35,7 +34,7 @@ class ExpanderProof:
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
 
-    def steps(self) -> Mapping[str, Callable[[], None]]:
+    def steps(self) -> Steps:
         """What is to be shown, by name."""
         return {
             "ready and valid pass through": lambda: show_passed(self._graph),

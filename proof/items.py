@@ -3,11 +3,10 @@
 from collections.abc import Container, Sequence
 from typing import Any
 
-import numpy as np
-
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items, Unit
 from axs6.sim.compiled import element_type
+from axs6.sim.words import from_words, payload_width
 
 
 def item_of(ones: Container[str], inputs: Sequence[Field]) -> Items:
@@ -17,18 +16,10 @@ def item_of(ones: Container[str], inputs: Sequence[Field]) -> Items:
         ones: names of the bits that are 1, as "i__payload[3]".
         inputs: fields of the payload.
     """
-    found: dict[str, Any] = {}
-    for field in inputs:
-        values = []
-        for k in range(field.count):
-            first = field.offset + k * field.width
-            bits = (f"i__payload[{first + place}]" in ones for place in range(field.width))
-            value = sum(bit << place for place, bit in enumerate(bits))
-            if field.signed and value >> (field.width - 1):
-                value -= 1 << field.width
-            values.append(value)
-        found[field.name] = np.array(values, element_type(field)).reshape(1, *field.shape)
-    return found
+    places = range(payload_width(inputs))
+    word = sum(1 << place for place in places if f"i__payload[{place}]" in ones)
+    item = from_words([word], inputs)
+    return {field.name: item[field.name].astype(element_type(field)) for field in inputs}
 
 
 def one_item_each(unit: Unit, inputs: Sequence[Field]) -> bool:

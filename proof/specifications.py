@@ -11,9 +11,7 @@ from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
 from axs6.proof.expander import ExpanderProof
-
-Steps = Mapping[str, Callable[[], None]]
-"""What is to be shown, by the statement, in order; a step raises `NotShownError`."""
+from axs6.proof.steps import Steps
 
 Specification = Callable[
     [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field]],

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.colours import INPUT, Control, Load
-from axs6.proof.errors import NotShownError
+from axs6.proof.steps import NotShownError
 
 CONTROLS = 8
 """Control nodes, at most, that decide what a register takes."""

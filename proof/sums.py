@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from axs6.proof.adders import Adders, Form
 from axs6.proof.aig import Graph
 from axs6.proof.cases import Numbers, cases_of, counting
-from axs6.proof.errors import NotShownError
+from axs6.proof.steps import NotShownError
 
 CONTROLS = 8
 """Nodes of scales, at most, through which a node depends on them."""

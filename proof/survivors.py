@@ -12,10 +12,10 @@ from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
-from axs6.proof.errors import NotShownError
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.solver import solve
+from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"

@@ -94,8 +94,8 @@ def check_range(items: Items, field: Field) -> None:
         raise ValueError(f"input {field.name!r} must be in {low} to {high}")
 
 
-def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:
-    """Payload integers for items, one for each.
+def payload_bits(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> NDArray[np.uint8]:
+    """The bits of items' payloads, (items, bits), lowest first.
 
     Raises:
         ValueError: as `check_items`.
@@ -107,7 +107,16 @@ def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list
         places = elements >> np.arange(field.width) & 1
         end = field.offset + places.shape[1] * field.width
         bits[:, field.offset : end] = places.reshape(count, end - field.offset)
-    rows = np.packbits(bits, axis=1, bitorder="little")
+    return bits
+
+
+def to_words(items: Mapping[str, NDArray[Any]], fields: Sequence[Field]) -> list[int]:
+    """Payload integers for items, one for each.
+
+    Raises:
+        ValueError: as `check_items`.
+    """
+    rows = np.packbits(payload_bits(items, fields), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 

@@ -8,10 +8,10 @@ import pytest
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.proof.aig import Graph
-from axs6.proof.errors import NotShownError
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError
 
 
 def graph_of(made: Mutants, number: int) -> Graph:

@@ -3,8 +3,8 @@
 import pytest
 
 from axs6.proof.colours import Property
-from axs6.proof.errors import NotShownError
 from axs6.proof.netlists import verilog_design
+from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
 
 HEAD = """

@@ -1,7 +1,15 @@
-"""The handshake of a unit without registers."""
+"""Steps of a proof: what they raise, and the one that units without registers share."""
+
+from collections.abc import Callable, Mapping
 
 from axs6.proof.aig import Graph
-from axs6.proof.errors import NotShownError
+
+Steps = Mapping[str, Callable[[], None]]
+"""What is to be shown, by the statement, in order; a step raises `NotShownError`."""
+
+
+class NotShownError(Exception):
+    """A step that does not succeed: what was not shown."""
 
 
 def show_passed(graph: Graph) -> None:
