@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from axs6.golden.formats.floating import OUTPUT_DTYPES
+from axs6.golden.formats import block_format
+from axs6.golden.formats.floating import INPUT_DTYPES, OUTPUT_DTYPES
 from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
+from axs6.proof.encoder import EncoderProof
 from axs6.proof.expander import ExpanderProof
 from axs6.proof.steps import Steps
 
@@ -37,6 +39,20 @@ def _decoder(
     return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
 
 
+def _encoder(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    if settings["mode"] != "dense" or settings["rounding"] == "stochastic":
+        raise ValueError(
+            f"a proof of an encoder is of dense blocks, to nearest or toward zero, not "
+            f"{settings['mode']} and {settings['rounding']}"
+        )
+    fmt = block_format(settings["format"])
+    fmt = fmt if settings["block"] is None else fmt.with_block(settings["block"])
+    dtype = INPUT_DTYPES[settings["dtype"]]
+    return EncoderProof(graph, fmt, dtype, settings["rounding"], inputs, outputs).steps()
+
+
 def _expander(
     graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
 ) -> Steps:
@@ -46,6 +62,7 @@ def _expander(
 SPECIFICATIONS: Mapping[str, Specification] = {
     "block_dot": _block_dot,
     "decoder": _decoder,
+    "encoder": _encoder,
     "expander": _expander,
 }
 """By name of the unit."""

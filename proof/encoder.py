@@ -1,0 +1,588 @@
+"""The encoder held against the definitions of its formats, for all blocks of values.
+
+The block's largest value decides its exponent, and the largest of a group its shift. So each of
+these maxima is assumed in turn: that all lanes of a group are at most a magnitude, and some lane
+has it. Nodes that depend on several lanes then become constant: a conjunction of functions of one
+lane each is 1 if each of these is 1 for all values that the lane may have, and 0 if each is 0 for
+the values of which some lane has one. What is left of a lane's code is a function of its value
+alone, and is compared with the definition for all of them.
+
+That nodes become constant, and lanes are alike, is read from the graph; nothing is believed of the
+generator. Magnitudes between two of `_Rank` have one exponent by definition, and go together.
+
+Source: docs/formats.md, "Encoding"; docs/format.md for AXS-6.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.golden.check.exact import floats
+from axs6.golden.check.exact.encode import (
+    FP32_LARGEST,
+    Rounding,
+    exponent_code,
+    rounded,
+)
+from axs6.golden.check.exact.floats import Special, float_value, floor_log2, power
+from axs6.golden.check.exact.formats import Definition, Exponent, Shift, negated
+from axs6.golden.check.subjects import definition_of
+from axs6.golden.formats import BlockFormat, Float
+from axs6.hw.core.layouts import Field, scale_names
+from axs6.proof.aig import FALSE, TRUE, Graph
+from axs6.proof.one_value import OneValue, Ranges
+from axs6.proof.solver import never
+from axs6.proof.steps import NotShownError, Steps, show_passed
+
+SAMPLES = 256
+"""Blocks that show which nodes cannot be constant, before a proof is tried."""
+
+SECONDS = 60.0
+"""Limit of a question to the solver, for nodes that are no conjunction of functions of a lane."""
+
+DTYPES = {"fp32": floats.FP32, "bf16": floats.BF16, "fp16": floats.FP16}
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """Magnitudes under which a block has one exponent, and with it one power of two.
+
+    Args:
+        start, stop: patterns. code: of the exponent. log2: of the magnitudes, None for 0.
+    """
+
+    start: int
+    stop: int
+    code: int
+    log2: int | None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is assumed of the values of a group.
+
+    Args:
+        stop: all magnitudes that count are below it. others: those that do not count and may be
+        there too. some: sets of which some lane has one. log2: of the largest, None for 0.
+        exponent: of the scales so far; None if they are NaN.
+    """
+
+    stop: int
+    others: Ranges
+    some: tuple[Ranges, ...]
+    log2: int | None
+    exponent: int | None
+
+    @property
+    def all(self) -> Ranges:
+        """The magnitudes that each value may have."""
+        return (*([(0, self.stop)] if self.stop else []), *self.others)
+
+
+class EncoderProof:
+    """Holds the graph of an encoder without registers against the definition.
+
+    Args:
+        graph: of the design. fmt: the format, with blocks of the right size. dtype: of the values.
+        rounding: "nearest" or "toward_zero". inputs, outputs: fields of the payloads.
+
+    Raises:
+        ValueError: scales of the format are not an exponent of the block and shifts.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        fmt: BlockFormat,
+        dtype: Float,
+        rounding: str,
+        inputs: Sequence[Field],
+        outputs: Sequence[Field],
+    ) -> None:
+        self._graph = graph
+        definition = definition_of(fmt)
+        exponent, *shifts = definition.levels[::-1]
+        if not isinstance(exponent, Exponent) or exponent.group != fmt.block:
+            raise ValueError(f"a proof of an encoder is of blocks with an exponent, unlike {fmt}")
+        if not all(isinstance(level, Shift) for level in shifts):
+            raise ValueError(f"a proof of an encoder is of an exponent and shifts, unlike {fmt}")
+        self._rules = _Rules(definition, DTYPES[dtype.name], rounding)
+        self._shifts = [level for level in shifts if isinstance(level, Shift)]
+        (values,) = inputs
+        self._lanes = [
+            graph.bus("i__payload", values.offset + k * values.width, values.width)
+            for k in range(values.count)
+        ]
+        self._fields = {field.name.removeprefix("block."): field for field in outputs}
+        self._scales = scale_names(fmt)
+        self._value = OneValue(graph, self._lanes[0], DTYPES[dtype.name])
+        self._kinds = {bit >> 1: 1 << k for k, lane in enumerate(self._lanes) for bit in lane}
+        self._supports = graph.supports(self._kinds)
+        self._checked: set[object] = set()
+        self._solved: dict[tuple[int, _Group], bool] = {}
+
+    def steps(self) -> Steps:
+        """What is to be shown, by name."""
+        return {
+            "ready and valid pass through": lambda: show_passed(self._graph),
+            "invalid says that a value is NaN or infinite": self._show_invalid,
+            "scales and codes are those of the values": self._show_blocks,
+        }
+
+    def _bus(self, name: str, index: int = 0) -> list[int]:
+        field = self._fields[name]
+        return self._graph.bus("o__payload", field.offset + index * field.width, field.width)
+
+    def _support(self, literal: int) -> int:
+        """The lanes that a literal depends on, as bits."""
+        for node in range(len(self._supports), len(self._graph)):
+            pair = self._graph.operands(node)
+            assert pair is not None
+            self._supports.append(self._supports[pair[0] >> 1] | self._supports[pair[1] >> 1])
+        return self._supports[literal >> 1]
+
+    def _show_invalid(self) -> None:
+        (valid,) = self._bus("invalid")
+        parts = self._by_lane(valid ^ 1)
+        if parts is None or len(parts) != len(self._lanes):
+            raise NotShownError("invalid does not depend on each lane by itself")
+        special, number = self._rules.special, self._rules.finite
+        for each in parts.values():
+            if not (self._value.holds(each, number) and self._value.holds(each ^ 1, special)):
+                raise NotShownError("invalid is not that a value is NaN or infinite")
+
+    def _by_lane(self, literal: int) -> dict[int, int] | None:
+        """Functions of one lane each, as of lane 0, of which a literal is the conjunction.
+
+        None if it is no such conjunction.
+        """
+        parts: dict[int, list[int]] = {}
+        left = [literal]
+        while left:
+            each = left.pop()
+            support = self._support(each)
+            if support & support - 1:
+                pair = None if each & 1 else self._graph.operands(each >> 1)
+                if pair is None:
+                    return None
+                left += pair
+            else:
+                parts.setdefault(support.bit_length() - 1, []).append(each)
+        return {
+            lane: self._as_of_first(range(lane, lane + 1), [self._graph.all(each)])[0]
+            for lane, each in parts.items()
+        }
+
+    def _as_of_first(self, lanes: range, literals: Sequence[int]) -> list[int]:
+        """Functions of some lanes as those of the first ones."""
+        if not lanes.start:
+            return list(literals)
+        new = {
+            bit: first
+            for lane, to in zip(lanes, self._lanes, strict=False)
+            for bit, first in zip(self._lanes[lane], to, strict=True)
+        }
+        return self._graph.cofactor(literals, new)
+
+    def _settled(
+        self, literals: Sequence[int], lanes: range, group: _Group, known: Mapping[int, int]
+    ) -> list[int]:
+        """Literals with constants for what a group's values decide.
+
+        Args:
+            literals: any. lanes: of the group. group: what is assumed of them. known: constants
+            that stand for nodes.
+        """
+        new = dict(known)
+        mask = sum(1 << lane for lane in lanes)
+
+        def at(literal: int) -> int:
+            return new.get(literal >> 1, literal & ~1) ^ (literal & 1)
+
+        cone = self._graph.cone(literals, known)
+        whole = [x for x in cone if len(lanes) > 1 and self._support(2 * x) == mask]
+        seen = dict(zip(whole, self._seen(whole, lanes, group), strict=True))
+        for node in cone:
+            support = self._support(2 * node)
+            if support & support - 1:
+                pair = self._graph.operands(node)
+                assert pair is not None
+                new[node] = self._graph.both(*map(at, pair))
+                value = seen.get(node)
+                if value is not None and self._support(new[node]) == mask:
+                    if self._is(new[node] ^ value ^ 1, lanes, group):
+                        new[node] = value
+        return [at(each) for each in literals]
+
+    def _seen(self, nodes: Sequence[int], lanes: range, group: _Group) -> Iterator[int | None]:
+        """The value of each node in many blocks with a group's values; None where it varies."""
+        given = {}
+        for lane, values in zip(lanes, self._rules.samples(group, len(lanes)), strict=True):
+            for place, bit in enumerate(self._lanes[lane]):
+                ones = (values >> np.uint32(place) & np.uint32(1)).astype(np.uint8)
+                given[bit] = np.packbits(ones, bitorder="little").view(np.uint64)
+        for words in self._graph.values([2 * node for node in nodes], given) if nodes else ():
+            yield FALSE if not words.any() else TRUE if not (~words).any() else None
+
+    def _is(self, literal: int, lanes: range, group: _Group) -> bool:
+        """Whether a literal is 1 for all values of a group."""
+        holds = self._value.holds
+        for each in (literal, literal ^ 1):
+            parts = None if each & 1 else self._by_lane(each)
+            if parts is None:
+                continue
+            functions = set(parts.values())
+            if each == literal:
+                return all(holds(x, group.all) for x in functions)
+            return len(parts) == len(lanes) and any(
+                all(holds(x ^ 1, some) for x in functions) for some in (*group.some, group.all)
+            )
+        return self._is_by_solver(self._as_of_first(lanes, [literal])[0], len(lanes), group)
+
+    def _is_by_solver(self, literal: int, lanes: int, group: _Group) -> bool:
+        """The same for a literal of the first lanes."""
+        key = literal, group
+        if key not in self._solved:
+            graph = self._graph
+            values = [each[: self._rules.bits] for each in self._lanes[:lanes]]
+            assumed = [self._within(each, group.all) for each in values]
+            assumed += [
+                graph.any(self._within(each, some) for each in values) for some in group.some
+            ]
+            self._solved[key] = never(graph, graph.all([*assumed, literal ^ 1]), SECONDS)
+        return self._solved[key]
+
+    def _within(self, magnitude: Sequence[int], ranges: Ranges) -> int:
+        """Whether a magnitude is in some ranges."""
+        graph = self._graph
+        return graph.any(
+            graph.both(
+                graph.at_most(magnitude, stop - 1),
+                graph.at_most(magnitude, start - 1) ^ 1 if start else TRUE,
+            )
+            for start, stop in ranges
+        )
+
+    def _show_blocks(self) -> None:
+        lanes = len(self._lanes)
+        exponent = self._bus(self._scales[0])
+        finer = [
+            [self._bus(name, k) for k in range(lanes // int(level.group))]
+            for name, level in zip(self._scales[1:], self._shifts, strict=True)
+        ]
+        codes = [self._bus("codes", k) for k in range(lanes)]
+        wanted = [exponent, *(each for level in finer for each in level), *codes]
+        for code, group in self._rules.blocks(bool(finer)):
+            bits = self._settled([x for each in wanted for x in each], range(lanes), group, {})
+            new = dict(zip((id(each) for each in wanted), _parts(bits, wanted), strict=True))
+            _compare(new[id(exponent)], code, f"the exponent is not {code}")
+            self._show_group(
+                range(lanes),
+                group,
+                [[new[id(each)] for each in level] for level in finer],
+                [new[id(each)] for each in codes],
+            )
+
+    def _show_group(
+        self,
+        lanes: range,
+        above: _Group,
+        finer: Sequence[Sequence[list[int]]],
+        codes: Sequence[list[int]],
+    ) -> None:
+        """Show scales within a group, and its codes.
+
+        Args:
+            lanes: of the group. above: what is assumed of it. finer: for each finer level the
+            scales, and codes, as literals under that.
+        """
+        if not finer:
+            for lane, literals in zip(lanes, codes, strict=True):
+                self._show_lane(lane, above, literals)
+            return
+        level = self._shifts[-len(finer)]
+        size = int(level.group)
+        for number, start in enumerate(range(0, len(lanes), size)):
+            within = lanes[start : start + size]
+            inner = [
+                each[start * len(each) // len(lanes) : (start + size) * len(each) // len(lanes)]
+                for each in finer[1:]
+            ]
+            wanted = [*(each for one in inner for each in one), *codes[start : start + size]]
+            for code, group in self._rules.groups(level, above, len(finer) > 1):
+                known = self._shown(finer[0][number], code, within, group)
+                bits = self._settled([x for each in wanted for x in each], within, group, known)
+                others = _parts(bits, wanted)
+                new = iter(others)
+                scales = [[next(new) for _ in each] for each in inner]
+                self._show_group(within, group, scales, list(new))
+
+    def _shown(
+        self, shift: Sequence[int], code: int, lanes: range, group: _Group
+    ) -> dict[int, int]:
+        """The nodes of a shift with their values, if its code is shown to be a number."""
+        for place, literal in enumerate(shift):
+            equal = literal ^ 1 ^ (code >> place & 1)
+            if equal != TRUE and not self._is(equal, lanes, group):
+                raise NotShownError(f"a shift is not {code}")
+        return {x >> 1: code >> k & 1 ^ x & 1 for k, x in enumerate(shift) if x > TRUE}
+
+    def _show_lane(self, lane: int, group: _Group, literals: Sequence[int]) -> None:
+        """Show that a code is right for all values that a lane may have."""
+        if any(self._support(each) & ~(1 << lane) for each in literals):
+            raise NotShownError(f"the code of lane {lane} depends on others beside their scales")
+        code = tuple(self._as_of_first(range(lane, lane + 1), literals))
+        if (code, group) in self._checked:
+            return
+        rows = self._value.by_field(code)
+        fields = len(rows) // 2
+        for sign in (0, 1):
+            for field, parts in self._rules.by_field(group, sign).items():
+                self._show_field(rows[sign * fields + field], parts, lane)
+        self._checked.add((code, group))
+
+    def _show_field(
+        self, code: tuple[int, ...], parts: tuple[tuple[int, int, int], ...], lane: int
+    ) -> None:
+        """Show a function of the fraction: from and to which fraction it gives which code."""
+        if (code, parts) in self._checked:
+            return
+        if max(code) <= TRUE:
+            number = sum(bit << k for k, bit in enumerate(code))
+            right = {each for _, _, each in parts} == {number}
+        else:
+            found = self._value.codes(code)
+            right = all(bool((found[a:b] == each).all()) for a, b, each in parts)
+        if not right:
+            raise NotShownError(f"the code of lane {lane} is wrong")
+        self._checked.add((code, parts))
+
+
+def _parts(bits: Iterable[int], like: Sequence[Sequence[int]]) -> list[list[int]]:
+    left = iter(bits)
+    return [[next(left) for _ in each] for each in like]
+
+
+def _compare(literals: Sequence[int], number: int, error: str) -> None:
+    if list(literals) != [number >> k & 1 for k in range(len(literals))]:
+        raise NotShownError(error)
+
+
+class _Rules:
+    """The definition of a format, for values of a type: scales and codes by ranges of patterns."""
+
+    def __init__(self, definition: Definition, dtype: floats.Format, rounding: str) -> None:
+        self._definition, self._dtype = definition, dtype
+        self._rounding = Rounding(rounding)
+        level = definition.levels[-1]
+        assert isinstance(level, Exponent)
+        self._level = level
+        self._nan = 2**level.bits - 1 if level.nan else None
+        self._bias = 2 ** (level.bits - 1) - 1
+        element = definition.element
+        self._propagate = level.nan or element.nan is not None
+        infinity = dtype.infinity
+        self.end = end = 1 << dtype.exponent_bits + dtype.fraction_bits
+        self.finite: Ranges = ((0, infinity),)
+        self.special: Ranges = ((infinity, end),)
+        self._kinds = {
+            Special.INFINITY: (infinity, infinity + 1),
+            Special.NAN: (infinity + 1, end),
+        }
+        own = {
+            Special.INFINITY: element.codes.get(Special.INFINITY),
+            Special.NAN: element.nan,
+        }
+        self._to_nan = tuple(
+            self._kinds[x] for x in self._kinds if self._nan is not None and own[x] is None
+        )
+        self._largest = () if self._propagate else (self._kinds[Special.INFINITY],)
+        self.bits = dtype.exponent_bits + dtype.fraction_bits
+        self._passing = tuple(
+            x for x in self._kinds.values() if x not in (*self._to_nan, *self._largest)
+        )
+        self.codes = cache(self._codes)
+
+    def _number(self, pattern: int) -> Fraction:
+        value = float_value(pattern, self._dtype)
+        assert isinstance(value, Fraction)
+        return value
+
+    def _exponent_of(self, pattern: int) -> int:
+        return exponent_code(self._level, self._number(pattern), self._definition)
+
+    @cached_property
+    def _ranks(self) -> list[_Rank]:
+        """All finite magnitudes: a power of two or a change of the exponent begins another one."""
+        bits = self._dtype.fraction_bits
+        powers = [1 << k for k in range(bits)]
+        powers += [field << bits for field in range(1, 2**self._dtype.exponent_bits)]
+        starts = [0]
+        for start, stop in pairwise(powers):
+            starts.append(start)
+            first, last = (self._exponent_of(each) for each in (start, stop - 1))
+            if first != last:
+                starts.append(
+                    start + bisect_right(range(start, stop), first, key=self._exponent_of)
+                )
+        found = []
+        for start, stop in zip(starts, [*starts[1:], self._dtype.infinity], strict=True):
+            found.append(self._rank(start, stop, self._number(start)))
+        return [*found, *(self._rank(*each, FP32_LARGEST) for each in self._largest)]
+
+    def _rank(self, start: int, stop: int, number: Fraction) -> _Rank:
+        code = exponent_code(self._level, number, self._definition)
+        return _Rank(start, stop, code, floor_log2(number) if number else None)
+
+    def samples(self, group: _Group, lanes: int) -> NDArray[np.uint32]:
+        """Patterns for each lane of a group, some lane with each of what some must have."""
+        rng = np.random.default_rng(0)
+        shape = lanes, SAMPLES
+
+        def any_of(ranges: Ranges, *shape: int) -> NDArray[np.int64]:
+            """Ends of ranges, and numbers within them."""
+            start, stop = np.array(ranges)[rng.integers(len(ranges), size=shape)].T
+            kinds = [start, stop - 1, rng.integers(start, stop)]
+            return np.choose(rng.integers(3, size=shape[::-1]), kinds).T
+
+        found = any_of(group.all, *shape)
+        for some in group.some:  # and those a little below
+            binades = rng.integers(1, 4, shape) << self._dtype.fraction_bits
+            near = np.clip(any_of(some, *shape) - binades, 0, None)
+            found = np.where((rng.random(shape) < 0.5) & (near < group.stop), near, found)
+        order = rng.permuted(np.tile(np.arange(lanes), (SAMPLES, 1)), axis=1)
+        for place, some in zip(order.T, group.some, strict=False):
+            found[place, np.arange(SAMPLES)] = any_of(some, SAMPLES)
+        signs = rng.integers(2, size=shape) << self.bits
+        return (found | signs).astype(np.uint32)
+
+    def blocks(self, finer: bool) -> Iterator[tuple[int, _Group]]:
+        """The code of the exponent, and what it stands for, for all blocks.
+
+        Args:
+            finer: whether there are scales within a block with a NaN exponent.
+        """
+        for group, code in self._maxima():
+            if group.all:
+                yield code, group
+            if self._nan is not None and self._to_nan and finer:
+                yield self._nan, self._with_nan(group)
+        if self._nan is not None and self._to_nan and not finer:
+            last, _ = self._maxima()[-1]
+            yield self._nan, replace(self._with_nan(last), some=(self._to_nan,))
+
+    def _maxima(self) -> list[tuple[_Group, int]]:
+        """Blocks by their largest magnitude, with the code of the exponent for it.
+
+        Those without a value that counts come first.
+        """
+        ranks, found = self._ranks, []
+        if self._passing or self._to_nan:
+            found = [
+                (_Group(0, self._passing, (), None, ranks[0].code - self._bias), ranks[0].code)
+            ]
+        for rank in ranks:
+            some = (((rank.start, rank.stop),),)
+            group = _Group(rank.stop, self._passing, some, rank.log2, rank.code - self._bias)
+            found.append((group, rank.code))
+        return found
+
+    def _with_nan(self, group: _Group) -> _Group:
+        """The same with a value that makes the exponent NaN."""
+        others, some = (*group.others, *self._to_nan), (*group.some, self._to_nan)
+        return replace(group, others=others, some=some, exponent=None)
+
+    def groups(self, level: Shift, above: _Group, finer: bool) -> Iterator[tuple[int, _Group]]:
+        """The code of a shift, and what it stands for, for all groups under what is above.
+
+        Args:
+            level: the shift. above: what holds of the group that this one lies in. finer: whether
+            there are scales within it, for which its largest value counts.
+        """
+        found: dict[tuple[int, int | None], list[_Rank]] = defaultdict(list)
+        for rank in self._ranks:
+            if rank.stop <= above.stop:
+                code = 2**level.bits - 1
+                if rank.log2 is not None and above.log2 is not None:
+                    code = min(above.log2 - rank.log2, code)
+                found[code, rank.log2 if finer else None].append(rank)
+        for (code, _), (first, *_, last) in ((x, [y[0], *y]) for x, y in found.items()):
+            exponent = None if above.exponent is None else above.exponent - code
+            some = (((first.start, last.stop),),) if first.start else ()
+            yield code, _Group(last.stop, above.others, some, last.log2, exponent)
+
+    def _codes(self, exponent: int | None, sign: int) -> tuple[tuple[int, int], ...]:
+        """From which magnitude on a value gets which code, for all magnitudes of a sign."""
+        if exponent is None:
+            return ((0, 0),)
+        element = self._definition.element
+
+        def code(magnitude: Fraction) -> int:
+            return element.codes[negated(magnitude) if sign else magnitude]
+
+        zero = Special.NEGATIVE_ZERO if sign and element.zero_sign else Fraction(0)
+        found = [(0, element.codes[zero]), (1, code(Fraction(0)))]
+        for place in range(1, len(element.magnitudes)):
+            start = self._first(place, exponent)
+            if start < self._dtype.infinity:
+                found.append((max(start, 1), code(element.magnitudes[place])))
+        for special in (Special.INFINITY, Special.NAN):
+            found.append((self._kinds[special][0], self._special(special, sign, code)))
+        return tuple(found)
+
+    def _first(self, place: int, exponent: int) -> int:
+        """The pattern of the smallest magnitude that becomes an element's magnitude."""
+        lower, upper = self._definition.element.magnitudes[place - 1 : place + 1]
+        nearest = self._rounding.name == "nearest"
+        limit = ((lower + upper) / 2 if nearest else upper) * power(exponent)
+        pattern = _at_least(limit, self._dtype)
+
+        def becomes(pattern: int) -> bool:
+            value = self._number(pattern) / power(exponent)
+            return rounded(value, self._definition.element, self._rounding) >= place
+
+        if pattern >= self._dtype.infinity or becomes(pattern):
+            return pattern
+        return pattern + 1
+
+    def _special(self, special: Special, sign: int, code: Callable[[Fraction], int]) -> int:
+        element = self._definition.element
+        if not self._propagate:
+            if special is Special.NAN:
+                return 0
+            return code(element.magnitudes[-1])
+        if special is Special.NAN:
+            return element.nan or 0
+        signed = Special.NEGATIVE_INFINITY if sign else special
+        return element.codes.get(signed, (element.nan or 0) if self._nan is None else 0)
+
+    def by_field(self, group: _Group, sign: int) -> dict[int, tuple[tuple[int, int, int], ...]]:
+        """Codes of the values that a lane may have: from and to which fraction, by the field."""
+        bits = self._dtype.fraction_bits
+        codes = self.codes(group.exponent, sign)
+        stops = [*(start for start, _ in codes[1:]), self.end]
+        found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for (start, code), stop in zip(codes, stops, strict=True):
+            for low, high in group.all:
+                first, last = max(start, low), min(stop, high)
+                for field in range(first >> bits, -(-last >> bits)):
+                    base = field << bits
+                    a, b = max(first - base, 0), min(last - base, 1 << bits)
+                    if a < b:
+                        found[field].append((a, b, code))
+        return {field: tuple(parts) for field, parts in found.items()}
+
+
+def _at_least(limit: Fraction, dtype: floats.Format) -> int:
+    """The pattern of the smallest magnitude of at least a positive number."""
+    exponent = max(floor_log2(limit) - dtype.fraction_bits, dtype.lowest)
+    significand = ceil(limit / power(exponent))
+    return (exponent - dtype.lowest << dtype.fraction_bits) + significand
