@@ -38,15 +38,15 @@ from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.proof.aig import FALSE, TRUE, Graph
+from axs6.proof.cases import cases_of, counting
 from axs6.proof.one_value import OneValue, Ranges
-from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError, Steps, show_passed
 
 SAMPLES = 256
 """Blocks that show which nodes cannot be constant, before a proof is tried."""
 
-SECONDS = 60.0
-"""Limit of a question to the solver, for nodes that are no conjunction of functions of a lane."""
+CASE_BITS = 20
+"""Functions of lanes, at most, of which all values are tried."""
 
 DTYPES = {"fp32": floats.FP32, "bf16": floats.BF16, "fp16": floats.FP16}
 
@@ -217,9 +217,9 @@ class EncoderProof:
                 assert pair is not None
                 new[node] = self._graph.both(*map(at, pair))
                 value = seen.get(node)
-                if value is not None and self._support(new[node]) == mask:
-                    if self._is(new[node] ^ value ^ 1, lanes, group):
-                        new[node] = value
+                open_ = value is not None and self._support(new[node]) == mask
+                if open_ and self._is(new[node] ^ int(value) ^ 1, lanes, group):
+                    new[node] = int(value)
         return [at(each) for each in literals]
 
     def _seen(self, nodes: Sequence[int], lanes: range, group: _Group) -> Iterator[int | None]:
@@ -245,31 +245,55 @@ class EncoderProof:
             return len(parts) == len(lanes) and any(
                 all(holds(x ^ 1, some) for x in functions) for some in (*group.some, group.all)
             )
-        return self._is_by_solver(self._as_of_first(lanes, [literal])[0], len(lanes), group)
+        return self._is_by_cases(self._as_of_first(lanes, [literal])[0], len(lanes), group)
 
-    def _is_by_solver(self, literal: int, lanes: int, group: _Group) -> bool:
-        """The same for a literal of the first lanes."""
+    def _is_by_cases(self, literal: int, lanes: int, group: _Group) -> bool:
+        """The same for a function of the first lanes, through few functions of one lane each."""
         key = literal, group
         if key not in self._solved:
-            graph = self._graph
-            values = [each[: self._rules.bits] for each in self._lanes[:lanes]]
-            assumed = [self._within(each, group.all) for each in values]
-            assumed += [
-                graph.any(self._within(each, some) for each in values) for some in group.some
-            ]
-            self._solved[key] = never(graph, graph.all([*assumed, literal ^ 1]), SECONDS)
+            parts = self._functions(literal)
+            given, cases = [], 1
+            for functions in parts.values():
+                given += functions
+                cases <<= len(functions)
+            if len(parts) != lanes or cases > 1 << CASE_BITS:
+                return False
+            right = cases_of(self._graph.values([literal], counting(given))[0], len(given))
+            may = self._cases(parts, group.all, all_of=True)
+            for some in group.some:
+                may &= self._cases(parts, some, all_of=False)
+            self._solved[key] = bool(right[may].all())
         return self._solved[key]
 
-    def _within(self, magnitude: Sequence[int], ranges: Ranges) -> int:
-        """Whether a magnitude is in some ranges."""
-        graph = self._graph
-        return graph.any(
-            graph.both(
-                graph.at_most(magnitude, stop - 1),
-                graph.at_most(magnitude, start - 1) ^ 1 if start else TRUE,
+    def _functions(self, literal: int) -> dict[int, list[int]]:
+        """The functions of one lane each through which a literal depends on lanes."""
+        found: dict[int, set[int]] = defaultdict(set)
+        several = {
+            node
+            for node in self._graph.cone([literal])
+            if (support := self._support(2 * node)) & support - 1
+        }
+        for node in several:
+            for each in self._graph.operands(node) or ():
+                if each >> 1 not in several:
+                    found[self._support(each).bit_length() - 1].add(each & ~1)
+        return {lane: sorted(each) for lane, each in sorted(found.items())}
+
+    def _cases(
+        self, parts: Mapping[int, Sequence[int]], magnitudes: Ranges, *, all_of: bool
+    ) -> NDArray[np.bool_]:
+        """For all values of functions of lanes: whether all lanes, or one, may have them."""
+        bits = sum(map(len, parts.values()))
+        cases, start = np.arange(1 << bits), 0
+        found = np.full(1 << bits, all_of)
+        for lane, functions in parts.items():
+            known = tuple(self._as_of_first(range(lane, lane + 1), functions))
+            mine = np.isin(
+                cases >> start & (1 << len(known)) - 1, [*self._value.numbers(known, magnitudes)]
             )
-            for start, stop in ranges
-        )
+            found = found & mine if all_of else found | mine
+            start += len(known)
+        return found
 
     def _show_blocks(self) -> None:
         lanes = len(self._lanes)
@@ -534,9 +558,8 @@ class _Rules:
             start = self._first(place, exponent)
             if start < self._dtype.infinity:
                 found.append((max(start, 1), code(element.magnitudes[place])))
-        for special in (Special.INFINITY, Special.NAN):
-            found.append((self._kinds[special][0], self._special(special, sign, code)))
-        return tuple(found)
+        specials = [(start, self._special(x, sign, code)) for x, (start, _) in self._kinds.items()]
+        return *found, *specials
 
     def _first(self, place: int, exponent: int) -> int:
         """The pattern of the smallest magnitude that becomes an element's magnitude."""

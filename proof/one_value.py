@@ -89,3 +89,21 @@ class OneValue:
             bool(self.codes(rows[sign | field])[start - base : stop - base].all())
             for sign in (0, len(rows) // 2)
         )
+
+    def numbers(self, literals: tuple[int, ...], magnitudes: Ranges) -> set[int]:
+        """The numbers that functions are together for some magnitudes, of either sign."""
+        bits, rows = len(self._fraction), self.by_field(literals)
+        found: set[int] = set()
+        for start, stop in magnitudes:
+            for field in range(start >> bits, -(-stop >> bits)):
+                first, last = (
+                    max(start - (field << bits), 0),
+                    min(stop - (field << bits), 1 << bits),
+                )
+                for sign in (0, len(rows) // 2):
+                    row = rows[sign | field]
+                    if max(row) <= TRUE:
+                        found.add(sum(bit << k for k, bit in enumerate(row)))
+                    else:
+                        found |= set(np.unique(self.codes(row)[first:last]).tolist())
+        return found
