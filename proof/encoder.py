@@ -124,8 +124,9 @@ class EncoderProof:
         self._fields = {field.name.removeprefix("block."): field for field in outputs}
         self._scales = scale_names(fmt)
         self._value = OneValue(graph, self._lanes[0], DTYPES[dtype.name])
-        self._kinds = {bit >> 1: 1 << k for k, lane in enumerate(self._lanes) for bit in lane}
-        self._supports = graph.supports(self._kinds)
+        kinds = {bit >> 1: 1 << len(self._lanes) for bit in graph.inputs.values()}
+        kinds |= {bit >> 1: 1 << k for k, lane in enumerate(self._lanes) for bit in lane}
+        self._supports = graph.supports(kinds)
         self._checked: set[object] = set()
         self._solved: dict[tuple[int, _Group], bool] = {}
 
@@ -142,7 +143,7 @@ class EncoderProof:
         return self._graph.bus("o__payload", field.offset + index * field.width, field.width)
 
     def _support(self, literal: int) -> int:
-        """The lanes that a literal depends on, as bits."""
+        """The lanes that a literal depends on, as bits; the bit after these for other inputs."""
         for node in range(len(self._supports), len(self._graph)):
             pair = self._graph.operands(node)
             assert pair is not None
@@ -169,6 +170,8 @@ class EncoderProof:
         while left:
             each = left.pop()
             support = self._support(each)
+            if support >> len(self._lanes):
+                return None
             if support & support - 1:
                 pair = None if each & 1 else self._graph.operands(each >> 1)
                 if pair is None:
@@ -216,10 +219,9 @@ class EncoderProof:
                 pair = self._graph.operands(node)
                 assert pair is not None
                 new[node] = self._graph.both(*map(at, pair))
-                value = seen.get(node)
-                open_ = value is not None and self._support(new[node]) == mask
-                if open_ and self._is(new[node] ^ int(value) ^ 1, lanes, group):
-                    new[node] = int(value)
+                value = seen[node] if self._support(new[node]) == mask else None
+                if value is not None and self._is(new[node] ^ value ^ 1, lanes, group):
+                    new[node] = value
         return [at(each) for each in literals]
 
     def _seen(self, nodes: Sequence[int], lanes: range, group: _Group) -> Iterator[int | None]:

@@ -38,6 +38,10 @@ def proved(made: Mutants, number: int) -> bool:
     [
         ("block_dot", {"format": "mx4_t4"}),
         ("decoder", {"format": "mxfp4_t8"}),
+        pytest.param("encoder", {"block": 8, "dtype": "fp16"}, marks=pytest.mark.slow),
+        pytest.param(
+            "encoder", {"format": "mx4", "block": 8, "dtype": "fp16"}, marks=pytest.mark.slow
+        ),
         pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"format": "mxfp8_e5m2_t8"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"format": "nvfp4"}, marks=pytest.mark.slow),

@@ -1,0 +1,87 @@
+"""Encoders are proved, and what a proof does not cover is named."""
+
+from typing import Any
+
+import pytest
+
+from axs6.golden.formats import CATALOG, Exponent
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import generate
+from axs6.proof.netlists import verilog_design
+from axs6.proof.prove import UnitProof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError
+
+COVERED = [
+    name
+    for name, fmt in CATALOG.items()
+    if not fmt.outer and isinstance(fmt.levels[-1].scale, Exponent)
+]
+
+
+def outcomes(**parameters: Any) -> set[str]:
+    claims = UnitProof("encoder", parameters).specification()
+    return {f"{claim.outcome} {claim.reason}" for claim in claims}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"block": 8},
+        {"block": 8, "format": "mx4"},
+        {"block": 8, "format": "mxfp8_e5m2"},
+        {"block": 8, "format": "mxint8-ceil", "rounding": "toward_zero"},
+    ],
+    ids=str,
+)
+def test_it_is_proved(parameters: dict[str, Any]) -> None:
+    """With and without NaN, infinities, shifts and subnormal elements."""
+    assert outcomes(dtype="fp16", **parameters) == {"proved proof"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", COVERED)
+def test_every_format_is_proved(format: str) -> None:
+    assert outcomes(format=format) == {"proved proof"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["floor", "ceil", "even", "rceil"])
+@pytest.mark.parametrize("rounding", ["nearest", "toward_zero"])
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_every_rule_is_proved(dtype: str, rounding: str, rule: str) -> None:
+    parameters = {"dtype": dtype, "rounding": rounding, "block": 8}
+    assert outcomes(format=f"mxfp8_e4m3-{rule}", **parameters) == {"proved proof"}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"rounding": "toward_zero"}, "the code of lane 0 is wrong"),
+        ({"format": "mxint8-ceil"}, "the exponent is not 1"),
+        ({"format": "sm8_e8m0_t8"}, "the code of lane 0 is wrong"),
+    ],
+)
+def test_another_encoder_is_not_proved(made: dict[str, Any], said: str) -> None:
+    settings = {"block": 8, "dtype": "fp16", "format": "mxint8"}
+    unit = UnitProof("encoder", settings | made)
+    design = generate("encoder", **settings | made)
+    graph = verilog_design(design.verilog, design.module).graph
+    wanted = UNITS["encoder"].parameters(settings)
+    steps = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs)
+    *_, blocks = steps.values()
+    with pytest.raises(NotShownError, match=said):
+        blocks()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"format": "sm4_e4m3fn_t8"}, "is of blocks with an exponent, unlike sm4_e4m3fn_t8"),
+        ({"rounding": "stochastic"}, "to nearest or toward zero, not dense and stochastic"),
+        ({"mode": "sparse"}, "is of dense blocks, to nearest or toward zero, not sparse and near"),
+    ],
+)
+def test_what_is_not_covered_is_named(parameters: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        outcomes(block=8, dtype="fp16", **parameters)
