@@ -8,83 +8,32 @@ the values of which some lane has one. What is left of a lane's code is a functi
 alone, and is compared with the definition for all of them.
 
 That nodes become constant, and lanes are alike, is read from the graph; nothing is believed of the
-generator. Magnitudes between two of `_Rank` have one exponent by definition, and go together.
+generator. Magnitudes with one exponent by definition and one power of two go together (`Rank`).
 
 Source: docs/formats.md, "Encoding"; docs/format.md for AXS-6.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cache, cached_property
-from itertools import pairwise
-from math import ceil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.check.exact import floats
-from axs6.golden.check.exact.encode import (
-    FP32_LARGEST,
-    Rounding,
-    exponent_code,
-    rounded,
-)
-from axs6.golden.check.exact.floats import Special, float_value, floor_log2, power
-from axs6.golden.check.exact.formats import Definition, Exponent, Shift, negated
+from axs6.golden.check.exact.formats import Exponent, Shift
 from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.cases import cases_of, counting
+from axs6.proof.encoder_rules import EncoderRules, Group
 from axs6.proof.one_value import OneValue, Ranges
 from axs6.proof.steps import NotShownError, Steps, show_passed
 
-SAMPLES = 256
-"""Blocks that show which nodes cannot be constant, before a proof is tried."""
+DTYPES = {"fp32": floats.FP32, "bf16": floats.BF16, "fp16": floats.FP16}
 
 CASE_BITS = 20
 """Functions of lanes, at most, of which all values are tried."""
-
-DTYPES = {"fp32": floats.FP32, "bf16": floats.BF16, "fp16": floats.FP16}
-
-
-@dataclass(frozen=True)
-class _Rank:
-    """Magnitudes under which a block has one exponent, and with it one power of two.
-
-    Args:
-        start, stop: patterns. code: of the exponent. log2: of the magnitudes, None for 0.
-    """
-
-    start: int
-    stop: int
-    code: int
-    log2: int | None
-
-
-@dataclass(frozen=True)
-class _Group:
-    """What is assumed of the values of a group.
-
-    Args:
-        stop: all magnitudes that count are below it. others: those that do not count and may be
-        there too. some: sets of which some lane has one. log2: of the largest, None for 0.
-        exponent: of the scales so far; None if they are NaN.
-    """
-
-    stop: int
-    others: Ranges
-    some: tuple[Ranges, ...]
-    log2: int | None
-    exponent: int | None
-
-    @property
-    def all(self) -> Ranges:
-        """The magnitudes that each value may have."""
-        return (*([(0, self.stop)] if self.stop else []), *self.others)
 
 
 class EncoderProof:
@@ -114,7 +63,7 @@ class EncoderProof:
             raise ValueError(f"a proof of an encoder is of blocks with an exponent, unlike {fmt}")
         if not all(isinstance(level, Shift) for level in shifts):
             raise ValueError(f"a proof of an encoder is of an exponent and shifts, unlike {fmt}")
-        self._rules = _Rules(definition, DTYPES[dtype.name], rounding)
+        self._rules = EncoderRules(definition, DTYPES[dtype.name], rounding)
         self._shifts = [level for level in shifts if isinstance(level, Shift)]
         (values,) = inputs
         self._lanes = [
@@ -128,7 +77,7 @@ class EncoderProof:
         kinds |= {bit >> 1: 1 << k for k, lane in enumerate(self._lanes) for bit in lane}
         self._supports = graph.supports(kinds)
         self._checked: set[object] = set()
-        self._solved: dict[tuple[int, _Group], bool] = {}
+        self._solved: dict[tuple[int, Group], bool] = {}
 
     def steps(self) -> Steps:
         """What is to be shown, by name."""
@@ -196,7 +145,7 @@ class EncoderProof:
         return self._graph.cofactor(literals, new)
 
     def _settled(
-        self, literals: Sequence[int], lanes: range, group: _Group, known: Mapping[int, int]
+        self, literals: Sequence[int], lanes: range, group: Group, known: Mapping[int, int]
     ) -> list[int]:
         """Literals with constants for what a group's values decide.
 
@@ -224,7 +173,7 @@ class EncoderProof:
                     new[node] = value
         return [at(each) for each in literals]
 
-    def _seen(self, nodes: Sequence[int], lanes: range, group: _Group) -> Iterator[int | None]:
+    def _seen(self, nodes: Sequence[int], lanes: range, group: Group) -> Iterator[int | None]:
         """The value of each node in many blocks with a group's values; None where it varies."""
         given = {}
         for lane, values in zip(lanes, self._rules.samples(group, len(lanes)), strict=True):
@@ -234,7 +183,7 @@ class EncoderProof:
         for words in self._graph.values([2 * node for node in nodes], given) if nodes else ():
             yield FALSE if not words.any() else TRUE if not (~words).any() else None
 
-    def _is(self, literal: int, lanes: range, group: _Group) -> bool:
+    def _is(self, literal: int, lanes: range, group: Group) -> bool:
         """Whether a literal is 1 for all values of a group."""
         holds = self._value.holds
         for each in (literal, literal ^ 1):
@@ -249,7 +198,7 @@ class EncoderProof:
             )
         return self._is_by_cases(self._as_of_first(lanes, [literal])[0], len(lanes), group)
 
-    def _is_by_cases(self, literal: int, lanes: int, group: _Group) -> bool:
+    def _is_by_cases(self, literal: int, lanes: int, group: Group) -> bool:
         """The same for a function of the first lanes, through few functions of one lane each."""
         key = literal, group
         if key not in self._solved:
@@ -320,7 +269,7 @@ class EncoderProof:
     def _show_group(
         self,
         lanes: range,
-        above: _Group,
+        above: Group,
         finer: Sequence[Sequence[list[int]]],
         codes: Sequence[list[int]],
     ) -> None:
@@ -351,9 +300,7 @@ class EncoderProof:
                 scales = [[next(new) for _ in each] for each in inner]
                 self._show_group(within, group, scales, list(new))
 
-    def _shown(
-        self, shift: Sequence[int], code: int, lanes: range, group: _Group
-    ) -> dict[int, int]:
+    def _shown(self, shift: Sequence[int], code: int, lanes: range, group: Group) -> dict[int, int]:
         """The nodes of a shift with their values, if its code is shown to be a number."""
         for place, literal in enumerate(shift):
             equal = literal ^ 1 ^ (code >> place & 1)
@@ -361,7 +308,7 @@ class EncoderProof:
                 raise NotShownError(f"a shift is not {code}")
         return {x >> 1: code >> k & 1 ^ x & 1 for k, x in enumerate(shift) if x > TRUE}
 
-    def _show_lane(self, lane: int, group: _Group, literals: Sequence[int]) -> None:
+    def _show_lane(self, lane: int, group: Group, literals: Sequence[int]) -> None:
         """Show that a code is right for all values that a lane may have."""
         if any(self._support(each) & ~(1 << lane) for each in literals):
             raise NotShownError(f"the code of lane {lane} depends on others beside their scales")
@@ -400,214 +347,3 @@ def _parts(bits: Iterable[int], like: Sequence[Sequence[int]]) -> list[list[int]
 def _compare(literals: Sequence[int], number: int, error: str) -> None:
     if list(literals) != [number >> k & 1 for k in range(len(literals))]:
         raise NotShownError(error)
-
-
-class _Rules:
-    """The definition of a format, for values of a type: scales and codes by ranges of patterns."""
-
-    def __init__(self, definition: Definition, dtype: floats.Format, rounding: str) -> None:
-        self._definition, self._dtype = definition, dtype
-        self._rounding = Rounding(rounding)
-        level = definition.levels[-1]
-        assert isinstance(level, Exponent)
-        self._level = level
-        self._nan = 2**level.bits - 1 if level.nan else None
-        self._bias = 2 ** (level.bits - 1) - 1
-        element = definition.element
-        self._propagate = level.nan or element.nan is not None
-        infinity = dtype.infinity
-        self.end = end = 1 << dtype.exponent_bits + dtype.fraction_bits
-        self.finite: Ranges = ((0, infinity),)
-        self.special: Ranges = ((infinity, end),)
-        self._kinds = {
-            Special.INFINITY: (infinity, infinity + 1),
-            Special.NAN: (infinity + 1, end),
-        }
-        own = {
-            Special.INFINITY: element.codes.get(Special.INFINITY),
-            Special.NAN: element.nan,
-        }
-        self._to_nan = tuple(
-            self._kinds[x] for x in self._kinds if self._nan is not None and own[x] is None
-        )
-        self._largest = () if self._propagate else (self._kinds[Special.INFINITY],)
-        self.bits = dtype.exponent_bits + dtype.fraction_bits
-        self._passing = tuple(
-            x for x in self._kinds.values() if x not in (*self._to_nan, *self._largest)
-        )
-        self.codes = cache(self._codes)
-
-    def _number(self, pattern: int) -> Fraction:
-        value = float_value(pattern, self._dtype)
-        assert isinstance(value, Fraction)
-        return value
-
-    def _exponent_of(self, pattern: int) -> int:
-        return exponent_code(self._level, self._number(pattern), self._definition)
-
-    @cached_property
-    def _ranks(self) -> list[_Rank]:
-        """All finite magnitudes: a power of two or a change of the exponent begins another one."""
-        bits = self._dtype.fraction_bits
-        powers = [1 << k for k in range(bits)]
-        powers += [field << bits for field in range(1, 2**self._dtype.exponent_bits)]
-        starts = [0]
-        for start, stop in pairwise(powers):
-            starts.append(start)
-            first, last = (self._exponent_of(each) for each in (start, stop - 1))
-            if first != last:
-                starts.append(
-                    start + bisect_right(range(start, stop), first, key=self._exponent_of)
-                )
-        found = []
-        for start, stop in zip(starts, [*starts[1:], self._dtype.infinity], strict=True):
-            found.append(self._rank(start, stop, self._number(start)))
-        return [*found, *(self._rank(*each, FP32_LARGEST) for each in self._largest)]
-
-    def _rank(self, start: int, stop: int, number: Fraction) -> _Rank:
-        code = exponent_code(self._level, number, self._definition)
-        return _Rank(start, stop, code, floor_log2(number) if number else None)
-
-    def samples(self, group: _Group, lanes: int) -> NDArray[np.uint32]:
-        """Patterns for each lane of a group, some lane with each of what some must have."""
-        rng = np.random.default_rng(0)
-        shape = lanes, SAMPLES
-
-        def any_of(ranges: Ranges, *shape: int) -> NDArray[np.int64]:
-            """Ends of ranges, and numbers within them."""
-            start, stop = np.array(ranges)[rng.integers(len(ranges), size=shape)].T
-            kinds = [start, stop - 1, rng.integers(start, stop)]
-            return np.choose(rng.integers(3, size=shape[::-1]), kinds).T
-
-        found = any_of(group.all, *shape)
-        for some in group.some:  # and those a little below
-            binades = rng.integers(1, 4, shape) << self._dtype.fraction_bits
-            near = np.clip(any_of(some, *shape) - binades, 0, None)
-            found = np.where((rng.random(shape) < 0.5) & (near < group.stop), near, found)
-        order = rng.permuted(np.tile(np.arange(lanes), (SAMPLES, 1)), axis=1)
-        for place, some in zip(order.T, group.some, strict=False):
-            found[place, np.arange(SAMPLES)] = any_of(some, SAMPLES)
-        signs = rng.integers(2, size=shape) << self.bits
-        return (found | signs).astype(np.uint32)
-
-    def blocks(self, finer: bool) -> Iterator[tuple[int, _Group]]:
-        """The code of the exponent, and what it stands for, for all blocks.
-
-        Args:
-            finer: whether there are scales within a block with a NaN exponent.
-        """
-        for group, code in self._maxima():
-            if group.all:
-                yield code, group
-            if self._nan is not None and self._to_nan and finer:
-                yield self._nan, self._with_nan(group)
-        if self._nan is not None and self._to_nan and not finer:
-            last, _ = self._maxima()[-1]
-            yield self._nan, replace(self._with_nan(last), some=(self._to_nan,))
-
-    def _maxima(self) -> list[tuple[_Group, int]]:
-        """Blocks by their largest magnitude, with the code of the exponent for it.
-
-        Those without a value that counts come first.
-        """
-        ranks, found = self._ranks, []
-        if self._passing or self._to_nan:
-            found = [
-                (_Group(0, self._passing, (), None, ranks[0].code - self._bias), ranks[0].code)
-            ]
-        for rank in ranks:
-            some = (((rank.start, rank.stop),),)
-            group = _Group(rank.stop, self._passing, some, rank.log2, rank.code - self._bias)
-            found.append((group, rank.code))
-        return found
-
-    def _with_nan(self, group: _Group) -> _Group:
-        """The same with a value that makes the exponent NaN."""
-        others, some = (*group.others, *self._to_nan), (*group.some, self._to_nan)
-        return replace(group, others=others, some=some, exponent=None)
-
-    def groups(self, level: Shift, above: _Group, finer: bool) -> Iterator[tuple[int, _Group]]:
-        """The code of a shift, and what it stands for, for all groups under what is above.
-
-        Args:
-            level: the shift. above: what holds of the group that this one lies in. finer: whether
-            there are scales within it, for which its largest value counts.
-        """
-        found: dict[tuple[int, int | None], list[_Rank]] = defaultdict(list)
-        for rank in self._ranks:
-            if rank.stop <= above.stop:
-                code = 2**level.bits - 1
-                if rank.log2 is not None and above.log2 is not None:
-                    code = min(above.log2 - rank.log2, code)
-                found[code, rank.log2 if finer else None].append(rank)
-        for (code, _), (first, *_, last) in ((x, [y[0], *y]) for x, y in found.items()):
-            exponent = None if above.exponent is None else above.exponent - code
-            some = (((first.start, last.stop),),) if first.start else ()
-            yield code, _Group(last.stop, above.others, some, last.log2, exponent)
-
-    def _codes(self, exponent: int | None, sign: int) -> tuple[tuple[int, int], ...]:
-        """From which magnitude on a value gets which code, for all magnitudes of a sign."""
-        if exponent is None:
-            return ((0, 0),)
-        element = self._definition.element
-
-        def code(magnitude: Fraction) -> int:
-            return element.codes[negated(magnitude) if sign else magnitude]
-
-        zero = Special.NEGATIVE_ZERO if sign and element.zero_sign else Fraction(0)
-        found = [(0, element.codes[zero]), (1, code(Fraction(0)))]
-        for place in range(1, len(element.magnitudes)):
-            start = self._first(place, exponent)
-            if start < self._dtype.infinity:
-                found.append((max(start, 1), code(element.magnitudes[place])))
-        specials = [(start, self._special(x, sign, code)) for x, (start, _) in self._kinds.items()]
-        return *found, *specials
-
-    def _first(self, place: int, exponent: int) -> int:
-        """The pattern of the smallest magnitude that becomes an element's magnitude."""
-        lower, upper = self._definition.element.magnitudes[place - 1 : place + 1]
-        nearest = self._rounding.name == "nearest"
-        limit = ((lower + upper) / 2 if nearest else upper) * power(exponent)
-        pattern = _at_least(limit, self._dtype)
-
-        def becomes(pattern: int) -> bool:
-            value = self._number(pattern) / power(exponent)
-            return rounded(value, self._definition.element, self._rounding) >= place
-
-        if pattern >= self._dtype.infinity or becomes(pattern):
-            return pattern
-        return pattern + 1
-
-    def _special(self, special: Special, sign: int, code: Callable[[Fraction], int]) -> int:
-        element = self._definition.element
-        if not self._propagate:
-            if special is Special.NAN:
-                return 0
-            return code(element.magnitudes[-1])
-        if special is Special.NAN:
-            return element.nan or 0
-        signed = Special.NEGATIVE_INFINITY if sign else special
-        return element.codes.get(signed, (element.nan or 0) if self._nan is None else 0)
-
-    def by_field(self, group: _Group, sign: int) -> dict[int, tuple[tuple[int, int, int], ...]]:
-        """Codes of the values that a lane may have: from and to which fraction, by the field."""
-        bits = self._dtype.fraction_bits
-        codes = self.codes(group.exponent, sign)
-        stops = [*(start for start, _ in codes[1:]), self.end]
-        found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for (start, code), stop in zip(codes, stops, strict=True):
-            for low, high in group.all:
-                first, last = max(start, low), min(stop, high)
-                for field in range(first >> bits, -(-last >> bits)):
-                    base = field << bits
-                    a, b = max(first - base, 0), min(last - base, 1 << bits)
-                    if a < b:
-                        found[field].append((a, b, code))
-        return {field: tuple(parts) for field, parts in found.items()}
-
-
-def _at_least(limit: Fraction, dtype: floats.Format) -> int:
-    """The pattern of the smallest magnitude of at least a positive number."""
-    exponent = max(floor_log2(limit) - dtype.fraction_bits, dtype.lowest)
-    significand = ceil(limit / power(exponent))
-    return (exponent - dtype.lowest << dtype.fraction_bits) + significand
