@@ -6,7 +6,7 @@ the inputs, then the registers, then conjunctions of two literals each.
 
 import copy
 import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +147,28 @@ class Graph:
         for node, (a, b) in enumerate(self._operands):
             found[node] = kinds.get(node, 0) if (a, b) == (0, 0) else found[a >> 1] | found[b >> 1]
         return found
+
+    def cuts(
+        self, literals: Iterable[int], supports: Sequence[int], others: int
+    ) -> Callable[[int], frozenset[int]]:
+        """Gives for a node those through which it depends on inputs that are not of some kinds.
+
+        Args:
+            literals: whose cone has the node. supports: of all nodes. others: those kinds, as bits.
+            A node that depends on none of them is the only one for itself.
+        """
+        found: dict[int, frozenset[int]] = {}
+
+        def cut(node: int) -> frozenset[int]:
+            if not supports[node] & others:
+                return frozenset([node] if node else [])
+            return found.get(node, frozenset())
+
+        for node in self.cone(literals):
+            if supports[node] & others and supports[node] & ~others:
+                a, b = self._operands[node]
+                found[node] = cut(a >> 1) | cut(b >> 1)
+        return cut
 
     def values(
         self, literals: Sequence[int], given: Mapping[int, NDArray[np.uint64]]

@@ -14,7 +14,7 @@ Everything is read from the flat netlist with its registers; names of nets mean 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.colours import INPUT, Control, Load
@@ -52,7 +52,7 @@ class PipelinedUnit:
             name: bit for name, bit in graph.outputs.items() if name.startswith("o__payload[")
         }
         self._control = self._find_control()
-        self._cuts = self._find_cuts()
+        self._cut = self._find_cut()
         self._rows = {
             node: self._under_controls(literal)
             for node, literal in self._next.items()
@@ -85,28 +85,16 @@ class PipelinedUnit:
         self._next = dict(zip(self._next, nexts, strict=True))
         return dict(zip(nodes, after, strict=True))
 
-    def _find_cuts(self) -> dict[int, frozenset[int]]:
-        """For nodes that depend on control and others, the control nodes through which they do."""
+    def _find_cut(self) -> Callable[[int], frozenset[int]]:
+        """For a node the control nodes through which it depends on control."""
         graph = self._graph
         control = {*self._control, self._i_valid >> 1, self._o_ready >> 1}
         kinds = {bit >> 1: 1 if bit >> 1 in control else 2 for bit in graph.inputs.values()}
-        self._supports = graph.supports(kinds)
-        found: dict[int, frozenset[int]] = {}
-        for node in graph.cone([*self._next.values(), *self._out.values()]):
-            pair = graph.operands(node)
-            assert pair is not None
-            if self._supports[node] == 3:
-                found[node] = self._cut(pair[0] >> 1, found) | self._cut(pair[1] >> 1, found)
-        return found
-
-    def _cut(self, node: int, cuts: Mapping[int, frozenset[int]]) -> frozenset[int]:
-        if self._supports[node] < 2:
-            return frozenset([node] if node else [])
-        return cuts.get(node, frozenset())
+        return graph.cuts([*self._next.values(), *self._out.values()], graph.supports(kinds), 2)
 
     def _under_controls(self, literal: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The control nodes of a literal, and what it is by their values."""
-        controls = tuple(sorted(self._cut(literal >> 1, self._cuts)))
+        controls = tuple(sorted(self._cut(literal >> 1)))
         if len(controls) > CONTROLS:
             raise NotShownError(f"{len(controls)} control nodes decide what a register takes")
         rows = []

@@ -8,7 +8,7 @@ all scales.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,10 +108,10 @@ class SumOfProducts:
         Nodes that have lanes in common come together, where few nodes of scales decide all of them.
         """
         parts: list[tuple[int, set[int], list[tuple[frozenset[int], int, int]]]] = []
-        cuts = self._control_cuts(form.of)
+        cut = self._graph.cuts([2 * node for node in form.of], self._supports, self._all)
         for node, times in form.of.items():
-            lanes, controls = self._supports[node] & self._all, set(cuts[node])
-            mine = [(cuts[node], node, times)]
+            lanes, controls = self._supports[node] & self._all, set(cut(node))
+            mine = [(cut(node), node, times)]
             if controls or lanes & (lanes - 1):
                 for other in [part for part in parts if part[0] & lanes]:
                     parts.remove(other)
@@ -121,28 +121,10 @@ class SumOfProducts:
             parts.append((lanes, controls, mine))
         found = defaultdict(list)
         for _, controls, mine in parts:
-            for cut, node, times in mine:
-                key = controls if len(controls) <= CONTROLS else cut
+            for own, node, times in mine:
+                key = controls if len(controls) <= CONTROLS else own
                 found[tuple(sorted(key))].append((node, times))
         return found
-
-    def _control_cuts(self, nodes: Iterable[int]) -> dict[int, frozenset[int]]:
-        """For each node the nodes of scales through which it depends on scales."""
-        found: dict[int, frozenset[int]] = {}
-        wanted = list(nodes)
-
-        def cut(node: int) -> frozenset[int]:
-            support = self._supports[node]
-            if not support & self._all:
-                return frozenset([node] if node else [])
-            return found.get(node, frozenset())
-
-        for node in self._graph.cone(2 * each for each in wanted):
-            if self._supports[node] & self._all and self._supports[node] & ~self._all:
-                pair = self._graph.operands(node)
-                assert pair is not None
-                found[node] = cut(pair[0] >> 1) | cut(pair[1] >> 1)
-        return {node: cut(node) for node in wanted}
 
     def _under_controls(
         self, controls: tuple[int, ...], nodes: Sequence[tuple[int, int]], width: int
