@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.blocks import chunks
+from axs6.golden.factors import Factor, Outer, zero_point_scales
 from axs6.golden.finite import Finite, Largest
 from axs6.golden.floats import Wide
 from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real, name_of
-from axs6.golden.levels import Factor, Outer, zero_point_scales
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.scaling import Values32, as_wide, exponents, rounded_product
 
