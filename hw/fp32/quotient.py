@@ -18,7 +18,8 @@ from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.common import SIGNIFICAND, pass_on
-from axs6.hw.fp32.convert import Number, rounding_steps
+from axs6.hw.fp32.convert import rounding_steps
+from axs6.hw.fp32.number import Number
 
 FP32_DIGITS = SIGNIFICAND + 2
 """Digits from which FP32 can be rounded, with the remainder: the highest of them may be 0."""

@@ -21,8 +21,9 @@ from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.align import AlignPlan
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.dot.terms import TermPlan, step_terms
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS, conversion_steps
+from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.normalise import ScaledInteger, normalising_steps
+from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 ALL_CASES = 1 << 28

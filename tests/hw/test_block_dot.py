@@ -10,7 +10,7 @@ from axs6.golden.formats import CATALOG
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS
+from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
