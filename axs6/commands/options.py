@@ -108,31 +108,6 @@ RUNS: Group = {
 }
 """How designs are synthesised, as `axs6.synth.sweep.sweep` takes it."""
 
-WINDOWS: Group = {
-    "text": Annotated[
-        Path | None,
-        typer.Option(
-            help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
-        ),
-    ],
-    "window": (Annotated[int, typer.Option(help="Tokens per window.", metavar="N")], 512),
-    "data": Annotated[
-        Path | None,
-        typer.Option(
-            help="File of finished windows; a stopped study resumes from it.", metavar="FILE"
-        ),
-    ],
-    "jobs": (
-        Annotated[int, typer.Option(help="Number of windows run in parallel.", metavar="N")],
-        1,
-    ),
-    "scheduler": Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
-    ],
-}
-"""Windows of a text, and how a language model runs over them."""
-
 REPORT: Group = {
     "html": Annotated[Path | None, typer.Option(help="Write the report as a page here.")],
     "markdown": Annotated[

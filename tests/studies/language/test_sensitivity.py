@@ -16,7 +16,7 @@ from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.perplexity import study_perplexity
 from axs6.studies.language.request import Setting
 from axs6.studies.language.sensitivity import Place, Sensitivity, study_sensitivity
-from axs6.studies.language.tasks import KeptResults
+from axs6.studies.language.tasks import KeptResults, TaskOptions
 from axs6.studies.language.windows import Window
 from axs6.torch import Policy, convert, fake_quantise
 
@@ -142,7 +142,7 @@ def test_the_command_writes_a_policy_that_gives_the_model(
     found = study_perplexity(
         *("small", (folder, None), model, tokens[:1]),
         [Setting("mxfp4", "mxfp4", policy=text)],
-        kept=KeptResults(data, Window),
+        TaskOptions(KeptResults(data, Window)),
     )
     converted = convert(model.module, policy=policy)
     assert set(found.rows[1].unconverted) == {"lm_head.mm"}
