@@ -99,18 +99,13 @@ def run(
         done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)
     else:
         done, seconds = _cxxrtl(out, unit, parameters, items, vcd, cycles, limit)
-    macs = count * products(taken)
+    macs = 0 if done.cycles == limit else count * products(taken)
     figures = {
         "unit": unit,
         "parameters": parameters,
         "engine": chosen,
         "items": count,
-        "outputs": len(next(iter(done.outputs.values()))),
-        "copies": getattr(done, "copies", 1),
-        "cycles": done.cycles,
-        "seconds": seconds,
-        "cycles_per_second": done.cycles / seconds,
-        "macs_per_second": macs / seconds if macs and done.cycles != limit else None,
+        **_speeds(done, macs, seconds),
     }
     for path, content in file_contents(files, done.outputs, parameters).items():
         write_file(path, content)
@@ -118,6 +113,18 @@ def run(
     print_table(out, _table(figures))
     for path in (*files, *([vcd] if vcd else [])):
         out.print(f"wrote {path}")
+
+
+def _speeds(done: Any, macs: int, seconds: float) -> dict[str, Any]:
+    """Outputs, cycles and speeds of a run; `macs` is 0 if its MACs are unknown."""
+    return {
+        "outputs": len(next(iter(done.outputs.values()))),
+        "copies": getattr(done, "copies", 1),
+        "cycles": done.cycles,
+        "seconds": seconds,
+        "cycles_per_second": done.cycles / seconds,
+        "macs_per_second": macs / seconds if macs else None,
+    }
 
 
 def products(fields: "Sequence[Field]") -> int:

@@ -83,7 +83,6 @@ def accuracy(
         console,
         json_path,
         print_table,
-        write_files,
         write_json,
     )
     from axs6.hw.registry import find
@@ -103,7 +102,6 @@ def accuracy(
     check_writable(*files, json_path(json), inputs=read)
 
     from axs6.studies.accuracy import study_accuracy
-    from axs6.studies.figure import picture
     from axs6.studies.models import MODELS
     from axs6.studies.user import blamed, load
     from axs6.torch import Policy
@@ -136,16 +134,23 @@ def accuracy(
     compared = sum(run.bits_compared or 0 for run in study.runs)
     if compared:
         out.print(f"{compared:,} bits compared, {study.bits_different:,} differ")
-    figures = study.to_dict()
     if output is not None:
-        from json import dumps
-
-        pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
-        write_files(output, {"study.json": dumps(figures, indent=2) + "\n", **pictures})
-        out.print(f"wrote {', '.join(f'{output}/{name}' for name in FILES)}")
-    write_json(json, figures)
+        _write(study, output)
+        out.print(f"wrote {', '.join(map(str, files))}")
+    write_json(json, study.to_dict())
     if study.bits_different:
         raise typer.Exit(1)
+
+
+def _write(study: "AccuracyStudy", output: Path) -> None:
+    """Write the files of a study into a folder."""
+    from json import dumps
+
+    from axs6.commands.output import write_files
+    from axs6.studies.figure import picture
+
+    pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
+    write_files(output, {"study.json": dumps(study.to_dict(), indent=2) + "\n", **pictures})
 
 
 def _table(study: "AccuracyStudy") -> "Table":

@@ -66,7 +66,6 @@ def training(
         console,
         json_path,
         print_table,
-        write_files,
         write_json,
     )
     from axs6.replacing import make_folder
@@ -77,12 +76,11 @@ def training(
     check_request(recipe or COMPARED, seeds, steps, jobs)
     if name == "vit":
         need("sklearn")
-    files = [] if output is None else [output / each for each in ("study.json", *PICTURES)]
+    files = [] if output is None else [output / each for each in FILES]
     check_writable(*files, json_path(json))
     if checkpoints is not None:
         make_folder(checkpoints)
 
-    from axs6.studies.training.figure import picture
     from axs6.studies.training.study import study_training
 
     out = console(json)
@@ -102,14 +100,21 @@ def training(
         )
     out.print(f"{name}: {study.parameters:,} parameters, {steps:,} steps, {seeds} seeds")
     print_table(out, _table(study))
-    figures = study.to_dict()
     if output is not None:
-        from json import dumps
-
-        pictures = {each: picture(study, kind) for each, kind in PICTURES.items()}
-        write_files(output, {"study.json": dumps(figures, indent=2) + "\n", **pictures})
+        _write(study, output)
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, figures)
+    write_json(json, study.to_dict())
+
+
+def _write(study: "TrainingStudy", output: Path) -> None:
+    """Write the files of a study into a folder."""
+    from json import dumps
+
+    from axs6.commands.output import write_files
+    from axs6.studies.training.figure import picture
+
+    pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
+    write_files(output, {"study.json": dumps(study.to_dict(), indent=2) + "\n", **pictures})
 
 
 def _table(study: "TrainingStudy") -> "Table":
