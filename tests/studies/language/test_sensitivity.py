@@ -28,7 +28,7 @@ ATTENTION = "model.layers.0.self_attn"
 
 @pytest.fixture(scope="module")
 def study(folder: Path, model: LanguageModel, tokens: Tensor) -> Sensitivity:
-    return study_sensitivity("small", (folder, None), model, tokens[:2], "mxfp4")
+    return study_sensitivity("small", (folder, None), model, tokens[:2], "mxfp4", TaskOptions())
 
 
 def scores(module: nn.Module, tokens: Tensor) -> Tensor:
@@ -75,7 +75,8 @@ def test_harms_are_those_of_single_conversions(
 
 @pytest.mark.parametrize("part", ["weights", "activations"])
 def test_one_part_of_a_layer(folder: Path, model: LanguageModel, tokens: Tensor, part: str) -> None:
-    found = study_sensitivity("small", (folder, None), model, tokens[:1], "mxfp4", part=part)
+    run = TaskOptions()
+    found = study_sensitivity("small", (folder, None), model, tokens[:1], "mxfp4", run, part=part)
     by_name = {each.place: each for each in found.places}
     assert (ATTENTION in by_name) == (part == "activations")
     copied = shared_copy(model.module)
