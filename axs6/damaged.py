@@ -1,4 +1,4 @@
-"""What NumPy's readers of .npy and .npz files raise where a file is damaged."""
+"""Errors of NumPy's readers of .npy and .npz files for damaged files."""
 
 import lzma
 import tokenize

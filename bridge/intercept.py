@@ -231,7 +231,7 @@ def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: A
     if out is None or y is NotImplemented:
         return y
     if torch.is_grad_enabled() and (y.requires_grad or out.requires_grad):
-        raise RuntimeError("out must not be given where gradients are wanted")
+        raise RuntimeError("out must not be given if gradients are needed")
     if (out.dtype, out.device) != (y.dtype, y.device):
         raise ValueError(
             f"out must be {y.dtype} on {y.device}, as the result, not {out.dtype} on {out.device}"

@@ -105,7 +105,7 @@ def unpack_some(
     """
     starts = _starts(data, count, layout)
     if len(starts) < count:
-        raise ValueError(f"block {first + len(starts)}: the data end in it")
+        raise ValueError(f"block {first + len(starts)}: the data end within it")
     found = _unpack(data, starts, layout, first)
     return found.blocks(layout.format, (count * layout.format.block,)), found.end
 

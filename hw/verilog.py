@@ -151,7 +151,7 @@ def generate(
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
         raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
     if module in KEYWORDS:
-        raise ValueError(f"name must be no reserved word of SystemVerilog, not {module!r}")
+        raise ValueError(f"name must not be a reserved word of SystemVerilog, not {module!r}")
     if ports not in PORTS:
         raise ValueError(f"ports must be one of {', '.join(PORTS)}, not {ports!r}")
     component: Any = entry.build(**parameters)

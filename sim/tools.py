@@ -1,4 +1,4 @@
-"""External programs: where they are, and what to say when they are missing."""
+"""External programs: their paths, and errors if they are missing."""
 
 import os
 import shutil

@@ -47,7 +47,10 @@ WindowSize = Annotated[int, typer.Option(help="Tokens per window.", metavar="N")
 SHARED: Group = {
     "accumulator": (
         Annotated[
-            str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
+            str,
+            typer.Option(
+                help="Accumulator of all dot products, a name or string as for `axs6.matmul`."
+            ),
         ],
         "fp32",
     ),

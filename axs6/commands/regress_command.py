@@ -41,14 +41,16 @@ def run(
     verilog: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Test the Verilog in this file in place of what one unit generates, such as a "
-            "netlist of another tool; repeat it for models of cells."
+            help="Test the Verilog in this file, such as a netlist of another tool, in place of "
+            "the Verilog of one unit; repeat it for models of cells."
         ),
     ] = None,
     waves: Annotated[
         bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
     ] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report here.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write a JUnit XML report to this file.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Compare units in a Verilog simulator with the golden model, bit for bit.

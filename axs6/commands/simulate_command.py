@@ -46,7 +46,9 @@ def run(
         typer.Option(help="batch or cxxrtl.", show_default="batch, or cxxrtl with --vcd"),
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the batch engine.")] = None,
-    vcd: Annotated[Path | None, typer.Option(help="Write a waveform of every signal here.")] = None,
+    vcd: Annotated[
+        Path | None, typer.Option(help="Write a waveform of every signal to this file.")
+    ] = None,
     window: Annotated[
         str | None,
         typer.Option(
@@ -156,7 +158,7 @@ def _engine(engine: str | None, threads: int | None, vcd: Path | None, window: s
 def _window(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
     if match is None or int(match[1]) >= int(match[2]):
-        raise ValueError(f"window must be FIRST:END, two rising cycle numbers, not {text!r}")
+        raise ValueError(f"window must be FIRST:END, with FIRST below END, not {text!r}")
     return int(match[1]), int(match[2])
 
 

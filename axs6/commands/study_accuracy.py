@@ -65,7 +65,7 @@ def accuracy(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Measure a model's accuracy in FP32, in block formats emulated, and on the simulated RTL.
+    """Measure a model's accuracy in FP32, in emulated block formats, and on the simulated RTL.
 
     The built-in models are trained first, on the handwritten digits that scikit-learn ships.
     FUNCTION takes nothing and returns (model, inputs, targets) or (model, inputs, targets,

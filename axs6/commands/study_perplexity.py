@@ -51,7 +51,7 @@ SETTING: Group = {
             typer.Option(
                 "--weights",
                 help="How weights are rounded: nearest, or gptq, by the Hessian of 8 windows of "
-                "the text after those that are measured.",
+                "the text after the measured ones.",
             ),
         ],
         "nearest",
@@ -67,7 +67,7 @@ SETTING: Group = {
     "smooth": Annotated[
         float | None,
         typer.Option(
-            help="Move the reach of inputs into weights, SmoothQuant's migration: from 0 to 1.",
+            help="Strength of SmoothQuant's migration of outliers from inputs to weights, 0 to 1.",
             metavar="ALPHA",
         ),
     ],

@@ -30,7 +30,7 @@ def qsnr(
 
     The values of each vector are normally distributed; the standard deviation is the magnitude of
     another normally distributed number, as in the shared-microexponents paper. The paper's
-    differences are shown beside the measured ones.
+    differences are shown next to the measured ones.
 
     Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
     """

@@ -44,7 +44,7 @@ def sensitivity(
         typer.Option(help="Largest mean of bits per weight in the policy.", metavar="B"),
     ] = None,
     head: Annotated[
-        bool, typer.Option("--head", help="The product that scores tokens is a place too.")
+        bool, typer.Option("--head", help="Count the product that scores tokens as a place, too.")
     ] = False,
     tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 1024,
     window: WindowSize = 512,
@@ -62,7 +62,7 @@ def sensitivity(
     """Measure how much a format in one place of products at a time harms a language model.
 
     A place is a linear layer, or the products of an attention module. The harm is the perplexity
-    relative to FP32; QSNR is that of the scores. With --wide, --bits and -o, a policy keeps the
+    relative to FP32; QSNR is measured on the scores. With --wide, --bits and -o, a policy keeps the
     places with the most harm per bit in the wider format.
 
     Example: axs6 study sensitivity smollm2 --format mxfp4 --wide mx9 --bits 5 -o policy.toml

@@ -48,12 +48,12 @@ def similarity(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Measure how a sentence encoder in block formats agrees with itself in FP32.
+    """Measure how well a sentence encoder in block formats agrees with itself in FP32.
 
-    The sentences of the text are put into consecutive groups. Within each group the cosine
-    similarities of all pairs are compared with those in FP32, by Spearman's rank correlation, and
-    the most similar other sentence of each one. Figures are means over groups with their
-    standard errors.
+    The sentences of the text are put into consecutive groups. Within each group,
+    Spearman's rank correlation compares the cosine similarities of all pairs with those in FP32.
+    The study also counts the sentences whose most similar other sentence stays the same. Figures
+    are means over groups with their standard errors.
 
     FUNCTION takes nothing and returns (model, tokeniser): the model returns the embedding of a
     sentence, (1, D), or an object with the vectors of its tokens as last_hidden_state. minilm is

@@ -30,12 +30,14 @@ def training(
             metavar="RECIPE",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds, from 0.", metavar="N")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0.", metavar="N")] = 3,
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of a run.", show_default="150, or 2000 of gpt_1m", metavar="N"),
+        typer.Option(
+            help="Number of steps of a run.", show_default="150, or 2000 for gpt_1m", metavar="N"
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at a time.", metavar="N")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of runs in parallel.", metavar="N")] = 1,
     checkpoints: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +55,7 @@ def training(
 ) -> None:
     """Train a small transformer in FP32 and in block formats, cast it into them, and fine-tune it.
 
-    gpt reads Python's own documentation character by character; its figure is the loss on test
+    gpt reads Python's own documentation character by character; its metric is the loss on test
     pages. gpt_1m does so with 1.3 million parameters. vit classifies the handwritten digits that
     scikit-learn ships. All recipes start from the same weights and see the same batches. Stopped
     studies resume from their checkpoints with the same bits.

@@ -150,7 +150,7 @@ def operand_formats(value: "str | BlockFormat") -> tuple[BlockFormat, ...]:
         raise ValueError(f"two formats are joined by x, {value.replace(',', 'x')}, not {value!r}")
     parts = PAIR.split(value)
     if len(parts) > 2:
-        raise ValueError(f"a product has one format or two, not {len(parts)}, as {value!r} has")
+        raise ValueError(f"a product has one format or two, not {len(parts)}: {value!r}")
     return tuple(map(block_format, parts))
 
 

@@ -73,7 +73,7 @@ class FormatVectors:
         if self.fmt.has_modes or self.fmt.element.divisor != 1:
             raise ValueError(
                 "vectors of formats need blocks without modes, and elements that are multiples of "
-                f"a power of two, which {self.name} has not"
+                f"a power of two, unlike {self.name}"
             )
 
     @property

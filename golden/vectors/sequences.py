@@ -1,4 +1,4 @@
-"""Vectors of what goes on from step to step: shift registers, and error feedback."""
+"""Vectors of sequences of steps: shift registers, and error feedback."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

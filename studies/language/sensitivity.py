@@ -1,4 +1,4 @@
-"""Which places of a language model a format hurts, and a policy that spares those."""
+"""Harm of a format at each place of a language model, and a policy that spares the worst ones."""
 
 import csv as writer
 import io
@@ -208,7 +208,9 @@ def places(
         scores(model.module, tokens.unsqueeze(0))
     running = {row.name.rpartition(".")[0] for row in counted} - {exclude}
     if "" in running:
-        raise ValueError("the model's own forward has products, which are in no place of their own")
+        raise ValueError(
+            "the model's own forward has products that are in no layer or attention module"
+        )
     if part == WEIGHTS:
         running = set()
     names = [name for name, _ in model.module.named_modules() if name in layers or name in running]

@@ -80,7 +80,7 @@ class FormatRow:
             shared = {each.name: values.pop(each.name) for each in fields(Conditions)}
             return cls(**values, conditions=Conditions(**shared))
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"it must be a row of this study: {error}") from None
+            raise ValueError(f"it is not a row of this study: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -234,15 +234,15 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "unclosed.npy"], "unclosed.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "vast.npy"], "vast.npy is not a NumPy file of numbers"),
         (["encoder", "-i", "cut.npz"], "cut.npz is not a NumPy file of numbers"),
-        (["encoder", "-i", "raw.npz"], "raw.npz: its member 'values' is no array"),
-        (["encoder", "-i", "headless.npz"], "headless.npz: its member 'values' is no array"),
+        (["encoder", "-i", "raw.npz"], "raw.npz: its member 'values' is not an array"),
+        (["encoder", "-i", "headless.npz"], "headless.npz: its member 'values' is not an array"),
         (["encoder", "-i", "x.npy", "-i", "values=x.npy"], "input 'values' is given twice"),
         (["encoder", "-i", "value=x.npy"], "there is no input 'value'; the inputs are values"),
         (["encoder", "-i", "values=in.npz"], "give it without 'values'"),
         (["encoder", "-i", "in.npz"], "there is no input 'a.exponent'; the inputs are values"),
         (["dot", "-i", "in.npz", "--block", "8"], "input 'last' is missing"),
         (["dot", "-i", "x.npy"], "the inputs are a.exponent, a.codes, b.exponent, b.codes, last:"),
-        (["encoder", "-i", "odd.npy"], "of a multiple of 32, the block, not shape (4, 50)"),
+        (["encoder", "-i", "odd.npy"], "a multiple of the block 32, not shape (4, 50)"),
         (["encoder", "-i", "double.npy"], "must be float32, or its bit patterns in uint32, not f"),
         (["encoder", "-i", "x.npy", "--dtype", "bf16"], "must be bfloat16, or its bit patterns"),
         (["encoder", "-i", "x.npy", "--dtype", "fp16"], "must be float16, or its bit patterns"),
@@ -278,11 +278,11 @@ def files_in(folder: Path) -> list[str]:
         ),
         (
             ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--window", "9:9"],
-            "window must be FIRST:END, two rising cycle numbers, not '9:9'",
+            "window must be FIRST:END, with FIRST below END, not '9:9'",
         ),
         (
             ["encoder", "-i", "x.npy", "--vcd", "y.vcd", "--window", "9"],
-            "window must be FIRST:END, two rising cycle numbers, not '9'",
+            "window must be FIRST:END, with FIRST below END, not '9'",
         ),
         (
             [

@@ -103,7 +103,7 @@ def test_what_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("fmt", "block", "message"),
     [
-        ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: block must say which both"),
+        ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: give the size for both as block"),
         ("axs6xmx9", 16, "a and b must have levels of the same groups in a block"),
         ("uint8", None, "uint8 has zero points, for which dot products have no hardware"),
         ("mxfp4xmxfp4xmxfp4", None, "a product has one format or two, not 3"),

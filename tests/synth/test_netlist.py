@@ -128,9 +128,9 @@ def test_files(main: Cli, tmp_path: Path) -> None:
             "--netlist works on units, not sweeps: leave out one of the two",
         ),
         (("lfsr", "dot", "--target", "sky130"), "--netlist is for one unit, not 2"),
-        (("lfsr", "--liberty", "n.lib"), "output n.lib must be another file than input n.lib"),
-        (("lfsr", "--liberty", "n.v"), "output n.v must be another file than input n.v"),
-        (("lfsr", "--liberty", "n.sdc"), "output n.sdc must be another file than input n.sdc"),
+        (("lfsr", "--liberty", "n.lib"), "output n.lib must not be the same file as input n.lib"),
+        (("lfsr", "--liberty", "n.v"), "output n.v must not be the same file as input n.v"),
+        (("lfsr", "--liberty", "n.sdc"), "output n.sdc must not be the same file as input n.sdc"),
     ],
 )
 def test_refused_by_the_command(
