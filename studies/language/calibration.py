@@ -33,7 +33,7 @@ def _over_inputs(
     exclude: str | None,
     add: Callable[[Tensor, Tensor | None], Tensor],
 ) -> dict[str, Tensor]:
-    """What `add` makes of the inputs (tokens, K) of each linear layer, window by window.
+    """Results of `add` for the inputs (tokens, K) of each linear layer, window by window.
 
     Raises:
         ValueError: a layer is never called.

@@ -1,4 +1,4 @@
-"""Parts of studies of models, each run by itself, and the file that keeps their results."""
+"""Tasks of studies of models, each run by itself, and the file that keeps their results."""
 
 import contextlib
 import fcntl
@@ -27,7 +27,7 @@ the rest, None if unknown."""
 
 
 class TaskResult(Protocol):
-    """What a part gives: a frozen dataclass of what JSON has."""
+    """The result of a task: a frozen dataclass of values that JSON has."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 

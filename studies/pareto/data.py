@@ -12,7 +12,7 @@ from axs6.replacing import replacing
 from axs6.studies.pareto.space import BASELINE
 
 OPTIONS: Final[dict[str, Any]] = {"target": "sky130", "breakdown": False, "share": False}
-"""Those of `axs6.synth.flow.Synthesis`, which leave out what only takes time in a sweep."""
+"""Options of `axs6.synth.flow.Synthesis` that skip work which a sweep does not need."""
 
 
 BYTE: Final = 8
