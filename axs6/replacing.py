@@ -13,7 +13,7 @@ from typing import BinaryIO
 _PARTIAL = ".axs6-"
 
 _partial_files: set[Path] = set()
-"""Those that this process writes."""
+"""Partial files that this process writes."""
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:

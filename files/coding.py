@@ -83,7 +83,7 @@ class Coding:
 
     @property
     def layout(self) -> BlockLayout:
-        """Where the parts of a block lie in its bytes."""
+        """Positions of the parts of a block in its bytes."""
         return layout_of(self.format, self.align)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 VERSIONS: Final = (2, 3)
 ALIGNMENT: Final = 32
-"""Of tensors, in bytes, where the metadata have no `general.alignment`."""
+"""Alignment of tensors in bytes, if the metadata have no `general.alignment`."""
 
 _NUMBERS: Final = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Letters of `struct` by types of values."""

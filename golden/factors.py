@@ -86,7 +86,7 @@ class Factor:
         return codes, self.times(value)
 
     def quotient(self, fmt: BlockFormat, level: Level, largest: Largest) -> Values32:
-        """What the real scales of a level would be, before they are held to their dtype."""
+        """The real scales of a level, before they are limited and rounded to their dtype."""
         quotient = largest.quotient(divisor(fmt, level))
         with np.errstate(over="ignore"):
             for x in self.above:

@@ -13,7 +13,7 @@ the format can.
 """
 
 WITHOUT_NAN: Final = ("error", "saturate")
-"""What encoding can do with NaN and infinities in a format without NaN."""
+"""Treatments of NaN and infinities in a format without NaN."""
 
 
 def check_nonfinite(nonfinite: str, known: Sequence[str] = get_args(NonFinite)) -> None:

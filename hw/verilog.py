@@ -73,7 +73,7 @@ write_verilog -norename
 """The commands of Amaranth's own back end, without its attributes."""
 
 ROLES = ("valid", "ready", "payload", "last", "user")
-"""What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
+"""Roles of the ports of a stream; only AXI4-Stream has the last two."""
 
 _ON_BUS = ("tvalid", "tready", "tdata", "tlast", "tuser")
 
@@ -83,7 +83,7 @@ _log = logging.getLogger("axs6")
 
 @dataclass(frozen=True)
 class Generated:
-    """What `generate` makes: a module's name, its Verilog text and its manifest."""
+    """The result of `generate`: a module's name, its Verilog text and its manifest."""
 
     module: str
     verilog: str

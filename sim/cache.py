@@ -298,7 +298,7 @@ def _seal(folder: Path, identity: str) -> None:
 
 
 def _check_file(path: Path) -> os.stat_result:
-    """What `stat` says of a file. Raises CacheError as `found`, ValueError where there is none."""
+    """The `stat` of a file. Raises CacheError as `found`, ValueError if there is none."""
     status = _check_own(path)
     if status is None or not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path} is not a file")

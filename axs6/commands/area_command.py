@@ -24,7 +24,7 @@ TIMED: Group = {
         False,
     ),
 }
-"""Those of `axs6.commands.area_timing.TimedOutput`."""
+"""The options of `axs6.commands.area_timing.TimedOutput`."""
 
 EXTRA = "synth"
 

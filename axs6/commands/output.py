@@ -142,7 +142,7 @@ class _Console(Console):
 
 
 def console(json_target: str | None = None) -> Console:
-    """Where tables and messages go, as they are: stdout, unless JSON goes there."""
+    """The console for tables and messages: stdout, unless JSON goes there."""
     return _Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
 
 

@@ -203,7 +203,7 @@ def _cxxrtl(
 
 @contextmanager
 def cycles_shown(out: "Console") -> Iterator[Callable[[int], None]]:
-    """What shows on a terminal how many cycles have been simulated."""
+    """Show on a terminal how many cycles have been simulated."""
     logging.getLogger("axs6").info("simulating")
     with out.status("simulating") as status:
         yield lambda cycle: status.update(f"simulating, cycle {cycle:,}")

@@ -78,7 +78,7 @@ class FormatVectors:
 
     @property
     def name(self) -> str:
-        """What users call the format."""
+        """The name by which users know the format."""
         return name_of(self.fmt)
 
     @cached_property
@@ -131,7 +131,7 @@ class FormatVectors:
             yield Case(name, {"code": code})
 
     def _decoded(self, code: int, scales: Sequence[int], of_unit: bool = False) -> Answer:
-        """What the golden model decodes a code to, times these scales; as FP32."""
+        """The decoded value of a code by the golden model, times these scales, as FP32."""
         zero = (
             0
             if any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.levels)

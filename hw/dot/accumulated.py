@@ -167,7 +167,7 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
 
 
 def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
-    """What a dot product is made of.
+    """The parts of a dot product.
 
     Raises:
         ValueError: as of `dot_terms`.

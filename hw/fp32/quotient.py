@@ -50,10 +50,10 @@ class Normal:
 
 
 ONE = Normal(1, 1, 0)
-"""Of the number 1, as a significand of 1 at the place 0."""
+"""The number 1, as a significand of 1 at the place 0."""
 
 FP32_NORMAL = Normal(SIGNIFICAND, FP32.exponent_bits + 1, FP32.bias + (1 << FP32.exponent_bits))
-"""Of FP32 numbers, subnormal ones too; see `axs6.hw.fp32.normal`."""
+"""FP32 numbers, also subnormal ones; see `axs6.hw.fp32.normal`."""
 
 
 def odd_of(x: Fraction) -> int:

@@ -42,7 +42,7 @@ LARGEST = {
 
 
 TEXTS = {"format": "any block format", "accumulator": "any accumulator"}
-"""What the parameters are that strings describe."""
+"""Descriptions of the parameters that are strings."""
 
 
 @dataclass(frozen=True, kw_only=True)

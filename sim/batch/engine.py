@@ -279,7 +279,7 @@ class GateModel(ComponentModel):
 
 @dataclass(frozen=True)
 class _Share:
-    """What the copies of one thread work on: first rows, counts, and the distance of rows.
+    """The work of the copies of one thread: first rows, counts, and the distance of rows.
 
     `outputs` counts those of all threads.
     """

@@ -222,7 +222,7 @@ def rounding_sums(width: int) -> NDArray[Any]:
 
 
 def _magnitudes(bits: int) -> Iterator[int]:
-    """Those of `rounding_sums` of up to so many bits, some of them more than once."""
+    """Magnitudes of `rounding_sums` with at most `bits` bits, some more than once."""
     yield 0
     for terms in (1, 2, 3):
         yield from (sum(1 << place for place in each) for each in combinations(range(bits), terms))

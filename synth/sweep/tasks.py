@@ -34,7 +34,7 @@ class PoolTask(ABC, Generic[T]):
         return self
 
     def received(self, found: T | str) -> T | str:
-        """What a worker says of a task that was sent, as this process would say it."""
+        """The result of a task that a worker has run, as this process would give it."""
         return found
 
     def failure(self, error: OSError, worker: str) -> str:

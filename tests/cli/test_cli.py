@@ -235,7 +235,7 @@ def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> Non
             ["area", "dot", "--optimise", "power"],
             "optimise must be one of area, speed, not 'power'",
         ),
-        (["area", "dot", "--adder-cells"], "adder cells need a cell library, which target generic"),
+        (["area", "dot", "--adder-cells"], "adder cells need a cell library, but target generic"),
         (["area", "dot", "--target", "xc7", "--fmax"], "Fmax needs an open place and route, but"),
     ],
 )

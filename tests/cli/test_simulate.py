@@ -246,7 +246,10 @@ def files_in(folder: Path) -> list[str]:
         (["encoder", "-i", "double.npy"], "must be float32, or its bit patterns in uint32, not f"),
         (["encoder", "-i", "x.npy", "--dtype", "bf16"], "must be bfloat16, or its bit patterns"),
         (["encoder", "-i", "x.npy", "--dtype", "fp16"], "must be float16, or its bit patterns"),
-        (["decoder", "-i", "codes=odd.npy", "-i", "exponent=odd.npy"], "a multiple of 32, the bl"),
+        (
+            ["decoder", "-i", "codes=odd.npy", "-i", "exponent=odd.npy"],
+            "a multiple of the block 32",
+        ),
         (["decoder", "-i", "codes=x.npy", "-i", "exponent=x.npy"], "must have an integer dtype"),
         (["encoder", "-i", "x.npy", "-o", "y.npy"], "the outputs are block.exponent, block.codes"),
         (["encoder", "-i", "x.npy", "-o", "y=y.npy"], "there is no output 'y'; the outputs are"),
