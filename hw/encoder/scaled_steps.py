@@ -68,7 +68,7 @@ def scale_field(scheme: Scaled) -> Fields:
 
 
 def found_fields(scheme: Scaled) -> Fields:
-    """The fields that pass by the scale of a block. Blocks of zeros have their own scale in FP32."""
+    """The fields that pass by the scale of a block; FP32 blocks of zeros have their own scale."""
     return {**passing(scheme), **({"empty": 1} if scheme.scale == Real(FP32) else {})}
 
 
