@@ -165,10 +165,13 @@ SIMULATED_FORMATS: tuple[tuple[str, dict[str, str]], ...] = (
 """Dot products whose simulation is compared with Verilator's; the last is fused."""
 
 ENCODING = (
-    "bits", "blocks", "decode", "encode", "finite", "levels", "modes", "outer", "pack", "quantise",
-    "scaling",
+    "bits", "blocks", "decode", "encode", "factors", "finite", "levels", "modes", "outer", "pack",
+    "quantise", "scaling",
 )  # fmt: skip
 """Sources of the speed of the golden model's encode, decode and pack."""
+
+CODES = ("encode", "factors", "levels", "quantise", "scaling")
+"""Sources of the codes of values."""
 
 PRODUCTS = ("dot", "final_scale", "floats", "fp32", "kulisch", "operands", "sums", "terms")
 """Sources of the speed of its matrix products."""
