@@ -42,9 +42,10 @@ fuzz: $(VENV)/dev.stamp
 quality: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/quality.py tests/synth/quality.csv $(ONLY)
 
-# Hashes the Verilog of many designs anew: commit the list with what changed it.
+# Hashes the Verilog of many designs, or of those of the units in ONLY, anew: commit the list with
+# what changed it.
 hashes: $(VENV)/dev.stamp
-	$(BIN)/python tests/hw/test_verilog_hashes.py
+	$(BIN)/python tests/hw/test_verilog_hashes.py $(ONLY)
 
 clean:
 	rm -rf $(VENV) build *.egg-info

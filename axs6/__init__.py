@@ -1,4 +1,4 @@
-"""AXS-6 in Python: `import axs6` gives the golden model and needs NumPy alone.
+"""AXS-6 in Python: `import axs6` gives the golden model and needs only NumPy.
 
 Hardware (`axs6.hw`), simulation (`axs6.sim`) and synthesis (`axs6.synth`) are sub-packages that
 load what they need when they are imported.

@@ -1,4 +1,4 @@
-"""What NumPy's readers of .npy and .npz files raise where a file is damaged."""
+"""Errors of NumPy's readers of .npy and .npz files for damaged files."""
 
 import lzma
 import tokenize
@@ -10,4 +10,4 @@ DAMAGED: tuple[type[Exception], ...] = (
     *(SyntaxError, tokenize.TokenError, RecursionError, MemoryError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError),
 )
-"""Those of the header, a Python literal that may be nested too deeply, and of zipped members."""
+"""Errors of the header, a Python literal that may be nested too deeply, and of zipped members."""

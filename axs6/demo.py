@@ -1,4 +1,4 @@
-"""The demonstration: a digits classifier whose arithmetic the simulated hardware does."""
+"""The demonstration: a digits classifier whose products the simulated hardware computes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

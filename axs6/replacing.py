@@ -13,7 +13,7 @@ from typing import BinaryIO
 _PARTIAL = ".axs6-"
 
 _partial_files: set[Path] = set()
-"""Those that this process writes."""
+"""Partial files that this process writes."""
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
@@ -27,7 +27,7 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
             continue
         for what, other in taken:
             if _same_file(output, other):
-                raise ValueError(f"output {output} must be another file than {what} {other}")
+                raise ValueError(f"output {output} must not be the same file as {what} {other}")
         taken.append(("output", output))
 
 

@@ -1,4 +1,4 @@
-"""Signals that end the command line: with status 128 + their number, and without a word."""
+"""Signals that end the command line: with status 128 + their number, and without a message."""
 
 import contextlib
 import os

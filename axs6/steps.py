@@ -1,4 +1,4 @@
-"""What the command line says on stderr while it works."""
+"""Progress of the command line on stderr."""
 
 import logging
 import sys

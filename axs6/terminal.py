@@ -1,4 +1,4 @@
-"""What is printed: text that no terminal takes for commands, and no locale or closed pipe stops."""
+"""Printing: text is safe for every terminal, and no locale or closed pipe stops it."""
 
 import codecs
 import io

@@ -51,7 +51,7 @@ def between(measured: float, low: float, high: float, digits: int = 2) -> ClaimN
 
 @dataclass(frozen=True)
 class Claim:
-    """What a document says, and how it is tested.
+    """A claim of a document, and its test.
 
     Args:
         source: the document and its section.

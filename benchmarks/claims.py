@@ -1,4 +1,4 @@
-"""What published documents claim in numbers, beside what this project measures.
+"""Numeric claims of published documents, compared with measurements of this project.
 
 Run with `python benchmarks/claims.py`; docs/claims.md shows the table. When a claim is true, the
 module `claim` says.
@@ -27,7 +27,7 @@ QSNR = "axs6 study qsnr"
 
 
 def as_good(study: str, recipe: str, column: int = 0) -> ClaimNumber:
-    """What a recipe's result is beside FP32's: within its deviation between seeds."""
+    """A recipe's result compared with FP32's: within its deviation between seeds."""
     value, _ = measures.trained(study, recipe, column)
     reference, deviation = measures.trained(study, "fp32")
     difference = value - reference

@@ -31,7 +31,7 @@ def of_files(pattern: str) -> str:
 
 
 def code(path: Path) -> str:
-    """What a file says to its compiler or reader: the same for other layout and comments."""
+    """The code of a file for its compiler or reader: the same for other layout and comments."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return _plain(_without_docstrings(ast.parse(text)))

@@ -25,7 +25,7 @@ LIBRARY = "FILE"
 
 @dataclass(frozen=True)
 class CommandRun:
-    """What a command printed, and what it wrote with --json where the figure asks for it."""
+    """Output of a command, and its file of --json if the figure needs one."""
 
     command: str
     lines: list[str]
@@ -71,7 +71,7 @@ class Figure:
         return any(LIBRARY in command.split() for command in self.commands)
 
     def stored(self) -> dict[str, Any]:
-        """What the file keeps; empty if there is none."""
+        """Contents of the file; empty if there is none."""
         return json.loads(self.path.read_text()) if self.path.exists() else {}
 
     @property
@@ -92,7 +92,7 @@ class Figure:
         return found | {package: of_package(package) for package in self.packages}
 
     def out_of_date(self) -> list[str]:
-        """What has changed since the figure was measured; empty if nothing has, or it never was."""
+        """Changes since the figure was measured; empty if there are none, or it never was."""
         stored = self.stored()
         if not stored:
             return []
@@ -102,7 +102,7 @@ class Figure:
         return [what for what in {**old, **new} if old.get(what) != new.get(what)]
 
     def masked(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        """What is kept, without what the machine decides."""
+        """The kept contents, without the parts that depend on the machine."""
         content = {name: kept[name] for name in ("output", "table", "values") if name in kept}
         if self.varies is None:
             return content

@@ -28,7 +28,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "generic": ("gate_equivalents", "flip_flops", "levels"),
     "sky130": ("area", "delay_ps"),
 }
-"""What is kept of each target: sums of `axs6.synth.report.Resources`, and of `Timing`."""
+"""Figures that are kept of each target: sums of `axs6.synth.report.Resources`, and of `Timing`."""
 
 _DTYPES = [{"block": block, "dtype": name} for block in (8, 32) for name in ("bf16", "fp32")]
 
@@ -67,11 +67,11 @@ IN_MODULES: Sequence[tuple[str, dict[str, Any]]] = (
     ("feedback_encoder", {"block": 8}),
     ("matmul", {"block": 8, "rows": 2, "columns": 2}),
 )
-"""Those whose modules are also measured one by one, which takes seconds: on generic gates."""
+"""Designs whose modules are also measured one by one, on generic gates, which takes seconds."""
 
 
 class Key(NamedTuple):
-    """What a figure is of."""
+    """The subject of a figure."""
 
     unit: str
     parameters: str

@@ -12,7 +12,7 @@ from axs6.golden.formats import CATALOG
 from axs6.studies.language.models import load
 from axs6.studies.language.perplexity import row_of, run_windows
 from axs6.studies.language.request import TOKENS, WINDOW, Setting, model_path
-from axs6.studies.language.tasks import KeptResults
+from axs6.studies.language.tasks import KeptResults, TaskOptions
 from axs6.studies.language.texts import documentation, windows
 from axs6.studies.language.windows import Window
 
@@ -26,9 +26,9 @@ def main() -> None:
     origin = model_path(MODEL)
     model = load(*origin)
     settings = [Setting(), *map(Setting.of, CATALOG)]
-    kept = KeptResults(Path(sys.argv[1]), Window)
+    options = TaskOptions(KeptResults(Path(sys.argv[1]), Window))
     tokens = windows(model, documentation(), TOKENS, WINDOW)
-    found = run_windows(origin, model, tokens, settings, kept=kept)
+    found = run_windows(origin, model, tokens, settings, options)
     ranked = sorted(settings, key=lambda each: row_of(each, found[each], found[each]).perplexity)
     print(f"{MODEL}, {len(tokens)} windows of {WINDOW} tokens; each format over the one above it")
     print(f"{'format':10}  perplexity   ratio      +-  errors apart")

@@ -10,7 +10,7 @@ from readings import Reading, printed
 
 
 def perplexity(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """What the study of a language model printed, and figures of it for the text of README."""
+    """Output of the study of a language model, and its figures for the text of README."""
     (run,) = runs
     rows = {row["name"]: row for row in run.json["rows"]}
     values = {"fp32": round(rows["fp32"]["perplexity"], 1)}
@@ -38,7 +38,7 @@ def around(methods: Sequence[str]) -> Reading:
 
 
 def sensitivity(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """What the places of a model do, kind by kind: the layers of a name, or attention's products.
+    """Harm of the places of a model by kind: the layers of a name, or attention's products.
 
     The harm of several places is the product of their ratios to FP32.
     """

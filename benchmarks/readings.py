@@ -16,7 +16,7 @@ def printed(runs: Sequence[CommandRun]) -> dict[str, Any]:
 
 
 def pareto(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """What the Pareto study printed, and figures of it for the text of README."""
+    """Output of the Pareto study, and its figures for the text of README."""
     (run,) = runs
     counts = {name: len(run.json[name]) for name in ("measurements", "missing", "unbuildable")}
     values = {"measured": counts["measurements"], "formats": sum(counts.values())}
@@ -296,6 +296,6 @@ def encoders(runs: Sequence[CommandRun]) -> dict[str, Any]:
 
 
 def claims(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """What documents claim, what was measured, and whether it is true."""
+    """Claims of documents, measurements, and whether the claims are true."""
     rows = [list(row.values()) for row in runs[0].json]
     return {"table": {"columns": ["source", "claim", "measured", "", "command"], "rows": rows}}

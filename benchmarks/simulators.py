@@ -121,7 +121,7 @@ def show_view(chosen: str, runs: dict[str, Callable[[], float]]) -> None:
 
 
 def others() -> dict[str, Callable[[], float]]:
-    """What has no Verilator model of the same beside it."""
+    """Speeds of units without a Verilator model to compare with."""
     made = generate("block_dot", block=BLOCK)
     gates = mapped_netlist(made.verilog, made.module, target="sky130")
     return {

@@ -38,9 +38,7 @@ class MultiheadAttention(Converted, nn.MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Arguments and results are those of `nn.MultiheadAttention`."""
         if is_causal and attn_mask is None:
-            raise ValueError(
-                f"{self._name}: is_causal says what attn_mask is, so attn_mask must be given"
-            )
+            raise ValueError(f"{self._name}: is_causal needs attn_mask, which it describes")
         check_tensors(self.axs6_site.handle, query, key, value)
         batched = query.ndim == 3
         inputs = [query, key, value]
@@ -173,7 +171,7 @@ def scaled_dot_product_attention(
     """torch's function of this name; two places compute its products."""
     if is_causal:
         if attn_mask is not None:
-            raise ValueError("attn_mask must be None where is_causal is set")
+            raise ValueError("attn_mask must be None with is_causal")
         shape = (query.shape[-2], key.shape[-2])
         attn_mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
     if attn_mask is not None and attn_mask.dtype == torch.bool:

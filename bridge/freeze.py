@@ -22,7 +22,7 @@ def freeze(model: nn.Module) -> None:
         ValueError: the model is not converted, or a module of it is in training mode.
     """
     if not any(True for module in model.modules() for _ in _places(module)):
-        raise ValueError("model must be converted: it has no place of a product")
+        raise ValueError("model must be converted: it has no product in a block format")
     training = [name for name, module in model.named_modules() if module.training]
     if training:
         raise ValueError(f"{training[0] or 'the model'} must be in evaluation mode: call eval()")

@@ -231,7 +231,7 @@ def _replaced(mode: Interception, replacement: Replacement, args: Any, kwargs: A
     if out is None or y is NotImplemented:
         return y
     if torch.is_grad_enabled() and (y.requires_grad or out.requires_grad):
-        raise RuntimeError("out must not be given where gradients are wanted")
+        raise RuntimeError("out must not be given if gradients are needed")
     if (out.dtype, out.device) != (y.dtype, y.device):
         raise ValueError(
             f"out must be {y.dtype} on {y.device}, as the result, not {out.dtype} on {out.device}"
@@ -274,13 +274,13 @@ class Intercepted(nn.Module):
     axs6_scope: Scope
 
     def train(self, mode: bool = True) -> Self:
-        """As the module's own; training mode unfreezes all weights."""
+        """The module's own method; training mode unfreezes all weights."""
         if mode:
             set_frozen(self, False)
         return super().train(mode)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module's own."""
+        """The same as the module's own method."""
         with Interception(self.axs6_scope.handle):
             return super().forward(*args, **kwargs)
 
@@ -289,11 +289,11 @@ class LeftAlone(nn.Module):
     """Mixin before the class of an excluded module: nothing in it is replaced."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module's own, hooks and a `forward` assigned to the object included."""
+        """The module's own method, with its hooks and a `forward` assigned to the object."""
         return _leave_alone(super().__call__, *args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module's own."""
+        """The same as the module's own method."""
         return _leave_alone(super().forward, *args, **kwargs)
 
 

@@ -180,7 +180,7 @@ def _codes(largest: Tensor, held: Any) -> Tensor:
 
 
 def _best_codes(magnitudes: Tensor, codes: Tensor, fmt: BlockFormat, held: Any) -> Tensor:
-    """Those of the rule, or their neighbours: the first of the largest merits."""
+    """The codes of the rule or their neighbours: the first ones with the largest merit."""
 
     def merits(found: Tensor) -> Tensor:
         over = powers(held.bias - held.unit - found) * float(held.divisor)

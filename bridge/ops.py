@@ -1,38 +1,34 @@
 """The operators that torch sees: opaque to its compiler, with straight-through gradients.
 
 Everything with a defined order of rounding, bias and result dtype included, happens inside one
-operator, where a compiler cannot fuse or reorder it.
-
-Gradients are the gradients of the FP32 product of the decoded operands (straight-through
-estimator): for y = q(a) q(b)^T, dL/da = g q(b) and dL/db = g^T q(a). With a format of gradients
-these products are the hardware's too: g and its transpose are encoded in that format and a and b in
-their own, transposed before they are encoded, so that all blocks run along the axis that is summed.
-Where the options have a rotation, both operands of a weight's gradient are rotated before.
+operator, where a compiler cannot fuse or reorder it. `axs6.torch.backward` has the gradients.
 """
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._C import _len_torch_dispatch_stack
 from torch.nn import functional
 
-from axs6.golden.hadamard import scale_exponent
 from axs6.golden.rounding import RANDOM_BITS
 from axs6.torch import quantise
 from axs6.torch.backends import ProductBatch, with_bias
+from axs6.torch.backward import is_empty, operand_gradients
 from axs6.torch.constant import refuse_tracing
 from axs6.torch.extent import scales_tensor
-from axs6.torch.hadamard import hadamard
 from axs6.torch.options import Format, spelled, spelling
 from axs6.torch.rounding import check_device, check_random
-from axs6.torch.site import Role, Site, Wholes, check_origin, is_observed, site_of
-from axs6.torch.transforms import check_traced, is_transformed, transformable
-
-Gradients = tuple[Tensor | None, ...]
-SIDES: tuple[Role, Role] = ("left", "right")
+from axs6.torch.site import Site, check_origin, is_observed, site_of
+from axs6.torch.transforms import (
+    Gradients,
+    check_traced,
+    is_transformed,
+    keep_dtype,
+    transformable,
+)
 
 
 @torch.library.custom_op("axs6::fake_quantise", mutates_args=())
@@ -60,16 +56,12 @@ def _(x: Tensor, format: str, rounding: str, random: Tensor | None, *options: An
     return x.new_empty(x.shape, dtype=torch.float32)
 
 
-def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.dtype = inputs[0].dtype
-
-
 def _pass_through(ctx: Any, grad: Tensor) -> Gradients:
     return grad.to(ctx.dtype), *[None] * 7
 
 
-_fake_quantise.register_autograd(_pass_through, setup_context=_keep_dtype)
-_quantise_transformed = transformable(_fake_quantise, _keep_dtype, _pass_through)
+_fake_quantise.register_autograd(_pass_through, setup_context=keep_dtype)
+_quantise_transformed = transformable(_fake_quantise, keep_dtype, _pass_through)
 
 
 def fake_quantise(
@@ -169,7 +161,7 @@ def weight_product(
 def _multiply(a: Tensor, b: Tensor, site: int) -> Tensor:
     place = site_of(site)
     _check_operands(place, a, b, ("left operand", "right operand"))
-    if _is_empty(a, b):
+    if is_empty(a, b):
         return _no_product(place, a, b).values.to(a.dtype)
     right = place.prepare(b, "right", "right operand")
     if not is_observed():
@@ -198,7 +190,7 @@ def _keep_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 def _product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     a, b = ctx.saved_tensors
-    grad_a, grad_b = _operand_gradients(ctx.place, a, b, grad, ctx.needs_input_grad)
+    grad_a, grad_b = operand_gradients(ctx.place, a, b, grad, ctx.needs_input_grad)
     return grad_a, grad_b, None
 
 
@@ -213,7 +205,7 @@ def _multiply_weight(
     matrices = as_matrices(place, weight, x.shape[0])
     _check_operands(place, x, matrices, ("input", "weight"))
     _check_device(place, "bias", bias, x)
-    if _is_empty(x, matrices):
+    if is_empty(x, matrices):
         return with_bias(_no_product(place, x, matrices).values, bias).to(x.dtype)
     right = place.prepare_weight(weight, matrices)
     if not is_observed():
@@ -248,7 +240,7 @@ def _weight_product_gradients(ctx: Any, grad: Tensor) -> Gradients:
     place = ctx.place
     matrices = as_matrices(place, weight, x.shape[0])
     wholes = (whole, place.whole(weight))
-    grad_x, part = _operand_gradients(place, x, matrices, grad, ctx.needs_input_grad, wholes)
+    grad_x, part = operand_gradients(place, x, matrices, grad, ctx.needs_input_grad, wholes)
     grad_weight = grad_bias = None
     if part is not None:
         grad_weight = part.reshape(place.chosen(weight).shape)
@@ -271,132 +263,6 @@ def as_matrices(site: Site, weight: Tensor, groups: int) -> Tensor:
     """A weight as matrices (G, N, K)."""
     rows = site.chosen(weight)
     return rows.reshape(groups, rows.shape[0] // groups, prod(rows.shape[1:]))
-
-
-@torch.library.custom_op("axs6::gradient_product", mutates_args=())
-def gradient_product(
-    grad: Tensor, other: Tensor, site: int, right: bool, whole: Tensor | None
-) -> Tensor:
-    """A product of the backward pass: (G, M, K) and (G, N, K) to (G, M, N), in FP32.
-
-    Args:
-        grad: gradients, encoded in their own format. other: the values of an operand, encoded again
-        along the axis summed here. site: handle of the place of the forward product. right: whether
-        the operand was the right one there. whole: the tensor that contains the operand, if larger.
-    """
-    place = site_of(site)
-    if _is_empty(grad, other):
-        return grad.new_zeros(*grad.shape[:2], other.shape[1], dtype=torch.float32)
-    side, size = SIDES[right], place.options.gradient_rotation
-    rotated = size != 0 and place.weighted and not right
-    if rotated:
-        grad, other = _rotated(grad, other, size)
-        whole = None
-    left = place.prepare(grad, "gradient", "gradient")
-    right_hand = place.prepare(other, side, f"{side} operand", whole)
-    values = place.backend.product(left, right_hand).values.to(grad.device)
-    if rotated:
-        # The factor by which the two transforms enlarge the product: 1 or 2.
-        values *= (1 << 2 * scale_exponent(size)) / size
-    return values
-
-
-def _rotated(a: Tensor, b: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Both operands with random signs along K, the same ones for both, and rotated in blocks.
-
-    K is padded with zeros to whole blocks. Signs come from torch's default generator.
-    """
-    signs = 1 - 2 * torch.randint(2, (size,), device=a.device)
-    padded = (functional.pad(x.detach(), (0, -x.shape[-1] % size)) for x in (a, b))
-    a, b = (x * signs.repeat(x.shape[-1] // size).to(x.dtype) for x in padded)
-    return hadamard(a, size), hadamard(b, size)
-
-
-def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    pass
-
-
-def _refuse_second(ctx: Any, grad: Tensor) -> NoReturn:
-    raise NotImplementedError(
-        "gradients in a block format have no derivatives: "
-        "convert without gradients= to take second ones"
-    )
-
-
-gradient_product.register_autograd(_refuse_second, setup_context=_keep_nothing)
-_gradient_product_transformed = transformable(gradient_product, _keep_nothing, _refuse_second)
-
-
-@gradient_product.register_fake
-def _(grad: Tensor, other: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
-    return grad.new_empty(*grad.shape[:2], other.shape[1], dtype=torch.float32)
-
-
-@torch.library.custom_op("axs6::decoded", mutates_args=())
-def decoded(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
-    """The quantised float32 values of an operand of the forward product, the right or left one.
-
-    It is part of a whole, or all.
-
-    The gradient passes through as it is.
-    """
-    place = site_of(site)
-    blocks = place.loaded(x) if right else None
-    if blocks is None:
-        blocks = place.part(x, SIDES[right], place.name, whole)
-    if blocks is not None:
-        return quantise.decode(blocks, device=x.device)
-    values = quantise.fake_quantise(
-        x,
-        place.formats[right],
-        nonfinite=place.options.nonfinite,
-        scale=place.scale(SIDES[right]),
-        name=place.name,
-    )
-    return values.contiguous()
-
-
-@decoded.register_fake
-def _(x: Tensor, site: int, right: bool, whole: Tensor | None) -> Tensor:
-    return x.new_empty(x.shape, dtype=torch.float32)
-
-
-def _pass_decoded(ctx: Any, grad: Tensor) -> Gradients:
-    return grad.to(ctx.dtype), None, None, None
-
-
-decoded.register_autograd(_pass_decoded, setup_context=_keep_dtype)
-_decoded_transformed = transformable(decoded, _keep_dtype, _pass_decoded)
-
-
-def _operand_gradients(
-    site: Site,
-    a: Tensor,
-    b: Tensor,
-    grad: Tensor,
-    needed: tuple[bool, ...],
-    wholes: Wholes = (None, None),
-) -> tuple[Tensor | None, Tensor | None]:
-    """Gradients of the two operands of a product."""
-    encoded = site.options.gradients is not None
-    multiply: Callable[..., Any] = gradient_product
-    decode: Callable[..., Any] = decoded
-    if is_transformed():
-        multiply, decode = _gradient_product_transformed, _decoded_transformed
-    grad_a = grad_b = None
-    if needed[0]:
-        if encoded:
-            product = multiply(grad, b.mT, site.handle, True, wholes[1])
-        else:
-            product = grad.float() @ decode(b, site.handle, True, wholes[1])
-        grad_a = product.to(a.dtype)
-    if needed[1]:
-        if encoded:
-            product = multiply(grad.mT, a.mT, site.handle, False, wholes[0])
-        else:
-            product = grad.float().mT @ decode(a, site.handle, False, wholes[0])
-        grad_b = product.to(b.dtype)
-    return grad_a, grad_b
 
 
 def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) -> None:
@@ -422,10 +288,6 @@ def _check_operands(site: Site, a: Tensor, b: Tensor, names: tuple[str, str]) ->
 def _check_device(site: Site, name: str, x: Tensor | None, other: Tensor) -> None:
     if x is not None and x.device != other.device:
         raise ValueError(f"{site.name}: {name} must be on {other.device}, not on {x.device}")
-
-
-def _is_empty(a: Tensor, b: Tensor) -> bool:
-    return not (a.numel() and b.numel())
 
 
 def _no_product(site: Site, a: Tensor, b: Tensor) -> ProductBatch:

@@ -155,7 +155,7 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
                     loaded[tensor.name] = blocks
     if METADATA in metadata and _policy(path, metadata) != policy_of(model):
         raise ValueError(
-            f"{path} is of a model that was converted by another policy: "
+            f"{path} is of a model that was converted with another policy: "
             "convert this one with packed_policy"
         )
     for name, sites in weights.items():
@@ -191,8 +191,8 @@ def _weights(model: nn.Module) -> dict[str, list[Site]]:
         raise ValueError("the model has no product with a weight: convert it first")
     if not found:
         raise ValueError(
-            "the model has no weight to pack: all are of several modules, "
-            "in different formats or not as weights of products, or in parts of one scale"
+            "the model has no weight to pack: each is shared by several modules "
+            "in different formats or outside products, or is in parts under one scale"
         )
     return found
 
@@ -270,7 +270,7 @@ def _check_kind(name: str, encoding: Encoded, blocks: Blocks, site: Site) -> Non
     if not (same and (encoding.along == needed.along if site.transposed else encoding.in_order)):
         raise ValueError(f"tensor {name!r} must be in blocks as {needed}, not as {encoding}")
     if (blocks.modes == Mode.HIGH_PRECISION).any():
-        raise ValueError(f"tensor {name!r} has high-precision blocks, which are not multiplied")
+        raise ValueError(f"tensor {name!r} has high-precision blocks, which cannot be multiplied")
 
 
 def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
@@ -292,6 +292,6 @@ def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
 
 def _tensor(tensor: Stored) -> Tensor:
     if tensor.dtype not in DTYPES:
-        raise ValueError(f"tensor {tensor.name!r} has dtype {tensor.dtype}, which is not loaded")
+        raise ValueError(f"tensor {tensor.name!r} has dtype {tensor.dtype}, which cannot be loaded")
     values = torch.from_numpy(tensor.stored.all())
     return values.view(torch.bfloat16) if tensor.dtype == "BF16" else values

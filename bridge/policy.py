@@ -120,7 +120,9 @@ class Policy:
         check_keys(self.settings, KEYS, "a policy")
         for rule in self.rules:
             if not isinstance(rule, LayerRule):
-                raise TypeError(f"rules of a policy must be Rules, not {rule!r}: see from_dict")
+                raise TypeError(
+                    f"rules of a policy must be LayerRule objects, not {rule!r}: see from_dict"
+                )
 
     @classmethod
     def from_dict(cls, entries: Settings) -> Self:

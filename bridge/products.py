@@ -222,7 +222,7 @@ def _grouped(
     bounds = [0, *ends]
     count = len(mat2) if by_rows else len(input) if by_columns else len(ends)
     if len(ends) != count or sorted(bounds) != bounds or bounds[-1] > length:
-        raise ValueError(f"offs must be {count} ends that ascend to at most {length}, not {ends}")
+        raise ValueError(f"offs must be {count} rising ends of at most {length}, not {ends}")
     groups = [slice(*pair) for pair in pairwise(bounds)]
     site = places.site("grouped" if by_rows else "matmul")
     if by_rows:

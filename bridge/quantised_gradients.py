@@ -81,7 +81,7 @@ class QuantisedGradients(nn.Module):
         """The hook that an optimiser calls before its step."""
         # The first argument of a step is the optimiser itself.
         if any(argument is not None for argument in (*args[1:], *kwargs.values())):
-            raise ValueError("step must be without a closure, which computes gradients later")
+            raise ValueError("step must have no closure, which would compute gradients later")
         for index, target in enumerate(self._targets):
             if target.grad is not None:
                 rows = _rows(target.grad)

@@ -26,7 +26,7 @@ State = tuple[Tensor, ...]
 
 Product = Callable[[Tensor], Tensor]
 Products = tuple[Product, Product, Product]
-"""Of each of the kinds."""
+"""A product for each of the kinds."""
 
 Step = Callable[[Tensor, State, Products], State]
 """The next state, by the input's part in the gates (B, gates * H)."""

@@ -28,7 +28,7 @@ class Rounder:
     bits: int = 0
 
     def of(self, rows: slice, shape: tuple[int, ...]) -> "Rounder":
-        """That of some rows of blocks, of this shape (R, n, B)."""
+        """The rounder of some rows of blocks, of this shape (R, n, B)."""
         if self.words is None:
             return self
         words = self.words.view(-1, *shape[1:])[rows] if self.words.numel() else self.words

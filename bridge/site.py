@@ -328,7 +328,9 @@ def site_of(handle: int) -> Site:
     """
     site = _sites.get(int(handle))
     if site is None:
-        raise RuntimeError("this compiled function belongs to a converted model that is gone")
+        raise RuntimeError(
+            "this compiled function belongs to a converted model that no longer exists"
+        )
     return site
 
 

@@ -9,8 +9,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
+
+Gradients = tuple[Tensor | None, ...]
+"""Gradients of an operator's arguments."""
 
 
 def is_transformed() -> bool:
@@ -46,6 +50,11 @@ def transformable(
     }
     function = type("Transformed", (torch.autograd.Function,), members)
     return function.apply  # type: ignore[attr-defined]
+
+
+def keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keep the dtype of the first argument for the backward pass."""
+    ctx.dtype = inputs[0].dtype
 
 
 def _refuse_forward_mode(*tangents: Any) -> NoReturn:

@@ -102,7 +102,8 @@ def convolve_transposed(
     for axis, (size, before) in enumerate(zip(sizes, padding, strict=True), 2):
         if size <= 2 * before:
             raise ValueError(
-                f"{site_of(handle).name}: the result must have pixels, not {size - 2 * before}"
+                f"{site_of(handle).name}: the result must have a positive size, "
+                f"not {size - 2 * before}"
             )
         y = y.narrow(axis, before, size - 2 * before)
     if bias is not None:

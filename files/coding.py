@@ -69,7 +69,7 @@ class Coding:
 
     def __post_init__(self) -> None:
         if self.axis is not None and self.flatten is not None:
-            raise ValueError("axis and flatten must not be given both")
+            raise ValueError("axis and flatten cannot be given together")
         fmt = layout_of(self.format, self.align, self.block).format
         object.__setattr__(self, "format", fmt)
         object.__setattr__(self, "block", fmt.block if fmt.blocked else None)
@@ -83,7 +83,7 @@ class Coding:
 
     @property
     def layout(self) -> BlockLayout:
-        """Where the parts of a block lie in its bytes."""
+        """Positions of the parts of a block in its bytes."""
         return layout_of(self.format, self.align)
 
 

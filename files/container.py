@@ -52,7 +52,7 @@ def _described(metadata: Mapping[str, str]) -> tuple[dict[str, Encoded], dict[st
         ValueError: they are not a container's, of another version, or wrong.
     """
     if KEY not in metadata:
-        raise ValueError("it is no container of blocks: its metadata have no `axs6`")
+        raise ValueError("it is not a container of blocks: its metadata have no `axs6`")
     try:
         described = json.loads(metadata[KEY])
         version, tensors = described["version"], described["tensors"]
@@ -81,7 +81,7 @@ def _of_axs6(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_any(entry: Mapping[str, Any]) -> dict[str, Any]:
     if "block" in entry:
-        raise ValueError("block is a part of format")
+        raise ValueError("the entry block belongs in format")
     if not isinstance(entry["format"], str):
         raise TypeError(f"format must be a string, not {entry['format']!r}")
     return dict(entry)
@@ -141,13 +141,15 @@ def _check_digests(
 ) -> None:
     kinds = {name: (tensor.dtype, tensor.shape) for name, tensor in held.items()}
     if metadata.get(HEADER_DIGEST) != _digest_of_header(kinds, metadata):
-        raise ValueError("its header is not as it was written: the SHA-256 is another")
+        raise ValueError("its header has changed since it was written: its SHA-256 is different")
     for name, tensor in held.items():
         digest = hashlib.sha256()
         for piece in tensor.stored.chunks(CHUNK):
             digest.update(piece.data)
         if digest.hexdigest() != digests.get(name):
-            raise ValueError(f"tensor {name!r} is not as it was written: the SHA-256 is another")
+            raise ValueError(
+                f"tensor {name!r} has changed since it was written: its SHA-256 is different"
+            )
 
 
 def _digest_of_header(
@@ -167,7 +169,7 @@ def _digest_of_header(
 
 def _check_held(name: str, tensor: Tensor | None, encoding: Encoded) -> None:
     if tensor is None:
-        raise ValueError(f"tensor {name!r} is in its metadata and not in the file")
+        raise ValueError(f"tensor {name!r} is in its metadata but not in the file")
     if tensor.dtype != "U8" or len(tensor.shape) != 1:
         raise ValueError(f"tensor {name!r} must be bytes, not {tensor.dtype} {tensor.shape}")
     if not encoding.least_bytes <= tensor.nbytes <= encoding.most_bytes:

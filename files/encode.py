@@ -121,10 +121,10 @@ def encode_file(
             _encoded(tensor, options) if options.chosen(tensor) else None for tensor in tensors
         ]
         if not any(kinds):
-            raise ValueError(f"{source} has no floating-point tensor of a name that is included")
+            raise ValueError(f"{source} has no floating-point tensor with an included name")
         encoded = encoded_before(source, tensors, metadata)
         if encoded and options.checkpoint:
-            raise ValueError(f"{source} is a container of blocks, which checkpoints do not hold")
+            raise ValueError(f"{source} is a container of blocks, which cannot become a checkpoint")
         entries = [
             [_kept(tensor, encoded.get(tensor.name))]
             if kind is None

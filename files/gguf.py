@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 VERSIONS: Final = (2, 3)
 ALIGNMENT: Final = 32
-"""Of tensors, in bytes, where the metadata have no `general.alignment`."""
+"""Alignment of tensors in bytes, if the metadata have no `general.alignment`."""
 
 _NUMBERS: Final = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Letters of `struct` by types of values."""
@@ -80,7 +80,9 @@ class GgufFile:
         try:
             decoded = dequantize(data.reshape(*stored.shape[:-1], -1), kind)
         except NotImplementedError:
-            raise ValueError(f"{self.path}: {name} has type {kind.name}, not decoded") from None
+            raise ValueError(
+                f"{self.path}: {name} has type {kind.name}, which is not supported"
+            ) from None
         return decoded.astype(np.float32, copy=False).reshape(stored.shape)
 
 
@@ -111,7 +113,7 @@ class _Header:
         size = self._number("Q")
         text = self._data[self._at : self._at + size]
         if len(text) < size:
-            raise ValueError("it ends within a text")
+            raise ValueError("it ends within a string")
         self._at += size
         return text.decode(errors="replace")
 
@@ -120,7 +122,7 @@ class _Header:
             return self._text()
         if kind != _ARRAY:
             if kind not in _NUMBERS:
-                raise ValueError(f"no metadata have the type {kind}")
+                raise ValueError(f"metadata cannot have the type {kind}")
             return self._number(_NUMBERS[kind])
         kind, count = self._number("I"), self._number("Q")
         if kind in _NUMBERS:

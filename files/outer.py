@@ -44,14 +44,14 @@ class Whole:
         return any(level.group == group for level in self._format.outer)
 
     def _reach(self, piece: Piece) -> Reach:
-        """That of the rows of a piece."""
+        """The reach of the rows of a piece."""
         values = self.read(piece) if piece.values else np.empty((piece.rows, 0), np.float32)
         blocks = padded(values, self.encoding.size).reshape(-1, self.encoding.size)
         return Reach.of(blocks, self._format, self.nonfinite).of_groups(piece.rows)
 
     @cached_property
     def _tensor(self) -> Reach:
-        """That of all values, where there is a scale of the tensor."""
+        """The reach of all values, if there is a scale of the tensor."""
         pieces = list(self.encoding.pieces()) if self._has(TENSOR) else []
         found = [self._reach(piece).of_groups(1) for piece in pieces or [Piece(0, 1, 0, 0)]]
         return Reach.merged(found)

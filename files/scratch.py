@@ -1,4 +1,4 @@
-"""Temporary files, for which there may be no room."""
+"""Temporary files, with errors that say where there is no room."""
 
 import os
 import tempfile

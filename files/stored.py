@@ -116,4 +116,4 @@ class Stored:
         except OSError as error:
             raise OSError(f"cannot read {self.path}: {error.strerror}") from error
         if into:
-            raise OSError(f"cannot read {self.path}: it was made shorter while it was read")
+            raise OSError(f"cannot read {self.path}: it became shorter while it was read")

@@ -143,7 +143,7 @@ def _npz(path: Path, stack: ExitStack) -> Found:
     with zipfile.ZipFile(path) as archive:
         for number, member in enumerate(archive.infolist()):
             if not member.filename.endswith(".npy"):
-                raise _RefusedError(f"{member.filename!r} is no array")
+                raise _RefusedError(f"{member.filename!r} is not an array")
             unpacked = folder / f"{number}.npy"
             with archive.open(member) as packed, naming_folder(folder), unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file)

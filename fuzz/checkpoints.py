@@ -13,7 +13,7 @@ from axs6.files import Options, decode_file, describe_file, encode_file
 SHAPES = ([2, 1, 16], [2, 1], [1, 16], [1], [16], [], [2, 2, 16], [0, 1, 16], [0, 1], [4, 8], [-1])
 DTYPES = ("U8", "I8", "F8_E8M0", "BF16", "F32", "F4", 7, None)
 NAMES = ("x_blocks", "x_scales", "x", "y_scales", "_blocks", "_scales", "[/i]_blocks")
-"""What the entries of a header are made of: right, wrong, or right together."""
+"""Parts of the entries of a header: right, wrong, or right together."""
 
 
 @in_folder

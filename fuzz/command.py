@@ -64,7 +64,7 @@ def run(arguments: list[str]) -> bool:
 
 
 def files() -> dict[str, bytes]:
-    """What the arguments may name."""
+    """Files that the arguments may name."""
     with TemporaryDirectory() as folder:
         x, packed = Path(folder, "x.npy"), Path(folder, "p.safetensors")
         np.save(x, arrays()["f"])

@@ -17,7 +17,7 @@ from engine import STATE, atheris
 from targets import TARGETS
 
 SHARED = "/dev/shm"
-"""Where there is one, inputs become files in memory."""
+"""Folder in memory for the files of inputs, if there is one."""
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def guide() -> str:
-    """What chooses the inputs."""
+    """The guide that chooses the inputs."""
     return f"atheris {version('atheris')}" if atheris else "random changes"
 
 

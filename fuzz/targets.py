@@ -1,4 +1,4 @@
-"""What is fuzzed: each target takes an input, and raises unless it was treated as documented.
+"""Targets of fuzzing: each target takes an input, and raises unless it was treated as documented.
 
 A target returns whether the input was accepted; one that was refused with the error that the
 documentation says, in one line, is as good.

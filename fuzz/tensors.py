@@ -22,7 +22,7 @@ CUT = b"\xff\xfe"
 """Between the parts of an input: neither text nor a number that a format has."""
 
 INNER = b"@@@"
-"""Where the metadata of a container go in its header."""
+"""Mark for the metadata of a container in its header."""
 
 METADATA: dict[str, Any] = {"shape": [4, 16], "dtype": "F32", "axis": -1, "format": "axs6_t8"}
 CHANGED = (*METADATA, "flatten", "align", "mode", "rounding", "random_bits", "seed", "colour")
@@ -37,7 +37,7 @@ TO = (
 """A tensor's metadata, and what its entries are changed to: right, wrong, or right together."""
 
 VALUES = Field("values", 0, 32, False, (8,))
-"""What `axs6 simulate` reads for an encoder of blocks of 8."""
+"""The field that `axs6 simulate` reads for an encoder of blocks of 8."""
 
 
 def in_folder(function: Callable[[Path, bytes], bool]) -> Callable[[bytes], bool]:

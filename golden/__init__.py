@@ -1,4 +1,4 @@
-"""The golden model: NumPy integer arithmetic that says what every bit must be."""
+"""The golden model: NumPy integer arithmetic that defines every bit."""
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode

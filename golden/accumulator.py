@@ -101,9 +101,11 @@ class Accumulator:
     def _check_output(self) -> None:
         if self.output is None:
             if self.fused or self.promote is not None:
-                raise ValueError("output=None goes with neither fused nor promote, which round")
+                raise ValueError(
+                    "output=None cannot be combined with fused or promote, which round"
+                )
             if self.least is not None:
-                raise ValueError("output=None goes without least, which steps have")
+                raise ValueError("output=None cannot be combined with least, which only steps have")
             return
         if not isinstance(self.output, Float):
             raise ValueError(f"output must be a Float or None, not {self.output!r}")
@@ -114,7 +116,8 @@ class Accumulator:
             and self.output.largest <= FP32.largest
         ):
             raise ValueError(
-                f"output must have an infinity, and values that FP32 has, not {self.output.name}"
+                "output must have an infinity, and only values that FP32 has, "
+                f"not {self.output.name}"
             )
 
     def __str__(self) -> str:
@@ -204,7 +207,7 @@ def accumulator(value: str | Accumulator) -> Accumulator:
             needed = f"field=value with one of the fields {', '.join(known_fields)}"
             raise ValueError(f"accumulator needs {needed}, not {change!r}")
         if key in changed:
-            raise ValueError(f"accumulator must have {key} once, not twice")
+            raise ValueError(f"accumulator must have {key} only once")
         changed[key] = _read(key, text)
     return replace(ACCUMULATORS[name], **changed)
 

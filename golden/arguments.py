@@ -40,14 +40,14 @@ def check_type(name: str, value: object, kind: Any) -> None:
 def check_unmasked(name: str, x: object) -> None:
     """Raise TypeError if `x` is an array with masked values, which blocks do not have."""
     if np.ma.is_masked(x):
-        raise TypeError(f"{name} must not be masked: give them values with filled()")
+        raise TypeError(f"{name} must have no masked values: call filled() first")
 
 
 def check_axis(axis: int, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless a shape has this axis."""
     whole = isinstance(axis, Integral) and not isinstance(axis, bool)
     if not whole or not -len(shape) <= axis < len(shape):
-        raise ValueError(f"axis must be one of the shape {shape}, not {axis!r}")
+        raise ValueError(f"axis must be an axis of the shape {shape}, not {axis!r}")
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

@@ -156,7 +156,7 @@ class Blocks:
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             code = f"{int(codes.ravel()[first]):#x}"
-            raise ValueError(f"scale {first}: {code} is no code of {name_of(self.format)}")
+            raise ValueError(f"scale {first}: {code} is not a code of {name_of(self.format)}")
 
     def _check_codes(self) -> None:
         has_zero = any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.format.levels)
@@ -203,7 +203,7 @@ class Blocks:
             first = int(np.flatnonzero(codes > most)[0])
             code = int(codes.ravel()[first])
             place = where.format(first // size)
-            raise ValueError(f"{place}: {code} is no code of {name_of(self.format)}")
+            raise ValueError(f"{place}: {code} is not a code of {name_of(self.format)}")
 
     @property
     def block(self) -> int:

@@ -61,7 +61,7 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[Any], NDArray[np.uint16]]:
     left, right = Operand.of(a, terms.a), Operand.of(b, terms.b)
     for name, operand in (("a", left), ("b", right)):
         if operand.nan is not None or operand.infinite is not None:
-            raise ValueError(f"{name} holds NaN or infinities, which no integer is")
+            raise ValueError(f"{name} holds NaN or infinities, which integers cannot represent")
     dtype = next((x for x in DTYPES if np.iinfo(x).bits >= terms.width), object)
     p, q = (_grouped(each.integers, terms.lanes).astype(dtype) for each in (left, right))
     sums = (p * q).sum(axis=-1) if dtype is object else np.einsum("...i,...i->...", p, q)
@@ -104,7 +104,7 @@ def accumulate(
     if terms.lanes != whole or terms.a.apart or terms.gated_by_products:
         raise ValueError(
             f"{terms.accumulator} adds products of {terms.lanes} lanes of {name_of(a)} and "
-            f"{name_of(b)}, which sums of {whole} do not tell"
+            f"{name_of(b)}, which sums of {whole} lanes do not contain"
         )
     _check_integers("sums", sums, -terms.bound, terms.bound)
     _check_integers("exponents", exponents, 0, terms.largest_exponent)

@@ -159,7 +159,7 @@ class _ArrayEncoding:
         if outer is None:
             outer = self._outer(rows, leading, scale)
         elif scale is not None or outer.fmt != self.fmt:
-            raise ValueError(f"outer must be of {name_of(self.fmt)}, and without scale")
+            raise ValueError(f"outer must be of {name_of(self.fmt)}, and scale must not be given")
         shaped = outer.shaped(leading)
         scales = [
             np.empty((len(rows), size // int(level.group)), code_dtype(level.scale.bits))

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final
 
+from axs6.golden.factors import divisor
 from axs6.golden.formats import (
     CHANNEL,
     FP32,
@@ -24,7 +25,6 @@ from axs6.golden.formats import (
     name_of,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
-from axs6.golden.levels import divisor
 from axs6.golden.pack import BlockLayout
 
 SHOWN: Final = 3

@@ -60,7 +60,7 @@ class Largest:
 
     @property
     def exact(self) -> Wide:
-        """As exact integers."""
+        """The values as exact integers."""
         if self.wide is not None:
             return self.wide
         assert self.bits is not None
@@ -190,7 +190,7 @@ class Finite:
         return Largest(found.reshape(len(self.bits), self.bits.shape[1] // group), None)
 
     def largest_of_sign(self, negative: bool, group: int) -> Largest:
-        """As `largest`, of the values of one sign alone, 0 where a group has none."""
+        """As `largest`, but only of the values of one sign; 0 if a group has none."""
         if self.wide is not None:
             kept = np.where(self.wide.negative == negative, self.wide.significand, np.uint64(0))
             return Largest(None, wide_max(replace(self.wide, significand=kept), group))

@@ -1,4 +1,4 @@
-"""How far decoded values are from those that were encoded."""
+"""Errors of decoded values, compared with the original values."""
 
 import math
 from collections.abc import Iterator
@@ -157,7 +157,7 @@ def _there_and_back(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values in float64, and what they are after encoding and decoding."""
     if "nonfinite" in options:
-        raise TypeError("errors are those of finite values: nonfinite is no option here")
+        raise TypeError("nonfinite cannot be given here: values must be finite")
     check_unmasked("values", x)
     values = np.asarray(x)
     blocks = encode(values, format, **options)

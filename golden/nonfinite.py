@@ -1,4 +1,4 @@
-"""What encoding does with NaN and infinities."""
+"""Treatment of NaN and infinities in encoding."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
@@ -6,14 +6,14 @@ from typing import Final, Literal, get_args
 from axs6.golden.formats import BlockFormat, name_of
 
 NonFinite = Literal["error", "saturate", "propagate"]
-"""What encoding does with NaN and infinities.
+"""Treatment of NaN and infinities in encoding.
 
 "error" refuses them, "saturate" gives +0 and the largest code, and "propagate" keeps them where
 the format can.
 """
 
 WITHOUT_NAN: Final = ("error", "saturate")
-"""What encoding can do with NaN and infinities in a format without NaN."""
+"""Treatments of NaN and infinities in a format without NaN."""
 
 
 def check_nonfinite(nonfinite: str, known: Sequence[str] = get_args(NonFinite)) -> None:
@@ -27,4 +27,4 @@ def check_nonfinite_in(fmt: BlockFormat, nonfinite: str) -> None:
     check_nonfinite(nonfinite)
     if nonfinite == "propagate" and not fmt.has_nan:
         name = name_of(fmt)
-        raise ValueError(f'nonfinite="propagate" needs a format with NaN, which {name} has not')
+        raise ValueError(f'nonfinite="propagate" needs a format with NaN, unlike {name}')

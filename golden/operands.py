@@ -66,7 +66,7 @@ class IntegerForm:
 
     @property
     def divisor(self) -> int:
-        """What values are divided by."""
+        """The divisor of values."""
         return self.format.element.divisor
 
     @property
@@ -129,7 +129,7 @@ class IntegerForm:
 
     @cached_property
     def offset(self) -> int:
-        """What is added to the exponents."""
+        """The number that is added to the exponents."""
         lowest = sum(x.dtype.emin - x.dtype.fraction_bits for x in self._reals)
         bias = sum(x.bias for x in self._exponents)
         return self.element_offset + lowest - bias - self.shift_max

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.blocks import chunks
+from axs6.golden.factors import Factor, Outer, zero_point_scales
 from axs6.golden.finite import Finite, Largest
 from axs6.golden.floats import Wide
 from axs6.golden.formats import CHANNEL, BlockFormat, Exponent, Level, Real, name_of
-from axs6.golden.levels import Factor, Outer, zero_point_scales
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.scaling import Values32, as_wide, exponents, rounded_product
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What scales of channels and of the tensor depend on.
+    """The numbers on which scales of channels and of the tensor depend.
 
     Args:
         largest: the largest magnitudes of rows of values, (rows, 1): one array of all values, or
@@ -31,7 +31,7 @@ class Reach:
 
     @classmethod
     def of(cls, rows: NDArray[Any], fmt: BlockFormat, nonfinite: NonFinite) -> Self:
-        """That of blocks (rows, B) of any dtype that `encode` takes."""
+        """The reach of blocks (rows, B) of any dtype that `encode` takes."""
         signs = (None,) if fmt.element.signed else (True, False)
         largest: list[list[Largest]] = [[] for _ in signs]
         lost = []
@@ -45,20 +45,20 @@ class Reach:
 
     @classmethod
     def merged(cls, parts: Sequence[Self]) -> Self:
-        """That of rows whose values are in several parts."""
+        """The reach of rows whose values are in several parts."""
         each = zip(*(x.largest for x in parts), strict=True)
         lost = np.logical_or.reduce([x.lost for x in parts])
         return cls(tuple(map(Largest.merged, each)), lost)
 
     def of_groups(self, groups: int) -> "Reach":
-        """That of `groups` equal groups of rows."""
+        """The reach of `groups` equal groups of rows."""
         largest = tuple(x.of_groups(groups) for x in self.largest)
         rows = len(self.lost) // max(1, groups)
         return Reach(largest, np.logical_or.reduce(self.lost.reshape(groups, rows), axis=1))
 
 
 NOWHERE: Final = Reach((), np.zeros(0, bool))
-"""That of no values, for formats without such scales."""
+"""The reach of no values, for formats without scales of channels and the tensor."""
 
 
 @dataclass(frozen=True)

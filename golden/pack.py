@@ -27,7 +27,7 @@ MODE_MASK = int(max(Mode))
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """Where the parts of a block lie in its bytes.
+    """Positions of the parts of a block in its bytes.
 
     Args:
         format: the block format.

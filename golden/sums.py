@@ -137,7 +137,7 @@ def exactly(terms: Terms, step: StepTerms, total: fp32.Bits | None) -> Leading:
 
 
 def aligned(terms: Terms, step: StepTerms, total: fp32.Bits | None) -> Leading:
-    """As `exactly`, with the bits dropped that lie too far below the largest exponent."""
+    """As `exactly`, without the bits that lie too far below the largest exponent."""
     digits, exponent = aligned_sum(terms, step, total)
     negative, top, above, sticky = kulisch.leading(digits, PART_BITS)
     return negative, top, exponent + above, sticky
@@ -146,7 +146,7 @@ def aligned(terms: Terms, step: StepTerms, total: fp32.Bits | None) -> Leading:
 def aligned_sum(
     terms: Terms, step: StepTerms, total: fp32.Bits | None
 ) -> tuple[list[Integers], Integers]:
-    """That sum as settled digits of PART_BITS bits, or one where int64 holds it; its exponent.
+    """The aligned sum as settled digits of PART_BITS bits, or one int64 if it fits; its exponent.
 
     Integers of Python hold sums that are wider: exact, and slower.
     """

@@ -22,7 +22,7 @@ DIGIT_BITS = 20
 
 @dataclass(frozen=True)
 class Terms:
-    """What the terms are of two formats, for an accumulator.
+    """The terms of two formats in an accumulator.
 
     A term is an integer of up to `width` bits with its sign, times 2^(exponent + offset). The sum
     of all terms is the dot product without the outer real scales, times divisor / 2^n, where 2^n
@@ -117,7 +117,7 @@ class Terms:
 
     @property
     def divisor(self) -> int:
-        """What the sum is divided by at the end, with the power of two."""
+        """The divisor of the sum at the end, with the power of two."""
         return self.a.divisor * self.b.divisor
 
     @property
@@ -127,7 +127,7 @@ class Terms:
 
     @property
     def offset(self) -> int:
-        """What is added to the exponents."""
+        """The number that is added to the exponents."""
         return self.a.offset + self.b.offset - self.scale_bits
 
     @property

@@ -105,13 +105,13 @@ def unpack_some(
     """
     starts = _starts(data, count, layout)
     if len(starts) < count:
-        raise ValueError(f"block {first + len(starts)}: the data end in it")
+        raise ValueError(f"block {first + len(starts)}: the data end within it")
     found = _unpack(data, starts, layout, first)
     return found.blocks(layout.format, (count * layout.format.block,)), found.end
 
 
 class _Fields(NamedTuple):
-    """What n successive blocks hold.
+    """Contents of n successive blocks.
 
     Args:
         scales: codes of the scales of blocks, coarse to fine, each (n, groups of a block).
@@ -162,7 +162,7 @@ class _Fields(NamedTuple):
 
 
 def _starts(raw: NDArray[np.uint8], count: int, layout: BlockLayout) -> NDArray[np.int64]:
-    """Where the first `count` blocks start, fewer if the bytes end in one."""
+    """Starts of the first `count` blocks, fewer if the bytes end within one."""
     strides = layout.strides
     dense = int(strides[Mode.DENSE])
     evenly = np.arange(min(count, len(raw) // dense)) * dense
@@ -183,7 +183,7 @@ def _starts(raw: NDArray[np.uint8], count: int, layout: BlockLayout) -> NDArray[
 def _unpack(
     raw: NDArray[np.uint8], starts: NDArray[np.int64], layout: BlockLayout, first: int
 ) -> _Fields:
-    """What the blocks that start there hold; `first` is the number of the first in messages."""
+    """Contents of the blocks that start there; messages number them from `first`."""
     count, size = len(starts), layout.format.block
     numbers = np.arange(first, first + count)
     modes = np.zeros(count, np.uint8)
@@ -273,7 +273,7 @@ def _mask(packed: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:
 
 
 def _mask_fault(packed: NDArray[np.uint8], fmt: BlockFormat) -> str:
-    """What is wrong with the mask of one sparse block."""
+    """The fault of the mask of one sparse block."""
     size = fmt.block
     mask = _mask(packed, size)
     stored = size - dropped_values(size)

@@ -40,7 +40,7 @@ def of_format(unit: str, component: Callable[..., Any], fmt: BlockFormat) -> Cal
         return partial(component, format=name_of(fmt))
     if fmt.has_modes and fmt == AXS6.with_block(fmt.block):
         return component
-    raise ValueError(f"{unit} takes {name_of(AXS6)} alone, not {name_of(fmt)}")
+    raise ValueError(f"{unit} takes only {name_of(AXS6)}, not {name_of(fmt)}")
 
 
 class AxisPipeline(Wrapper):

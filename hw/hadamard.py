@@ -39,7 +39,7 @@ class TransformPlan:
 
     @property
     def passing(self) -> data.StructLayout:
-        """What passes by the search for the largest exponent field."""
+        """The fields that pass by the search for the largest exponent field."""
         lane = StructLayout({"significand": self.dtype.fraction_bits + 1, "sign": 1, "infinite": 1})
         return StructLayout({"values": ArrayLayout(lane, self.size), "nan": 1})
 

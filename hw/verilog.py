@@ -73,7 +73,7 @@ write_verilog -norename
 """The commands of Amaranth's own back end, without its attributes."""
 
 ROLES = ("valid", "ready", "payload", "last", "user")
-"""What the ports of a stream are for; those on AXI4-Stream alone have the last two."""
+"""Roles of the ports of a stream; only AXI4-Stream has the last two."""
 
 _ON_BUS = ("tvalid", "tready", "tdata", "tlast", "tuser")
 
@@ -83,7 +83,7 @@ _log = logging.getLogger("axs6")
 
 @dataclass(frozen=True)
 class Generated:
-    """What `generate` makes: a module's name, its Verilog text and its manifest."""
+    """The result of `generate`: a module's name, its Verilog text and its manifest."""
 
     module: str
     verilog: str
@@ -151,7 +151,7 @@ def generate(
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
         raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
     if module in KEYWORDS:
-        raise ValueError(f"name must be no reserved word of SystemVerilog, not {module!r}")
+        raise ValueError(f"name must not be a reserved word of SystemVerilog, not {module!r}")
     if ports not in PORTS:
         raise ValueError(f"ports must be one of {', '.join(PORTS)}, not {ports!r}")
     component: Any = entry.build(**parameters)

@@ -102,13 +102,13 @@ def _check_own(path: Path) -> os.stat_result | None:
         raise CacheError(f"cannot read the cache {path}: {error.strerror}") from error
     if status.st_uid != os.geteuid():
         raise CacheError(
-            f"the cache must be your own, and {path} is another user's: "
+            f"the cache must be your own, but {path} is another user's: "
             "name another folder in AXS6_CACHE"
         )
     if status.st_mode & _OTHERS_WRITE:
         raise CacheError(
-            f"the cache must be written by you alone, and others may write to {path}: "
-            "take that from them (chmod -R go-w), or name another folder in AXS6_CACHE"
+            f"only you may have write access to the cache, but others can write to {path}: "
+            "remove their access (chmod -R go-w), or name another folder in AXS6_CACHE"
         )
     return status
 
@@ -298,10 +298,10 @@ def _seal(folder: Path, identity: str) -> None:
 
 
 def _check_file(path: Path) -> os.stat_result:
-    """What `stat` says of a file. Raises CacheError as `found`, ValueError where there is none."""
+    """The `stat` of a file. Raises CacheError as `found`, ValueError if there is none."""
     status = _check_own(path)
     if status is None or not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path} is no file")
+        raise ValueError(f"{path} is not a file")
     return status
 
 

@@ -78,4 +78,4 @@ def check_outcome(name: str, cycles: int) -> None:
     if cycles == Outcome.STUCK:
         raise ToolError(f"{name} stopped: nothing moved for {PATIENCE} cycles")
     if cycles == Outcome.TOO_MANY:
-        raise ToolError(f"{name} gave more outputs than its items complete")
+        raise ToolError(f"{name} gave too many outputs for its items")

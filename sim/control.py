@@ -56,7 +56,7 @@ class Workers:
         self.control = control
 
     def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
-        """As that of an executor."""
+        """The same as `submit` of an executor."""
         context = copy_context()
         context.run(_control.set, self.control)
         if self._pool is not None:

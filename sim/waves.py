@@ -1,4 +1,4 @@
-"""Waveforms of regressions: how much room they take."""
+"""Sizes of the waveforms of regressions."""
 
 import re
 from functools import cache

@@ -185,7 +185,7 @@ def completing(items: Items) -> NDArray[np.intp]:
 
 
 def whole_vectors(last: NDArray[Any], turns: int) -> NDArray[np.intp]:
-    """Where a stream of vectors that take turns can be divided: item numbers, ends included.
+    """Places where a stream of vectors that take turns can be divided: item numbers, both ends too.
 
     At each of them the next item has the first turn, and all vectors before it have ended.
     """

@@ -1,4 +1,4 @@
-"""Models of the user's own, from a function in a Python file."""
+"""The user's own models, from a function in a Python file."""
 
 import importlib.util
 import sys

@@ -1,1 +1,1 @@
-"""What the hardware costs: Yosys in child processes, reports, and tables of them."""
+"""Costs of the hardware: Yosys in child processes, reports, and tables of them."""

@@ -65,7 +65,7 @@ def capacitances(target: str, liberty: Path | None) -> Capacitances:
         return of_library(sky130.liberty(), "target sky130")
     if target == "generic":
         return generic()
-    raise SynthesisError(f"energy is that of gates, generic, sky130 or a library, not of {target}")
+    raise SynthesisError(f"energy needs gates, of generic, sky130 or a library, not {target}")
 
 
 def of_library(text: str, source: str) -> Capacitances:

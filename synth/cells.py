@@ -273,7 +273,7 @@ class _CellReader:
                 index = _numbers(group, points)
                 if any(a >= b for a, b in pairwise(index)) or not index:
                     raise SynthesisError(
-                        f"{group.place}: index_{k} must be numbers that rise, not {points!r}"
+                        f"{group.place}: index_{k} must be rising numbers, not {points!r}"
                     )
                 axes.append((variable, index))
         return axes
@@ -283,4 +283,4 @@ def _numbers(group: LibertyGroup, text: str) -> list[float]:
     try:
         return [finite(word) for word in text.replace(",", " ").split()]
     except ValueError:
-        raise SynthesisError(f"{group.place}: a table must be of numbers, not {text!r}") from None
+        raise SynthesisError(f"{group.place}: a table must hold numbers, not {text!r}") from None

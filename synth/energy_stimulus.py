@@ -47,11 +47,11 @@ class Stimulus:
     packages: tuple[str, ...] = ()
 
     def missing(self) -> list[str]:
-        """Those of the packages that are not installed."""
+        """The packages that are not installed."""
         return [name for name in self.packages if not any(metadata.distributions(name=name))]
 
     def key(self) -> list[str]:
-        """What decides the data beside the golden model: sources and versions."""
+        """Sources and versions that decide the data, besides the golden model."""
         versions = [metadata.version(name) for name in self.packages]
         own = [] if self.layers is None else [sources(self.layers.__module__.rpartition(".")[0])]
         return [self.name, *own, *versions]
@@ -257,7 +257,7 @@ def unit_items(unit: str, parameters: Mapping[str, Any], work: Sequence[Product]
 
 
 def _outer_products(turns: _Turns) -> Floats:
-    """What the results of items are multiplied by: (sequences, items, rows, columns)."""
+    """Factors of the results of items: (sequences, items, rows, columns)."""
     k = turns.k[..., None]
     a, b = turns.product.a.outer[turns.a, k], turns.product.b.outer[turns.b, k]
     product: Floats = a[..., :, None] * b[..., None, :]

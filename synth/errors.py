@@ -3,7 +3,7 @@
 import re
 
 TOO_FEW = "must have gates of three functions or more"
-"""What ABC asks of a library."""
+"""ABC's requirement of a library."""
 
 _TOO_FEW_GATES = "Library with only"
 _NO_FLIP_FLOP = re.compile(r"\(type (\$_\w+_)\) cannot be legalized")

@@ -174,7 +174,7 @@ def flow(options: Synthesis) -> Flow:
     if kind in FPGAS and options.optimise != "area":
         raise SynthesisError(f"--optimise is only for gate targets, not for {source}")
     if adders and kind not in ("liberty", "sky130"):
-        raise SynthesisError(f"adder cells need a cell library, which {source} has not")
+        raise SynthesisError(f"adder cells need a cell library, but {source} has none")
     cells = None
     if liberty is not None:
         cells = read_cells(liberty)

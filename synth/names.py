@@ -1,4 +1,4 @@
-"""Names that come from a file or a caller and get into what another program runs.
+"""Names from files and callers that appear in scripts of other programs.
 
 Those programs have no common way to quote: a `;` ends a command of Yosys, `[exec ...]` in Tcl
 runs a program, a newline ends a comment. So every such name is plain, or the run is refused:

@@ -46,7 +46,7 @@ def _check_tables(cell: Cell, source: str) -> None:
         if missing:
             raise SynthesisError(
                 f"{_place(source, cell, arc.output)}: timing from {arc.source} must have "
-                f"{' and '.join(missing)} and has not"
+                f"{' and '.join(missing)}, and does not"
             )
 
 
@@ -70,7 +70,7 @@ def _check_output(gate: Cell, output: str, source: str, *, timed: bool) -> None:
         if missing := [edge for edge in EDGES if all(edge not in arc.delay for arc in arcs)]:
             raise SynthesisError(
                 f"{_place(source, gate, output)}: timing from {pin} must have "
-                f"cell_{missing[0]} and has not"
+                f"cell_{missing[0]}, and does not"
             )
 
 

@@ -93,7 +93,7 @@ def timed_flow(options: Synthesis) -> Flow:
     plan = flow(options)
     if plan.cells is None:
         raise SynthesisError(
-            f"a netlist for timing needs a cell library, which {plan.source} has not: "
+            f"a netlist for timing needs a cell library, but {plan.source} has none: "
             "--target sky130 or --liberty FILE"
         )
     if plan.around is None:

@@ -103,7 +103,7 @@ def _run(arguments: list[str], folder: Path, timeout: float) -> str:
         try:
             wait(child, timeout)
         except subprocess.TimeoutExpired:
-            raise SynthesisError(f"OpenSTA must finish within {timeout:g} s and has not") from None
+            raise SynthesisError(f"OpenSTA did not finish within {timeout:g} s") from None
     said = log.read_text(errors="replace")
     errors = [line for line in said.splitlines() if line.startswith("Error")]
     if errors or child.returncode:

@@ -74,8 +74,8 @@ def check_place(target: str) -> None:
         )
     if target not in _DEVICES:
         raise SynthesisError(
-            f"Fmax needs an open place and route, which {target} has not; "
-            f"it must be one of {', '.join(_DEVICES)}"
+            f"Fmax needs an open place and route, but {target} has none; "
+            f"target must be one of {', '.join(_DEVICES)}"
         )
     package = f"yowasp_{_DEVICES[target].tool}"
     if find_spec(package) is None:
@@ -210,8 +210,7 @@ def _nextpnr(device: _Device, job: Path, target: str, limit: Limit) -> dict[str,
             code = child.wait(limit.left)
         except subprocess.TimeoutExpired:
             raise SynthesisError(
-                f"target {target}: place and route must finish within {limit.seconds:g} s "
-                "and has not"
+                f"target {target}: place and route did not finish within {limit.seconds:g} s"
             ) from None
     if code:
         raise _failure(log.read_text(errors="replace"), device, target)

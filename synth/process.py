@@ -77,11 +77,11 @@ def run_workers(module: str, folders: Sequence[Path], *, limit: Limit, source: s
                 wait(child, limit.left)
             except subprocess.TimeoutExpired:
                 raise SynthesisError(
-                    f"{source}: Yosys must finish within {limit.seconds:g} s and has not"
+                    f"{source}: Yosys did not finish within {limit.seconds:g} s"
                 ) from None
             if child.returncode < 0:
                 name = signal.Signals(-child.returncode).name
-                raise SynthesisError(f"{source}: Yosys was ended by {name}, out of memory perhaps")
+                raise SynthesisError(f"{source}: Yosys was ended by {name}, perhaps out of memory")
             if child.returncode:
                 raise from_log((folder / _LOG).read_text(errors="replace"), source)
 

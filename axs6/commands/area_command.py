@@ -10,19 +10,21 @@ from axs6.commands.options import REPORT, RUNS, SYNTHESIS, UNIT_OPTIONS, Group, 
 TIMED: Group = {
     "netlist": Annotated[
         Path | None,
-        typer.Option(help="Write the mapped Verilog here, its constraints (SDC) beside it."),
+        typer.Option(
+            help="Write the mapped Verilog to this file, with its constraints (SDC) next to it."
+        ),
     ],
     "opensta": (
         Annotated[
             bool,
             typer.Option(
-                "--opensta", help="Time the netlist with OpenSTA and ABC too; needs `sta`."
+                "--opensta", help="Also time the netlist with OpenSTA and ABC; needs `sta`."
             ),
         ],
         False,
     ),
 }
-"""Those of `axs6.commands.area_timing.TimedOutput`."""
+"""The options of `axs6.commands.area_timing.TimedOutput`."""
 
 EXTRA = "synth"
 
@@ -34,7 +36,7 @@ def run(
     synthesis: dict[str, Any],
     parameters: dict[str, Any],
     energy: Annotated[
-        bool, typer.Option("--energy", help="Simulate the gates too and report their energy.")
+        bool, typer.Option("--energy", help="Also simulate the gates and report their energy.")
     ] = False,
     stimulus: Annotated[
         str | None, typer.Option(help="Data for --energy: digits (default) or random.")
@@ -49,7 +51,7 @@ def run(
     runs: dict[str, Any],
     report: dict[str, Any],
 ) -> None:
-    """Synthesise units with Yosys and report area, by submodule too, and timing.
+    """Synthesise units with Yosys and report timing and area, also by submodule.
 
     Results are cached: nothing is measured twice, and an interrupted sweep resumes where it
     stopped. Exit status 1 if points of a sweep are missing, 2 if all are.

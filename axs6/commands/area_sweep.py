@@ -78,7 +78,7 @@ def measure(
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
     report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
-        raise SynthesisError("nothing could be measured: every point of the sweep is missing")
+        raise SynthesisError("no point of the sweep could be measured")
     return not done.missing
 
 

@@ -151,7 +151,7 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
         raise ValueError(f"{path} is not a NumPy file of numbers") from error
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
-            raise ValueError(f"{path}: its member {key!r} is no array")
+            raise ValueError(f"{path}: its member {key!r} is not an array")
     if name is not None:
         raise ValueError(f"{path} holds {', '.join(arrays)}: give it without {name!r}")
     return arrays
@@ -188,8 +188,8 @@ def _items(array: NDArray[Any], field: Field, parameters: Mapping[str, Any]) -> 
     (count,) = field.shape
     if not array.ndim or array.shape[-1] % count:
         raise ValueError(
-            f"input {field.name!r} must have a last axis of a multiple of {count}, the block,"
-            f" not shape {array.shape}"
+            f"input {field.name!r} must have a last axis that is a multiple of the block {count}, "
+            f"not shape {array.shape}"
         )
     return array.reshape(-1, count)
 

@@ -45,8 +45,8 @@ def run(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Groups of columns, with commas: bits, qsnr, recorded, cost, energy, accuracy, "
-            "perplexity, token.",
+            help="Groups of columns, separated by commas: bits, qsnr, recorded, cost, energy, "
+            "accuracy, perplexity, token.",
             show_default="all",
             metavar="GROUPS",
         ),

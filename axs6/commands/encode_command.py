@@ -74,7 +74,7 @@ ENCODING: Group = {
     "include": Patterns,
     "exclude": Patterns,
 }
-"""Those of `axs6.files.Options`."""
+"""The options of `axs6.files.Options`."""
 
 
 @with_options(options=ENCODING)

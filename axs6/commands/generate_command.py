@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
-    Beside them go an instance to copy (.vh) and a SystemVerilog package of widths and offsets.
+    It also writes an instance to copy (.vh) and a SystemVerilog package of widths and offsets.
     Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 -o rtl

@@ -22,8 +22,9 @@ def run(
     """Count the faults in a unit that corner cases and random items find.
 
     Each mutant is the unit with one fault. All of them run in one pass of the batch simulator. A
-    SAT solver looks at those that survive: it shows that they equal the unit, or gives an item that
-    tells them apart. The exit status is 1 unless every other mutant is killed.
+    SAT solver checks the mutants that survive: it shows that they equal the unit, or gives an item
+    that tells them apart. The exit status is 1 unless all mutants that do not equal the unit are
+    killed.
 
     Example: axs6 mutate decoder --format nvfp4
     """

@@ -93,7 +93,7 @@ SYNTHESIS: Group = {
         False,
     ),
 }
-"""Those of `axs6.synth.flow.Synthesis`."""
+"""The options of `axs6.synth.flow.Synthesis`."""
 
 RUNS: Group = {
     "timeout": (
@@ -108,40 +108,19 @@ RUNS: Group = {
 }
 """How designs are synthesised, as `axs6.synth.sweep.sweep` takes it."""
 
-WINDOWS: Group = {
-    "text": Annotated[
-        Path | None,
-        typer.Option(
-            help="Text in UTF-8.", metavar="FILE", show_default="Python's own documentation"
-        ),
-    ],
-    "window": (Annotated[int, typer.Option(help="Tokens per window.", metavar="N")], 512),
-    "data": Annotated[
-        Path | None,
-        typer.Option(
-            help="File of finished windows; a stopped study resumes from it.", metavar="FILE"
-        ),
-    ],
-    "jobs": (
-        Annotated[int, typer.Option(help="Number of windows run in parallel.", metavar="N")],
-        1,
-    ),
-    "scheduler": Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers run windows.", metavar="ADDRESS"),
-    ],
-}
-"""Windows of a text, and how a language model runs over them."""
-
 REPORT: Group = {
-    "html": Annotated[Path | None, typer.Option(help="Write the report as a page here.")],
+    "html": Annotated[
+        Path | None, typer.Option(help="Write the report as an HTML page to this file.")
+    ],
     "markdown": Annotated[
         Path | None,
-        typer.Option(help="Write the report as Markdown here, its pictures beside it."),
+        typer.Option(
+            help="Write the report as Markdown to this file, with its pictures next to it."
+        ),
     ],
     "json": Json,
 }
-"""Those of `axs6.commands.report.ReportFiles`."""
+"""The options of `axs6.commands.report.ReportFiles`."""
 
 UNIT_OPTIONS: Group = {
     "format": Operands,
@@ -150,7 +129,7 @@ UNIT_OPTIONS: Group = {
         typer.Option(
             help="Values per block: 8, 16 or 32 for AXS-6.",
             metavar="B",
-            show_default="of the format",
+            show_default="the format's",
         ),
     ],
     "stages": Annotated[
@@ -184,12 +163,12 @@ UNIT_OPTIONS: Group = {
     "columns": Columns,
     "interleave": Annotated[
         int | None,
-        typer.Option(help="Vectors or tiles that are interleaved, 1 to 14.", metavar="N"),
+        typer.Option(help="Number of interleaved vectors or tiles, 1 to 14.", metavar="N"),
     ],
     "accumulator": Annotated[
         str | None,
         typer.Option(
-            help="Accumulator of dot products: a name, with changed fields if any, such as "
+            help="Accumulator of dot products: a name, optionally with changed fields, such as "
             "hopper_fp8,promote=4.",
             show_default="fp32",
         ),

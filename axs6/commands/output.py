@@ -64,8 +64,7 @@ def _check_same_design(folder: Path, made: "Generated") -> None:
         there = _design(json.loads(manifest.read_text()))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise ValueError(
-            f"{verilog} exists without a manifest that tells its design: give --name, or another "
-            "folder"
+            f"{verilog} exists without a manifest of its design: give --name, or another folder"
         ) from None
     here = _design(made.manifest)
     if there != here:
@@ -143,7 +142,7 @@ class _Console(Console):
 
 
 def console(json_target: str | None = None) -> Console:
-    """Where tables and messages go, as they are: stdout, unless JSON goes there."""
+    """The console for tables and messages: stdout, unless JSON goes there."""
     return _Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
 
 

@@ -1,4 +1,4 @@
-"""Packages that a command finds missing before it has begun."""
+"""Checks that the packages of a command are installed, before it begins."""
 
 from importlib.util import find_spec
 

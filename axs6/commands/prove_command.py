@@ -26,36 +26,39 @@ def run(
     parameters: dict[str, Any],
     target: Annotated[
         str | None,
-        typer.Option(help="Prove the netlists that synthesis gives too: generic or sky130."),
+        typer.Option(
+            help="Also prove the netlists of synthesis for this target: generic or sky130."
+        ),
     ] = None,
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ] = None,
     optimise: Annotated[
         str | None,
-        typer.Option(help="Netlists for area or speed alone.", show_default="both"),
+        typer.Option(help="Only netlists for area or for speed.", show_default="both"),
     ] = None,
     adder_cells: Annotated[
-        bool, typer.Option("--adder-cells", help="Netlists with adder cells alone.")
+        bool, typer.Option("--adder-cells", help="Only netlists with adder cells.")
     ] = False,
     netlist: Annotated[
         Path | None,
         typer.Option(
-            help="Prove that Verilog in this file is the unit, in place of synthesis; with "
-            "--target sky130 or --liberty its cells are read from there."
+            help="Prove that the Verilog in this file is the unit, in place of netlists of "
+            "synthesis; --target sky130 or --liberty gives its cells."
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(help="Limit of each tool and each question, in seconds.")
+        float, typer.Option(help="Time limit of each tool and each question, in seconds.")
     ] = 600,
     json: Json = None,
 ) -> None:
-    """Prove a unit right for all inputs.
+    """Prove that a unit is right for all inputs.
 
-    The RTL without registers is held to the definitions of its formats, in integers. The RTL with
-    --stages registers is shown to be that behind a queue, for all stalls. Netlists of --target,
-    --liberty or --netlist are shown to be the same. Each claim is proved, refuted by an input that
-    is replayed in the batch simulator, or open. The exit status is 1 unless all are proved.
+    The RTL without registers is compared with the definitions of its formats, in integers. With
+    --stages, the RTL is shown to be the same function behind a queue, for all stalls. Netlists of
+    --target, --liberty or --netlist are shown to be equal. Each claim is proved, refuted by an
+    input that is replayed in the batch simulator, or open. The exit status is 1 unless all are
+    proved.
 
     Example: axs6 prove block_dot --format mxfp4 --target sky130
     """

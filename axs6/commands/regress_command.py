@@ -11,14 +11,17 @@ import typer
 from axs6.commands.options import UNIT_OPTIONS, Json, with_options
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from axs6.hw.verilog import Generated
+    from axs6.sim.regress import Regression
 
 EXTRA = "sim"
 
 WAVES_FOLDER = Path("waves")
 
 LARGE = 100_000_000
-"""Bytes of waveforms from which on their size is said before the run."""
+"""Waveforms with more bytes are announced before the run."""
 
 
 @with_options(parameters=UNIT_OPTIONS)
@@ -38,14 +41,16 @@ def run(
     verilog: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Test the Verilog in this file in place of what one unit generates, such as a "
-            "netlist of another tool; repeat it for models of cells."
+            help="Test the Verilog in this file, such as a netlist of another tool, in place of "
+            "the Verilog of one unit; repeat it for models of cells."
         ),
     ] = None,
     waves: Annotated[
         bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
     ] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report here.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write a JUnit XML report to this file.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Compare units in a Verilog simulator with the golden model, bit for bit.
@@ -61,29 +66,25 @@ def run(
         check_writable,
         console,
         json_path,
-        verdict,
         write_file,
         write_json,
     )
     from axs6.hw.registry import ALL_UNITS, find
-    from axs6.hw.verilog import generate
-    from axs6.sim.regress import Regression, check_test, configurations, regress
+    from axs6.sim.regress import check_test, configurations, regress
     from axs6.sim.regress import junit as junit_xml
-    from axs6.sim.waves import wave_size
 
     out = console(json)
     check_test(test)
-    if verilog and (len(units or ()) != 1 or every):
-        raise ValueError("--verilog needs one unit, and its parameters without --all")
-    runs = [
-        (unit, each)
-        for unit in units or ALL_UNITS
-        for each in (
-            [find(unit).parameters(parameters)]
-            if verilog
-            else configurations(unit, parameters, vary=every)
-        )
-    ]
+    if verilog:
+        if len(units or ()) != 1 or every:
+            raise ValueError("--verilog needs one unit, and its parameters without --all")
+        runs = [(unit, find(unit).parameters(parameters)) for unit in units or ()]
+    else:
+        runs = [
+            (unit, each)
+            for unit in units or ALL_UNITS
+            for each in configurations(unit, parameters, vary=every)
+        ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
     given = _given(*runs[0], verilog) if verilog else None
@@ -92,9 +93,7 @@ def run(
     try:
         for unit, configuration in runs:
             if waves:
-                size = wave_size(generate(unit, **configuration), items, test)
-                if size > LARGE:
-                    typer.echo(f"waveforms of {unit}: about {size / 1e6:,.0f} MB", err=True)
+                _warn_of_large(unit, configuration, items, test)
             outcome = regress(
                 unit,
                 configuration,
@@ -106,11 +105,7 @@ def run(
                 test=test,
             )
             outcomes.append(outcome)
-            count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"
-            said = f"{outcome.title}: {len(outcome.tests)} tests, {count}"
-            out.print(verdict(outcome.passed, said))
-            for name, reason in outcome.failures:
-                out.print(f"     {name}: {reason}")
+            _show(outcome, out)
     finally:
         if junit is not None and outcomes:
             write_file(junit, junit_xml(outcomes))
@@ -120,6 +115,28 @@ def run(
     out.print(f"{len(outcomes) - failed} passed, {failed} failed ({simulator}, seed {seed})")
     if failed or not outcomes:
         raise typer.Exit(1)
+
+
+def _warn_of_large(
+    unit: str, configuration: Mapping[str, Any], items: int, test: str | None
+) -> None:
+    """Say how large the waveforms of a run will be, if they are large."""
+    from axs6.hw.verilog import generate
+    from axs6.sim.waves import wave_size
+
+    size = wave_size(generate(unit, **configuration), items, test)
+    if size > LARGE:
+        typer.echo(f"waveforms of {unit}: about {size / 1e6:,.0f} MB", err=True)
+
+
+def _show(outcome: "Regression", out: "Console") -> None:
+    """Print the verdict of a run and its failures."""
+    from axs6.commands.output import verdict
+
+    count = f"{outcome.items:,} items, {outcome.outputs:,} outputs equal"
+    out.print(verdict(outcome.passed, f"{outcome.title}: {len(outcome.tests)} tests, {count}"))
+    for name, reason in outcome.failures:
+        out.print(f"     {name}: {reason}")
 
 
 def _given(unit: str, parameters: Mapping[str, Any], paths: Sequence[Path]) -> "Generated":

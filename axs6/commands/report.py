@@ -1,4 +1,4 @@
-"""Where the figures of a command go beside the terminal."""
+"""Files for the figures of a command: JSON, HTML and Markdown."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

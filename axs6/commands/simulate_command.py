@@ -46,7 +46,9 @@ def run(
         typer.Option(help="batch or cxxrtl.", show_default="batch, or cxxrtl with --vcd"),
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the batch engine.")] = None,
-    vcd: Annotated[Path | None, typer.Option(help="Write a waveform of every signal here.")] = None,
+    vcd: Annotated[
+        Path | None, typer.Option(help="Write a waveform of every signal to this file.")
+    ] = None,
     window: Annotated[
         str | None,
         typer.Option(
@@ -99,18 +101,13 @@ def run(
         done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)
     else:
         done, seconds = _cxxrtl(out, unit, parameters, items, vcd, cycles, limit)
-    macs = count * products(taken)
+    macs = 0 if done.cycles == limit else count * products(taken)
     figures = {
         "unit": unit,
         "parameters": parameters,
         "engine": chosen,
         "items": count,
-        "outputs": len(next(iter(done.outputs.values()))),
-        "copies": getattr(done, "copies", 1),
-        "cycles": done.cycles,
-        "seconds": seconds,
-        "cycles_per_second": done.cycles / seconds,
-        "macs_per_second": macs / seconds if macs and done.cycles != limit else None,
+        **_speeds(done, macs, seconds),
     }
     for path, content in file_contents(files, done.outputs, parameters).items():
         write_file(path, content)
@@ -118,6 +115,18 @@ def run(
     print_table(out, _table(figures))
     for path in (*files, *([vcd] if vcd else [])):
         out.print(f"wrote {path}")
+
+
+def _speeds(done: Any, macs: int, seconds: float) -> dict[str, Any]:
+    """Outputs, cycles and speeds of a run; `macs` is 0 if its MACs are unknown."""
+    return {
+        "outputs": len(next(iter(done.outputs.values()))),
+        "copies": getattr(done, "copies", 1),
+        "cycles": done.cycles,
+        "seconds": seconds,
+        "cycles_per_second": done.cycles / seconds,
+        "macs_per_second": macs / seconds if macs else None,
+    }
 
 
 def products(fields: "Sequence[Field]") -> int:
@@ -149,7 +158,7 @@ def _engine(engine: str | None, threads: int | None, vcd: Path | None, window: s
 def _window(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
     if match is None or int(match[1]) >= int(match[2]):
-        raise ValueError(f"window must be FIRST:END, two rising cycle numbers, not {text!r}")
+        raise ValueError(f"window must be FIRST:END, with FIRST below END, not {text!r}")
     return int(match[1]), int(match[2])
 
 
@@ -194,7 +203,7 @@ def _cxxrtl(
 
 @contextmanager
 def cycles_shown(out: "Console") -> Iterator[Callable[[int], None]]:
-    """What shows on a terminal how many cycles have been simulated."""
+    """Show on a terminal how many cycles have been simulated."""
     logging.getLogger("axs6").info("simulating")
     with out.status("simulating") as status:
         yield lambda cycle: status.update(f"simulating, cycle {cycle:,}")

@@ -41,13 +41,13 @@ def accumulators(
         list[int] | None,
         typer.Option(
             "--fraction",
-            help="Fraction bits kept of an aligned term; can be repeated.",
+            help="Number of fraction bits kept of an aligned term; can be repeated.",
             show_default="8 to 35",
             metavar="F",
         ),
     ] = None,
     length: Annotated[
-        int, typer.Option(help="Number of products of a dot product.", metavar="K")
+        int, typer.Option(help="Number of products in a dot product.", metavar="K")
     ] = 4096,
     columns: Annotated[
         str | None,
@@ -65,9 +65,9 @@ def accumulators(
     runs: dict[str, Any],
     json: Json = None,
 ) -> None:
-    """Measure the error of dot products over the bits that an accumulator keeps of its terms.
+    """Measure the error of dot products for each number of bits that an accumulator keeps.
 
-    The error is relative to exact accumulation, in dB. The error of the format is shown beside it.
+    The error is relative to exact accumulation, in dB. The error of the format is shown next to it.
     "exact" means that no result differs.
 
     --columns dot adds area and delay of the hardware, one synthesis for each design; --columns

@@ -39,7 +39,9 @@ def pareto(
             min=0,
         ),
     ] = None,
-    reduction: Annotated[int, typer.Option(help="Lanes of a dot product.", metavar="R")] = 64,
+    reduction: Annotated[
+        int, typer.Option(help="Number of lanes of a dot product.", metavar="R")
+    ] = 64,
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,
     jobs: Jobs = 1,
     output: Annotated[
@@ -51,8 +53,8 @@ def pareto(
     """Measure hundreds of block formats: QSNR against area times memory, and the frontier.
 
     Area is the area of a dot product on sky130, with registers at its inputs and outputs and the
-    accumulator "paper", relative to the larger FP8 one. Memory is the memory of a tile of 256
-    values in lines of 64 bytes.
+    accumulator "paper", relative to the larger of the FP8 dot products. Memory is the memory of a
+    tile of 256 values in lines of 64 bytes.
 
     A stopped run resumes where it stopped. Points measured with other versions of the tools or
     other settings are measured again. Exit status 1 if a synthesis fails.

@@ -1,12 +1,23 @@
 """`axs6 study perplexity`."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import WINDOWS, Group, Json, ScaleOption, with_options
+from axs6.commands.language import (
+    SHARED,
+    Formats,
+    ModelFile,
+    PolicyFile,
+    Tasks,
+    WindowSize,
+    checked_files,
+    loading,
+    settings_of,
+    task_options,
+)
+from axs6.commands.options import Group, Json, ScaleOption, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,27 +32,17 @@ PARETO = "perplexity-pareto.svg"
 
 FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
 
-
 SETTING: Group = {
     "kv": Annotated[
         str | None,
         typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
     ],
-    "accumulator": (
-        Annotated[
-            str, typer.Option(help="Accumulator of all dot products, as `axs6.matmul` takes it.")
-        ],
-        "fp32",
-    ),
+    **SHARED,
     "head": (
         Annotated[
             bool,
             typer.Option("--head", help="Quantise the head, the product that scores tokens, too."),
         ],
-        False,
-    ),
-    "embeddings": (
-        Annotated[bool, typer.Option("--embeddings", help="Quantise the embedding table too.")],
         False,
     ),
     "rounding": (
@@ -50,7 +51,7 @@ SETTING: Group = {
             typer.Option(
                 "--weights",
                 help="How weights are rounded: nearest, or gptq, by the Hessian of 8 windows of "
-                "the text after those that are measured.",
+                "the text after the measured ones.",
             ),
         ],
         "nearest",
@@ -66,43 +67,25 @@ SETTING: Group = {
     "smooth": Annotated[
         float | None,
         typer.Option(
-            help="Move the reach of inputs into weights, SmoothQuant's migration: from 0 to 1.",
+            help="Strength of SmoothQuant's migration of outliers from inputs to weights, 0 to 1.",
             metavar="ALPHA",
         ),
     ],
 }
-"""Those of `axs6.studies.language.request.Setting` that all formats have."""
+"""Fields of `axs6.studies.language.request.Setting` that all formats have."""
 
 
-@with_options(setting=SETTING, windows=WINDOWS)
+@with_options(setting=SETTING, tasks=task_options("windows"))
 def perplexity(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="A folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION, or smollm2.",
-            metavar="MODEL",
-        ),
-    ],
-    formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format",
-            help="Block formats of weights and activations, separated by commas; can be "
-            "repeated. WxA means weights in W and activations in A; A may be "
-            "fp32 or bf16.",
-            metavar="FORMAT",
-            show_default="nine named ones",
-        ),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with a policy: other formats in some layers.", metavar="FILE"),
-    ] = None,
+    model: ModelFile,
+    formats: Formats = None,
+    policy: PolicyFile = None,
     scale: Annotated[str | None, ScaleOption] = None,
     tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 8192,
+    window: WindowSize = 512,
     *,
     setting: dict[str, Any],
-    windows: dict[str, Any],
+    tasks: dict[str, Any],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help=f"Folder for {', '.join(FILES)}."),
@@ -129,80 +112,49 @@ def perplexity(
 
     Example: axs6 study perplexity smollm2 --format mx9,axs6,mxfp4,mxfp4xbf16 --data runs.jsonl
     """
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_files,
-        write_json,
-    )
+    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
     from axs6.commands.packages import need
-    from axs6.golden.formats import format_list
-    from axs6.studies.language.request import (
-        CALIBRATION,
-        FORMATS,
-        Setting,
-        check_windows,
-        model_path,
-    )
-    from axs6.studies.request import check_file
+    from axs6.studies.language.request import CALIBRATION, check_windows, model_path
 
-    text, data, window = windows.get("text"), windows.get("data"), windows["window"]
-    for path in (text, policy, pareto):
-        if path is not None:
-            check_file(path)
+    given = Tasks(**tasks)
+    read = checked_files(given.text, policy, pareto)
     if pareto is not None and output is None:
         raise ValueError("--pareto needs a folder for its picture: -o")
-    if policy is not None:
-        setting["policy"] = policy.read_text(encoding="utf-8")
-    settings = [Setting.of(each, scale, **setting) for each in format_list(formats or FORMATS)]
+    settings = settings_of(formats, scale, policy, setting)
     check_windows(tokens, window)
     path, function = model_path(model)
     need("torch", "transformers", "matplotlib")
     names = FILES if pareto is None else (*FILES, PARETO)
     files = [] if output is None else [output / name for name in names]
-    read = [each for each in (text, policy, pareto, path) if each is not None and each.is_file()]
-    check_writable(data, json_path(json), *files, inputs=read)
+    if path.is_file():
+        read.append(path)
+    check_writable(given.data, json_path(json), *files, inputs=read)
 
     from axs6.studies.language.models import load
     from axs6.studies.language.perplexity import study_perplexity
-    from axs6.studies.language.tasks import KeptResults
-    from axs6.studies.language.texts import read_text
-    from axs6.studies.language.texts import windows as cut
+    from axs6.studies.language.texts import read_text, windows
     from axs6.studies.language.windows import Window
     from axs6.torch import Policy
 
     if policy is not None:
         Policy.read(policy)
-    kept = KeptResults(data, Window)
     out = console(json)
-    log = logging.getLogger("axs6")
-    log.info("loading the model")
-    with out.status("loading the model") as status:
+    with loading(out, "windows") as progress:
+        options = given.options(Window, progress)
         loaded = load(path, function)
-
-        def show(name: str, done: int, total: int, left: float | None) -> None:
-            log.info("%s: %d of %d windows", name, done, total)
-            rest = "" if left is None else f", about {left / 60:.0f} minutes left"
-            status.update(f"{name}: {done:,} of {total:,} windows{rest}")
-
-        body, calibration = read_text(text), None
-        measured = cut(loaded, body, tokens, window)
+        body, calibration = read_text(given.text), None
+        measured = windows(loaded, body, tokens, window)
         if any(each.calibrated for each in settings):
-            calibration = cut(loaded, body, CALIBRATION * window, window, measured.numel())
+            calibration = windows(loaded, body, CALIBRATION * window, window, measured.numel())
         study = study_perplexity(
             model,
             (path, function),
             loaded,
             measured,
             settings,
+            options,
             calibration=calibration,
-            text="Python's documentation" if text is None else str(text),
-            kept=kept,
-            jobs=windows["jobs"],
-            scheduler=windows.get("scheduler"),
-            progress=show,
+            text=given.text_name,
         )
     out.print(
         f"{model}: {study.parameters:,} parameters; {study.text}: {study.windows:,} windows of "
@@ -211,19 +163,24 @@ def perplexity(
     print_table(out, _table(study))
     for line in (*study.left_to_torch(), *study.not_rotated()):
         out.print(line)
-    figures = study.to_dict()
     if output is not None:
-        from json import dumps
-
-        from axs6.studies.language.figure import csv, picture
-
-        pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
-        texts = {FILES[0]: dumps(figures, indent=2) + "\n", FILES[1]: csv(study)}
-        if pareto is not None:
-            texts[PARETO] = _pareto(study, pareto, out)
-        write_files(output, {**texts, **pictures})
+        _write(study, output, pareto, out)
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, figures)
+    write_json(json, study.to_dict())
+
+
+def _write(study: "Study", output: Path, pareto: Path | None, out: "Console") -> None:
+    """Write the files of a study into a folder."""
+    from json import dumps
+
+    from axs6.commands.output import write_files
+    from axs6.studies.language.figure import csv, picture
+
+    pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
+    texts = {FILES[0]: dumps(study.to_dict(), indent=2) + "\n", FILES[1]: csv(study)}
+    if pareto is not None:
+        texts[PARETO] = _pareto(study, pareto, out)
+    write_files(output, {**texts, **pictures})
 
 
 def _pareto(study: "Study", path: Path, out: "Console") -> str:

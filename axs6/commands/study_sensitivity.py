@@ -1,28 +1,30 @@
 """`axs6 study sensitivity`."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import WINDOWS, Json, one_format, with_options
+from axs6.commands.language import (
+    ModelFile,
+    Tasks,
+    WindowSize,
+    checked_files,
+    loading,
+    task_options,
+)
+from axs6.commands.options import Json, one_format, with_options
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from axs6.studies.language.sensitivity import Sensitivity
 
 
-@with_options(windows=WINDOWS)
+@with_options(tasks=task_options("windows"))
 def sensitivity(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="A folder of Hugging Face files, a GGUF file, FILE.py:FUNCTION, or smollm2.",
-            metavar="MODEL",
-        ),
-    ],
+    model: ModelFile,
     format: Annotated[
         list[str],
         typer.Option("--format", help="Block format, a name or a string.", metavar="FORMAT"),
@@ -42,11 +44,12 @@ def sensitivity(
         typer.Option(help="Largest mean of bits per weight in the policy.", metavar="B"),
     ] = None,
     head: Annotated[
-        bool, typer.Option("--head", help="The product that scores tokens is a place too.")
+        bool, typer.Option("--head", help="Count the product that scores tokens as a place, too.")
     ] = False,
     tokens: Annotated[int, typer.Option(help="Number of tokens of the text.", metavar="N")] = 1024,
+    window: WindowSize = 512,
     *,
-    windows: dict[str, Any],
+    tasks: dict[str, Any],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="TOML file for the policy.", metavar="FILE"),
@@ -59,7 +62,7 @@ def sensitivity(
     """Measure how much a format in one place of products at a time harms a language model.
 
     A place is a linear layer, or the products of an attention module. The harm is the perplexity
-    relative to FP32; QSNR is that of the scores. With --wide, --bits and -o, a policy keeps the
+    relative to FP32; QSNR is measured on the scores. With --wide, --bits and -o, a policy keeps the
     places with the most harm per bit in the wider format.
 
     Example: axs6 study sensitivity smollm2 --format mxfp4 --wide mx9 --bits 5 -o policy.toml
@@ -75,55 +78,42 @@ def sensitivity(
     from axs6.commands.packages import need
     from axs6.golden.formats import block_format, name_of
     from axs6.studies.language.request import Setting, check_windows, model_path
-    from axs6.studies.request import check_file
 
-    text, data, window = windows.get("text"), windows.get("data"), windows["window"]
+    given = Tasks(**tasks)
     fmt = name_of(block_format(one_format(format) or ""))
     Setting(fmt, fmt, part=part)
     if len({wide is None, bits is None, output is None}) > 1:
         raise ValueError("a policy needs --wide, --bits and -o together")
-    if text is not None:
-        check_file(text)
+    read = checked_files(given.text)
     check_windows(tokens, window)
     path, function = model_path(model)
     need("torch", "transformers")
-    read = [each for each in (text, path) if each is not None and each.is_file()]
-    check_writable(data, json_path(json), output, csv, inputs=read)
+    if path.is_file():
+        read.append(path)
+    check_writable(given.data, json_path(json), output, csv, inputs=read)
 
     from axs6.studies.language.models import load
     from axs6.studies.language.sensitivity import check_policy, study_sensitivity
-    from axs6.studies.language.tasks import KeptResults
-    from axs6.studies.language.texts import read_text
-    from axs6.studies.language.texts import windows as cut
+    from axs6.studies.language.texts import read_text, windows
     from axs6.studies.language.windows import Window
 
     if wide is not None and bits is not None:
         wide = name_of(block_format(wide))
         check_policy(fmt, part, wide, bits)
-    kept = KeptResults(data, Window)
     out = console(json)
-    log = logging.getLogger("axs6")
-    with out.status("loading the model") as status:
+    with loading(out, "windows") as progress:
+        options = given.options(Window, progress)
         loaded = load(path, function)
-
-        def show(setting: str, done: int, total: int, left: float | None) -> None:
-            log.info("%s: %d of %d windows", setting, done, total)
-            rest = "" if left is None else f", about {left / 60:.0f} minutes left"
-            status.update(f"{setting}: {done:,} of {total:,} windows{rest}")
-
         study = study_sensitivity(
             model,
             (path, function),
             loaded,
-            cut(loaded, read_text(text), tokens, window),
+            windows(loaded, read_text(given.text), tokens, window),
             fmt,
+            options,
             part=part,
             head=head,
-            text="Python's documentation" if text is None else str(text),
-            kept=kept,
-            jobs=windows["jobs"],
-            scheduler=windows.get("scheduler"),
-            progress=show,
+            text=given.text_name,
         )
     out.print(
         f"{model}, one place at a time in {fmt}; {study.text}: {study.windows:,} windows of "
@@ -133,11 +123,19 @@ def sensitivity(
     if csv is not None:
         write_file(csv, study.csv())
     if output is not None and wide is not None and bits is not None:
-        made = study.policy(wide, bits)
-        write_file(output, made.to_toml())
-        kept_wide = len(made.rules) - (study.head is not None)
-        out.print(f"wrote {output}: {kept_wide} of {len(study.places)} places in {wide}")
+        _write_policy(study, wide, bits, output, out)
     write_json(json, study.to_dict())
+
+
+def _write_policy(
+    study: "Sensitivity", wide: str, bits: float, output: Path, out: "Console"
+) -> None:
+    from axs6.commands.output import write_file
+
+    made = study.policy(wide, bits)
+    write_file(output, made.to_toml())
+    kept_wide = len(made.rules) - (study.head is not None)
+    out.print(f"wrote {output}: {kept_wide} of {len(study.places)} places in {wide}")
 
 
 def _table(study: "Sensitivity") -> "Table":

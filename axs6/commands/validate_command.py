@@ -18,7 +18,7 @@ def run(
     samples: Annotated[
         int | None,
         typer.Option(
-            help="Random blocks for each dtype and block size.",
+            help="Number of random blocks for each dtype and block size.",
             metavar="N",
             show_default=str(SAMPLES),
         ),
@@ -27,7 +27,7 @@ def run(
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"{SEVERAL} all: every format.",
+            help=f"{SEVERAL} all means every format.",
             metavar="FORMAT",
             show_default="axs6, and a sample of the others",
         ),

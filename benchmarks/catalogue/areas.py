@@ -33,10 +33,10 @@ from catalogue.depends import (
 ERRORS = (*QSNR, *TORCH_BITS, *MODELS, "studies/recorded.py", "golden/metrics.py")
 HARDWARE = (*SKY130, *ENERGY, "synth/bound.py")
 ACCURACY = (*TORCH_BITS, *MODELS)
-"""What columns of `axs6 compare` depend on, beside the designs."""
+"""Sources of the columns of `axs6 compare`, besides the designs."""
 
 COMPARES = ("pyosys", "scikit-learn", "torch")
-"""What it measures with."""
+"""Packages that it measures with."""
 
 ENCODERS = (
     *(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS),

@@ -1,4 +1,4 @@
-"""What figures depend on, and the formats and designs that they measure."""
+"""Sources of figures, and the formats and designs that figures measure."""
 
 import ast
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def imported(package: str, *names: str) -> tuple[str, ...]:
 
 
 def _imports(file: Path) -> Iterator[str]:
-    """What a file imports, modules or names in them."""
+    """Imports of a file: modules, or names in modules."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -44,25 +44,25 @@ SKY130 = tuple(
         "timing.py",
     )
 )
-"""What decides areas and delays on sky130, beside the design and Yosys."""
+"""Sources of areas and delays on sky130, besides the design and Yosys."""
 
 ADDERS = tuple(f"synth/{name}.py" for name in ("adder_groups", "adders", "worker"))
-"""What decides which full adders become cells, where that is asked for."""
+"""Sources that decide which full adders become cells, with adder cells."""
 
 GENERIC = tuple(f"synth/{name}.py" for name in ("fanout", "flow", "gates", "scripts"))
 """The same for the generic gates."""
 
 ENERGY = tuple(f"synth/{name}.py" for name in ("capacitance", "energy", "energy_stimulus"))
-"""What energies depend on besides."""
+"""More sources of energies."""
 
 QSNR = ("studies/distributions.py", "studies/qsnr.py")
-"""What random vectors are, and how their QSNR is measured."""
+"""Sources of random vectors and of their QSNR."""
 
 COMPARISON = "studies/comparison/*.py"
 """How `axs6 compare` measures, and studies that use it."""
 
 MODELS = tuple(f"studies/{name}.py" for name in ("accuracy", "data", "models"))
-"""What the models are, and how their accuracy is measured."""
+"""Sources of the models and of their accuracy."""
 
 LANGUAGE = "studies/language/*.py"
 """How perplexities are measured."""
@@ -71,19 +71,19 @@ FOUR_BITS = ("mxfp4", "nvfp4", "mx4", "int4", "vsq4", "msfp12")
 """Formats that are measured with what people put around a format."""
 
 CHOSEN = {"mse": ("mxfp4", "nvfp4", "vsq4", "msfp12"), "four-over-six": ("nvfp4",)}
-"""Those of them that can choose their scales, by the choice."""
+"""Formats of these that can choose their scales, by the choice."""
 
 TORCH_BITS = (
     *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
     "bridge/kernels/*.[ch]pp",
 )
-"""What decides the bits of the torch bridge."""
+"""Sources of the bits of the torch bridge."""
 
 SIMULATORS = ("sim/batch/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp")
-"""What decides the speed of the batch simulator, beside the design."""
+"""Sources of the speed of the batch simulator, besides the design."""
 
 BESIDE_VERILATOR = ("benchmarks/simulators.py", "benchmarks/verilated.py")
-"""What runs it beside others."""
+"""Sources that run it next to other simulators."""
 
 CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp")
 
@@ -97,7 +97,7 @@ ENCODED_FORMATS = tuple(
     for name in FORMATS
     if all(isinstance(level.scale, Exponent | Shift) for level in CATALOG[name].levels)
 )
-"""Those whose encoders are measured: those of the others divide, and take minutes to synthesise."""
+"""Formats whose encoders are measured. Other encoders divide, and take minutes to synthesise."""
 
 BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("block_dot", {}, FORMATS),
@@ -165,10 +165,13 @@ SIMULATED_FORMATS: tuple[tuple[str, dict[str, str]], ...] = (
 """Dot products whose simulation is compared with Verilator's; the last is fused."""
 
 ENCODING = (
-    "bits", "blocks", "decode", "encode", "finite", "levels", "modes", "outer", "pack", "quantise",
-    "scaling",
+    "bits", "blocks", "decode", "encode", "factors", "finite", "levels", "modes", "outer", "pack",
+    "quantise", "scaling",
 )  # fmt: skip
-"""What decides the speed of the golden model's encode, decode and pack."""
+"""Sources of the speed of the golden model's encode, decode and pack."""
+
+CODES = ("encode", "factors", "levels", "quantise", "scaling")
+"""Sources of the codes of values."""
 
 PRODUCTS = ("dot", "final_scale", "floats", "fp32", "kulisch", "operands", "sums", "terms")
-"""What decides that of its matrix products."""
+"""Sources of the speed of its matrix products."""

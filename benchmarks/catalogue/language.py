@@ -20,10 +20,10 @@ AROUND = {
     "gptq": "--weights gptq",
     "rotated, gptq": "--rotate 32 --weights gptq",
 }
-"""What is put around all 4-bit formats, and the options."""
+"""Techniques around all 4-bit formats, and their options."""
 
 PLACES = "--tokens 384 --window 128 --data docs/data/sensitivity.jsonl"
-"""What one place of products at a time is measured on."""
+"""Options with which one place of products at a time is measured."""
 
 PACKAGES = ("torch", "transformers")
 

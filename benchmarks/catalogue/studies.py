@@ -5,7 +5,7 @@ from figure import Figure
 from readings import printed
 
 from axs6.golden.formats import CATALOG
-from catalogue.depends import BLOCK_DOT, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
+from catalogue.depends import BLOCK_DOT, CODES, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
 
 TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
@@ -97,7 +97,7 @@ STUDIES = (
             "docs/data/pareto.jsonl",
             "docs/figures/training-*.json",
             "golden/formats/*.py",
-            *(f"golden/{n}.py" for n in ("decode", "encode", "levels", "quantise", "scaling")),
+            *(f"golden/{name}.py" for name in ("decode", *CODES)),
             "golden/metrics.py",
             *(f"studies/{part}.py" for part in ("data", "distributions", "models", "qsnr")),
         ),
@@ -120,10 +120,7 @@ STUDIES = (
         sources=(
             *QSNR,
             "golden/formats/*.py",
-            *(
-                f"golden/{n}.py"
-                for n in ("decode", "encode", "levels", "metrics", "outer", "quantise", "scaling")
-            ),
+            *(f"golden/{name}.py" for name in (*CODES, "decode", "metrics", "outer")),
         ),
         packages=("numpy",),
     ),
@@ -150,7 +147,7 @@ STUDIES = (
         sources=(
             "studies/accumulators.py",
             "golden/accumulator.py",
-            *(f"golden/{n}.py" for n in ("encode", "levels", "quantise", "scaling", *PRODUCTS)),
+            *(f"golden/{name}.py" for name in (*CODES, *PRODUCTS)),
         ),
         packages=("numpy",),
         as_json=True,

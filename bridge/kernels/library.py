@@ -139,7 +139,7 @@ def library() -> ctypes.CDLL:
     """
     found = chosen()
     if found is None:
-        raise RuntimeError("there are no compiled kernels, as axs6.torch.kernels.chosen() tells")
+        raise RuntimeError("there are no compiled kernels: axs6.torch.kernels.chosen() is None")
     return found
 
 

@@ -267,7 +267,7 @@ def encode_matmul(
     threads: int = 1,
     bias: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32] | None:
-    """What `matmul` gives for `x` encoded, in one go.
+    """The result of `matmul` for `x` encoded, in one call.
 
     Args:
         x: float32 of shape (G, M, K), contiguous.

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.factors import divisor
 from axs6.golden.formats import FP32, TENSOR, BlockFormat, Level, Real
-from axs6.golden.levels import divisor
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.torch.kernels.layout import real_description

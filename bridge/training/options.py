@@ -30,7 +30,7 @@ def set_options(model: nn.Module, change: Change) -> None:
         for holder, key, place in places(model)
     ]
     if not changed:
-        raise ValueError("model must be converted: it has no place of a product")
+        raise ValueError("model must be converted: it has no product in a block format")
     for holder, key, options, place in changed:
         if options != place.options:
             # A copy is a place of its own, with nothing encoded yet.

@@ -47,7 +47,7 @@ def simulate(design: Generated, simulator: str, folder: Path) -> None:
 
 
 def build(design: Generated) -> str:
-    """What the design takes on an ECP5 85F, and its clock; nothing constrains it."""
+    """Size of the design on an ECP5 85F, and its clock, without constraints."""
     report = area(design.verilog, NAME, target="ecp5", fmax=True, breakdown=False, timeout=3600)
     assert report.timing is not None
     figures = [f"{name} {value:g}" for name, value in report.total.figures.items()]

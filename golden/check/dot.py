@@ -56,7 +56,7 @@ def fits(a: BlockFormat, b: BlockFormat, text: str) -> bool:
 
 
 def partners(fmt: BlockFormat, names: tuple[str, ...]) -> list[str]:
-    """Those of some formats whose levels have the same groups in a block."""
+    """The formats of `names` whose levels have the same groups in a block."""
     groups = [level.group for level in fmt.blocked]
     return [
         name

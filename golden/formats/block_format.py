@@ -164,7 +164,7 @@ class BlockFormat:
             if self.element != E2M1:
                 raise ValueError(f"{choice} needs elements e2m1fn, not {spell_element(self)}")
             if not isinstance(scale, Real) or not scale.dtype.fraction_bits:
-                raise ValueError(f"{choice} needs scales of which some are 1.5 times others")
+                raise ValueError(f"{choice} needs scales of which one is 1.5 times another")
         if self.merit_bits > MERIT_BITS:
             raise ValueError(
                 f"{choice} compares errors of at most {MERIT_BITS} bits, not {self.merit_bits}"

@@ -150,12 +150,12 @@ def operand_formats(value: "str | BlockFormat") -> tuple[BlockFormat, ...]:
         raise ValueError(f"two formats are joined by x, {value.replace(',', 'x')}, not {value!r}")
     parts = PAIR.split(value)
     if len(parts) > 2:
-        raise ValueError(f"a product has one format or two, not {len(parts)}, as {value!r} has")
+        raise ValueError(f"a product has one format or two, not {len(parts)}: {value!r}")
     return tuple(map(block_format, parts))
 
 
 def operands_name(formats: Sequence[BlockFormat]) -> str:
-    """What `operand_formats` reads as these formats: one name where both are the same."""
+    """The text that `operand_formats` reads as these formats: one name if both are the same."""
     return "x".join(dict.fromkeys(map(name_of, formats)))
 
 
@@ -219,7 +219,7 @@ class _Prefix(NamedTuple):
     modes: tuple[Mode, ...]
 
     def fault(self, element: Element) -> str:
-        """What is wrong with a format that ends there; nothing where it is one."""
+        """The fault of a format that ends there; empty if it is a format."""
         try:
             BlockFormat(element, *self[1:])
         except ValueError as error:

@@ -46,12 +46,12 @@ class ScaleChoice(StrEnum):
     """
 
     MAX = "max"
-    """The one that follows from the largest magnitude."""
+    """The scale that follows from the largest magnitude."""
     FOUR_OVER_SIX = "four-over-six"
-    """That, by which the largest magnitude becomes 6, or the one 1.5 times larger, by which it
-    becomes 4."""
+    """The scale of `max`, under which the largest magnitude becomes 6, or the scale 1.5 times
+    larger, under which it becomes 4."""
     MSE = "mse"
-    """That, or the scale of the code before or after it."""
+    """The scale of `max`, or the scale of the code before or after it."""
 
 
 def check_choice(choice: str) -> ScaleChoice:

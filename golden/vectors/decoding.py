@@ -24,7 +24,7 @@ Decoded = tuple[int, int, list[int], list[int], list[int], list[int]]
 
 
 def decode_by_definition(block: int, align: int, packed: bytes) -> Decoded:
-    """What exact fractions give for one packed block."""
+    """The result of exact fractions for one packed block."""
     ((config, (exponent, codes)),) = exact.unpack(packed, block, 1, align)
     widths = exact.PRECISE_BITS if config == 2 else exact.DENSE_BITS
     single, short, double = (
@@ -35,7 +35,7 @@ def decode_by_definition(block: int, align: int, packed: bytes) -> Decoded:
 
 
 def decode_by_golden(block: int, align: int, packed: bytes) -> Decoded:
-    """What the golden model gives for one packed block."""
+    """The result of the golden model for one packed block."""
     found = unpack(packed, (block,), block=block, align=align)
     single = decode(found, np.float32).view(np.uint32).tolist()
     short = decode(found, "bfloat16").tolist()
@@ -110,7 +110,7 @@ FAULTS: Final = {
     "mask": r"block (\d+): the mask of a sparse block",
     "padding": r"block (\d+): padding must be zero",
 }
-"""What may be wrong with packed blocks, and how the golden model says so."""
+"""Faults of packed blocks, and the golden model's messages for them."""
 
 
 def unpack_by_definition(block: int, align: int, count: int, packed: bytes) -> tuple[str, int]:

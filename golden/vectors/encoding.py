@@ -45,7 +45,7 @@ def by_definition(
     values: Sequence[int],
     random: exact.Random | None = None,
 ) -> Outputs:
-    """What exact fractions give for a block of bit patterns."""
+    """The result of exact fractions for a block of bit patterns."""
     given = [KINDS[dtype].value(pattern) for pattern in values]
     config, (exponent, codes) = exact.encode_in_mode(given, rounding, mode, random)
     invalid = int(any(isinstance(value, Special) for value in given))
@@ -55,7 +55,7 @@ def by_definition(
 def by_golden(
     block: int, dtype: str, rounding: str, mode: str, values: Sequence[int], **random: Any
 ) -> Outputs:
-    """What the golden model gives: it refuses what is invalid unless told to saturate."""
+    """The result of the golden model, which refuses invalid values unless told to saturate."""
     x = KINDS[dtype].array(np.array(values, np.uint64))
     blocks = encode(x, block=block, rounding=rounding, mode=mode, nonfinite="saturate", **random)
     try:

@@ -33,7 +33,7 @@ def pattern_of(value: Value) -> int:
         }[value]
     bits = round_to_float(value, FP32)
     if float_value(bits, FP32) != value:
-        raise ValueError(f"{value} is no FP32 number")
+        raise ValueError(f"{value} is not an FP32 number")
     return bits
 
 

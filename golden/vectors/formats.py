@@ -73,12 +73,12 @@ class FormatVectors:
         if self.fmt.has_modes or self.fmt.element.divisor != 1:
             raise ValueError(
                 "vectors of formats need blocks without modes, and elements that are multiples of "
-                f"a power of two, which {self.name} has not"
+                f"a power of two, unlike {self.name}"
             )
 
     @property
     def name(self) -> str:
-        """What users call the format."""
+        """The name by which users know the format."""
         return name_of(self.fmt)
 
     @cached_property
@@ -131,7 +131,7 @@ class FormatVectors:
             yield Case(name, {"code": code})
 
     def _decoded(self, code: int, scales: Sequence[int], of_unit: bool = False) -> Answer:
-        """What the golden model decodes a code to, times these scales; as FP32."""
+        """The decoded value of a code by the golden model, times these scales, as FP32."""
         zero = (
             0
             if any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.levels)

@@ -1,4 +1,4 @@
-"""Vectors of what goes on from step to step: shift registers, and error feedback."""
+"""Vectors of sequences of steps: shift registers, and error feedback."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -48,7 +48,7 @@ def lfsr_cases() -> Iterator[Case]:
 
 
 def lfsr_by_definition(seed: int, lanes: int, bits: int, draws: int) -> Drawn:
-    """What single steps and polynomials give."""
+    """The result of single steps and polynomials."""
     seeds = exact_sequences.lane_seeds(lanes, seed)
     words, states = exact_sequences.draw(seeds, bits, draws)
     return seeds, words, states
@@ -127,13 +127,13 @@ def _sequence(
 def feedback_by_definition(
     block: int, rounding: str, mode: str, x: list[int], error: list[int]
 ) -> Fed:
-    """What exact fractions give for one step."""
+    """The result of exact fractions for one step."""
     config, (exponent, codes), left = exact_sequences.encode_with_feedback(x, error, rounding, mode)
     return exact.pack_block(exponent, codes, mode=config), left
 
 
 def feedback_by_golden(block: int, rounding: str, mode: str, x: list[int], error: list[int]) -> Fed:
-    """What the golden model gives for one step."""
+    """The result of the golden model for one step."""
     values, last = (np.array(each, np.uint32).view(np.float32) for each in (x, error))
     blocks, left = encode_with_feedback(
         values, last, block, rounding=rounding, mode=mode, nonfinite="saturate"

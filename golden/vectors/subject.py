@@ -49,7 +49,7 @@ class Vector(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file of vectors is about.
+    """The subject of a file of vectors.
 
     Args:
         name: name of the file, without its suffix.
@@ -130,7 +130,7 @@ class Subject:
         return found
 
     def differences(self, vectors: Iterable[Vector]) -> Iterator[str]:
-        """What the exact and the golden model give otherwise, a line for each such field."""
+        """The fields in which the exact and the golden model differ, a line for each."""
         for line, name, inputs, outputs in vectors:
             for model, compute in (("exact", self.exact), ("golden", self.golden)):
                 got = compute(**inputs)

@@ -68,7 +68,7 @@ def block_of(formats: Sequence[BlockFormat], block: int | None) -> int:
         if fmt.block != first.block:
             raise ValueError(
                 f"{name_of(first)} has blocks of {first.block} and {name_of(fmt)} of {fmt.block}: "
-                "block must say which both are to have"
+                "give the size for both as block"
             )
     return first.block
 

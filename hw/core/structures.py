@@ -23,8 +23,8 @@ class _Plain(data.Layout):
 
 
 class StructLayout(_Plain, data.StructLayout):
-    """As Amaranth's."""
+    """Amaranth's layout of fields, as plain numbers."""
 
 
 class ArrayLayout(_Plain, data.ArrayLayout):
-    """As Amaranth's."""
+    """Amaranth's layout of an array, as plain numbers."""

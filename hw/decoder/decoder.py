@@ -213,7 +213,9 @@ def packed_steps(
         steps = dense_steps(fmt, lanes, dtype, view)
         return [SplitChecked(fmt, lanes, align), *past(steps, error_layout)]
     if turning_kind(fmt, dtype) is None:
-        raise ValueError(f"packed blocks with modes are decoded in axs6 alone, not {name_of(fmt)}")
+        raise ValueError(
+            f"packed blocks with modes have a decoder only in axs6, not {name_of(fmt)}"
+        )
     kinds = lane_kinds(every_mode=True)
     i = StructLayout({**block_layout(lanes).members, "high_precision": 1})
     words = decode_words(i, dtype, kinds) if view == BEHAVIOUR else turning_steps(i, dtype, kinds)

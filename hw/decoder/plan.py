@@ -107,7 +107,7 @@ class DecoderPlan:
     def __post_init__(self) -> None:
         if self.repeated and self.factors:
             raise ValueError(
-                "elements over 2^n - 1 are decoded under powers of two alone, and "
+                "elements over 2^n - 1 have a decoder only under powers of two, but "
                 f"{name_of(self.fmt)} has another scale"
             )
         if self.significand + sum(map(_bits, self.factors)) > EXACT_BITS:

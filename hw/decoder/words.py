@@ -34,7 +34,7 @@ def located_layout(kind: LaneKind) -> data.StructLayout:
 
 
 class LocateLane(wiring.Component):
-    """Where a fraction starts, and the exponent field before rounding.
+    """The start of a fraction, and the exponent field before rounding.
 
     Args:
         kind: codes that the lane takes.

@@ -36,7 +36,7 @@ def check_hardware(terms: Terms) -> Terms:
     """
     accumulator = terms.accumulator
     if accumulator.fraction is None and accumulator.fused:
-        raise ValueError(f"{accumulator} has no hardware: what is fused needs a fraction")
+        raise ValueError(f"{accumulator} has no hardware: a fused accumulator needs a fraction")
     if accumulator.fraction is not None and terms.aligned_bits > ALIGNED_MAX:
         raise ValueError(
             f"{accumulator} has no hardware for these formats: it needs terms of "
@@ -167,7 +167,7 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
 
 
 def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
-    """What a dot product is made of.
+    """The parts of a dot product.
 
     Raises:
         ValueError: as of `dot_terms`.

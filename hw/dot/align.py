@@ -140,7 +140,7 @@ class AlignPlan:
 
     @property
     def special(self) -> dict[str, int]:
-        """What passes by."""
+        """The field of NaN or an infinity, which passes unchanged."""
         return self.plan.special
 
     @property

@@ -51,7 +51,7 @@ class ExactPlan:
 
     @property
     def terms(self) -> Terms:
-        """What is added."""
+        """The terms that are added."""
         return self.align.plan.terms
 
     def wide(self, headroom: int = 0) -> ScaledInteger:

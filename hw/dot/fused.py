@@ -161,7 +161,7 @@ class ShiftAll(Step):
 
 
 def kept_layout(align: AlignPlan) -> data.StructLayout:
-    """What a step without a term must not lose of the accumulator: bits below the aligned ones."""
+    """Bits of the accumulator below the aligned ones, which a step without a term must keep."""
     below = align.output.fraction_bits - align.fraction
     return StructLayout({"aside": below, "aside_sign": 1}) if below > 0 else NOTHING
 

@@ -31,7 +31,7 @@ E2M3, and would add 4 % to one of E3M2."""
 
 @dataclass(frozen=True)
 class Code:
-    """What the lanes make of the codes of an element.
+    """The form that codes of an element take in the lanes.
 
     Args:
         bits: of the integer.

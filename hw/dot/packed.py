@@ -58,7 +58,10 @@ class PackedPairs:
         names = operands_name(self.formats)
         self.has_modes = any(fmt.has_modes for fmt in self.formats)
         if self.has_modes and not _expands(*self.formats):
-            raise ValueError(f"packed blocks of {name_of(AXS6)} go with themselves, not {names}")
+            raise ValueError(
+                f"packed blocks of {name_of(AXS6)} can only be multiplied with each other, "
+                f"not {names}"
+            )
         for index, fmt in enumerate(self.formats):
             if parts.pair["ab"[index]].shape != block_layout(self.lanes, fmt):
                 raise ValueError(

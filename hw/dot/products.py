@@ -69,7 +69,7 @@ class RegisterPlace:
 
     @property
     def product(self) -> data.StructLayout:
-        """What there is of a product; nothing where it is in a sum."""
+        """The fields of a product; none if it is in a sum."""
         if not self.pending:
             return StructLayout({})
         plan, bits, shift = self.plan, len(self.partial), self.plan.shift_bits
@@ -95,7 +95,7 @@ class RegisterPlace:
 
     @property
     def signs(self) -> range:
-        """Those that are signs."""
+        """The bits that are signs."""
         if not self.plan.addend.sign:
             return range(0)
         return range(self.size - 1, self.heap.group * self.size, self.size)

@@ -77,7 +77,7 @@ def common_fields(scheme: Measured) -> Fields:
 
 
 def measured_fields(scheme: Measured) -> Fields:
-    """Those, and the values under the candidates, or under the smallest one."""
+    """The common fields, and the values under the candidates, or under the smallest one."""
     one = ArrayLayout(fixed_layout(scheme.kept_bits), scheme.lanes)
     values = one if isinstance(scheme, Scheme) else ArrayLayout(one, candidates(scheme.fmt))
     return {**common_fields(scheme), "measured": values}

@@ -340,7 +340,7 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
 
 
 def _missing(fmt: BlockFormat) -> str | None:
-    """What of a format has no hardware."""
+    """The part of a format that has no hardware."""
     if fmt.choice is not ScaleChoice.MAX:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
@@ -358,7 +358,7 @@ def _missing(fmt: BlockFormat) -> str | None:
 
 
 def _missing_of_real(fmt: BlockFormat) -> str | None:
-    """What of a format whose scales are real numbers and integers has no hardware."""
+    """The part without hardware of a format whose scales are real numbers and integers."""
     if len(fmt.outer) > 1:
         return "scales of both channels and a tensor"
     if any(level.scale != Real(FP32) for level in fmt.outer):

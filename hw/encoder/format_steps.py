@@ -26,7 +26,7 @@ from axs6.hw.encoder.scheme import Scheme
 
 
 def exponent_changes(scheme: Scheme) -> range:
-    """What an exponent's code is more than its block's place asks for."""
+    """Possible differences between the code of an exponent and its block's place."""
     most = int(raising_bits(scheme) > 0)
     if scheme.shifts:
         most = max(most, scheme.first - scheme.lowest)
@@ -34,7 +34,7 @@ def exponent_changes(scheme: Scheme) -> range:
 
 
 def change_shape(scheme: Scheme) -> Shape:
-    """Of the same of a lane's scales, all together."""
+    """Shape of the sum of a difference and a lane's shifts."""
     changes = exponent_changes(scheme)
     return Shape.cast(range(changes.start - scheme.most_shift, changes.stop))
 

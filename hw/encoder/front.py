@@ -37,7 +37,7 @@ class Kept(Protocol):
 
 
 def passing_layout(block: int, dtype: Float, kinds: Sequence[Kept]) -> data.StructLayout:
-    """What passes by the search for the largest exponent field.
+    """The fields that pass by the search for the largest exponent field.
 
     A lane's `sign` is that of its code. `normal` says that a value of the block is normal, and
     `fractions` are the deciding fraction bits of those that are not, or-ed.

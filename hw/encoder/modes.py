@@ -41,7 +41,7 @@ def rounded_layout(block: int, mode: Mode) -> data.StructLayout:
 
 
 def code_slots(m: Module, block: Any, mode: Mode, lanes: int) -> list[Value]:
-    """Where the codes of lanes go in a block that is not sparse; sets the mode of a packed one."""
+    """Slots of the codes of lanes in a block that is not sparse; sets the mode of a packed one."""
     if mode is Mode.HIGH_PRECISION:
         m.d.comb += block.mode.eq(mode)
         bits = block.payload.as_value()

@@ -69,7 +69,7 @@ class Scaled(LaneNumbers):
 
     @property
     def reciprocal(self) -> Normal:
-        """What values are multiplied by; the largest place is that of an infinite one."""
+        """The reciprocal by which values are multiplied; an infinite one has the largest place."""
         return Normal(SIGNIFICAND, FP32_NORMAL.place_bits + 1, FP32_NORMAL.bias)
 
     # Quotients
@@ -81,7 +81,7 @@ class Scaled(LaneNumbers):
 
     @property
     def by_outer(self) -> Quotient:
-        """That over the outer scale."""
+        """The largest magnitude over the largest element, divided by the outer scale."""
         return Quotient(FP32_NORMAL, self.outer)
 
     @property
@@ -111,7 +111,7 @@ class Scaled(LaneNumbers):
 
     @property
     def significand_bits(self) -> int:
-        """Those of FP32, to which scaled values are rounded."""
+        """Bits of the FP32 significand to which scaled values are rounded."""
         return SIGNIFICAND
 
     @property

@@ -68,7 +68,7 @@ def scale_field(scheme: Scaled) -> Fields:
 
 
 def found_fields(scheme: Scaled) -> Fields:
-    """What passes by the scale of a block; in FP32 blocks of zeros have a scale of their own."""
+    """The fields that pass by the scale of a block; FP32 blocks of zeros have their own scale."""
     return {**passing(scheme), **({"empty": 1} if scheme.scale == Real(FP32) else {})}
 
 

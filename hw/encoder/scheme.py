@@ -94,7 +94,7 @@ class Scheme(LaneNumbers):
 
     @property
     def offset(self) -> int:
-        """What is added to a place so that the lowest is not negative: 0 or a power of two."""
+        """The number that is added to a place so that no place is negative: 0 or a power of two."""
         return 0 if self.depth <= 1 else 1 << self.dtype.exponent_bits
 
     def raw(self, place: int) -> int:

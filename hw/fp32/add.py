@@ -36,8 +36,8 @@ FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the alignment shift."""
 
 _NOTES = {"exponent": FIELD, "sign": 1, "zero_sign": 1, "infinite": 1, "nan": 1}
-"""What the result needs beside the sum: the larger exponent field, at least 1; the sign of the
-larger operand and that of a sum of zero; and whether it is special."""
+"""Fields that the result needs besides the sum: the larger exponent field, at least 1; the sign of
+the larger operand and the sign of a sum of zero; and whether it is special."""
 
 operands_layout = StructLayout({"a": FP32.width, "b": FP32.width})
 compared_layout = StructLayout(

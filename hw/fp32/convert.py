@@ -5,37 +5,35 @@ significand and comes back down where the result is subnormal: one of no more bi
 significand can be rounded only there. Lower bits of a wider one become one, their or.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
-from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import leading_zeros, leading_zeros_of, zero_groups
 from axs6.hw.fp32.common import (
-    BYTE,
     FRACTION,
     MAGNITUDE,
     SIGNIFICAND,
     AddRounding,
     PackFp32,
     limited,
-    pass_on,
     rounding_layout,
     shift_right_sticky,
 )
-
-LEAST_EXPONENT = FP32.bias - 1 + FRACTION
-"""The least FP32 subnormal is 2 to minus this."""
-
-NAN, PLUS, MINUS = 1, 2, 3
-"""Values of `special`: NaN, and infinities of either sign."""
+from axs6.hw.fp32.magnitude import (
+    CountMagnitudeByteZeros,
+    CountMagnitudeZeros,
+    JoinByteZeros,
+    NormaliseMagnitude,
+    NormaliseRest,
+    SplitMagnitude,
+)
+from axs6.hw.fp32.number import NAN, REST, Number
 
 GUARD = 2
 """Bits below the significand; the lowest is the or of all that follow."""
@@ -45,227 +43,6 @@ DOWN = WIDE.bit_length()
 COARSE = (4, 3)
 FINE = (2, 1, 0)
 """Bits of the distance by which the two steps of the shift go."""
-REST = BYTE.bit_length() - 1
-"""Low bits of the leading zeros by which a wide magnitude moves up in a step of their own."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """The input of a conversion: a sign and a magnitude, times 2^(exponent + offset).
-
-    Args:
-        width: bits of the magnitude.
-        exponent_bits: of the exponent; 0 where it is 0.
-        offset: added to the exponent.
-        special: whether there may be NaN or an infinity in its place.
-    """
-
-    width: int
-    exponent_bits: int
-    offset: int
-    special: bool
-
-    @property
-    def top(self) -> int:
-        """The exponent field less one of a magnitude without leading zeros, under exponent 0."""
-        return self.offset + LEAST_EXPONENT + self.width - SIGNIFICAND
-
-    @property
-    def field(self) -> int:
-        """Bits of that field with its sign, whatever the exponent and the leading zeros."""
-        low, high = self.top - self.width, self.top + (1 << self.exponent_bits) - 1
-        return max((~low).bit_length() if low < 0 else 0, high.bit_length(), 1) + 1
-
-    @property
-    def zeros(self) -> int:
-        """Bits of a number of leading zeros."""
-        return (self.width - 1).bit_length()
-
-    def layout(self, **fields: Any) -> data.StructLayout:
-        """A layout with the sign and what stands in the place of a number."""
-        special = {"special": 2} if self.special else {}
-        return StructLayout({"sign": 1, **fields, **special})
-
-    @property
-    def given(self) -> data.StructLayout:
-        """Sign, magnitude and exponent."""
-        exponent = {"exponent": self.exponent_bits} if self.exponent_bits else {}
-        return self.layout(magnitude=self.width, **exponent)
-
-    @property
-    def named(self) -> data.StructLayout:
-        """Sign and magnitude, and the exponent of its top bit's place."""
-        return self.layout(magnitude=self.width, top=signed(self.field))
-
-    @property
-    def counted(self) -> data.StructLayout:
-        """The same with the leading zeros of the magnitude."""
-        return StructLayout({"zeros": self.zeros, **self.named.members})
-
-    @property
-    def grouped(self) -> data.StructLayout:
-        """The same with the leading zeros of each byte, and whether a bit of it is set."""
-        above, last = divmod(self.width - 1, BYTE)
-        groups = {"zeros": ArrayLayout(REST, above), "some": above, "last": last.bit_length()}
-        return StructLayout({**groups, **self.named.members})
-
-    @property
-    def placed(self) -> data.StructLayout:
-        """A magnitude, its exponent field less one, and how far that is below 0."""
-        bits = self.field
-        return self.layout(magnitude=self.width, base=signed(bits), below=bits - 1)
-
-    def top_of(self, i: data.View) -> Value:
-        """The exponent of the top bit's place of what is given."""
-        exponent = i.exponent if self.exponent_bits else Const(0, 1)
-        return exponent - -self.top if self.top < 0 else exponent + self.top
-
-    def pass_on(self, m: Module, step: Step, *names: str) -> None:
-        """Connect members that a step leaves as they are, what stands in the place among them."""
-        pass_on(m, step, "sign", *names, *["special"] * self.special)
-
-
-class SplitMagnitude(Step):
-    """Sign and magnitude of the sum, in the fields `sum` and, above it, `high`."""
-
-    verilog_name = "magnitude"
-
-    def __init__(self, number: Number, i: data.StructLayout) -> None:
-        self._number = number
-        super().__init__(i, number.given, levels=4 + 2 * (number.width - 1).bit_length())
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the negation."""
-        m = Module()
-        i = self.i
-        total = Cat(i.sum, i.high).as_signed() if "high" in i.shape().members else i.sum
-        negative = total < 0
-        m.d.comb += [
-            self.o.sign.eq(negative),
-            self.o.magnitude.eq(Mux(negative, -total, total)),
-        ]
-        beside = [name for name in ("exponent", "special") if name in self.o.shape().members]
-        pass_on(m, self, *beside)
-        return m
-
-
-class CountMagnitudeZeros(Step):
-    """Leading zeros of the magnitude, and the exponent of its top bit's place."""
-
-    verilog_name = "count"
-
-    def __init__(self, number: Number) -> None:
-        self._number = number
-        super().__init__(number.given, number.counted, levels=2 + 2 * number.zeros)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the tree and the subtraction."""
-        m = Module()
-        m.d.comb += [
-            self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
-            self.o.top.eq(self._number.top_of(self.i)),
-        ]
-        self._number.pass_on(m, self, "magnitude")
-        return m
-
-
-class CountMagnitudeByteZeros(Step):
-    """Leading zeros of each byte of the magnitude, and the exponent of its top bit's place.
-
-    The zeros of the last byte count only where all others are 0. A bit of it is set then, and the
-    number of its zeros is less than that of its bits.
-    """
-
-    verilog_name = "count_groups"
-
-    def __init__(self, number: Number) -> None:
-        self._number = number
-        super().__init__(number.given, number.grouped, levels=8)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the trees and the subtraction."""
-        m = Module()
-        o = self.o
-        groups = zero_groups(m, self.i.magnitude, BYTE)
-        zeros, some = zip(*groups[: len(o.zeros)], strict=True)
-        m.d.comb += [
-            Value.cast(o.zeros).eq(Cat(zeros)),
-            o.some.eq(Cat(some)),
-            o.last.eq(groups[len(o.zeros)][0]),
-            o.top.eq(self._number.top_of(self.i)),
-        ]
-        self._number.pass_on(m, self, "magnitude")
-        return m
-
-
-class JoinByteZeros(Step):
-    """Leading zeros of the magnitude."""
-
-    verilog_name = "join_groups"
-
-    def __init__(self, number: Number) -> None:
-        self._number = number
-        super().__init__(number.grouped, number.counted, levels=2 + 2 * (number.zeros - REST))
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the rest of the tree."""
-        m = Module()
-        i = self.i
-        last = Cat(i.last, Const(0, REST - len(i.last)))
-        groups = [*zip(i.zeros, i.some, strict=True), (last, Const(1, 1))]
-        below = (1 << self._number.zeros - REST) - len(groups)
-        groups += [(Const(0, REST), Const(0, 1))] * below
-        m.d.comb += self.o.zeros.eq(leading_zeros_of(m, groups))
-        self._number.pass_on(m, self, "magnitude", "top")
-        return m
-
-
-class NormaliseMagnitude(Step):
-    """The magnitude at the top, its exponent field less one, and how far that is below 0.
-
-    The distance below 0 has no lowest bit: that of the exponent field serves. With `rest` above 0,
-    `NormaliseRest` moves the magnitude by that many low bits of the leading zeros, and this step
-    by the others.
-    """
-
-    verilog_name = "place"
-
-    def __init__(self, number: Number, i: data.Layout, rest: int = 0) -> None:
-        self._number, self._rest = number, rest
-        o = StructLayout({**({"zeros": rest} if rest else {}), **number.placed.members})
-        super().__init__(i, o, levels=4 + 2 * (number.zeros - rest))
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the shift and the subtractions."""
-        m = Module()
-        i, o, rest = self.i, self.o, self._rest
-        zeros = Cat(Const(0, rest), i.zeros[rest:]) if rest else i.zeros
-        m.d.comb += [
-            o.magnitude.eq(i.magnitude << zeros),
-            o.base.eq(i.top - i.zeros),
-            o.below.eq((i.zeros - i.top)[1 : self._number.field]),
-        ]
-        if rest:
-            m.d.comb += o.zeros.eq(i.zeros[:rest])
-        self._number.pass_on(m, self)
-        return m
-
-
-class NormaliseRest(Step):
-    """The magnitude moved up by the rest of its leading zeros."""
-
-    verilog_name = "place_rest"
-
-    def __init__(self, number: Number, i: data.Layout) -> None:
-        self._number = number
-        super().__init__(i, number.placed, levels=7)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the shift."""
-        m = Module()
-        m.d.comb += self.o.magnitude.eq(self.i.magnitude << self.i.zeros)
-        self._number.pass_on(m, self, "base", "below")
-        return m
 
 
 class LimitSubnormal(Step):

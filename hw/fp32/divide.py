@@ -212,7 +212,7 @@ def division_steps(divisor: int = 961) -> list[Step]:
         return []
     if divisor not in RECIPROCALS:
         known = ", ".join(map(str, sorted(RECIPROCALS)))
-        raise ValueError(f"there is hardware for divisions by {known}, and not by {divisor}")
+        raise ValueError(f"there is hardware for divisions by {known}, not by {divisor}")
     return [
         UnpackDividend(),
         *chain(RECIPROCALS[divisor]),

@@ -11,7 +11,8 @@ from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.common import FIELD, FRACTION, SIGNIFICAND, layout, significand_of
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS, Number, rounding_steps
+from axs6.hw.fp32.convert import rounding_steps
+from axs6.hw.fp32.number import MINUS, NAN, PLUS, Number
 
 factors_layout = StructLayout({"value": FP32.width, "outer": FP32.width})
 """The factors."""

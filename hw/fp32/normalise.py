@@ -93,7 +93,7 @@ class ScaledInteger:
 
     @property
     def special(self) -> data.StructLayout:
-        """What passes by."""
+        """The field of NaN or an infinity, which passes unchanged."""
         return StructLayout(SPECIAL)
 
     @property

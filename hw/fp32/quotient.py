@@ -18,7 +18,8 @@ from axs6.hw.core.layouts import fp32_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.fp32.common import SIGNIFICAND, pass_on
-from axs6.hw.fp32.convert import Number, rounding_steps
+from axs6.hw.fp32.convert import rounding_steps
+from axs6.hw.fp32.number import Number
 
 FP32_DIGITS = SIGNIFICAND + 2
 """Digits from which FP32 can be rounded, with the remainder: the highest of them may be 0."""
@@ -49,10 +50,10 @@ class Normal:
 
 
 ONE = Normal(1, 1, 0)
-"""Of the number 1, as a significand of 1 at the place 0."""
+"""The number 1, as a significand of 1 at the place 0."""
 
 FP32_NORMAL = Normal(SIGNIFICAND, FP32.exponent_bits + 1, FP32.bias + (1 << FP32.exponent_bits))
-"""Of FP32 numbers, subnormal ones too; see `axs6.hw.fp32.normal`."""
+"""FP32 numbers, also subnormal ones; see `axs6.hw.fp32.normal`."""
 
 
 def odd_of(x: Fraction) -> int:

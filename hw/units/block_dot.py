@@ -15,7 +15,7 @@ from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import WORD, DotShape
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS
+from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.blocks import blocks_of, end_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 

@@ -15,7 +15,7 @@ from axs6.hw.units.encoder import encoded_format, encoder_corners, encoder_items
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 PLAIN = {"rounding": "nearest", "mode": "dense", "random_bits": 1}
-"""What an encoder is in which no scale is chosen."""
+"""Parameters of an encoder that chooses no scale."""
 
 
 def choice_items(items: Fields, parameters: Parameters) -> Items:

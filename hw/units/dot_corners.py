@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from axs6.golden.formats import FP32, BlockFormat, Exponent
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.fp32.convert import LEAST_EXPONENT
+from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, special_codes
 from axs6.hw.units.unit import Items

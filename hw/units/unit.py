@@ -1,4 +1,4 @@
-"""What a unit of hardware is: its component, its parameters, and what goes in and must come out."""
+"""Description of a hardware unit: component, parameters, input items and expected outputs."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ LARGEST = {
 
 
 TEXTS = {"format": "any block format", "accumulator": "any accumulator"}
-"""What the parameters are that strings describe."""
+"""Descriptions of the parameters that are strings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ class Unit:
         if "format" in given and "format" not in self.defaults:
             text = given["format"] if self.blocks else name_of(AXS6)
             if operands_name(operand_formats(text)) != name_of(AXS6):
-                raise ValueError(f"{self.name} takes {name_of(AXS6)} alone, not {text}")
+                raise ValueError(f"{self.name} takes only {name_of(AXS6)}, not {text}")
             return {name: value for name, value in given.items() if name != "format"}
         return given
 

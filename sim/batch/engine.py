@@ -216,7 +216,7 @@ class ComponentModel:
             if progress is not None:
                 progress(cycle.value)
         if done == Outcome.BEYOND:
-            raise _RangeError(f"{self._name} was given values beyond its input fields")
+            raise _RangeError(f"{self._name} got values that do not fit its input fields")
         self._check(done, share.thread, busy)
         return busy
 
@@ -279,7 +279,7 @@ class GateModel(ComponentModel):
 
 @dataclass(frozen=True)
 class _Share:
-    """What the copies of one thread work on: first rows, counts, and the distance of rows.
+    """The work of the copies of one thread: first rows, counts, and the distance of rows.
 
     `outputs` counts those of all threads.
     """

@@ -82,7 +82,7 @@ def model_source(netlist: Netlist, inputs: Sequence[Field], outputs: Sequence[Fi
 
 
 def step_groups(netlist: Netlist) -> list[GuardedOperations]:
-    """What a step of a stream unit computes, with the variables of the model that it sets."""
+    """Operations of a step of a stream unit, with the variables of the model that it sets."""
     return schedule(netlist, _results(netlist))
 
 
@@ -101,7 +101,7 @@ def _field(field: Field) -> str:
 
 
 def _leaves(netlist: Netlist) -> dict[Literal, str]:
-    """Where the bits that no operation drives are found."""
+    """Expressions of the bits that no operation drives."""
     leaves = {netlist.inputs[name][0]: f"m.{name}" for name in CONTROL_INPUTS}
     leaves |= {bit: f"m.i[{k}]" for k, bit in enumerate(netlist.inputs[INPUT])}
     return leaves | {each.output: f"m.s[{k}]" for k, each in enumerate(netlist.registers)}

@@ -1,1 +1,1 @@
-"""What runs inside a Verilog simulator: cocotb tests, and the parts they are made of."""
+"""Code that runs inside a Verilog simulator: cocotb tests and their parts."""

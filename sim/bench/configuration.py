@@ -87,7 +87,7 @@ class Configuration:
 
     @property
     def figures_file(self) -> Path:
-        """Where tests leave their figures, one JSON object a line."""
+        """The file in which tests leave their figures, one JSON object a line."""
         return Path(self.folder) / "figures.jsonl"
 
     def report(self, **figures: Any) -> None:

@@ -62,7 +62,7 @@ def _chain(value: str) -> tuple[list[str], str]:
 
 
 def _first_call(value: str) -> int:
-    """Where `concat` is first called outside all brackets, or the end."""
+    """Position of the first call of `concat` outside all brackets, or the end."""
     place = 0
     while place < len(value) and not value.startswith(CALL, place):
         place = _closing(value, place + 1) + 1 if value[place] == "(" else place + 1
@@ -70,7 +70,7 @@ def _first_call(value: str) -> int:
 
 
 def _closing(value: str, start: int) -> int:
-    """Where the bracket closes that was opened just before `start`."""
+    """Position at which the bracket that was opened just before `start` closes."""
     depth = 1
     for place in range(start, len(value)):
         depth += {"(": 1, ")": -1}.get(value[place], 0)

@@ -21,8 +21,9 @@ from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.align import AlignPlan
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.dot.terms import TermPlan, step_terms
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS, conversion_steps
+from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.normalise import ScaledInteger, normalising_steps
+from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.sim.exhaustive.space import Design, Items, Space, sliced
 
 ALL_CASES = 1 << 28
@@ -221,7 +222,7 @@ def rounding_sums(width: int) -> NDArray[Any]:
 
 
 def _magnitudes(bits: int) -> Iterator[int]:
-    """Those of `rounding_sums` of up to so many bits, some of them more than once."""
+    """Magnitudes of `rounding_sums` with at most `bits` bits, some more than once."""
     yield 0
     for terms in (1, 2, 3):
         yield from (sum(1 << place for place in each) for each in combinations(range(bits), terms))

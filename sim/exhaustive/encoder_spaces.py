@@ -224,7 +224,7 @@ class Enumerated:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of the unit."""
+        """The parameters of the unit."""
         given = {
             "dtype": self.float_format.name,
             "rounding": str(self.rounding),

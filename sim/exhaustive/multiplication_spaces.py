@@ -25,7 +25,7 @@ FRACTIONS = (
     *(1 << bit for bit in range(FP32.fraction_bits)),
     *(0, 0x2AAAAA, 0x555555, 0x3FFFFF, 0x7FFFFE, 0x7FFFFF),
 )
-"""Of the factors beside which every fraction stands: each bit alone, and many."""
+"""Fractions of the factors by which every fraction is multiplied: each bit alone, and many."""
 
 DEPTHS = range(-1, FP32.fraction_bits + 3)
 """How far below the smallest normal number products are, from twice it to nothing."""

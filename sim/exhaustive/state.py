@@ -73,7 +73,7 @@ class State:
             ) from None
         if not fits:
             raise ValueError(
-                f"{self._path} was changed after it was written, as its digest says: "
+                f"{self._path} was changed after it was written: its digest differs: "
                 "delete it, or name another file"
             )
         return spaces

@@ -1,4 +1,4 @@
-"""What linear layers are given while a model runs over windows of a text."""
+"""Inputs of linear layers while a model runs over windows of a text."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def _over_inputs(
     exclude: str | None,
     add: Callable[[Tensor, Tensor | None], Tensor],
 ) -> dict[str, Tensor]:
-    """What `add` makes of the inputs (tokens, K) of each linear layer, window by window.
+    """Results of `add` for the inputs (tokens, K) of each linear layer, window by window.
 
     Raises:
         ValueError: a layer is never called.
@@ -61,5 +61,5 @@ def _over_inputs(
             hook.remove()
     for name in layers:
         if name not in found:
-            raise ValueError(f"calibration windows never reach {name}")
+            raise ValueError(f"calibration windows do not run {name}")
     return found

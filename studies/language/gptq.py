@@ -18,7 +18,7 @@ from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.golden.scaling import as_wide, real_values
 
 DAMPENING = 0.01
-"""What is added to the Hessian's diagonal, over the mean of it."""
+"""Addition to the Hessian's diagonal, as a share of its mean."""
 
 PANEL = 64
 """Columns, at least, after which all others are told of the errors."""
@@ -124,7 +124,7 @@ class Scales:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Self:
-        """Those of dense blocks of shape (N, K)."""
+        """The scales of dense blocks of shape (N, K)."""
         factor, reciprocal = np.ones((1, 1)), np.ones((1, 1), np.float32)
         exponent = np.zeros((1, 1), np.int64)
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
@@ -167,7 +167,7 @@ class Scales:
         return np.clip(code, 0, element.largest_code).astype(np.uint8)
 
     def values(self, codes: NDArray[np.uint8], column: int) -> NDArray[np.float64]:
-        """What codes (N,) of a column stand for."""
+        """Values of the codes (N,) of a column."""
         values = element_values(self.element)[codes]
         if self.zero is not None:
             values = values - _column(self.zero, column)

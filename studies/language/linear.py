@@ -1,4 +1,4 @@
-"""The linear layers of language models, and what is done to their weights and inputs."""
+"""The linear layers of language models, and changes of their weights and inputs."""
 
 import copy
 from collections.abc import Callable

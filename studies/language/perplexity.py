@@ -16,7 +16,7 @@ from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import Setting
 from axs6.studies.language.rotation import unrotated
-from axs6.studies.language.tasks import KeptResults, Progress, run_tasks
+from axs6.studies.language.tasks import TaskOptions, run_tasks
 from axs6.studies.language.windows import Window, WindowTask, window_key
 
 
@@ -92,13 +92,10 @@ def study_perplexity(
     model: LanguageModel,
     windows: Tensor,
     settings: Iterable[Setting],
+    options: TaskOptions[Window],
     *,
     calibration: Tensor | None = None,
     text: str = "text",
-    kept: KeptResults[Window] | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    progress: Progress = lambda setting, done, total, left: None,
 ) -> Study:
     """Measure the perplexity of a model in FP32 and in settings.
 
@@ -106,14 +103,14 @@ def study_perplexity(
     give the same digits.
 
     Args:
-        name: name of the model in the study. origin: arguments of `load`, for other processes.
-        model: the model. windows: tokens, int64 (N, T); all but the first of each window are
-        predicted. settings: what is in which format. calibration: tokens of other windows, int64
-        (M, T), for settings that need them. text: what the study calls the text. kept: windows that
-        are done. jobs: windows run at a time, each in a process of its own where there are several.
-        scheduler: address of a Dask scheduler whose workers run them instead; these need the
-        model at the same path.
-        progress: called after each window.
+        name: name of the model in the study.
+        origin: arguments of `load`, for other processes.
+        model: the model.
+        windows: tokens, int64 (N, T); all but the first of each window are predicted.
+        settings: formats of the model's parts, in each row of the study.
+        options: how windows are run.
+        calibration: tokens of other windows, int64 (M, T), for settings that need them.
+        text: name of the text in the study.
 
     Raises:
         ValueError: a score is NaN, or a setting does not go with the model.
@@ -121,14 +118,7 @@ def study_perplexity(
         RuntimeError: processes or the cluster are lost.
     """
     chosen = list(dict.fromkeys([Setting(), *settings]))
-    found = run_windows(
-        *(origin, model, windows, chosen),
-        calibration=calibration,
-        kept=kept,
-        jobs=jobs,
-        scheduler=scheduler,
-        progress=progress,
-    )
+    found = run_windows(*(origin, model, windows, chosen, options), calibration=calibration)
     reference = found[chosen[0]]
     rows = tuple(
         replace(row_of(each, found[each], reference), unrotated=_unrotated(model, each))
@@ -144,15 +134,12 @@ def run_windows(
     model: LanguageModel,
     windows: Tensor,
     settings: Sequence[Setting],
+    options: TaskOptions[Window],
     *,
     calibration: Tensor | None = None,
-    kept: KeptResults[Window] | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    progress: Progress = lambda setting, done, total, left: None,
     by_window: bool = False,
 ) -> dict[Setting, list[Window]]:
-    """What each window gives in each setting.
+    """The results of all windows in each setting.
 
     Args:
         by_window: whether all settings of a window come before the next window, not the windows of
@@ -175,7 +162,7 @@ def run_windows(
             tasks.setdefault(key, task)
     if by_window:
         tasks = dict(sorted(tasks.items(), key=lambda item: item[1].number))
-    found = run_tasks(tasks, kept or KeptResults(None, Window), jobs, scheduler, progress)
+    found = run_tasks(tasks, options)
     return {setting: [found[key] for key in keys[setting]] for setting in settings}
 
 

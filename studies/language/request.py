@@ -105,7 +105,9 @@ class Setting:
         """
         parts = PAIR.split(text)
         if len(parts) > 2:
-            raise ValueError(f"formats are those of weights x activations, not {text!r}")
+            raise ValueError(
+                f"format must be one of weights, or weights x activations, not {text!r}"
+            )
         formats = [part if part in PLAIN else block_format(part) for part in parts]
         if choice is not None:
             formats = [x if isinstance(x, str) else x.with_choice(choice) for x in formats]

@@ -1,4 +1,4 @@
-"""Which places of a language model a format hurts, and a policy that spares those."""
+"""Harm of a format at each place of a language model, and a policy that spares the worst ones."""
 
 import csv as writer
 import io
@@ -20,7 +20,7 @@ from axs6.studies.language.models import LanguageModel, scores
 from axs6.studies.language.perplexity import row_of, run_windows
 from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import BOTH, FP32, WEIGHTS, Setting
-from axs6.studies.language.tasks import KeptResults, Progress
+from axs6.studies.language.tasks import TaskOptions
 from axs6.studies.language.windows import Window
 from axs6.torch import Policy
 from axs6.torch.counted import Counter
@@ -143,14 +143,11 @@ def study_sensitivity(
     model: LanguageModel,
     windows: Tensor,
     fmt: str,
+    options: TaskOptions[Window],
     *,
     part: str = BOTH,
     head: bool = False,
     text: str = "text",
-    kept: KeptResults[Window] | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    progress: Progress = lambda setting, done, total, left: None,
 ) -> Sensitivity:
     """Measure what each place of products does to a model when it alone is in a format.
 
@@ -169,12 +166,7 @@ def study_sensitivity(
     weights = dict(places(model, windows[0], left, part))
     settings = {place: Setting(fmt, fmt, place=place, part=part, head=head) for place in weights}
     found = run_windows(
-        *(origin, model, windows, [Setting(), *settings.values()]),
-        kept=kept,
-        jobs=jobs,
-        scheduler=scheduler,
-        progress=progress,
-        by_window=True,
+        *(origin, model, windows, [Setting(), *settings.values()], options), by_window=True
     )
     reference = found[Setting()]
     rows = [
@@ -216,7 +208,9 @@ def places(
         scores(model.module, tokens.unsqueeze(0))
     running = {row.name.rpartition(".")[0] for row in counted} - {exclude}
     if "" in running:
-        raise ValueError("the model's own forward has products, which are in no place of their own")
+        raise ValueError(
+            "the model's own forward has products that are in no layer or attention module"
+        )
     if part == WEIGHTS:
         running = set()
     names = [name for name, _ in model.module.named_modules() if name in layers or name in running]

@@ -19,7 +19,7 @@ from axs6.studies.language.encoder import SentenceEncoder, load_encoder
 from axs6.studies.language.models import LanguageModel, Tokens
 from axs6.studies.language.perplexity import left_to_torch
 from axs6.studies.language.request import Setting
-from axs6.studies.language.tasks import KeptResults, ModelTask, Progress, run_tasks
+from axs6.studies.language.tasks import ModelTask, TaskOptions, run_tasks
 from axs6.studies.language.windows import window_key
 from axs6.studies.models import repeatable
 from axs6.torch.counted import Counter
@@ -207,12 +207,9 @@ def study_similarity(
     model: SentenceEncoder,
     groups: Sequence[Tokens],
     settings: Iterable[Setting],
+    options: TaskOptions[Group],
     *,
     text: str = "text",
-    kept: KeptResults[Group] | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    progress: Progress = lambda setting, done, total, left: None,
 ) -> Similarity:
     """Measure how a sentence encoder in settings agrees with itself in FP32.
 
@@ -220,13 +217,13 @@ def study_similarity(
     thread, so stopped studies and studies on several processes give the same digits.
 
     Args:
-        name: name of the model in the study. origin: arguments of `load_encoder`, for other
-        processes. model: the model. groups: tokens of sentences, 3 or more in each group. settings:
-        what is in which format. text: what the study calls the text. kept: groups that are done.
-        jobs: groups run at a time, each in a process of its own where there are several. scheduler:
-        address of a Dask scheduler whose workers run them instead; these need the model at the
-        same path.
-        progress: called after each group.
+        name: name of the model in the study.
+        origin: arguments of `load_encoder`, for other processes.
+        model: the model.
+        groups: tokens of sentences, 3 or more in each group.
+        settings: formats of the model's parts, in each row of the study.
+        options: how groups are run.
+        text: name of the text in the study.
 
     Raises:
         ValueError: an embedding is NaN, or a setting does not go with the model.
@@ -242,7 +239,7 @@ def study_similarity(
             keys[setting].append(key)
             task = GroupTask(*origin, model.digest, setting, number, (), sentences)
             tasks.setdefault(key, task)
-    found = run_tasks(tasks, kept or KeptResults(None, Group), jobs, scheduler, progress)
+    found = run_tasks(tasks, options)
     rows = tuple(_row(each, [found[key] for key in keys[each]]) for each in chosen)
     return Similarity(name, model.parameters, text, len(groups), len(groups[0]), rows)
 

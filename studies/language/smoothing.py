@@ -10,7 +10,7 @@ from axs6.studies.language.linear import change_input, give_weight, linear_layer
 
 
 def smoothing(inputs: Tensor, weight: Tensor, alpha: float) -> Tensor:
-    """What inputs are divided by, channel by channel.
+    """Divisors of inputs, channel by channel.
 
     Args:
         inputs: the largest magnitude of each channel, (K,).

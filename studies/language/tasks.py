@@ -1,4 +1,4 @@
-"""Parts of studies of models, each run by itself, and the file that keeps their results."""
+"""Tasks of studies of models, each run by itself, and the file that keeps their results."""
 
 import contextlib
 import fcntl
@@ -27,7 +27,7 @@ the rest, None if unknown."""
 
 
 class TaskResult(Protocol):
-    """What a part gives: a frozen dataclass of what JSON has."""
+    """The result of a task: a frozen dataclass of values that JSON has."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -44,7 +44,7 @@ class KeptResults(Generic[R]):
     """The file of finished parts, from which a stopped study resumes.
 
     Args:
-        path: of lines of JSON; None keeps nothing.
+        path: of lines of JSON; None for no file.
         kind: class of the results.
 
     Raises:
@@ -154,20 +154,30 @@ def _quantised(model: LanguageModel, setting: Setting, calibration: Tokens) -> n
     return quantised(model, setting, torch.tensor(calibration) if calibration else None)
 
 
-def run_tasks(
-    tasks: Mapping[str, ModelTask[R]],
-    kept: KeptResults[R],
-    jobs: int,
-    scheduler: str | None,
-    progress: Progress,
-) -> dict[str, R]:
+@dataclass(frozen=True)
+class TaskOptions(Generic[R]):
+    """How the tasks of a study are run.
+
+    Args:
+        kept: finished results, to which new ones are added; None keeps nothing.
+        jobs: tasks run in parallel, each in a process of its own if there are several.
+        scheduler: address of a Dask scheduler whose workers run them instead; the workers need the
+            model at the same path.
+        progress: called after each task.
+    """
+
+    kept: KeptResults[R] | None = None
+    jobs: int = 1
+    scheduler: str | None = None
+    progress: Progress = lambda setting, done, total, left: None
+
+
+def run_tasks(tasks: Mapping[str, ModelTask[R]], options: TaskOptions[R]) -> dict[str, R]:
     """Run tasks whose results are not kept, and keep them.
 
     Args:
         tasks: by the keys of their results, in the order in which they are run.
-        kept: results that are done.
-        jobs, scheduler: as of `axs6.synth.sweep.pools.outcomes`.
-        progress: called after each.
+        options: how they are run.
 
     Returns:
         The results by their keys.
@@ -177,15 +187,18 @@ def run_tasks(
         OSError: the file of results cannot be written.
         RuntimeError: processes or the cluster are lost.
     """
-    found = {key: result for key in tasks if (result := kept.get(key)) is not None}
+    kept = options.kept
+    known = {} if kept is None else {key: kept.get(key) for key in tasks}
+    found = {key: result for key, result in known.items() if result is not None}
     left = [task for key, task in tasks.items() if key not in found]
     already, started = len(found), monotonic()
-    with contextlib.closing(outcomes(left, jobs, scheduler)) as ended:
+    with contextlib.closing(outcomes(left, options.jobs, options.scheduler)) as ended:
         for done, (task, result) in enumerate(ended, 1):
             if isinstance(result, str):
                 raise ValueError(f"{task.setting}: {result}")
-            kept.add(result)
+            if kept is not None:
+                kept.add(result)
             found[result.key] = result
             rest = (monotonic() - started) / done * (len(left) - done)
-            progress(str(task.setting), already + done, len(tasks), rest)
+            options.progress(str(task.setting), already + done, len(tasks), rest)
     return found

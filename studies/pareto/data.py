@@ -12,7 +12,7 @@ from axs6.replacing import replacing
 from axs6.studies.pareto.space import BASELINE
 
 OPTIONS: Final[dict[str, Any]] = {"target": "sky130", "breakdown": False, "share": False}
-"""Those of `axs6.synth.flow.Synthesis`, which leave out what only takes time in a sweep."""
+"""Options of `axs6.synth.flow.Synthesis` that skip work which a sweep does not need."""
 
 
 BYTE: Final = 8
@@ -80,7 +80,7 @@ class FormatRow:
             shared = {each.name: values.pop(each.name) for each in fields(Conditions)}
             return cls(**values, conditions=Conditions(**shared))
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"it must be a row of this study: {error}") from None
+            raise ValueError(f"it is not a row of this study: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ COLOURS: Final = (
     *("#56B4E9", "#009E73", "#D55E00", "#0072B2", "#E69F00", "#CC79A7", "#8C6BB1", "#B39B00"),
     "#999999",
 )
-"""Those of Okabe and Ito's palette, told apart with any colour vision, and three more."""
+"""Colours of Okabe and Ito's palette, distinct for any colour vision, and three more."""
 
 
 PLACES: Final = tuple(
@@ -23,7 +23,7 @@ PLACES: Final = tuple(
 """Positions of a name: points to the right and up, and the alignment."""
 
 RADIUS: Final = 2.5
-"""Of what a point covers, in points."""
+"""Radius of a mark, in points."""
 
 
 def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:

@@ -155,6 +155,6 @@ def _alone(path: Path) -> Iterator[None]:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise ValueError(f"another run of the study writes beside {path}: wait for it") from None
+        raise ValueError(f"another run of the study is writing {path}: wait for it") from None
     finally:
         os.close(folder)

@@ -190,10 +190,10 @@ def _read(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         heading, content = file.readline(), file.read()
     if not heading.startswith(_KIND):
-        raise ValueError(f"{path}: no checkpoint of a training run")
+        raise ValueError(f"{path}: not a checkpoint of a training run")
     if heading != _heading(content):
         raise ValueError(
-            f"{path}: the checkpoint was changed after it was written, as its digest says: "
+            f"{path}: the checkpoint was changed after it was written: its digest differs: "
             "delete it to begin anew"
         )
     state: dict[str, Any] = torch.load(io.BytesIO(content))

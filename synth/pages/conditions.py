@@ -19,7 +19,7 @@ def area_unit(results: Iterable[Result]) -> str | None:
 
 
 def mapped_for(found: Collection[AreaReport]) -> str:
-    """What gates are mapped for and whether to adder cells: `, for speed, adder cells`.
+    """Goal of mapping, and adder cells if they are used: `, for speed, adder cells`.
 
     A goal that differs between the reports is left out, and FPGAs have none.
     """

@@ -1,4 +1,4 @@
-"""An energy report as a table with what belongs to it."""
+"""An energy report as a table with its notes."""
 
 from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption, EnergyReport
 from axs6.synth.pages.document import Table

@@ -16,7 +16,7 @@ INK: Final = "#010203"
 """Colour of text and axes, which `inline` and `standalone` replace."""
 
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-"""Those of Okabe and Ito's palette, told apart with any colour vision, that show on any ground."""
+"""Colours of Okabe and Ito's palette, distinct for any colour vision, visible on any ground."""
 
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 _DASHES: Final = ("-", "--", ":", "-.")
@@ -221,7 +221,7 @@ def _legend(figure: Any) -> None:
 
 
 def svg(draw: Callable[[Any], None]) -> str:
-    """What `draw` puts on a figure, as an <svg> element with a transparent ground.
+    """The drawing of `draw` as an <svg> element with a transparent ground.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.

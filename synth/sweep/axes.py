@@ -63,7 +63,7 @@ def _values(
             if name not in unit.defaults:
                 names = ", ".join([*unit.defaults, *SETTINGS])
                 raise ValueError(
-                    f"sweep: {unit.name} has no parameter {name!r}; what can be swept is {names}"
+                    f"sweep: {unit.name} has no parameter {name!r}; parameters to sweep are {names}"
                 )
         numeric = all(isinstance(unit.defaults[name], int) for unit in units)
         values = [v for text in texts for v in (_integers(name, text) if numeric else [text])]

@@ -118,8 +118,8 @@ def _wait_for_worker(client: "Client", address: str) -> None:
 
 def _gone(address: str) -> RuntimeError:
     return RuntimeError(
-        f"the Dask scheduler at {address} went away or was restarted; the points that were "
-        "finished are kept: run it again when it is back"
+        f"the Dask scheduler at {address} went away or was restarted; finished points "
+        "are kept: run it again when it is back"
     )
 
 
@@ -155,8 +155,8 @@ class _Workers:
         elif now - self._gone_since >= WITHOUT_WORKERS_SECONDS:
             raise RuntimeError(
                 f"the Dask scheduler at {self._address} has shown no workers for "
-                f"{WITHOUT_WORKERS_SECONDS:g} s; the points that were finished are kept: run it "
-                "again when there are some"
+                f"{WITHOUT_WORKERS_SECONDS:g} s; finished points are kept: run it "
+                "again when there are workers"
             )
 
 

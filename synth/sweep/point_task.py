@@ -41,7 +41,7 @@ class PointTask(PoolTask[Measured]):
         return replace(self, point=replace(self.point, options=options))
 
     def received(self, found: Measured | str) -> Measured | str:
-        """What a worker says, with the library as this task has it."""
+        """The result from a worker, with the library as this task has it."""
         library = self.point.options.liberty
         if library is None:
             return found
@@ -50,7 +50,7 @@ class PointTask(PoolTask[Measured]):
         return replace(found, report=replace(found.report, library=str(library)))
 
     def failure(self, error: OSError, worker: str) -> str:
-        """As of `PoolTask`; the library by name."""
+        """As `PoolTask.failure`, with the library by name."""
         library = self.point.options.liberty
         if library and error.filename == str(library):
             return f"{worker} cannot read the library {library}: {error.strerror}"

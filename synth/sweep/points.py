@@ -34,7 +34,7 @@ class Point:
 
     @property
     def subject(self) -> str:
-        """What the point's figures are of: its unit on its target or library."""
+        """The subject of the point's figures: its unit on its target or library."""
         liberty = self.options.liberty
         return f"{self.unit} on {liberty.name if liberty else self.options.target}"
 

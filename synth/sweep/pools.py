@@ -1,4 +1,4 @@
-"""Where work is done: in this process, in child processes or on a Dask cluster."""
+"""Pools for work: this process, child processes or a Dask cluster."""
 
 from collections.abc import Generator, Sequence
 from typing import Any

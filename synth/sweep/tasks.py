@@ -34,7 +34,7 @@ class PoolTask(ABC, Generic[T]):
         return self
 
     def received(self, found: T | str) -> T | str:
-        """What a worker says of a task that was sent, as this process would say it."""
+        """The result of a task that a worker has run, as this process would give it."""
         return found
 
     def failure(self, error: OSError, worker: str) -> str:
@@ -92,12 +92,12 @@ def _result(future: "Future[T | str]") -> T | str:
         raise RuntimeError(f'the workers need "axs6[synth]" as installed here: {error}') from error
     except BrokenProcessPool:
         raise LostWorkerError(
-            "a process of the sweep was killed, out of memory perhaps; the points it had finished "
-            "are kept: run it again with fewer jobs"
+            "a process of the sweep was killed, perhaps out of memory; finished points are kept: "
+            "run it again with fewer jobs"
         ) from None
     except Exception as error:
         if type(error).__name__ == "KilledWorker":
-            return "the cluster's workers died while they measured it, out of memory perhaps"
+            return "the cluster's workers died while they measured it, perhaps out of memory"
         raise
 
 

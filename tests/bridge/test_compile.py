@@ -204,5 +204,5 @@ def test_a_model_that_is_gone_is_an_error() -> None:
     handle = layer.axs6_site.handle
     del layer
     gc.collect()
-    with pytest.raises(RuntimeError, match="a converted model that is gone"):
+    with pytest.raises(RuntimeError, match="a converted model that no longer exists"):
         torch.ops.axs6.product(torch.ones(1, 2, 3), torch.ones(1, 2, 3), handle)

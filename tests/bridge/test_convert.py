@@ -185,7 +185,7 @@ def test_masks_that_contradict_are_refused() -> None:
                 x, x, x, attn_mask=x @ x.mT, is_causal=True
             )
 
-    with pytest.raises(ValueError, match="attn_mask must be None where is_causal is set"):
+    with pytest.raises(ValueError, match="attn_mask must be None with is_causal"):
         convert(Both())(torch.randn(4, 4))
 
 

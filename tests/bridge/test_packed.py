@@ -157,7 +157,7 @@ def test_other_tensors_may_be_in_any_format(tmp_path: Path) -> None:
         ({"format": "mxfp4"}, "blocks as axs6, .* axis -1, not as mxfp4, .* axis -1"),
         ({"axis": 0}, "blocks as .* axis -1, not as .* axis 0"),
         ({"flatten": 0}, "blocks as .* axis -1, not as .* axes from 0 on"),
-        ({"mode": "high_precision"}, "has high-precision blocks, which are not multiplied"),
+        ({"mode": "high_precision"}, "has high-precision blocks, which cannot be multiplied"),
     ],
 )
 def test_other_blocks_are_refused(tmp_path: Path, options: Any, message: str) -> None:
@@ -236,7 +236,7 @@ def test_models_of_every_policy_are_loaded_with_their_bits(
     assert packed_policy(file) == policy_of(hardware) == policy_of(again)
     other = convert(made(1), **({"nonfinite": "saturate"} | {"policy": policy}))
     with pytest.raises(
-        ValueError, match=r"^\S+ is of a model that was converted by another policy"
+        ValueError, match=r"^\S+ is of a model that was converted with another policy"
     ):
         load_packed(other, file)
 

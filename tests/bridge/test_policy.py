@@ -216,7 +216,9 @@ def test_files_that_are_no_policy_are_refused(text: str, tmp_path: Path) -> None
 def test_layers_that_are_no_list_of_tables_are_refused(layers: Any) -> None:
     with pytest.raises(TypeError, match="layers of a policy must be a list of tables, not"):
         convert(nn.Linear(4, 4), policy={"layers": layers})
-    with pytest.raises(TypeError, match=r"rules of a policy must be Rules, not .*: see from_dict"):
+    with pytest.raises(
+        TypeError, match=r"rules of a policy must be LayerRule objects, not .*: see"
+    ):
         Policy({}, ({"name": "0", "format": "fp32"},))  # type: ignore[arg-type]
 
 

@@ -175,7 +175,7 @@ def test_a_scale_of_the_tensor_is_that_of_all_groups(format: str, same: Same) ->
 @pytest.mark.parametrize("ends", [[4, 20], [4, 3, 20], [4, 4, 25]])
 def test_groups_that_do_not_fit_are_refused(ends: list[int]) -> None:
     offs = torch.tensor(ends, dtype=torch.int32)
-    with pytest.raises(ValueError, match="offs must be 3 ends that ascend to at most 24, not"):
+    with pytest.raises(ValueError, match="offs must be 3 rising ends of at most 24, not"):
         convert(Calls())(lambda: functional.grouped_mm(M, G, offs=offs))
 
 
@@ -269,7 +269,7 @@ def test_results_are_written_where_out_says(same: Same) -> None:
         (
             lambda: torch.mm(M.clone().requires_grad_(), N, out=torch.empty(24, 24)),
             RuntimeError,
-            "out must not be given where gradients are wanted",
+            "out must not be given if gradients are needed",
         ),
         (lambda: torch.mm(A, B), ValueError, "operands must have 2 and 2 axes"),
         (lambda: torch.bmm(A[:1], B), ValueError, "axes and as many matrices, not shapes"),

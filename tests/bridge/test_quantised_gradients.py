@@ -121,7 +121,7 @@ def test_bad_arguments_are_refused() -> None:
     optimiser.register_step_pre_hook(QuantisedGradients(net.parameters()))
     for arguments in (((lambda: 1.0),), ()):
         named = {} if arguments else {"closure": lambda: 1.0}
-        with pytest.raises(ValueError, match=r"^step must be without a closure"):
+        with pytest.raises(ValueError, match=r"^step must have no closure"):
             optimiser.step(*arguments, **named)
     net(torch.full((1, 4), torch.inf)).sum().backward()
     with pytest.raises(ValueError, match=r"^gradient 0 must be finite: element \(0, 0\) is inf"):

@@ -186,7 +186,11 @@ def test_an_encoded_weight_is_kept() -> None:
     ("layer", "shapes", "message"),
     [
         (nn.ConvTranspose2d(4, 2, 3), [(2, 3, 9, 9)], "0: input must have 3 or 4 axes and 4 "),
-        (nn.ConvTranspose1d(4, 2, 1, padding=3), [(2, 4, 5)], "0: the result must have pixels"),
+        (
+            nn.ConvTranspose1d(4, 2, 1, padding=3),
+            [(2, 4, 5)],
+            "0: the result must have a positive size",
+        ),
         (
             nn.ConvTranspose1d(4, 2, 3, output_padding=1),
             [(2, 4, 5)],

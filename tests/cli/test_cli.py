@@ -72,7 +72,7 @@ def test_list_says_which_units_take_a_format(main: Cli) -> None:
     units = {each["unit"]: each for each in json.loads(done.stdout)}
     assert units["decoder"]["parameters"]["format"] == "uint8"
     assert units["decoder"]["choices"]["block"] == [8, 16, 32, 64, 128]
-    assert units["expander"]["refused"] == "expander takes axs6 alone, not uint8"
+    assert units["expander"]["refused"] == "expander takes only axs6, not uint8"
     assert "parameters" not in units["expander"]
     assert "refused" not in units["lfsr"]
     wrong = main("list", "--format", "uint9")
@@ -235,8 +235,8 @@ def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> Non
             ["area", "dot", "--optimise", "power"],
             "optimise must be one of area, speed, not 'power'",
         ),
-        (["area", "dot", "--adder-cells"], "adder cells need a cell library, which target generic"),
-        (["area", "dot", "--target", "xc7", "--fmax"], "Fmax needs an open place and route, which"),
+        (["area", "dot", "--adder-cells"], "adder cells need a cell library, but target generic"),
+        (["area", "dot", "--target", "xc7", "--fmax"], "Fmax needs an open place and route, but"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(

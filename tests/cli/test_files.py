@@ -136,7 +136,7 @@ def test_an_output_that_is_an_input_is_refused(
     before = (folder / "in.safetensors").read_bytes()
     name = link(folder, how)
     line = main(*(name if word == "OUT" else word for word in command.split())).refused()
-    assert line == f"output {name} must be another file than input in.safetensors"
+    assert line == f"output {name} must not be the same file as input in.safetensors"
     assert (folder / "in.safetensors").read_bytes() == before
     assert not (folder / "y.safetensors").exists()
 
@@ -158,7 +158,7 @@ def test_every_command_that_reads_and_writes_keeps_its_input(
 ) -> None:
     before = (folder / "x.npy").read_bytes()
     line = main(*command.split()).refused()
-    assert line == "output x.npy must be another file than input x.npy"
+    assert line == "output x.npy must not be the same file as input x.npy"
     assert (folder / "x.npy").read_bytes() == before
 
 
@@ -175,7 +175,7 @@ def test_two_outputs_are_two_files(
 ) -> None:
     before = sorted(folder.iterdir())
     line = main(*command.split()).refused()
-    assert line == f"output {second} must be another file than output {first}"
+    assert line == f"output {second} must not be the same file as output {first}"
     assert sorted(folder.iterdir()) == before
 
 
@@ -219,7 +219,7 @@ def test_a_device_may_be_named_twice(main: Cli, folder: Path) -> None:
         (("encode", "x.npy", "y.safetensors", "--flatten", "2"), "flatten must be one of 2 axes"),
         (
             ("encode", "x.npy", "y.safetensors", "--flatten", "0", "--axis", "0"),
-            "axis and flatten must not be given both",
+            "axis and flatten cannot be given together",
         ),
         (("encode", "x.npy", "y.safetensors", "--include", "z"), "no floating-point tensor"),
         (("encode", "x.npy", "no/y.safetensors"), "cannot write to no/y.safetensors"),

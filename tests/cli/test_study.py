@@ -166,7 +166,7 @@ def test_a_training_study_is_shown_and_written(main: Cli, folder: Path) -> None:
     assert (folder / "runs/vit-fp32-0.pt").exists()
     (folder / "runs/vit-fp32-0.pt").write_text("no checkpoint")
     again = main("study", "training", *arguments, "--checkpoints", "runs")
-    assert again.refused() == "runs/vit-fp32-0.pt: no checkpoint of a training run"
+    assert again.refused() == "runs/vit-fp32-0.pt: not a checkpoint of a training run"
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,11 @@ def test_no_flipped_bit_of_the_tensors_is_decoded(packed: Path, tmp_path: Path) 
         changed = bytearray(data)
         changed[place] ^= 1 << place % 8
         packed.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"x\.safetensors: tensor '[abck]' is not as it was"):
+        with pytest.raises(ValueError, match=r"x\.safetensors: tensor '[abck]' has changed since"):
             decode_file(packed, tmp_path / "out.safetensors")
-    with pytest.raises(ValueError, match=r"tensor '[abck]' is not as it was written"):
+    with pytest.raises(ValueError, match=r"tensor '[abck]' has changed since it was written"):
         describe_file(packed)
-    with pytest.raises(ValueError, match=r"tensor '[abck]' is not as it was written"):
+    with pytest.raises(ValueError, match=r"tensor '[abck]' has changed since it was written"):
         encode_file(packed, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
 
@@ -97,13 +97,13 @@ def test_a_source_that_becomes_shorter(
         where = next(tmp_path.glob("axs6-npz-*/0.npy")) if name == "in.npz" else read
         os.truncate(where, 4096)
 
-    with pytest.raises(OSError, match=r"^cannot read .*: it was made shorter while it was read$"):
+    with pytest.raises(OSError, match=r"^cannot read .*: it became shorter while it was read$"):
         encode_file(read, tmp_path / "x.safetensors", Options(axis=axis), progress=cut)
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
 def test_a_container_that_becomes_shorter(packed: Path, tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"^cannot read .*x\.safetensors: it was made shorter"):
+    with pytest.raises(OSError, match=r"^cannot read .*x\.safetensors: it became shorter"):
         decode_file(packed, tmp_path / "out.safetensors", lambda _: os.truncate(packed, 200))
     assert not (tmp_path / "out.safetensors").exists()
 

@@ -188,8 +188,13 @@ def test_wrong_blocks_are_named(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((4, 32), np.float32))
     path = tmp_path / "x.safetensors"
     for name, place, value, message in (
-        ("nvfp4", 4 + 9, 0x80, "rows from 0, values from 0: scale 1: 0xfe is no code of nvfp4"),
-        ("nvfp4", 3, 0x80, "rows from 0, values from 0: scale 0: 0xb9c30c31 is no code of nvfp4"),
+        ("nvfp4", 4 + 9, 0x80, "rows from 0, values from 0: scale 1: 0xfe is not a code of nvfp4"),
+        (
+            "nvfp4",
+            3,
+            0x80,
+            "rows from 0, values from 0: scale 0: 0xb9c30c31 is not a code of nvfp4",
+        ),
         ("vsq4", 16 + 17, 0x80, "rows from 0, values from 0: block 1: padding must be zero, not 8"),
     ):
         encode_file(tmp_path / "x.npy", path, Options(format=name))

@@ -131,7 +131,7 @@ def test_weights_of_convolutions_are_flattened(
 
 def test_axes_that_are_not_there(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((4, 8), np.float32))
-    with pytest.raises(ValueError, match="axis and flatten must not be given both"):
+    with pytest.raises(ValueError, match="axis and flatten cannot be given together"):
         Options(axis=0, flatten=1)
     with pytest.raises(ValueError, match="tensor 'x': flatten must be one of 2 axes, not 2"):
         encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors", Options(flatten=2))
@@ -292,7 +292,10 @@ def poke(place: int, value: int) -> Any:
         (of_second(shape=[-4, 64]), "tensor 'second': its metadata are wrong: shape must be"),
         (of_second(dtype="F8"), "tensor 'second': its metadata are wrong: dtype must be one of"),
         (of_second(shape=[True, 64]), "tensor 'second': its metadata are wrong: shape must be"),
-        (of_second(block=12), "tensor 'second': its metadata are wrong: block is a part of format"),
+        (
+            of_second(block=12),
+            "tensor 'second': its metadata are wrong: the entry block belongs in format",
+        ),
         (of_second(format="mxfp5"), "wrong: 'mxfp5' is no block format"),
         (of_second(format=6), "wrong: format must be a string, not 6"),
         (of_second(format="mxfp4"), "tensor 'second': 8 blocks have 136 bytes, not 208"),
@@ -302,7 +305,7 @@ def poke(place: int, value: int) -> Any:
         (of_second(axis=2), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(axis=True), "tensor 'second': its metadata are wrong: axis must be one of 2"),
         (of_second(axis=None), "axis must be one of 2 axes, not None"),
-        (of_second(flatten=1), "wrong: axis and flatten must not be given both"),
+        (of_second(flatten=1), "wrong: axis and flatten cannot be given together"),
         (of_second(axis=None, flatten=2), "wrong: flatten must be one of 2 axes, not 2"),
         (of_second(align=0), "tensor 'second': its metadata are wrong: align must be"),
         (of_second(colour=1), "tensor 'second': its metadata are wrong"),
@@ -312,10 +315,10 @@ def poke(place: int, value: int) -> Any:
         (version_1(block=32.0), "block must be one of 8, 16, 32, not 32.0"),
         (version_1(block_size=None), "block must be one of 8, 16, 32, not None"),
         (metadata(lambda d: d.pop("tensors")), "its metadata `axs6` cannot be read"),
-        (lambda h, b: h["__metadata__"].pop("axs6"), "it is no container of blocks"),
+        (lambda h, b: h["__metadata__"].pop("axs6"), "it is not a container of blocks"),
         (
             lambda h, b: h.__setitem__("third", h.pop("second")),
-            "tensor 'second' is in its metadata and not in the file",
+            "tensor 'second' is in its metadata but not in the file",
         ),
         (lambda h, b: b.__delitem__(slice(400, None)), "is damaged or of another kind"),
     ],
@@ -365,14 +368,14 @@ def test_data_that_end_in_a_block(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones(13 * 32, np.float32))
     encode_file(tmp_path / "x.npy", tmp_path / "x.safetensors")
     longer = metadata(lambda described: described["tensors"]["x"].update(shape=[14 * 32]))
-    with pytest.raises(ValueError, match="tensor 'x': block 13: the data end in it"):
+    with pytest.raises(ValueError, match="tensor 'x': block 13: the data end within it"):
         describe_file(damaged(tmp_path / "x.safetensors", longer))
 
 
 def test_a_file_is_not_written_over_itself(packed: Path) -> None:
     before = packed.read_bytes()
     for convert in (encode_file, decode_file):
-        with pytest.raises(ValueError, match="must be another file than input"):
+        with pytest.raises(ValueError, match="must not be the same file as input"):
             convert(packed, packed)
     assert packed.read_bytes() == before
 
@@ -395,7 +398,7 @@ def test_what_cannot_be_encoded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'objects' holds Python objects, which are not read"):
         encode_file(tmp_path / "objects.npy", out)
     np.save(tmp_path / "n.npy", np.arange(3))
-    with pytest.raises(ValueError, match="has no floating-point tensor of a name that is included"):
+    with pytest.raises(ValueError, match="has no floating-point tensor with an included name"):
         encode_file(tmp_path / "n.npy", out)
     (tmp_path / "short.npy").write_bytes((tmp_path / "nan.npy").read_bytes()[:-1])
     with pytest.raises(ValueError, match="'short' must have 480 bytes, not 479"):

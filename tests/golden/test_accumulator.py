@@ -84,21 +84,24 @@ def test_it_is_plain_data():
         ({"term": 16}, "term needs a fraction, to which terms are aligned"),
         ({"least": -133}, "least needs a fraction, to which terms are aligned"),
         ({"least": 1025, "fraction": 9}, "least must be an integer from -1024 to 1024, not 1025"),
-        ({"least": -9, "fraction": 9, "output": None}, "output=None goes without least"),
+        ({"least": -9, "fraction": 9, "output": None}, "output=None cannot be combined with least"),
         (
             {"output": None, "fused": True},
-            "output=None goes with neither fused nor promote, which round",
+            "output=None cannot be combined with fused or promote, which round",
         ),
         (
             {"output": None, "promote": 1},
-            "output=None goes with neither fused nor promote, which round",
+            "output=None cannot be combined with fused or promote, which round",
         ),
         ({"output": "fp32"}, "output must be a Float or None, not 'fp32'"),
         (
             {"output": Float(11, 20)},
-            "output must have an infinity, and values that FP32 has, not e",
+            "output must have an infinity, and only values that FP32 has, not e",
         ),
-        ({"output": Float(4, 3, Specials.NAN)}, "output must have an infinity, and values that "),
+        (
+            {"output": Float(4, 3, Specials.NAN)},
+            "output must have an infinity, and only values that ",
+        ),
     ],
 )
 def test_wrong_fields(fields, message):
@@ -112,7 +115,7 @@ def test_wrong_fields(fields, message):
         ("tree", "accumulator must be one of fp32, exact, paper, volta, "),
         ("", "accumulator must be one of fp32, "),
         ("fp32,promote", "accumulator needs field=value with one of the fields reduction, "),
-        ("fp32,promote=4,promote=8", "accumulator must have promote once, not twice"),
+        ("fp32,promote=4,promote=8", "accumulator must have promote only once"),
         ("fp32,bits=3", "accumulator needs field=value with one of the fields reduction, "),
         ("fp32,promote=often", "promote must be an integer of at least 1, not 'often'"),
         ("fp32,output=fp64", "output must be a Float or None, not 'fp64'"),

@@ -191,7 +191,7 @@ def test_delayed_scaling():
 
 def test_axes_and_dtypes_that_are_none():
     blocks = encode(values((2, 64)), "mx9")
-    message = re.escape("axis must be one of the shape (2, 64), not ")
+    message = re.escape("axis must be an axis of the shape (2, 64), not ")
     for axis in (2, -3, "x", None, 1.0):
         with pytest.raises(ValueError, match=message):
             encode(values((2, 64)), "mx9", axis=axis)
@@ -216,10 +216,10 @@ def test_formats_without_modes():
 def test_scales_outside_their_codes():
     blocks = encode(values((64,)), "nvfp4")
     tensor, fine = blocks.scales
-    with pytest.raises(ValueError, match=re.escape("scale 1: 0x80 is no code of nvfp4")):
+    with pytest.raises(ValueError, match=re.escape("scale 1: 0x80 is not a code of nvfp4")):
         Blocks(blocks.format, (tensor, np.array([1, 0x80, 1, 1], np.uint8)), blocks.codes, (64,))
     infinite = np.array(0x7F800000, np.uint32)
-    with pytest.raises(ValueError, match=re.escape("scale 0: 0x7f800000 is no code of nvfp4")):
+    with pytest.raises(ValueError, match=re.escape("scale 0: 0x7f800000 is not a code of nvfp4")):
         Blocks(blocks.format, (infinite, fine), blocks.codes, (64,))
     with pytest.raises(ValueError, match="nvfp4 has 2 levels of scales, not 1") as caught:
         Blocks(blocks.format, (fine,), blocks.codes, (64,))
@@ -232,7 +232,7 @@ def test_scales_outside_their_codes():
         ({"format": "mx9"}, "format must be BlockFormat, not str"),
         ({"shape": "ab"}, "shape must be at least one non-negative integer, not 'ab'"),
         ({"shape": (65,)}, r"in mx9 need codes of shape \(5, 16\), not \(4, 16\)"),
-        ({"axis": 1}, r"axis must be one of the shape \(64,\), not 1"),
+        ({"axis": 1}, r"axis must be an axis of the shape \(64,\), not 1"),
         ({"scales": None}, "scales must be tuple, not NoneType"),
         ({"scales": ([1] * 4, [0] * 32)}, "scales must be uint8, not list"),
         ({"codes": np.zeros((4, 16))}, "codes must be uint8, not float64"),
@@ -246,7 +246,7 @@ def test_parts_that_are_no_blocks(changed, message):
 
 def test_zero_points_wider_than_the_element():
     blocks = encode(values((64,)), "uint6_float32_uint6_t32")
-    with pytest.raises(ValueError, match=r"^zero point 1: 64 is no code of uint6_"):
+    with pytest.raises(ValueError, match=r"^zero point 1: 64 is not a code of uint6_"):
         replace(blocks, zero_points=np.array([63, 64], np.uint8))
 
 
@@ -254,7 +254,7 @@ def test_codes_wider_than_the_element():
     blocks = encode(values((64,)), "mxfp4")
     codes = blocks.codes.copy()
     codes[1, 3] = 16
-    with pytest.raises(ValueError, match=r"^block 1: 16 is no code of mxfp4$"):
+    with pytest.raises(ValueError, match=r"^block 1: 16 is not a code of mxfp4$"):
         Blocks(blocks.format, blocks.scales, codes, (64,))
 
 

@@ -184,6 +184,6 @@ def test_masked_arrays_are_refused():
         lambda: qsnr(x, "mx9"),
         lambda: encode_with_feedback(x, np.zeros(32, np.float32)),
     ):
-        with pytest.raises(TypeError, match=r"must not be masked: give them values"):
+        with pytest.raises(TypeError, match=r"must have no masked values: call filled"):
             call()
     assert encode(np.ma.masked_array(np.ones(32), mask=False)).shape == (32,)

@@ -255,7 +255,7 @@ REFUSED = {
     "uint8_float32_uint8_t16_mse": "mse is not for zero points",
     "int4_mse": "mse needs scales of blocks, not of a tensor",
     "fp8_e4m3_mse": "mse needs scales of blocks, not of a tensor",
-    "mxfp4_four-over-six": "four-over-six needs scales of which some are 1.5 times others",
+    "mxfp4_four-over-six": "four-over-six needs scales of which one is 1.5 times another",
     "vsq4_four-over-six": "four-over-six needs elements e2m1fn, not int4",
     "int8_float32_t128_mse": "mse compares errors of at most 63 bits, not",
     "mxfp8_e5m2_mse": "mse compares errors of at most 63 bits, not 86",

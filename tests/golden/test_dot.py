@@ -298,7 +298,7 @@ def test_accumulated_sums_in_any_accumulator():
     [("mxfp8_e4m3", "paper", 1), ("mxfp4", "blackwell_fp4", 16), ("axs6", "volta", 4)],
 )
 def test_parts_of_blocks_are_no_sums(name, how, lanes):
-    message = rf"adds products of {lanes} lanes of {name}.*, which sums of 32 do not tell$"
+    message = rf"adds products of {lanes} lanes of {name}.*, which sums of 32 lanes do not contain$"
     with pytest.raises(ValueError, match=message):
         accumulate(np.zeros(1, int), np.zeros(1, int), how, (name, name))
 
@@ -308,5 +308,7 @@ def test_what_is_no_integer_has_no_block_dot():
     for code, scale in ((0x7C, 127), (0xFC, 127), (0x7D, 127), (0, 255)):
         scales, codes = np.array([[scale]], np.uint8), np.full((1, 1, 32), code, np.uint8)
         other = Blocks(number.format, (scales,), codes, (1, 32))
-        with pytest.raises(ValueError, match=r"^b holds NaN or infinities, which no integer is$"):
+        with pytest.raises(
+            ValueError, match=r"^b holds NaN or infinities, which integers cannot represent$"
+        ):
             block_dot(number, other)

@@ -274,7 +274,7 @@ def test_a_pair_is_not_one_format():
     ("text", "message"),
     [
         ("mxfp4,mx9", "^two formats are joined by x, mxfp4xmx9, not 'mxfp4,mx9'$"),
-        ("mx9xmx6xmx4", "^a product has one format or two, not 3, as 'mx9xmx6xmx4' has$"),
+        ("mx9xmx6xmx4", "^a product has one format or two, not 3: 'mx9xmx6xmx4'$"),
         ("mxfp4xfp4", "^'fp4' is no block format: "),
         ("mxfp4x", "^'' is no block format: "),
         ("xfp4", "^'xfp4' is no block format: "),

@@ -148,7 +148,7 @@ def test_the_page_explains_lines_of_the_files() -> None:
 
 def test_formats_without_vectors() -> None:
     for name in ("axs6", "sm5d_e8m0_t16"):
-        with pytest.raises(ValueError, match=f"a power of two, which {name} has not"):
+        with pytest.raises(ValueError, match=f"a power of two, unlike {name}"):
             FormatVectors(block_format(name))
 
 

@@ -49,7 +49,7 @@ def test_qsnr_has_the_options_of_encode(x: np.ndarray) -> None:
     found = axs6.qsnr(x, block=8, rounding="toward_zero", mode="high_precision")
     options = {"block": 8, "rounding": "toward_zero", "mode": "high_precision"}
     assert found == pytest.approx(by_hand(x, "axs6", **options)[0], abs=1e-9)
-    with pytest.raises(TypeError, match="nonfinite is no option here"):
+    with pytest.raises(TypeError, match="nonfinite cannot be given here"):
         axs6.qsnr(x, nonfinite="saturate")
     with pytest.raises(ValueError, match="must be finite"):
         axs6.qsnr([np.nan])

@@ -53,7 +53,9 @@ def test_scales_of_something_else_are_refused() -> None:
     outer = OuterScales.find(fmt, reach, reach.of_groups(1))
     with pytest.raises(ValueError, match="outer must be of 3 channels, not 2"):
         axs6.encode(np.ones((3, 8)), fmt, outer=outer)
-    with pytest.raises(ValueError, match="outer must be of int4_e8m0_t32, and without scale"):
+    with pytest.raises(
+        ValueError, match="outer must be of int4_e8m0_t32, and scale must not be given"
+    ):
         axs6.encode(np.ones((2, 8)), "int4_e8m0_t32", outer=outer)
-    with pytest.raises(ValueError, match="and without scale"):
+    with pytest.raises(ValueError, match="and scale must not be given"):
         axs6.encode(np.ones((2, 8)), fmt, outer=outer, scale=1.0)

@@ -10,7 +10,7 @@ from axs6.golden.formats import CATALOG
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.fp32.convert import MINUS, NAN, PLUS
+from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
@@ -103,7 +103,7 @@ def test_what_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("fmt", "block", "message"),
     [
-        ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: block must say which both"),
+        ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: give the size for both as block"),
         ("axs6xmx9", 16, "a and b must have levels of the same groups in a block"),
         ("uint8", None, "uint8 has zero points, for which dot products have no hardware"),
         ("mxfp4xmxfp4xmxfp4", None, "a product has one format or two, not 3"),

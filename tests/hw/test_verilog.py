@@ -157,7 +157,7 @@ def test_names_near_reserved_words_are_names() -> None:
 @pytest.mark.parametrize("unit", ["block_dot", "dot", "matmul", "axis_dot"])
 @pytest.mark.parametrize("formats", ["nvfp4xmxfp4", "mxfp4xnvfp4", "mx9xmxint8"])
 def test_formats_of_other_blocks_need_a_block(unit: str, formats: str) -> None:
-    message = "^{} has blocks of {} and {} of {}: block must say which both are to have$"
+    message = "^{} has blocks of {} and {} of {}: give the size for both as block$"
     given = operand_formats(formats)
     said = message.format(*(x for fmt in given for x in (name_of(fmt), fmt.block)))
     with pytest.raises(ValueError, match=said):

@@ -1,15 +1,17 @@
 """The Verilog of many designs is what `verilog.sha256` says, byte for byte.
 
 Each line of that file is a hash and a design: a unit with parameters, and with `ports` of
-`generate`. `make hashes` (`python tests/hw/test_verilog_hashes.py`) writes the file again, with
-designs for values of parameters that it lacks, such as all those of a new unit; other designs are
-added by a line with any word in place of the hash. The ordinary
-run takes designs from the top until every value of every parameter was there, but blocks above 32,
-and of units around others one design each; `pytest -m slow` takes the others.
+`generate`. `make hashes` (`python tests/hw/test_verilog_hashes.py [UNIT]...`) writes the file
+again, with new hashes of all units or of those that are named. It adds designs for values of
+parameters that the file lacks, such as all values of a new unit. To add another design, write a
+line with any word in place of the hash. The ordinary run takes designs from the top until it has
+every value of every parameter, except blocks above 32; of units around others it takes one design
+each. `pytest -m slow` takes the other designs.
 """
 
 import hashlib
-from collections.abc import Iterable
+import sys
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +21,7 @@ import pytest
 from amaranth.hdl import Module
 
 from axs6.hw.lfsr import Lfsr
-from axs6.hw.registry import ALL_UNITS, BUS_UNITS
+from axs6.hw.registry import ALL_UNITS, BUS_UNITS, find
 from axs6.hw.verilog import PORTS, generate
 
 LIST = Path(__file__).with_name("verilog.sha256")
@@ -52,9 +54,11 @@ def verilog_hash(design: str) -> str:
     return hashlib.sha256("".join(kept).encode()).hexdigest()
 
 
-def write_list(path: Path, designs: Iterable[str]) -> None:
-    """Write the hashes of designs."""
-    lines = [TOOLS, *(f"{verilog_hash(design)}  {design}" for design in designs)]
+def write_list(path: Path, designs: Iterable[str], units: Container[str] = ALL_UNITS) -> None:
+    """Write the hashes of designs: new ones for these units, and for others those in the file."""
+    known = read_list(path) if path.exists() else {}
+    kept = {design: known[design] for design in known if design.split()[0] not in units}
+    lines = [TOOLS, *(f"{kept.get(each) or verilog_hash(each)}  {each}" for each in designs)]
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -179,5 +183,16 @@ def test_the_list_is_written_as_it_is_read(tmp_path: Path) -> None:
     assert read_list(path) == {design: verilog_hash(design)}
 
 
+def test_other_units_keep_their_hashes(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    others, design = "expander block=8", "lfsr block=8 random_bits=4"
+    path.write_text(f"{TOOLS}\nkept  {others}\nold  {design}\n")
+    write_list(path, [others, design], ["lfsr"])
+    assert read_list(path) == {others: "kept", design: verilog_hash(design)}
+
+
 if __name__ == "__main__":
-    write_list(LIST, completed(DESIGNS))
+    chosen = [find(name).name for name in sys.argv[1:]] or ALL_UNITS
+    if chosen is not ALL_UNITS and LIST.read_text().splitlines()[0] != TOOLS:
+        sys.exit("the list was written with other tools: write the hashes of all units")
+    write_list(LIST, completed(DESIGNS), chosen)

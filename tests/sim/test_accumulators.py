@@ -212,7 +212,10 @@ def test_other_accumulators_are_found(change: str) -> None:
         ({"format": "uint8", "accumulator": "hopper"}, "zero points"),
         ({"accumulator": "hopper", "blocks": "packed"}, "need steps of one block, and hopper has"),
         ({"format": "mxfp4", "accumulator": "hopper", "interleave": 15}, "interleave"),
-        ({"format": "mxfp4", "accumulator": "fp32,fused=true"}, "what is fused needs a fraction"),
+        (
+            {"format": "mxfp4", "accumulator": "fp32,fused=true"},
+            "a fused accumulator needs a fraction",
+        ),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],
 )

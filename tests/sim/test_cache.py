@@ -239,8 +239,8 @@ def test_a_cache_that_others_may_write_is_refused(part: str, mode: int, cache: P
         with pytest.raises(CacheError) as refused:
             use()
         assert str(refused.value) == (
-            f"the cache must be written by you alone, and others may write to {path}: take that "
-            "from them (chmod -R go-w), or name another folder in AXS6_CACHE"
+            f"only you may have write access to the cache, but others can write to {path}: "
+            "remove their access (chmod -R go-w), or name another folder in AXS6_CACHE"
         )
     path.chmod(0o755)
     assert cached("kind", ["key"], build).is_dir()
@@ -276,7 +276,7 @@ def test_another_users_cache_is_refused_and_not_called_damaged(
         with pytest.raises(CacheError) as refused:
             use()
         assert str(refused.value) == (
-            f"the cache must be your own, and {path} is another user's: "
+            f"the cache must be your own, but {path} is another user's: "
             "name another folder in AXS6_CACHE"
         )
     assert caplog.messages == []
@@ -361,4 +361,4 @@ def test_kernels_of_a_cache_that_is_refused_are_not_loaded(
         assert library._library("plain") is None
     finally:
         library._library.cache_clear()
-    assert caplog.messages[0].startswith("no compiled kernels: the cache must be written by you")
+    assert caplog.messages[0].startswith("no compiled kernels: only you may have write access")

@@ -219,7 +219,7 @@ def test_a_lost_item_is_found() -> None:
 
 
 def test_outputs_behind_the_last_one_are_found() -> None:
-    with pytest.raises(ToolError, match="register gave more outputs than its items complete"):
+    with pytest.raises(ToolError, match="register gave too many outputs for its items"):
         register(Register("repeat")).run({"value": NUMBERS["value"][:1]})
 
 

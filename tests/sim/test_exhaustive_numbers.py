@@ -10,6 +10,7 @@ import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
 import axs6.hw.fp32.multiply
 import axs6.hw.fp32.normalise
+import axs6.hw.fp32.number
 from axs6.hw.core.pipeline import Step
 from axs6.hw.fp32.convert import DenormaliseCoarse
 from axs6.sim.exhaustive.catalog import all_spaces
@@ -46,7 +47,7 @@ class WithoutOneInfinity(axs6.hw.fp32.convert.RoundSum):
 
     def _chosen(self, exact: Any, infinite: Any) -> Any:
         right = super()._chosen(exact, infinite)
-        return Mux(self.i.special == axs6.hw.fp32.convert.MINUS, 0x7FC00000, right)
+        return Mux(self.i.special == axs6.hw.fp32.number.MINUS, 0x7FC00000, right)
 
 
 class WithoutOneBit(axs6.hw.fp32.normalise.Move):

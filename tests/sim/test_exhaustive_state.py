@@ -139,10 +139,10 @@ def test_a_state_that_was_changed_is_refused(tmp_path: Path) -> None:
     for change in ({"done": "f"}, {"done": "07"}, {"done": "0"}, {"key": "0" * 32}):
         changed = {**content, "spaces": {name: {**space, **change}}}
         path.write_text(json.dumps(changed))
-        with pytest.raises(ValueError, match=r"state\.json was changed after it was written, as "):
+        with pytest.raises(ValueError, match=r"state\.json was changed after it was written: its"):
             State(path)
     path.write_text(json.dumps({**content, "spaces": {"other": space}}))
-    with pytest.raises(ValueError, match=r"state\.json was changed after it was written, as "):
+    with pytest.raises(ValueError, match=r"state\.json was changed after it was written: its"):
         State(path)
     path.write_text(json.dumps(content))
     assert State(path).enter(few_chunks())

@@ -153,5 +153,5 @@ def test_the_script_that_gives_the_smallest_design_is_used(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("target", ["generic", "ice40"])
 def test_adder_cells_need_a_library(target: str) -> None:
-    with pytest.raises(SynthesisError, match="adder cells need a cell library, which "):
+    with pytest.raises(SynthesisError, match="adder cells need a cell library, but "):
         area(ripple(2), "ripple", target=target, adder_cells=True)

@@ -161,13 +161,13 @@ INV_TIMING = ", cell TINY_INV, pin Y: timing from A must have"
         (
             r'values \("30,',
             'values ("x,',
-            ", cell TINY_INV, pin Y, timing, cell_rise grid: a table must be of numbers, "
+            ", cell TINY_INV, pin Y, timing, cell_rise grid: a table must hold numbers, "
             "not 'x, 1030'",
         ),
         (
             r'index_1 \("0, 1000"',
             'index_1 ("1000, 1000"',
-            ", cell TINY_INV, pin Y, timing, cell_rise grid: index_1 must be numbers that rise, "
+            ", cell TINY_INV, pin Y, timing, cell_rise grid: index_1 must be rising numbers, "
             "not '1000, 1000'",
         ),
         (
@@ -178,15 +178,15 @@ INV_TIMING = ", cell TINY_INV, pin Y: timing from A must have"
         (
             "cell_(rise|fall) .*? }",
             "",
-            f"{INV_TIMING} cell_rise and cell_fall and has not",
+            f"{INV_TIMING} cell_rise and cell_fall, and does not",
         ),
-        ("cell_rise .*? }", "", f"{INV_TIMING} cell_rise and has not"),
+        ("cell_rise .*? }", "", f"{INV_TIMING} cell_rise, and does not"),
         (
             "(rise|fall)_transition .*? }",
             "",
-            f"{INV_TIMING} rise_transition and fall_transition and has not",
+            f"{INV_TIMING} rise_transition and fall_transition, and does not",
         ),
-        ("fall_transition .*? }", "", f"{INV_TIMING} fall_transition and has not"),
+        ("fall_transition .*? }", "", f"{INV_TIMING} fall_transition, and does not"),
         (
             'related_pin : "B"',
             'related_pin : "C"',
@@ -244,7 +244,7 @@ def test_gates_that_abc_does_not_use(tiny: Path) -> None:
 
 def test_time_limit_ends_the_processes(folder: Path) -> None:
     assert fails(MULTIPLIER, "multiply", timeout=1.5) == (
-        "target generic: Yosys must finish within 1.5 s and has not"
+        "target generic: Yosys did not finish within 1.5 s"
     )
     assert list(folder.iterdir()) == []
     assert _processes_in(folder) == []
@@ -271,7 +271,7 @@ def test_worker_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     python.chmod(0o755)
     monkeypatch.setattr(process.sys, "executable", str(python))
     assert fails(NAND, "gate") == (
-        "target generic: Yosys was ended by SIGKILL, out of memory perhaps"
+        "target generic: Yosys was ended by SIGKILL, perhaps out of memory"
     )
 
 

@@ -308,7 +308,7 @@ def test_every_generic_gate_has_capacitances() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "ecp5"}, "energy is that of gates, generic, sky130 or a library, not of ecp5"),
+        ({"target": "ecp5"}, "energy needs gates, of generic, sky130 or a library, not ecp5"),
         ({"liberty": Path("/none.lib")}, "cannot read the library /none.lib: No such file"),
     ],
 )

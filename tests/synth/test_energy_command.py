@@ -55,7 +55,7 @@ def test_without_energy_there_is_none(main: Cli) -> None:
     [
         (("--stimulus", "random"), "--stimulus needs --energy"),
         (("--energy", "--stimulus", "x"), "stimulus must be one of digits, random, not 'x'"),
-        (("--energy", "--target", "ice40"), "energy is that of gates, generic, sky130 or"),
+        (("--energy", "--target", "ice40"), "energy needs gates, of generic, sky130 or"),
     ],
 )
 def test_bad_input_is_one_line(main: Cli, arguments: tuple[str, ...], message: str) -> None:
@@ -69,7 +69,7 @@ def test_bad_input_is_one_line(main: Cli, arguments: tuple[str, ...], message: s
         (
             "block_dot",
             ("--target", "ecp5"),
-            "energy is that of gates, generic, sky130 or a library, not of ecp5",
+            "energy needs gates, of generic, sky130 or a library, not ecp5",
         ),
         ("axis_dot", (), "axis_dot is on AXI4-Stream; unit must be one of block_dot, "),
     ],

@@ -98,7 +98,7 @@ def test_bad_numbers_units_and_tables() -> None:
         (
             "1, 2, 3, 4",
             "1, x, 3, 4",
-            f"{table}: a table must be of numbers, not '1, x, 3, 4, 5, 6'",
+            f"{table}: a table must hold numbers, not '1, x, 3, 4, 5, 6'",
         ),
         ("1, 2, 3, 4", "1, 3, 4", f"{table}: a table of these axes must have 6 values, not 5"),
         ("1ps", "1 hour", "x must give time_unit as a number and one of ns, ps, us, fs, not 1hour"),

@@ -104,7 +104,7 @@ def test_units_of_the_library(timed: Path) -> None:
 
 def test_refusals(tiny: Path) -> None:
     for target in ("generic", "ice40"):
-        with pytest.raises(SynthesisError, match=f"needs a cell library, which target {target}"):
+        with pytest.raises(SynthesisError, match=f"needs a cell library, but target {target}"):
             mapped_design(SHARED, "shared", target=target)
     with pytest.raises(SynthesisError, match=r"tiny\.lib must have delays for a netlist to be tim"):
         mapped_design(SHARED, "shared", target="generic", liberty=tiny)
@@ -122,15 +122,15 @@ def test_files(main: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lfsr",), "a netlist for timing needs a cell library, which target generic has not"),
+        (("lfsr",), "a netlist for timing needs a cell library, but target generic has none"),
         (
             ("lfsr", "--sweep", "block=8,16"),
             "--netlist works on units, not sweeps: leave out one of the two",
         ),
         (("lfsr", "dot", "--target", "sky130"), "--netlist is for one unit, not 2"),
-        (("lfsr", "--liberty", "n.lib"), "output n.lib must be another file than input n.lib"),
-        (("lfsr", "--liberty", "n.v"), "output n.v must be another file than input n.v"),
-        (("lfsr", "--liberty", "n.sdc"), "output n.sdc must be another file than input n.sdc"),
+        (("lfsr", "--liberty", "n.lib"), "output n.lib must not be the same file as input n.lib"),
+        (("lfsr", "--liberty", "n.v"), "output n.v must not be the same file as input n.v"),
+        (("lfsr", "--liberty", "n.sdc"), "output n.sdc must not be the same file as input n.sdc"),
     ],
 )
 def test_refused_by_the_command(

@@ -53,7 +53,7 @@ def killed(folder: Path) -> Path:
     deadline = time.monotonic() + 300
     while not read_rows(path) and time.monotonic() < deadline:
         time.sleep(0.02)
-    with pytest.raises(ValueError, match="another run of the study writes beside"):
+    with pytest.raises(ValueError, match="another run of the study is writing"):
         measure(path, ["mx4"], Conditions.here(2, 5))
     started.kill()
     started.communicate()

@@ -36,7 +36,7 @@ def test_a_range_of_one_and_targets() -> None:
         ("block=9", "block must be of 8, 16, 32, not '9'"),
         ("rounding=nearest,up", "rounding must be of nearest, toward_zero, stochastic, not 'up'"),
         ("target=asic", "target must be of generic, sky130, ice40, ecp5, xc7"),
-        ("lanes=4", "encoder has no parameter 'lanes'; what can be swept is block, dtype,"),
+        ("lanes=4", "encoder has no parameter 'lanes'; parameters to sweep are block, dtype,"),
     ],
 )
 def test_malformed_expressions_name_the_parameter(expression: str, message: str) -> None:

@@ -148,7 +148,7 @@ def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) ->
     assert child.returncode == 2
     *steps, line = errors.splitlines()
     assert line.startswith(f"axs6: the Dask scheduler at {address} went away")
-    assert "the points that were finished are kept" in line
+    assert "finished points are kept" in line
     assert all(step.startswith("measured block_dot ") for step in steps)
 
 
@@ -166,8 +166,8 @@ def test_a_cluster_that_loses_its_workers_ends_the_sweep(
     with pytest.raises(RuntimeError) as refusal:
         dots("stages=0,1,2,3", scheduler=address, progress=take_the_worker)
     assert str(refusal.value) == (
-        f"the Dask scheduler at {address} has shown no workers for 1 s; the points that were "
-        "finished are kept: run it again when there are some"
+        f"the Dask scheduler at {address} has shown no workers for 1 s; finished points are "
+        "kept: run it again when there are workers"
     )
     assert measured
     assert all(store.recall(result.point) for result in measured)

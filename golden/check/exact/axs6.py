@@ -250,7 +250,7 @@ def vector_dot(a: Sequence[Block], b: Sequence[Block], accumulator: str = "fp32"
 
 
 ACCUMULATORS: Final = ("fp32", "exact")
-"""What `accumulate` takes."""
+"""The accumulators that `accumulate` takes."""
 
 
 def accumulate(sums: Sequence[int], exponents: Sequence[int], accumulator: str = "fp32") -> int:

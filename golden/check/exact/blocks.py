@@ -85,7 +85,7 @@ def pack_block(block: Block, definition: Definition) -> bytes:
 
 
 def pack_outer(rows: Sequence[Sequence[Block]], definition: Definition) -> bytes:
-    """What comes before the blocks: scales of the tensor and of channels, then zero points.
+    """The bytes before the blocks: scales of the tensor and of channels, then zero points.
 
     Each in whole bytes, the least significant first; those of channels in the order of the rows.
     """

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Special(Enum):
-    """What a floating-point pattern holds where it holds no number that a fraction says."""
+    """Floating-point values that are not fractions."""
 
     NAN = "nan"
     INFINITY = "+inf"

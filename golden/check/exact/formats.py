@@ -20,7 +20,7 @@ Table = tuple[Value, ...]
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """What the codes of values say.
+    """The meaning of the codes of values.
 
     Args:
         values: of every code.

@@ -13,8 +13,8 @@ STATE: Final = 2**32 - 1
 """All bits of a state, and the number of states that are not 0."""
 
 POLYNOMIAL: Final = 1 << 32 | 1 << 31 | 1 << 30 | 1 << 10 | 1
-"""What a step satisfies: 32 steps give the sum of those after 31, 30, 10 and 0, since the bit that
-enters at n is the sum of those that entered at n - 1, n - 2, n - 22 and n - 32."""
+"""The recurrence of a step: 32 steps give the sum of those after 31, 30, 10 and 0, since the bit
+that enters at n is the sum of those that entered at n - 1, n - 2, n - 22 and n - 32."""
 
 
 def step(state: int) -> int:

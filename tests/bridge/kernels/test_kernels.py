@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 import axs6
 from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
+from axs6.golden.factors import divisor
 from axs6.golden.formats import AXS6, CATALOG, TENSOR, BlockFormat, block_format
-from axs6.golden.levels import divisor
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.torch import kernels
 from axs6.torch.kernels import library

@@ -14,6 +14,7 @@ from axs6.studies.language import request
 from axs6.studies.language.models import LanguageModel, load
 from axs6.studies.language.perplexity import study_perplexity
 from axs6.studies.language.request import Setting
+from axs6.studies.language.tasks import TaskOptions
 from axs6.studies.language.texts import documentation, windows
 from axs6.studies.language.work import CountedProduct, encoded_values, products, tile_macs
 
@@ -34,7 +35,7 @@ def test_cells_are_those_of_the_study(monkeypatch: pytest.MonkeyPatch, folder: P
     model = load(folder)
     tokens = windows(model, documentation(), 64, 32)
     settings = [Setting.of(name) for name in ("mxfp4", "mx9")]
-    study = study_perplexity("small", (folder, None), model, tokens, settings)
+    study = study_perplexity("small", (folder, None), model, tokens, settings, TaskOptions())
     assert found.conditions["models in FP32"] == {"perplexity": study.rows[0].perplexity}
     for row in study.rows[1:]:
         cells = found.rows[row.name]

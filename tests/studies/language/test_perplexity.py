@@ -20,7 +20,7 @@ from axs6.studies.language.models import LanguageModel, load
 from axs6.studies.language.perplexity import Study, study_perplexity
 from axs6.studies.language.quantised import quantised, quantised_cache
 from axs6.studies.language.request import Setting
-from axs6.studies.language.tasks import KeptResults
+from axs6.studies.language.tasks import KeptResults, TaskOptions
 from axs6.studies.language.texts import windows
 from axs6.studies.language.windows import Window
 from axs6.torch import convert
@@ -32,7 +32,9 @@ SIZE = 32
 
 def study(folder: Path, model: LanguageModel, tokens: Tensor, *texts: str, **options: Any) -> Study:
     settings = [Setting.of(text) for text in texts]
-    return study_perplexity("small", (folder, None), model, tokens, settings, **options)
+    return study_perplexity(
+        "small", (folder, None), model, tokens, settings, TaskOptions(**options)
+    )
 
 
 def nats(module: nn.Module, tokens: Tensor) -> float:
@@ -116,7 +118,7 @@ def test_what_is_left_in_fp32_is_named(folder: Path, model: LanguageModel, token
     (line,) = found.left_to_torch()
     assert line.startswith("in FP32 in mxfp4: lm_head.mm (")
     head = Setting("mxfp4", "mxfp4", head=True)
-    whole = study_perplexity("small", (folder, None), model, tokens[:1], [head])
+    whole = study_perplexity("small", (folder, None), model, tokens[:1], [head], TaskOptions())
     assert whole.rows[1].unconverted == {}
 
 
@@ -248,7 +250,7 @@ def test_windows_with_nan_are_named(
     broken = load(*origin)
     message = "fp32: scores of window 0, tokens 0 to 31, are NaN"
     with pytest.raises(ValueError, match=message):
-        study_perplexity("broken", origin, broken, tokens, [])
+        study_perplexity("broken", origin, broken, tokens, [], TaskOptions())
     file = f"{tmp_path / 'broken.py'}:make"
     done = main("study", "perplexity", file, "--tokens", "64", "--window", "32")
     assert done.returncode == 2

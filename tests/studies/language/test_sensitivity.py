@@ -16,7 +16,7 @@ from axs6.studies.language.models import LanguageModel
 from axs6.studies.language.perplexity import study_perplexity
 from axs6.studies.language.request import Setting
 from axs6.studies.language.sensitivity import Place, Sensitivity, study_sensitivity
-from axs6.studies.language.tasks import KeptResults
+from axs6.studies.language.tasks import KeptResults, TaskOptions
 from axs6.studies.language.windows import Window
 from axs6.torch import Policy, convert, fake_quantise
 
@@ -28,7 +28,7 @@ ATTENTION = "model.layers.0.self_attn"
 
 @pytest.fixture(scope="module")
 def study(folder: Path, model: LanguageModel, tokens: Tensor) -> Sensitivity:
-    return study_sensitivity("small", (folder, None), model, tokens[:2], "mxfp4")
+    return study_sensitivity("small", (folder, None), model, tokens[:2], "mxfp4", TaskOptions())
 
 
 def scores(module: nn.Module, tokens: Tensor) -> Tensor:
@@ -75,7 +75,8 @@ def test_harms_are_those_of_single_conversions(
 
 @pytest.mark.parametrize("part", ["weights", "activations"])
 def test_one_part_of_a_layer(folder: Path, model: LanguageModel, tokens: Tensor, part: str) -> None:
-    found = study_sensitivity("small", (folder, None), model, tokens[:1], "mxfp4", part=part)
+    run = TaskOptions()
+    found = study_sensitivity("small", (folder, None), model, tokens[:1], "mxfp4", run, part=part)
     by_name = {each.place: each for each in found.places}
     assert (ATTENTION in by_name) == (part == "activations")
     copied = shared_copy(model.module)
@@ -142,7 +143,7 @@ def test_the_command_writes_a_policy_that_gives_the_model(
     found = study_perplexity(
         *("small", (folder, None), model, tokens[:1]),
         [Setting("mxfp4", "mxfp4", policy=text)],
-        kept=KeptResults(data, Window),
+        TaskOptions(KeptResults(data, Window)),
     )
     converted = convert(model.module, policy=policy)
     assert set(found.rows[1].unconverted) == {"lm_head.mm"}

@@ -17,7 +17,7 @@ from axs6.studies.language.encoder import SentenceEncoder, load_encoder
 from axs6.studies.language.models import Tokens
 from axs6.studies.language.request import Setting
 from axs6.studies.language.similarity import Group, Similarity, spearman, study_similarity
-from axs6.studies.language.tasks import KeptResults
+from axs6.studies.language.tasks import KeptResults, TaskOptions
 from axs6.studies.language.texts import documentation, groups, sentences
 from axs6.torch import convert
 
@@ -64,7 +64,7 @@ def study(
     place: Path, encoder: SentenceEncoder, some: list[Tokens], *texts: str, **options: Any
 ) -> Similarity:
     settings = [Setting.of(text) for text in texts]
-    return study_similarity("small", (place, None), encoder, some, settings, **options)
+    return study_similarity("small", (place, None), encoder, some, settings, TaskOptions(**options))
 
 
 def cosines(model: Any, group: Tokens) -> Any:
@@ -198,7 +198,7 @@ def test_embeddings_that_are_nan_are_named(place: Path, tmp_path: Path) -> None:
     model = load_encoder(*origin)
     some = [((1, 2), (1, 3), (4,)), ((2, 2), (1, 7), (4,))]
     with pytest.raises(ValueError, match="fp32: group 1, sentence 1: the embedding has length nan"):
-        study_similarity("broken", origin, model, some, [])
+        study_similarity("broken", origin, model, some, [], TaskOptions())
 
 
 def test_the_command(main: Cli, place: Path, tmp_path: Path) -> None:

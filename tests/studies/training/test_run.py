@@ -131,10 +131,10 @@ def test_checkpoints_of_another_run_are_refused(
 def test_files_that_are_no_checkpoint_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.pt"
     file.write_bytes(b"text")
-    with pytest.raises(ValueError, match=r"run\.pt: no checkpoint of a training run$"):
+    with pytest.raises(ValueError, match=r"run\.pt: not a checkpoint of a training run$"):
         train(task(), PLAN, checkpoint=file)
     torch.save({"losses": []}, file)
-    with pytest.raises(ValueError, match="no checkpoint of a training run"):
+    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
         train(task(), PLAN, checkpoint=file)
 
 
