@@ -71,6 +71,12 @@ class Layout:
         return self.format.block
 
     @cached_property
+    def exponent(self) -> Exponent | None:
+        """The scale that alone makes the factors, if it is an exponent."""
+        scales = [x.scale for x in self.format.blocked if not isinstance(x.scale, Shift)]
+        return scales[0] if len(scales) == 1 and isinstance(scales[0], Exponent) else None
+
+    @cached_property
     def description(self) -> FormatDescription | None:
         """The description for `encode`; None if it does not support the format."""
         return description(self.format)

@@ -46,10 +46,10 @@ class _State:
 
 
 ADDRESSES = (
-    *("b", "b_factors", "words", "scales", "limits"),
+    *("words", "scales", "limits", "b_factors"),
     *("a", "a_factors", "a_outer", "b_outer", "bias"),
 )
-"""Arrays that a product reads."""
+"""Arrays that a product reads, those of its right operand first."""
 
 
 class Shape(ctypes.Structure):
@@ -104,7 +104,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "largest": (None, [pointer, size, size, size, pointer]),
         "fake_quantise_real": (None, [*[pointer] * 4, size, size, size, pointer]),
         "encode_real": (None, [*[pointer] * 4, size, size, size, c_int, pointer, pointer]),
-        "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
+        "pack": (None, [c_int, pointer, pointer, pointer, pointer]),
         "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
         "encode_multiply": (
             size,

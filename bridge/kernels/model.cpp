@@ -61,63 +61,48 @@ void pack(const Shape& s, const Put& put) {
     });
 }
 
-template <class Lane>
-void pack_integers(const void* lanes, const double* factors, const Shape& s, const Panels& out) {
-    const int64_t panels = groups(s.columns, PANEL);
-    pack(s, [&](int64_t g, int64_t panel) {
-        const auto x = matrix<Lane>(lanes, factors, s, s.columns, g);
-        const int64_t at = g * panels;
-        pack_panel(x, panel,
-                   Panels{out.words + at * s.blocks * x.words() * PANEL,
-                          out.scales + at * s.blocks * PANEL, out.limits + at});
-    });
-}
-
 struct Operands {
-    const void* b;
-    const double* b_factors;
-    int32_t* words;
+    int32_t* words;  // of the right one, as `Panels` has them for all matrices of a batch
     float* scales;
-    Limits* limits;
+    int32_t* limits;
+    const double* b_factors;
     const void* a;
     const double* a_factors;
     const float *a_outer, *b_outer;  // (rows,) and (columns,) of every matrix, or nullptr
     const float* bias;               // (columns,) of every matrix, or nullptr
 };
 
+template <class Lane>
+Panels<Lane> panels(const Operands& o, const Shape& s, int64_t g) {
+    const Panels<Lane> all{o.words, o.scales, o.limits, o.b_factors, s.columns, s.blocks, s.block};
+    return all.of(g);
+}
+
 Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
     return {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
             o.b_outer ? o.b_outer + g * s.columns : nullptr,
-            o.bias ? o.bias + g * s.columns : nullptr};
+            o.bias ? o.bias + g * s.columns : nullptr, s.columns};
 }
 
 template <class Lane>
 void multiply(const Operands& o, const Shape& s, int bits, bool powers, float divisor, float* y) {
-    const int64_t panels = groups(s.columns, PANEL);
-    const int64_t words = s.blocks * s.block * sizeof(Lane) / 4;
     tiles(s, ROWS, sizeof(Lane), INTEGERS,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
-              const Product<Lane> product{
-                  matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
-                  matrix<Lane>(o.b, o.b_factors, s, s.columns, g),
-                  {o.words + g * panels * words * PANEL, o.scales + g * panels * s.blocks * PANEL,
-                   o.limits + g * panels},
-                  finish(o, s, divisor, g),
-                  bits,
-                  powers,
-                  y + g * s.rows * s.columns};
+              const Product<Lane> product{matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
+                                          panels<Lane>(o, s, g),
+                                          finish(o, s, divisor, g),
+                                          bits,
+                                          powers,
+                                          y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
 }
 
 void multiply_doubles(const Operands& o, const Shape& s, int bits, float divisor, float* y) {
-    const int64_t panels = groups(s.columns, PANEL);
     tiles(s, DOUBLE_ROWS, sizeof(double), DOUBLES,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
               const DoubleProduct product{matrix<float>(o.a, o.a_factors, s, s.rows, g),
-                                          matrix<float>(o.b, o.b_factors, s, s.columns, g),
-                                          o.scales + g * panels * s.blocks * s.block * PANEL,
-                                          reinterpret_cast<int32_t*>(o.limits) + g * panels * s.blocks,
+                                          panels<float>(o, s, g),
                                           finish(o, s, divisor, g), bits <= DOUBLE_BITS,
                                           y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
@@ -149,7 +134,7 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   o.right.at(g * panels, length, s.blocks),
                   how,
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
-                   o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr},
+                   o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
                   y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
@@ -213,16 +198,16 @@ void axs6_encode_real(const Format* f, const Scale* s, const RowScales* scales, 
 }
 
 void axs6_pack(int lane_bytes, const void* lanes, const double* factors, const Shape* s,
-               int32_t* words, float* scales, int32_t* limits) {
-    const Panels out{words, scales, reinterpret_cast<Limits*>(limits)};
-    if (lane_bytes == 1) return pack_integers<int8_t>(lanes, factors, *s, out);
-    if (lane_bytes == 2) return pack_integers<int16_t>(lanes, factors, *s, out);
-    const int64_t panels = groups(s->columns, PANEL);
-    pack(*s, [&](int64_t g, int64_t panel) {
-        const int64_t at = (g * panels + panel) * s->blocks;
-        pack_doubles(matrix<float>(lanes, factors, *s, s->columns, g), panel,
-                     scales + at * s->block * PANEL, limits + at);
-    });
+               const Operands* out) {
+    const auto each = [&](const auto& put, auto lane) {
+        using Lane = decltype(lane);
+        pack(*s, [&](int64_t g, int64_t panel) {
+            put(matrix<Lane>(lanes, factors, *s, s->columns, g), panel, panels<Lane>(*out, *s, g));
+        });
+    };
+    if (lane_bytes == 1) return each(pack_integers<int8_t>, int8_t{});
+    if (lane_bytes == 2) return each(pack_integers<int16_t>, int16_t{});
+    each(pack_doubles, float{});
 }
 
 void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, int powers,

@@ -229,8 +229,8 @@ def matmul(
         raise ValueError(
             f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
         )
-    batches, rows, blocks = a.factors.shape
-    columns, block = b.factors.shape[1], a.layout.block
+    batches, rows, blocks = a.shape
+    columns, block = b.shape[1], a.layout.block
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return y
@@ -238,9 +238,8 @@ def matmul(
         aligned.multiply(a, b, accumulator, y, threads)
         return y
     way = _way(a.layout, b)
-    a = a.in_lanes(way.lanes)
     outer = aligned.outer_scales(a, b)
-    arrays = (a.lanes, a.factors, *outer, bias)
+    arrays = (a.in_lanes(way.lanes), a.factors, *outer, bias)
     operands = OperandAddresses(
         *way.addresses, *(None if x is None else x.ctypes.data for x in arrays)
     )
@@ -290,7 +289,7 @@ def encode_matmul(
         raise ValueError(f"no kernel encodes and multiplies {fmt} and {b.layout.format}")
     assert held.description is not None
     batches, rows, length = x.shape
-    _, columns, blocks = b.factors.shape
+    _, columns, blocks = b.shape
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return None if encode(x, fmt, nonfinite, threads) is None else y
@@ -309,8 +308,8 @@ def encode_matmul(
 def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) -> None:
     if accumulator != FP32_SUMS:
         raise ValueError(f"bias is for the accumulator {FP32_SUMS}, not {accumulator}")
-    if bias.shape != b.factors.shape[:2]:
-        raise ValueError(f"bias must have shape {b.factors.shape[:2]}, not {bias.shape}")
+    if bias.shape != b.shape[:2]:
+        raise ValueError(f"bias must have shape {b.shape[:2]}, not {bias.shape}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,7 +325,7 @@ class Way:
 
     lanes: np.dtype[Any]
     sums: tuple[int, bool, float]
-    addresses: tuple[int, ...]
+    addresses: tuple[int | None, ...]
     fused: bool
 
 
@@ -342,15 +341,13 @@ def _way(a: Layout, b: Packed) -> Way:
 def _find_way(a: Layout, b: Packed) -> Way:
     bits, powers = _bits_and_powers(a, b.layout)
     own = lane_dtype(a)
-    dtype = _common_lanes(own, b.lanes.dtype, bits)
+    dtype = _common_lanes(own, b.dtype, bits)
     if dtype != LANES[-1]:
         bits = (a.block * a.bound * b.layout.bound).bit_length()
-    right = b.in_lanes(dtype)
-    arrays = (right.lanes, right.factors, *right.panels)
     # Integers in float32 have a zero of either sign.
     fused = a.description is not None and b.outer is None and dtype in (own, *LANES[:2])
-    addresses = tuple(x.ctypes.data for x in arrays)
-    return Way(dtype, (bits, powers, divisor_of(a, b.layout)), addresses, fused)
+    sums = (bits, powers, divisor_of(a, b.layout))
+    return Way(dtype, sums, b.panels(dtype).addresses, fused)
 
 
 def _common_lanes(a: np.dtype[Any], b: np.dtype[Any], bits: int) -> np.dtype[Any]:
