@@ -167,7 +167,7 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         alone = (scores == -torch.inf).all(-1, keepdim=True)
         return scores.softmax(-1).masked_fill(alone, 0.0)
     alone = scores.add_(mask).amax(-1, keepdim=True) == -torch.inf
-    return scores.softmax(-1).masked_fill_(alone, 0.0)
+    return torch.softmax(scores, -1, out=scores).masked_fill_(alone, 0.0)
 
 
 def _covers(scores: Tensor, mask: Tensor) -> bool:

@@ -3,7 +3,7 @@
 import ctypes
 from ctypes import c_double, c_int32, c_int64, c_uint32, c_void_p
 from functools import cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
 from axs6.golden.terms import FLOAT_BITS, Terms
 from axs6.torch.kernels.library import Shape, library
-from axs6.torch.kernels.packed import LANES, PANEL, Arrays, Packed, divisor_of
+from axs6.torch.kernels.packed import PANEL, Arrays, Packed, divisor_of
+from axs6.torch.kernels.sums import FLOAT
 
 FLOAT32_BITS = 24
 """Bits of integers that FP32 holds."""
@@ -196,7 +197,7 @@ def _arrays(x: Packed, form: IntegerForm) -> Arrays:
             exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
     unit = form.offset - fp32.scale_bits(form.divisor)
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
-    return x.in_lanes(LANES[-1]), exponents, significands
+    return x.in_lanes(FLOAT), exponents, significands
 
 
 def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arrays, Arrays]:

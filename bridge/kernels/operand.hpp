@@ -46,12 +46,28 @@ inline uint32_t word_at(const void* lanes) {
     return word;
 }
 
-// A block's factor in FP32: 1 for a block of zeros, so that it needs no limit.
-inline float scale_of(bool zeros, double factor, Limits& limits) {
-    if (zeros && factor == factor) return 1.0f;
-    limits.add(factor);
-    return static_cast<float>(factor);
-}
+// What a block's lanes are, taken together.
+struct Seen {
+    bool zeros, special = false;  // `special`: a number that is none, in BF16
+
+    explicit Seen(uint32_t any) : zeros(any == 0) {}
+
+    Seen(const Bf16* lanes, int64_t count) {
+        uint16_t any = 0, top = 0;
+        for (int64_t i = 0; i < count; ++i) {
+            const auto magnitude = static_cast<uint16_t>(lanes[i].bits & 0x7FFF);
+            any |= magnitude, top = std::max(top, magnitude);
+        }
+        zeros = any == 0, special = top >= 0x7F80;
+    }
+
+    // The block's factor in FP32: 1 for zeros, so that it needs no limit.
+    float scale_of(double factor, Limits& limits) const {
+        if (zeros && factor == factor) return 1.0f;
+        limits.add(special ? std::numeric_limits<double>::quiet_NaN() : factor);
+        return static_cast<float>(factor);
+    }
+};
 
 // The right operand, by panels of columns.
 template <class Lane>
@@ -118,7 +134,10 @@ Limits pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels<Lane>& out)
                 at[w * PANEL + column] = static_cast<int32_t>(word ^ Panels<Lane>::OFFSET);
             }
             const double factor = there ? x.factor(row, k) : 1.0;
-            scales[k * PANEL + column] = scale_of(any == 0, factor, limits);
+            Seen seen(any);
+            if constexpr (std::is_same_v<Lane, Bf16>)
+                if (there) seen = Seen(x.at(row, k), x.block);
+            scales[k * PANEL + column] = seen.scale_of(factor, limits);
         }
     }
     return limits;
@@ -166,7 +185,7 @@ private:
             }
             starts[at * ROWS + i] =
                 sizeof(Lane) == 1 ? -UNSIGNED_OFFSET * sum_of(from, each * LANES) : 0;
-            scales[at * ROWS + i] = scale_of(any == 0, x.factor(row, k), limits[tile]);
+            scales[at * ROWS + i] = Seen(any).scale_of(x.factor(row, k), limits[tile]);
         }
     }
 };

@@ -13,12 +13,13 @@ from axs6.golden.formats import BlockFormat, Exponent, Integer, Level, Real, Shi
 from axs6.golden.scaling import real_values
 from axs6.torch.kernels.layout import Layout, layout
 from axs6.torch.kernels.library import OperandAddresses, Shape, library
+from axs6.torch.kernels.sums import FLOAT, LANES, converted, own_lanes
 
 PANEL = 16
 """Columns that lie together in a right operand."""
 
-LANES = (np.dtype(np.int8), np.dtype(np.int16), np.dtype(np.float32))
-"""Dtypes of lanes, narrow to wide."""
+LINE = 64
+"""Bytes of a line of a cache."""
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -27,9 +28,9 @@ class Panels(NamedTuple):
     """A right operand as the kernels read it.
 
     Args:
-        words: lanes, by panels of columns, int32 of shape (G, panels, words, PANEL). scales: factors
-        in FP32, 1 for blocks of zeros. limits: of the factors, or widths of integers. factors: all
-        of them, where FP32 does not hold them, else None.
+        words: lanes by panels of columns, int32 of shape (G, panels, words, PANEL). scales: factors
+        in FP32, 1 for blocks of zeros. limits: of factors, or widths of integers. factors: those of
+        all blocks, where FP32 does not hold them, else None.
     """
 
     words: NDArray[np.int32]
@@ -50,8 +51,8 @@ class Packed:
 
     Args:
         layout: how values are held.
-        lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or
-            float32, which has NaN and infinities too.
+        lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or,
+            with NaN and infinities, float32 or the upper halves of it.
         factors: factor of the integers of each block, without a divisor such as AXS-6's 31 over 32;
         float64 of shape (G, R, n), exact, NaN where the scale is. codes: codes of the exponents,
         uint8 of shape (G, R, n); None without exponents. outer: scales of rows, which multiply the
@@ -126,14 +127,14 @@ class Packed:
         single = factors.astype(np.float32)
         exact = np.array_equal(single, factors, equal_nan=True)
         out = Panels(
-            np.empty((batches, panels, words, PANEL), np.int32),
-            np.empty((batches, panels, blocks, PANEL), np.float32),
-            np.empty((batches, panels, blocks if dtype == LANES[-1] else 2), np.int32),
+            _in_lines((batches, panels, words, PANEL), np.int32),
+            _in_lines((batches, panels, blocks, PANEL), np.float32),
+            np.empty((batches, panels, blocks if dtype == FLOAT else 2), np.int32),
             None if exact else factors,
         )
         sizes = Shape(batches, 0, rows, blocks, self.layout.block, 1)
         library().axs6_pack(
-            *(lanes.itemsize, lanes.ctypes.data, factors.ctypes.data),
+            *(LANES.index(dtype), lanes.ctypes.data, factors.ctypes.data),
             *(ctypes.byref(sizes), ctypes.byref(OperandAddresses(*out.addresses))),
         )
         if exact:
@@ -141,20 +142,12 @@ class Packed:
         return out
 
 
-def converted(lanes: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Integers in lanes of another dtype, which holds them."""
-    return lanes.astype(dtype, copy=False)
-
-
-def lane_dtype(held: Layout) -> np.dtype[Any]:
-    """The narrowest dtype of lanes that the library supports for a layout."""
-    if held.format.element.has_nan:
-        return LANES[-1]
-    for dtype in LANES[not library().axs6_has_8_bit() : 2]:
-        most = 1 << 8 * dtype.itemsize - 1
-        if -most <= held.low and held.high < most:
-            return dtype
-    return LANES[-1]
+def _in_lines(shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
+    """An array that begins with a line of a cache, so that no vector lies in two."""
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + size].view(dtype).reshape(shape)
 
 
 def pack(blocks: Blocks) -> Packed:
@@ -168,7 +161,9 @@ def pack(blocks: Blocks) -> Packed:
     lanes, factors, codes, outer = held_blocks(blocks)
     batches, rows, count, size = lanes.shape
     flat = lanes.reshape(batches, rows, count * size)
-    return Packed(held, np.ascontiguousarray(flat, lane_dtype(held)), factors, codes, outer)
+    return Packed(
+        held, np.ascontiguousarray(converted(flat, own_lanes(held))), factors, codes, outer
+    )
 
 
 def held_blocks(

@@ -63,13 +63,27 @@ struct Finish {
 };
 
 template <class Lane>
-void pack_integers(const Matrix<Lane>& x, int64_t panel, const Panels<Lane>& out) {
+void pack_limited(const Matrix<Lane>& x, int64_t panel, const Panels<Lane>& out) {
     out.limits_of(panel) = pack_panel(x, panel, out);
 }
+
+constexpr int FLOAT_BITS = 24;  // of integers that FP32 holds
 
 constexpr int COLUMNS = W == 16 ? 2 * PANEL : PANEL;  // of a tile
 constexpr int VECTORS = COLUMNS / W;
 constexpr int32_t ONE = 127 << 23;  // the pattern of 1
+
+// Whether sums below 2^bits, times the row's factor and times both, are FP32 values.
+inline bool fits(const Limits& rows, const Limits& columns, int bits) {
+    return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
+           rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
+           rows.high + columns.high + bits <= 128;
+}
+
+// Whether both factors, powers of two, and their product are normal, so that exponents can be added.
+inline bool fits_powers(const Limits& rows, const Limits& columns) {
+    return rows.low >= -126 && columns.low >= -126 && rows.low + columns.low >= -126;
+}
 
 template <class Lane>
 struct Product {
@@ -79,18 +93,6 @@ struct Product {
     int bits;     // |P| < 2^bits
     bool powers;  // whether factors are powers of two
     float* y;     // (a.rows, b.columns)
-
-    // Whether sums, times the row's factor and times both, are FP32 values.
-    bool fits(const Limits& rows, const Limits& columns) const {
-        return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
-               rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
-               rows.high + columns.high + bits <= 128;
-    }
-
-    // Whether both factors and their product are normal, so that exponents can be added.
-    bool fits_powers(const Limits& rows, const Limits& columns) const {
-        return powers && rows.low >= -126 && columns.low >= -126 && rows.low + columns.low >= -126;
-    }
 
     void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
         std::vector<Lane> right(a.blocks * a.block);
@@ -171,8 +173,8 @@ struct Product {
             for (int64_t r = 0; r < count; r += ROWS) {
                 const int64_t rows = std::min<int64_t>(ROWS, count - r), column = panel * PANEL;
                 const Limits& limits = left.limits[r / ROWS];
-                const bool added = fits_powers(limits, columns);
-                if (!fits(limits, columns))
+                const bool added = powers && fits_powers(limits, columns);
+                if (!fits(limits, columns, bits))
                     exact_tile(first + r, rows, column,
                                std::min((whole ? each : 1) * PANEL, b.columns - column));
                 else if (whole)
