@@ -7,6 +7,7 @@ from torch.nn import functional
 from axs6.torch.functional import check_tensors, multiply
 from axs6.torch.layers import Converted, linear
 from axs6.torch.site import Site
+from axs6.torch.transforms import is_transformed
 
 PROJECTIONS = ("query", "key", "value")
 
@@ -146,15 +147,35 @@ def attention(
     """
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = multiply(query * factor, key.mT, handles[0])
-    if mask is None:
-        weights = scores.softmax(-1)
-    else:
-        scores = scores + mask.to(scores.dtype)
-        alone = (scores == -torch.inf).all(-1, keepdim=True)
-        weights = scores.softmax(-1).masked_fill(alone, 0.0)
+    weights = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask)
     if dropout:
         weights = functional.dropout(weights, dropout)
     return multiply(weights, value, handles[1]), weights
+
+
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """softmax(scores + mask), 0 where a row is -inf alone; `scores` may be overwritten.
+
+    Without derivatives this is done in place: fresh memory costs more than the arithmetic.
+    """
+    mask = mask.to(scores.dtype)
+    compiling = torch.compiler.is_compiling()
+    if compiling or torch.is_grad_enabled() or is_transformed() or not _covers(scores, mask):
+        scores = scores + mask
+        alone = (scores == -torch.inf).all(-1, keepdim=True)
+        return scores.softmax(-1).masked_fill(alone, 0.0)
+    alone = scores.add_(mask).amax(-1, keepdim=True) == -torch.inf
+    return torch.softmax(scores, -1, out=scores).masked_fill_(alone, 0.0)
+
+
+def _covers(scores: Tensor, mask: Tensor) -> bool:
+    """Whether scores have keys, and a mask broadcasts to their shape."""
+    pairs = zip(mask.shape[::-1], scores.shape[::-1], strict=False)
+    return (
+        scores.shape[-1] > 0
+        and mask.ndim <= scores.ndim
+        and all(own in (1, whole) for own, whole in pairs)
+    )
 
 
 def scaled_dot_product_attention(

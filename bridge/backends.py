@@ -181,7 +181,7 @@ def _of_columns(bias: Tensor | None, b: kernels.Packed) -> NDArray[np.float32] |
     """A bias (G * N,), or one that broadcasts to it, as the kernels take it: (G, N)."""
     if bias is None:
         return None
-    shape = b.factors.shape[:2]
+    shape = b.shape[:2]
     if bias.numel() != shape[0] * shape[1]:
         bias = bias.view(shape[0], -1).expand(shape)
     return as_array(bias).reshape(shape)

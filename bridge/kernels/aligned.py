@@ -3,7 +3,7 @@
 import ctypes
 from ctypes import c_double, c_int32, c_int64, c_uint32, c_void_p
 from functools import cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
 from axs6.golden.terms import FLOAT_BITS, Terms
 from axs6.torch.kernels.library import Shape, library
-from axs6.torch.kernels.packed import LANES, PANEL, Packed, divisor_of
+from axs6.torch.kernels.packed import PANEL, Arrays, Packed, divisor_of
+from axs6.torch.kernels.sums import FLOAT
 
 FLOAT32_BITS = 24
 """Bits of integers that FP32 holds."""
@@ -60,9 +61,9 @@ class Side(ctypes.Structure):
     ]
 
     @classmethod
-    def of(cls, x: Packed, form: IntegerForm, arrays: tuple[NDArray[Any], ...]) -> Self:
+    def of(cls, x: Packed, form: IntegerForm, arrays: Arrays) -> Self:
         """An operand whose lanes, exponents and significands are `arrays`."""
-        _, rows, blocks = x.factors.shape
+        _, rows, blocks = x.shape
         element = form.format.element
         fraction = element.fraction_bits if form.apart and not element.fixed else FIXED
         return cls(*(a.ctypes.data for a in arrays), rows, blocks, form.format.block, fraction)
@@ -155,18 +156,20 @@ def multiply(
         y: receives the product, (G, M, N), which is not empty.
         threads: threads that share the work.
     """
-    batches, rows, blocks = a.factors.shape
-    columns, block = b.factors.shape[1], a.layout.format.block
+    batches, rows, blocks = a.shape
+    columns, block = b.shape[1], a.layout.format.block
     formats = (a.layout.format, b.layout.format)
     found, terms = steps(*formats, accumulator), Terms.of(*formats, accumulator)
     assert found is not None
-    left, right = _arrays(a, terms.a), _arrays(b, terms.b)
+    left = _arrays(a, terms.a)
     shape = Shape(batches, rows, columns, blocks, block, threads)
-    b_side = Side.of(b, terms.b, right)
-    panels = _panels(b, b_side, shape, bool(found[0].zeros), terms.b.apart)
+    right, panels = _right(b, terms.b, shape, bool(found[0].zeros))
     outer = [None if x is None else x.ctypes.data for x in outer_scales(a, b)]
     operands = Operands(
-        Side.of(a, terms.a, left), b_side, *outer, RowGroup(*(x.ctypes.data for x in panels))
+        Side.of(a, terms.a, left),
+        Side.of(b, terms.b, right),
+        *outer,
+        RowGroup(*(x.ctypes.data for x in panels)),
     )
     library().axs6_multiply_aligned(
         *(ctypes.byref(operands), ctypes.byref(found[0]), ctypes.byref(shape)),
@@ -178,14 +181,12 @@ def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
     """Scales of rows and of columns, of neither or of both."""
     if a.outer is None and b.outer is None:
         return [None, None]
-    return [
-        np.ones(x.factors.shape[:2], np.float32) if x.outer is None else x.outer for x in (a, b)
-    ]
+    return [np.ones(x.shape[:2], np.float32) if x.outer is None else x.outer for x in (a, b)]
 
 
-def _arrays(x: Packed, form: IntegerForm) -> tuple[NDArray[Any], ...]:
+def _arrays(x: Packed, form: IntegerForm) -> Arrays:
     """Lanes in FP32, and the exponents and significands of the scales of blocks."""
-    exponents = np.zeros(x.factors.shape, np.int32)
+    exponents = np.zeros(x.shape, np.int32)
     for level in form.format.blocked:
         scale = level.scale
         if isinstance(scale, Exponent):
@@ -196,14 +197,14 @@ def _arrays(x: Packed, form: IntegerForm) -> tuple[NDArray[Any], ...]:
             exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
     unit = form.offset - fp32.scale_bits(form.divisor)
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
-    return x.in_lanes(LANES[-1]).lanes, exponents, significands
+    return x.in_lanes(FLOAT), exponents, significands
 
 
-def _panels(
-    x: Packed, side: Side, shape: Shape, zeros: bool, apart: bool
-) -> tuple[NDArray[Any], ...]:
-    """The right operand in panels; cached, since weights are reused."""
-    if (zeros, apart) not in x.aligned:
+def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arrays, Arrays]:
+    """The arrays of the right operand, and its panels; cached, since weights are reused."""
+    if (zeros, form.apart) not in x.aligned:
+        arrays = _arrays(x, form)
+        side = Side.of(x, form, arrays)
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
         out = (
             np.empty((shape.batches, panels, length, PANEL), np.float32),
@@ -215,5 +216,5 @@ def _panels(
         library().axs6_pack_aligned(
             ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
         )
-        x.aligned[zeros, apart] = out
-    return x.aligned[zeros, apart]
+        x.aligned[zeros, form.apart] = arrays, out
+    return x.aligned[zeros, form.apart]

@@ -55,6 +55,15 @@ inline To bits_of(From x) {
     return y;
 }
 
+// The upper half of the pattern of a float, whose lower half is 0.
+struct Bf16 {
+    uint16_t bits;
+
+    Bf16() = default;
+    explicit Bf16(float x) : bits(static_cast<uint16_t>(bits_of<uint32_t>(x) >> 16)) {}
+    operator float() const { return bits_of<float>(uint32_t{bits} << 16); }
+};
+
 inline float canonical(float x) {
     return x == x ? x : bits_of<float>(uint32_t{0x7FC00000});
 }

@@ -15,6 +15,7 @@ constexpr int DOUBLE_BITS = 53;
 typedef float HalfFloats __attribute__((vector_size(4 * DOUBLES)));
 typedef double DoublesAt __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
 typedef float HalfAt __attribute__((vector_size(4 * DOUBLES), aligned(4), may_alias));
+typedef float FloatAt __attribute__((may_alias));
 
 // Bits from the last one to the first one that a block's integers have.
 inline int width_of(const float* lanes, int64_t count) {
@@ -24,18 +25,14 @@ inline int width_of(const float* lanes, int64_t count) {
     return any ? 64 - __builtin_clzll(any) - __builtin_ctzll(any) : 0;
 }
 
-// The right operand: a panel's lanes (blocks * block, PANEL), and the width of its widest column in
-// each block.
-inline void pack_doubles(const Matrix<float>& x, int64_t panel, float* lanes, int32_t* widths) {
-    const int64_t columns = std::min<int64_t>(PANEL, x.rows - panel * PANEL);
-    std::fill(lanes, lanes + x.blocks * x.block * PANEL, 0.0f);
+// A panel of the right operand. Its limits are the widths of the widest column in each block.
+inline void pack_doubles(const Matrix<float>& x, int64_t panel, const Panels<float>& out) {
+    pack_panel(x, panel, out);
+    int32_t* widths = out.limits + panel * x.blocks;
     std::fill(widths, widths + x.blocks, 0);
-    for (int64_t n = 0; n < columns; ++n)
-        for (int64_t k = 0; k < x.blocks; ++k) {
-            const float* from = x.at(panel * PANEL + n, k);
-            widths[k] = std::max(widths[k], width_of(from, x.block));
-            for (int64_t l = 0; l < x.block; ++l) lanes[(k * x.block + l) * PANEL + n] = from[l];
-        }
+    for (int64_t n = panel * PANEL; n < std::min((panel + 1) * PANEL, x.rows); ++n)
+        for (int64_t k = 0; k < x.blocks; ++k)
+            widths[k] = std::max(widths[k], width_of(x.at(n, k), x.block));
 }
 
 // fp32(sum of products * factor), rounded once.
@@ -60,9 +57,8 @@ inline float wide_dot(const float* a, const float* b, int64_t count, double fact
 }
 
 struct DoubleProduct {
-    Matrix<float> a, b;
-    const float* lanes;     // (panels, blocks * block, PANEL)
-    const int32_t* widths;  // (panels, blocks)
+    Matrix<float> a;
+    Panels<float> b;
     Finish finish;
     bool narrow;  // whether no sum has more than 53 bits
     float* y;
@@ -92,9 +88,9 @@ struct DoubleProduct {
 
     // A block of the columns of a panel, (block, PANEL), times their factors.
     void expand_panel(int64_t panel, int64_t k, double* to) const {
-        const float* from = lanes + (panel * b.blocks + k) * b.block * PANEL;
+        const auto* from = reinterpret_cast<const FloatAt*>(b.words_of(panel, k));
         double factors[PANEL] = {};
-        for (int64_t n = 0; n < std::min<int64_t>(PANEL, b.rows - panel * PANEL); ++n)
+        for (int64_t n = 0; n < std::min<int64_t>(PANEL, b.columns - panel * PANEL); ++n)
             factors[n] = b.factor(panel * PANEL + n, k);
         for (int64_t l = 0; l < b.block; ++l)
             for (int n = 0; n < PANEL; ++n) to[l * PANEL + n] = from[l * PANEL + n] * factors[n];
@@ -121,14 +117,16 @@ struct DoubleProduct {
     }
 
     void exact_tile(int64_t row, int64_t rows, int64_t panel, int64_t k, float* total) const {
-        const int64_t columns = std::min<int64_t>(PANEL, b.rows - panel * PANEL);
-        for (int64_t i = 0; i < rows; ++i)
-            for (int64_t n = 0; n < columns; ++n) {
-                const int64_t column = panel * PANEL + n;
+        const int64_t first = panel * PANEL, last = std::min(first + PANEL, b.columns);
+        std::vector<float> right(b.block);
+        for (int64_t column = first; column < last; ++column) {
+            b.read(column, k, right.data());
+            for (int64_t i = 0; i < rows; ++i) {
                 const double factor = a.factor(row + i, k) * b.factor(column, k);
-                total[i * PANEL + n] +=
-                    wide_dot(a.at(row + i, k), b.at(column, k), a.block, factor);
+                total[i * PANEL + column - first] +=
+                    wide_dot(a.at(row + i, k), right.data(), a.block, factor);
             }
+        }
     }
 
     void run(int64_t first, int64_t count, int64_t from, int64_t to) const {
@@ -140,7 +138,7 @@ struct DoubleProduct {
         for (int64_t panel = from; panel < to; ++panel) {
             std::fill(totals.begin(), totals.end(), 0.0f);
             for (int64_t k = 0; k < a.blocks; ++k) {
-                const int width = widths[panel * a.blocks + k] + room;
+                const int width = b.limits[panel * a.blocks + k] + room;
                 expand_panel(panel, k, columns.data());
                 for (int64_t t = 0; t < tiles; ++t) {
                     const int64_t rows = std::min<int64_t>(DOUBLE_ROWS, count - t * DOUBLE_ROWS);
@@ -154,13 +152,10 @@ struct DoubleProduct {
                         tile<2>(rows_lanes, columns.data(), total);
                 }
             }
-            const int64_t column = panel * PANEL;
-            const int64_t width = std::min<int64_t>(PANEL, b.rows - column);
             for (int64_t r = 0; r < count; ++r) {
-                float* out = y + (first + r) * b.rows + column;
-                for (int64_t n = 0; n < width; ++n)
-                    out[n] = finish.of(totals[r * PANEL + n], first + r, column + n);
-                finish.add_bias(out, column, width);
+                Floats sums[PANEL / W];
+                std::memcpy(sums, &totals[r * PANEL], sizeof sums);
+                finish.put<PANEL / W>(sums, first + r, panel, y);
             }
         }
     }

@@ -15,6 +15,10 @@
 #define AXS6_VNNI
 #endif
 
+#if defined(AXS6_VNNI) && defined(__AMX_BF16__) && defined(__linux__)
+#define AXS6_TILES
+#endif
+
 namespace axs6 {
 
 #if defined(__AVX2__)

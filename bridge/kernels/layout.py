@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from axs6.golden import fp32
 from axs6.golden.formats import (
     FP32,
@@ -69,6 +72,21 @@ class Layout:
     def block(self) -> int:
         """Values of a block."""
         return self.format.block
+
+    @cached_property
+    def exponent(self) -> Exponent | None:
+        """The scale that alone makes the factors, if it is an exponent."""
+        scales = [x.scale for x in self.format.blocked if not isinstance(x.scale, Shift)]
+        return scales[0] if len(scales) == 1 and isinstance(scales[0], Exponent) else None
+
+    @cached_property
+    def magnitudes(self) -> NDArray[np.int64]:
+        """Magnitudes of integers, those that there are among them."""
+        element = self.format.element
+        if not element.signed:
+            return np.arange(self.bound + 1)
+        top = sum(x.scale.largest_code for x in self.format.shifts)
+        return np.unique(np.abs(element.integers))[:, None] << np.arange(top + 1)
 
     @cached_property
     def description(self) -> FormatDescription | None:

@@ -24,12 +24,18 @@ MACHINE = platform.machine()
 
 FORMS: dict[str, tuple[str, ...]] = {
     "native": tuple("-mprefer-vector-width=512" for name in BASELINE if name == MACHINE),
+    "avx512": tuple(
+        option
+        for name in BASELINE
+        if name == MACHINE
+        for option in ("-mprefer-vector-width=512", "-mno-amx-bf16")
+    ),
     "avx2": tuple("-mno-avx512f" for name in BASELINE if name == MACHINE),
     "plain": tuple(option for name, option in BASELINE.items() if name == MACHINE),
 }
 """Forms that can be chosen, and the compiler's options for them. "native" is the best one here."""
 
-NAMES = ("avx512_vnni", "avx2", "plain")
+NAMES = ("amx", "avx512_vnni", "avx2", "plain")
 """Names that a library reports for itself, best first."""
 
 WORDS = 32
@@ -46,10 +52,10 @@ class _State:
 
 
 ADDRESSES = (
-    *("b", "b_factors", "words", "scales", "limits"),
+    *("words", "scales", "limits", "b_factors"),
     *("a", "a_factors", "a_outer", "b_outer", "bias"),
 )
-"""Arrays that a product reads."""
+"""Arrays that a product reads, those of its right operand first."""
 
 
 class Shape(ctypes.Structure):
@@ -95,6 +101,7 @@ def _declare(library: ctypes.CDLL) -> None:
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "form": (ctypes.c_char_p, []),
         "has_8_bit": (c_int, []),
+        "has_tiles": (c_int, []),
         "digest": (None, [pointer, size, size, pointer]),
         "fake_quantise": (size, [pointer, pointer, size, size, size, pointer]),
         "encode": (
@@ -104,7 +111,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "largest": (None, [pointer, size, size, size, pointer]),
         "fake_quantise_real": (None, [*[pointer] * 4, size, size, size, pointer]),
         "encode_real": (None, [*[pointer] * 4, size, size, size, c_int, pointer, pointer]),
-        "pack": (None, [c_int, pointer, pointer, pointer, pointer, pointer, pointer]),
+        "pack": (None, [c_int, pointer, pointer, pointer, pointer]),
         "multiply": (None, [c_int, pointer, pointer, c_int, c_int, c_float, pointer]),
         "encode_multiply": (
             size,

@@ -4,10 +4,28 @@
 #include "doubles.hpp"
 #include "encode.hpp"
 #include "real.hpp"
+#include "tiles.hpp"
 
 using namespace axs6;
 
 namespace {
+
+enum LaneKind : int32_t { INT8, INT16, BF16, FLOAT32 };
+
+// run(a lane of the kind).
+template <class Run>
+auto by_kind(int kind, const Run& run) {
+    switch (kind) {
+        case INT8: return run(int8_t{});
+        case INT16: return run(int16_t{});
+        case BF16: return run(Bf16{});
+        default: return run(float{});
+    }
+}
+
+inline int64_t lane_bytes(int kind) {
+    return by_kind(kind, [](auto lane) { return static_cast<int64_t>(sizeof lane); });
+}
 
 constexpr int64_t CHUNK_LANES = 192 * 1024;  // bytes that stay within a core's cache
 
@@ -61,68 +79,72 @@ void pack(const Shape& s, const Put& put) {
     });
 }
 
-template <class Lane>
-void pack_integers(const void* lanes, const double* factors, const Shape& s, const Panels& out) {
-    const int64_t panels = groups(s.columns, PANEL);
-    pack(s, [&](int64_t g, int64_t panel) {
-        const auto x = matrix<Lane>(lanes, factors, s, s.columns, g);
-        const int64_t at = g * panels;
-        pack_panel(x, panel,
-                   Panels{out.words + at * s.blocks * x.words() * PANEL,
-                          out.scales + at * s.blocks * PANEL, out.limits + at});
-    });
-}
-
 struct Operands {
-    const void* b;
-    const double* b_factors;
-    int32_t* words;
+    int32_t* words;  // of the right one, as `Panels` has them for all matrices of a batch
     float* scales;
-    Limits* limits;
+    int32_t* limits;
+    const double* b_factors;
     const void* a;
     const double* a_factors;
     const float *a_outer, *b_outer;  // (rows,) and (columns,) of every matrix, or nullptr
     const float* bias;               // (columns,) of every matrix, or nullptr
 };
 
+template <class Lane>
+Panels<Lane> panels(const Operands& o, const Shape& s, int64_t g) {
+    const Panels<Lane> all{o.words, o.scales, o.limits, o.b_factors, s.columns, s.blocks, s.block};
+    return all.of(g);
+}
+
 Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
     return {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
             o.b_outer ? o.b_outer + g * s.columns : nullptr,
-            o.bias ? o.bias + g * s.columns : nullptr};
+            o.bias ? o.bias + g * s.columns : nullptr, s.columns};
 }
 
 template <class Lane>
 void multiply(const Operands& o, const Shape& s, int bits, bool powers, float divisor, float* y) {
-    const int64_t panels = groups(s.columns, PANEL);
-    const int64_t words = s.blocks * s.block * sizeof(Lane) / 4;
     tiles(s, ROWS, sizeof(Lane), INTEGERS,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
-              const Product<Lane> product{
-                  matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
-                  matrix<Lane>(o.b, o.b_factors, s, s.columns, g),
-                  {o.words + g * panels * words * PANEL, o.scales + g * panels * s.blocks * PANEL,
-                   o.limits + g * panels},
-                  finish(o, s, divisor, g),
-                  bits,
-                  powers,
-                  y + g * s.rows * s.columns};
+              const Product<Lane> product{matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
+                                          panels<Lane>(o, s, g),
+                                          finish(o, s, divisor, g),
+                                          bits,
+                                          powers,
+                                          y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
 }
 
 void multiply_doubles(const Operands& o, const Shape& s, int bits, float divisor, float* y) {
-    const int64_t panels = groups(s.columns, PANEL);
     tiles(s, DOUBLE_ROWS, sizeof(double), DOUBLES,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
               const DoubleProduct product{matrix<float>(o.a, o.a_factors, s, s.rows, g),
-                                          matrix<float>(o.b, o.b_factors, s, s.columns, g),
-                                          o.scales + g * panels * s.blocks * s.block * PANEL,
-                                          reinterpret_cast<int32_t*>(o.limits) + g * panels * s.blocks,
+                                          panels<float>(o, s, g),
                                           finish(o, s, divisor, g), bits <= DOUBLE_BITS,
                                           y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
 }
+
+#if defined(AXS6_TILES)
+
+template <int PLANES>
+void multiply_tiles(const Operands& o, const Shape& s, int bits, bool powers, float divisor,
+                    float* y) {
+    tiles(s, TILE, 1, INTEGERS,
+          [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
+              const TileProduct<PLANES> product{matrix<Bf16>(o.a, o.a_factors, s, s.rows, g),
+                                                panels<Bf16>(o, s, g),
+                                                finish(o, s, divisor, g),
+                                                bits,
+                                                powers,
+                                                y + g * s.rows * s.columns};
+              product.run(row, rows, from, to);
+          });
+}
+
+#endif
 
 // What the aligned products read of two operands, of the matrices of a batch.
 struct AlignedOperands {
@@ -149,7 +171,7 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   o.right.at(g * panels, length, s.blocks),
                   how,
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
-                   o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr},
+                   o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
                   y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
@@ -159,9 +181,17 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
 
 extern "C" {
 
-const char* axs6_form() { return FORM; }
-
 int axs6_has_8_bit() { return HAS_8_BIT; }
+
+int axs6_has_tiles() {
+#if defined(AXS6_TILES)
+    return has_tiles();
+#else
+    return 0;
+#endif
+}
+
+const char* axs6_form() { return axs6_has_tiles() ? "amx" : FORM; }
 
 // DIGEST_WORDS for each part of the bytes.
 void axs6_digest(const char* from, int64_t bytes, int64_t threads, uint64_t* out) {
@@ -180,15 +210,11 @@ int64_t axs6_fake_quantise(const Format* f, const uint32_t* x, int64_t rows, int
 }
 
 int64_t axs6_encode(const Format* f, const uint32_t* x, int64_t rows, int64_t length, int64_t threads,
-                    int lane_bytes, void* lanes, double* factors, uint8_t* codes) {
-    if (lane_bytes == 1)
-        return quantise(*f, x, rows, length, threads,
-                        Lanes<int8_t>{static_cast<int8_t*>(lanes), factors, codes});
-    if (lane_bytes == 2)
-        return quantise(*f, x, rows, length, threads,
-                        Lanes<int16_t>{static_cast<int16_t*>(lanes), factors, codes});
-    return quantise(*f, x, rows, length, threads,
-                    Lanes<float>{static_cast<float*>(lanes), factors, codes});
+                    int kind, void* lanes, double* factors, uint8_t* codes) {
+    return by_kind(kind, [&](auto lane) {
+        const Lanes<decltype(lane)> to{static_cast<decltype(lane)*>(lanes), factors, codes};
+        return quantise(*f, x, rows, length, threads, to);
+    });
 }
 
 void axs6_largest(const uint32_t* x, int64_t rows, int64_t length, int64_t threads, uint32_t* out) {
@@ -201,53 +227,56 @@ void axs6_fake_quantise_real(const Format* f, const Scale* s, const RowScales* s
 }
 
 void axs6_encode_real(const Format* f, const Scale* s, const RowScales* scales, const float* x,
-                      int64_t rows, int64_t length, int64_t threads, int lane_bytes, void* lanes,
+                      int64_t rows, int64_t length, int64_t threads, int kind, void* lanes,
                       double* factors) {
-    const auto encode = [&](auto* to) {
-        using Lane = std::remove_pointer_t<decltype(to)>;
-        quantise_real(*f, *s, *scales, x, rows, length, threads, RealLanes<Lane>{to, factors});
-    };
-    if (lane_bytes == 1) return encode(static_cast<int8_t*>(lanes));
-    if (lane_bytes == 2) return encode(static_cast<int16_t*>(lanes));
-    encode(static_cast<float*>(lanes));
-}
-
-void axs6_pack(int lane_bytes, const void* lanes, const double* factors, const Shape* s,
-               int32_t* words, float* scales, int32_t* limits) {
-    const Panels out{words, scales, reinterpret_cast<Limits*>(limits)};
-    if (lane_bytes == 1) return pack_integers<int8_t>(lanes, factors, *s, out);
-    if (lane_bytes == 2) return pack_integers<int16_t>(lanes, factors, *s, out);
-    const int64_t panels = groups(s->columns, PANEL);
-    pack(*s, [&](int64_t g, int64_t panel) {
-        const int64_t at = (g * panels + panel) * s->blocks;
-        pack_doubles(matrix<float>(lanes, factors, *s, s->columns, g), panel,
-                     scales + at * s->block * PANEL, limits + at);
+    by_kind(kind, [&](auto lane) {
+        const RealLanes<decltype(lane)> to{static_cast<decltype(lane)*>(lanes), factors};
+        quantise_real(*f, *s, *scales, x, rows, length, threads, to);
     });
 }
 
-void axs6_multiply(int lane_bytes, const Operands* o, const Shape* s, int bits, int powers,
-                   float divisor, float* y) {
-    if (lane_bytes == 4) return multiply_doubles(*o, *s, bits, divisor, y);
+void axs6_pack(int kind, const void* lanes, const double* factors, const Shape* s,
+               const Operands* out) {
+    const auto each = [&](const auto& put, auto lane) {
+        using Lane = decltype(lane);
+        pack(*s, [&](int64_t g, int64_t panel) {
+            put(matrix<Lane>(lanes, factors, *s, s->columns, g), panel, panels<Lane>(*out, *s, g));
+        });
+    };
+    if (kind == FLOAT32) return each(pack_doubles, float{});
+    if (kind == BF16) return each(pack_limited<Bf16>, Bf16{});
+    if (kind == INT16) return each(pack_limited<int16_t>, int16_t{});
+    each(pack_limited<int8_t>, int8_t{});
+}
+
+void axs6_multiply(int kind, const Operands* o, const Shape* s, int bits, int powers, float divisor,
+                   float* y) {
+    if (kind == FLOAT32) return multiply_doubles(*o, *s, bits, divisor, y);
+#if defined(AXS6_TILES)
+    if (kind == BF16)
+        return bits > FLOAT_BITS ? multiply_tiles<2>(*o, *s, bits, powers, divisor, y)
+                                 : multiply_tiles<1>(*o, *s, bits, powers, divisor, y);
+#endif
     if constexpr (HAS_8_BIT)
-        if (lane_bytes == 1) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
+        if (kind == INT8) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
     multiply<int16_t>(*o, *s, bits, powers, divisor, y);
 }
 
 // Encode the left operand and multiply it: how many of its blocks are not finite. Where there are
 // some and `strict`, nothing is multiplied.
 int64_t axs6_encode_multiply(const Format* f, const uint32_t* x, int64_t length, int strict,
-                             int lane_bytes, const Operands* right, const Shape* s, int bits,
+                             int kind, const Operands* right, const Shape* s, int bits,
                              int powers, float divisor, float* y) {
     const int64_t rows = s->batches * s->rows, blocks = rows * s->blocks;
-    const std::unique_ptr<char[]> lanes(new char[blocks * s->block * lane_bytes]);
+    const std::unique_ptr<char[]> lanes(new char[blocks * s->block * lane_bytes(kind)]);
     const std::unique_ptr<double[]> factors(new double[blocks]);
     const std::unique_ptr<uint8_t[]> codes(new uint8_t[blocks]);
-    const int64_t bad = axs6_encode(f, x, rows, length, s->threads, lane_bytes, lanes.get(),
+    const int64_t bad = axs6_encode(f, x, rows, length, s->threads, kind, lanes.get(),
                                     factors.get(), codes.get());
     if (bad && strict) return bad;
     Operands both = *right;
     both.a = lanes.get(), both.a_factors = factors.get();
-    axs6_multiply(lane_bytes, &both, s, bits, powers, divisor, y);
+    axs6_multiply(kind, &both, s, bits, powers, divisor, y);
     return bad;
 }
 

@@ -46,28 +46,84 @@ inline uint32_t word_at(const void* lanes) {
     return word;
 }
 
-// A block's factor in FP32: 1 for a block of zeros, so that it needs no limit.
-inline float scale_of(bool zeros, double factor, Limits& limits) {
-    if (zeros && factor == factor) return 1.0f;
-    limits.add(factor);
-    return static_cast<float>(factor);
-}
+// What a block's lanes are, taken together.
+struct Seen {
+    bool zeros, special = false;  // `special`: a number that is none, in BF16
 
-// The right operand of a product of integers, by panels of columns.
-struct Panels {
-    int32_t* words;   // (panels, blocks, words, PANEL)
-    float* scales;    // (panels, blocks, PANEL)
-    Limits* limits;   // (panels,)
+    explicit Seen(uint32_t any) : zeros(any == 0) {}
+
+    Seen(const Bf16* lanes, int64_t count) {
+        uint16_t any = 0, top = 0;
+        for (int64_t i = 0; i < count; ++i) {
+            const auto magnitude = static_cast<uint16_t>(lanes[i].bits & 0x7FFF);
+            any |= magnitude, top = std::max(top, magnitude);
+        }
+        zeros = any == 0, special = top >= 0x7F80;
+    }
+
+    // The block's factor in FP32: 1 for zeros, so that it needs no limit.
+    float scale_of(double factor, Limits& limits) const {
+        if (zeros && factor == factor) return 1.0f;
+        limits.add(special ? std::numeric_limits<double>::quiet_NaN() : factor);
+        return static_cast<float>(factor);
+    }
 };
 
+// The right operand, by panels of columns.
 template <class Lane>
-void pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels& out) {
+struct Panels {
+    int32_t* words;         // of lanes (panels, blocks, words, PANEL)
+    float* scales;          // (panels, blocks, PANEL)
+    int32_t* limits;        // of integers, as `Limits` (panels,); of others, widths (panels, blocks)
+    const double* factors;  // (columns, blocks), or nullptr where the scales are the factors
+    int64_t columns, blocks, block;
+
+    static constexpr uint32_t OFFSET = sizeof(Lane) == 1 ? UNSIGNED_OFFSET * 0x01010101u : 0;
+
+    int64_t block_words() const { return block * static_cast<int64_t>(sizeof(Lane)) / 4; }
+    int64_t count() const { return groups(columns, PANEL); }
+
+    int32_t* words_of(int64_t panel, int64_t k) const {
+        return words + (panel * blocks + k) * block_words() * PANEL;
+    }
+
+    double factor(int64_t column, int64_t k) const {
+        return factors ? factors[column * blocks + k]
+                       : scales[(column / PANEL * blocks + k) * PANEL + column % PANEL];
+    }
+
+    Limits& limits_of(int64_t panel) const { return reinterpret_cast<Limits*>(limits)[panel]; }
+
+    // The lanes of a block of a column.
+    void read(int64_t column, int64_t k, Lane* to) const {
+        const int32_t* from = words_of(column / PANEL, k) + column % PANEL;
+        for (int64_t w = 0; w < block_words(); ++w) {
+            const uint32_t word = from[w * PANEL] ^ OFFSET;
+            std::memcpy(to + w * 4 / sizeof(Lane), &word, 4);
+        }
+    }
+
+    // Those of a matrix of a batch.
+    Panels of(int64_t g) const {
+        const int64_t panel = g * count(), each = sizeof(Lane) == 4 ? blocks : sizeof(Limits) / 4;
+        return {words_of(panel, 0),
+                scales + panel * blocks * PANEL,
+                limits + panel * each,
+                factors ? factors + g * columns * blocks : nullptr,
+                columns,
+                blocks,
+                block};
+    }
+};
+
+// Write the words and scales of a panel; the limits of its factors.
+template <class Lane>
+Limits pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels<Lane>& out) {
     const int64_t words = x.words();
-    int32_t* at = out.words + panel * x.blocks * words * PANEL;
     float* scales = out.scales + panel * x.blocks * PANEL;
     Limits limits;
-    const uint32_t offset = sizeof(Lane) == 1 ? 0x80808080u : 0;
-    for (int64_t k = 0; k < x.blocks; ++k)
+    for (int64_t k = 0; k < x.blocks; ++k) {
+        int32_t* at = out.words_of(panel, k);
         for (int column = 0; column < PANEL; ++column) {
             const int64_t row = panel * PANEL + column;
             const bool there = row < x.rows;
@@ -75,12 +131,16 @@ void pack_panel(const Matrix<Lane>& x, int64_t panel, const Panels& out) {
             for (int64_t w = 0; w < words; ++w) {
                 const uint32_t word = there ? word_at(x.at(row, k) + w * 4 / sizeof(Lane)) : 0;
                 any |= word;
-                at[(k * words + w) * PANEL + column] = static_cast<int32_t>(word ^ offset);
+                at[w * PANEL + column] = static_cast<int32_t>(word ^ Panels<Lane>::OFFSET);
             }
             const double factor = there ? x.factor(row, k) : 1.0;
-            scales[k * PANEL + column] = scale_of(any == 0, factor, limits);
+            Seen seen(any);
+            if constexpr (std::is_same_v<Lane, Bf16>)
+                if (there) seen = Seen(x.at(row, k), x.block);
+            scales[k * PANEL + column] = seen.scale_of(factor, limits);
         }
-    out.limits[panel] = limits;
+    }
+    return limits;
 }
 
 // Some rows of the left operand, in tiles of ROWS rows, those of a tile side by side.
@@ -125,7 +185,7 @@ private:
             }
             starts[at * ROWS + i] =
                 sizeof(Lane) == 1 ? -UNSIGNED_OFFSET * sum_of(from, each * LANES) : 0;
-            scales[at * ROWS + i] = scale_of(any == 0, x.factor(row, k), limits[tile]);
+            scales[at * ROWS + i] = Seen(any).scale_of(x.factor(row, k), limits[tile]);
         }
     }
 };

@@ -1,10 +1,8 @@
 """Operands in the memory layout of the kernels."""
 
 import ctypes
-from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,34 +12,96 @@ from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.formats import BlockFormat, Exponent, Integer, Level, Real, Shift
 from axs6.golden.scaling import real_values
 from axs6.torch.kernels.layout import Layout, layout
-from axs6.torch.kernels.library import Shape, library
+from axs6.torch.kernels.library import OperandAddresses, Shape, library
+from axs6.torch.kernels.sums import FLOAT, LANES, converted, own_lanes
 
 PANEL = 16
 """Columns that lie together in a right operand."""
 
-LANES = (np.dtype(np.int8), np.dtype(np.int16), np.dtype(np.float32))
-"""Dtypes of lanes, narrow to wide."""
+LINE = 64
+"""Bytes of a line of a cache."""
+
+Arrays = tuple[NDArray[Any], ...]
 
 
-@dataclass(frozen=True, eq=False)
+class Panels(NamedTuple):
+    """A right operand as the kernels read it.
+
+    Args:
+        words: lanes by panels of columns, int32 of shape (G, panels, words, PANEL). scales: factors
+        in FP32, 1 for blocks of zeros. limits: of factors, or widths of integers. factors: those of
+        all blocks, where FP32 does not hold them, else None.
+    """
+
+    words: NDArray[np.int32]
+    scales: NDArray[np.float32]
+    limits: NDArray[np.int32]
+    factors: NDArray[np.float64] | None
+
+    @property
+    def addresses(self) -> tuple[int | None, ...]:
+        """Of the arrays, in their order."""
+        return tuple(None if x is None else x.ctypes.data for x in self)
+
+
 class Packed:
     """A batch of matrices as an operand of products.
 
+    Once it has been a right operand, it keeps its panels alone, from which lanes are read again.
+
     Args:
         layout: how values are held.
-        lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or
-            float32, which has NaN and infinities too.
+        lanes: an integer for each value, of shape (G, R, n * B), zeros at the end: int8, int16, or,
+            with NaN and infinities, float32 or the upper halves of it.
         factors: factor of the integers of each block, without a divisor such as AXS-6's 31 over 32;
         float64 of shape (G, R, n), exact, NaN where the scale is. codes: codes of the exponents,
         uint8 of shape (G, R, n); None without exponents. outer: scales of rows, which multiply the
         results at the end, float32 of shape (G, R).
     """
 
-    layout: Layout
-    lanes: NDArray[Any]
-    factors: NDArray[np.float64]
-    codes: NDArray[np.uint8] | None = None
-    outer: NDArray[np.float32] | None = None
+    def __init__(
+        self,
+        layout: Layout,
+        lanes: NDArray[Any],
+        factors: NDArray[np.float64],
+        codes: NDArray[np.uint8] | None = None,
+        outer: NDArray[np.float32] | None = None,
+    ) -> None:
+        self.layout, self.codes, self.outer = layout, codes, outer
+        self.shape: tuple[int, int, int] = factors.shape
+        self.dtype = lanes.dtype
+        self._lanes: NDArray[Any] | None = lanes
+        self._factors: NDArray[Any] | None = factors
+        self._panels: dict[np.dtype[Any], Panels] = {}
+        self.aligned: dict[tuple[bool, bool], tuple[Arrays, Arrays]] = {}
+        """Right operands of products with aligned terms, by the kind of their exponents."""
+        self.ways: dict[Any, Any] = {}
+        """How the operand is multiplied on the right, by layouts of left ones and libraries."""
+
+    @property
+    def lanes(self) -> NDArray[Any]:
+        """The integers."""
+        if self._lanes is not None:
+            return self._lanes
+        dtype, panels = next(iter(self._panels.items()))
+        return converted(self._read(dtype, panels.words), self.dtype)
+
+    def _read(self, dtype: np.dtype[Any], words: NDArray[np.int32]) -> NDArray[Any]:
+        """The lanes of panels."""
+        batches, rows, _ = self.shape
+        apart = np.ascontiguousarray(words.swapaxes(-1, -2)).view(dtype)
+        if dtype == LANES[0]:
+            apart ^= np.int8(-128)
+        return np.ascontiguousarray(apart.reshape(batches, -1, apart.shape[-1])[:, :rows])
+
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        """The factors."""
+        if self._factors is None:
+            assert self.layout.exponent is not None
+            assert self.codes is not None
+            return 2.0**self.layout.offset * _factor(self.layout.exponent, self.codes)
+        return self._factors.astype(np.float64, copy=False)
 
     @property
     def exponents(self) -> NDArray[np.int32]:
@@ -49,59 +109,45 @@ class Packed:
         assert self.codes is not None
         return self.codes.astype(np.int32)
 
-    def in_lanes(self, dtype: np.dtype[Any]) -> "Packed":
-        """The operand with wider lanes; cached, since weights are reused."""
-        if dtype == self.lanes.dtype:
-            return self
-        if dtype not in self._wider:
-            self._wider[dtype] = replace(self, lanes=self.lanes.astype(dtype))
-        return self._wider[dtype]
+    def in_lanes(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The integers in other lanes."""
+        return converted(self.lanes, dtype)
 
-    @cached_property
-    def _wider(self) -> dict[np.dtype[Any], "Packed"]:
-        return {}
+    def panels(self, dtype: np.dtype[Any]) -> Panels:
+        """The operand as a right one, with lanes of a dtype."""
+        if dtype not in self._panels:
+            self._panels[dtype] = self._packed(dtype)
+            self._lanes = None
+        return self._panels[dtype]
 
-    @cached_property
-    def aligned(self) -> dict[tuple[bool, bool], tuple[NDArray[Any], ...]]:
-        """Right operands of products with aligned terms, by the kind of their exponents."""
-        return {}
-
-    @cached_property
-    def ways(self) -> dict[Any, Any]:
-        """How the operand is multiplied on the right, by layouts of left ones and libraries."""
-        return {}
-
-    @cached_property
-    def panels(self) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.int32]]:
-        """The lanes in the order of a right operand.
-
-        For integers: their words, the factors in FP32, and the limits of these; for float32:
-        nothing, the lanes, and how wide the integers of blocks are.
-        """
-        batches, rows, blocks = self.factors.shape
-        panels, words = -(-rows // PANEL), self.lanes.shape[-1] * self.lanes.itemsize // 4
-        order = (batches, panels, words, PANEL)
-        whole = self.lanes.dtype != np.float32
-        out = (
-            np.empty(order if whole else (0,), np.int32),
-            np.empty((batches, panels, blocks, PANEL) if whole else order, np.float32),
-            np.empty((batches, panels, 2 if whole else blocks), np.int32),
+    def _packed(self, dtype: np.dtype[Any]) -> Panels:
+        batches, rows, blocks = self.shape
+        lanes, factors = self.in_lanes(dtype), self.factors
+        panels, words = -(-rows // PANEL), lanes.shape[-1] * lanes.itemsize // 4
+        single = factors.astype(np.float32)
+        exact = np.array_equal(single, factors, equal_nan=True)
+        out = Panels(
+            _in_lines((batches, panels, words, PANEL), np.int32),
+            _in_lines((batches, panels, blocks, PANEL), np.float32),
+            np.empty((batches, panels, blocks if dtype == FLOAT else 2), np.int32),
+            None if exact else factors,
         )
-        sizes = Shape(batches, 0, rows, blocks, self.layout.format.block, 1)
-        inputs = (self.lanes.ctypes.data, self.factors.ctypes.data, ctypes.byref(sizes))
-        library().axs6_pack(self.lanes.itemsize, *inputs, *(x.ctypes.data for x in out))
+        sizes = Shape(batches, 0, rows, blocks, self.layout.block, 1)
+        library().axs6_pack(
+            *(LANES.index(dtype), lanes.ctypes.data, factors.ctypes.data),
+            *(ctypes.byref(sizes), ctypes.byref(OperandAddresses(*out.addresses))),
+        )
+        if exact:
+            self._factors = single if self.layout.exponent is None else None
         return out
 
 
-def lane_dtype(held: Layout) -> np.dtype[Any]:
-    """The narrowest dtype of lanes that the library supports for a layout."""
-    if held.format.element.has_nan:
-        return LANES[-1]
-    for dtype in LANES[not library().axs6_has_8_bit() : 2]:
-        most = 1 << 8 * dtype.itemsize - 1
-        if -most <= held.low and held.high < most:
-            return dtype
-    return LANES[-1]
+def _in_lines(shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
+    """An array that begins with a line of a cache, so that no vector lies in two."""
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + size].view(dtype).reshape(shape)
 
 
 def pack(blocks: Blocks) -> Packed:
@@ -115,7 +161,9 @@ def pack(blocks: Blocks) -> Packed:
     lanes, factors, codes, outer = held_blocks(blocks)
     batches, rows, count, size = lanes.shape
     flat = lanes.reshape(batches, rows, count * size)
-    return Packed(held, np.ascontiguousarray(flat, lane_dtype(held)), factors, codes, outer)
+    return Packed(
+        held, np.ascontiguousarray(converted(flat, own_lanes(held))), factors, codes, outer
+    )
 
 
 def held_blocks(

@@ -16,6 +16,7 @@ struct Finish {
     const float* left;   // (rows,), or nullptr where nothing is multiplied
     const float* right;  // (columns,)
     const float* bias;   // (columns,), or nullptr where nothing is added
+    int64_t columns;
 
     float of(float sum, int64_t row, int64_t column) const {
         float y = divisor == 1.0f ? sum : sum / divisor;
@@ -37,46 +38,76 @@ struct Finish {
         if (!bias) return;
         for (int64_t n = 0; n < count; ++n) y[n] = canonical(y[n] + bias[column + n]);
     }
+
+    // One sum, to y (rows, columns).
+    void put(float sum, int64_t row, int64_t column, float* y) const {
+        float* out = y + row * columns + column;
+        *out = of(sum, row, column);
+        add_bias(out, column, 1);
+    }
+
+    // The sums of a row from this panel on, as many vectors as V.
+    template <int V>
+    void put(const Floats* sums, int64_t row, int64_t panel, float* y) const {
+        const int64_t column = panel * PANEL, count = std::min<int64_t>(V * W, columns - column);
+        float* out = y + row * columns + column;
+        if (count == V * W) {
+            for (int v = 0; v < V; ++v) store(out + v * W, of(sums[v], row, column + v * W));
+            return;
+        }
+        float values[V * W];
+        for (int v = 0; v < V; ++v) store(values + v * W, sums[v]);
+        for (int64_t n = 0; n < count; ++n) out[n] = of(values[n], row, column + n);
+        add_bias(out, column, count);
+    }
 };
+
+template <class Lane>
+void pack_limited(const Matrix<Lane>& x, int64_t panel, const Panels<Lane>& out) {
+    out.limits_of(panel) = pack_panel(x, panel, out);
+}
+
+constexpr int FLOAT_BITS = 24;  // of integers that FP32 holds
 
 constexpr int COLUMNS = W == 16 ? 2 * PANEL : PANEL;  // of a tile
 constexpr int VECTORS = COLUMNS / W;
 constexpr int32_t ONE = 127 << 23;  // the pattern of 1
 
+// Whether sums below 2^bits, times the row's factor and times both, are FP32 values.
+inline bool fits(const Limits& rows, const Limits& columns, int bits) {
+    return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
+           rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
+           rows.high + columns.high + bits <= 128;
+}
+
+// Whether both factors, powers of two, and their product are normal, so that exponents can be added.
+inline bool fits_powers(const Limits& rows, const Limits& columns) {
+    return rows.low >= -126 && columns.low >= -126 && rows.low + columns.low >= -126;
+}
+
 template <class Lane>
 struct Product {
-    Matrix<Lane> a, b;
-    Panels right;
+    Matrix<Lane> a;
+    Panels<Lane> b;
     Finish finish;
     int bits;     // |P| < 2^bits
     bool powers;  // whether factors are powers of two
-    float* y;  // (a.rows, b.rows)
-
-    // Whether sums, times the row's factor and times both, are FP32 values.
-    bool fits(const Limits& rows, const Limits& columns) const {
-        return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
-               rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
-               rows.high + columns.high + bits <= 128;
-    }
-
-    // Whether both factors and their product are normal, so that exponents can be added.
-    bool fits_powers(const Limits& rows, const Limits& columns) const {
-        return powers && rows.low >= -126 && columns.low >= -126 && rows.low + columns.low >= -126;
-    }
+    float* y;     // (a.rows, b.columns)
 
     void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-        for (int64_t m = row; m < row + rows; ++m) {
-            for (int64_t n = column; n < column + columns; ++n) {
+        std::vector<Lane> right(a.blocks * a.block);
+        for (int64_t n = column; n < column + columns; ++n) {
+            for (int64_t k = 0; k < a.blocks; ++k) b.read(n, k, &right[k * a.block]);
+            for (int64_t m = row; m < row + rows; ++m) {
                 float total = 0;
                 for (int64_t k = 0; k < a.blocks; ++k) {
-                    const Lane *left = a.at(m, k), *right = b.at(n, k);
+                    const Lane* left = a.at(m, k);
                     int32_t sum = 0;
-                    for (int64_t i = 0; i < a.block; ++i) sum += left[i] * right[i];
+                    for (int64_t i = 0; i < a.block; ++i) sum += left[i] * right[k * a.block + i];
                     total += static_cast<float>(sum * a.factor(m, k) * b.factor(n, k));
                 }
-                y[m * b.rows + n] = finish.of(total, m, n);
+                finish.put(total, m, n, y);
             }
-            finish.add_bias(y + m * b.rows + column, column, columns);
         }
     }
 
@@ -87,8 +118,8 @@ struct Product {
         const int64_t blocks = a.blocks, words = WORDS ? WORDS : a.words();
         const int64_t apart = W == PANEL ? blocks * words * PANEL : W;  // between vectors
         const int64_t scales_apart = W == PANEL ? blocks * PANEL : W;
-        const int32_t* column = right.words + panel * blocks * words * PANEL;
-        const float* column_scale = right.scales + panel * blocks * PANEL;
+        const int32_t* column = b.words_of(panel, 0);
+        const float* column_scale = b.scales + panel * blocks * PANEL;
         const int32_t* row = left.lanes.get() + tile * blocks * words * ROWS;
         const float* row_scale = left.scales.get() + tile * blocks * ROWS;
         const int32_t* start = left.starts.get() + tile * blocks * ROWS;
@@ -114,22 +145,7 @@ struct Product {
             }
             column_scale += PANEL, row_scale += ROWS, start += ROWS;
         }
-        for (int i = 0; i < R; ++i) finish_row<V>(total[i], left.first + tile * ROWS + i, panel);
-    }
-
-    template <int V>
-    void finish_row(const Floats* total, int64_t row, int64_t panel) const {
-        const int64_t column = panel * PANEL, count = std::min<int64_t>(V * W, b.rows - column);
-        float* out = y + row * b.rows + column;
-        if (count == V * W) {
-            for (int v = 0; v < V; ++v)
-                store(out + v * W, finish.of(total[v], row, column + v * W));
-            return;
-        }
-        float values[V * W];
-        for (int v = 0; v < V; ++v) store(values + v * W, total[v]);
-        for (int64_t n = 0; n < count; ++n) out[n] = finish.of(values[n], row, column + n);
-        finish.add_bias(out, column, count);
+        for (int i = 0; i < R; ++i) finish.put<V>(total[i], left.first + tile * ROWS + i, panel, y);
     }
 
     template <int V, int R = ROWS>
@@ -151,16 +167,16 @@ struct Product {
         const LeftRows<Lane> left(a, first, count);
         constexpr int64_t each = COLUMNS / PANEL;
         for (int64_t panel = from; panel < to; panel += each) {
-            Limits columns = right.limits[panel];
+            Limits columns = b.limits_of(panel);
             const bool whole = panel + each <= to;
-            if (whole) columns.add(right.limits[panel + each - 1]);
+            if (whole) columns.add(b.limits_of(panel + each - 1));
             for (int64_t r = 0; r < count; r += ROWS) {
                 const int64_t rows = std::min<int64_t>(ROWS, count - r), column = panel * PANEL;
                 const Limits& limits = left.limits[r / ROWS];
-                const bool added = fits_powers(limits, columns);
-                if (!fits(limits, columns))
+                const bool added = powers && fits_powers(limits, columns);
+                if (!fits(limits, columns, bits))
                     exact_tile(first + r, rows, column,
-                               std::min((whole ? each : 1) * PANEL, b.rows - column));
+                               std::min((whole ? each : 1) * PANEL, b.columns - column));
                 else if (whole)
                     any_tile<VECTORS>(left, r / ROWS, rows, panel, added);
                 else

@@ -10,20 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.formats import BlockFormat, Exponent, Shift
+from axs6.golden.formats import BlockFormat
 from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
-from axs6.golden.terms import Terms
 from axs6.torch.kernels import aligned
 from axs6.torch.kernels.layout import Layout, layout
 from axs6.torch.kernels.library import OperandAddresses, Shape, chosen, library
-from axs6.torch.kernels.packed import LANES, Packed, divisor_of, lane_dtype, packs
+from axs6.torch.kernels.packed import Packed, divisor_of, packs
 from axs6.torch.kernels.rows import RowScales
+from axs6.torch.kernels.sums import (
+    FLOAT,
+    LANES,
+    are_powers,
+    common_lanes,
+    own_lanes,
+    sum_bits,
+)
 
 FP32_SUMS: Final = Accumulator()
 """Exact sums of blocks, added in FP32."""
-
-FP32_BITS = 24
-"""Bits of sums that FP32 holds: more need float64."""
 
 DOUBLE_BITS = 53
 """Bits of sums that float64 holds: more need factors that are powers of two."""
@@ -39,21 +43,12 @@ def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) 
         return False
     if accumulator != FP32_SUMS:
         return aligned.steps(a, b, accumulator) is not None
+    left, right = layout(a), layout(b)
     try:
-        bits = _bits(a, b)
+        bits = sum_bits(left, right)
     except ValueError:
         return False
-    return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and _powers(a, b))
-
-
-def _powers(a: BlockFormat, b: BlockFormat) -> bool:
-    """Whether all factors are powers of two."""
-    return all(isinstance(x.scale, Exponent | Shift) for x in (*a.blocked, *b.blocked))
-
-
-def _bits(a: BlockFormat, b: BlockFormat) -> int:
-    """Bits of a block's sum with the significands of its factors."""
-    return Terms.of(a, b, Accumulator()).bound.bit_length()
+    return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and are_powers(left, right))
 
 
 def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
@@ -75,11 +70,6 @@ def _encodes(held: Layout, scale: float | None) -> bool:
 def _takes(a: Layout, b: Layout, accumulator: Accumulator) -> bool:
     """As `takes`, with a faster look-up: a format's hash goes through all its levels."""
     return takes(a.format, b.format, accumulator)
-
-
-@cache
-def _bits_and_powers(a: Layout, b: Layout) -> tuple[int, bool]:
-    return _bits(a.format, b.format), _powers(a.format, b.format)
 
 
 def multiplies(a: Packed | None, b: Packed | None, accumulator: Accumulator = FP32_SUMS) -> bool:
@@ -119,10 +109,10 @@ def encode(
     assert held.description is not None
     batches, rows, length = x.shape
     blocks = -(-length // held.block)
-    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
+    lanes = np.empty((batches, rows, blocks * held.block), own_lanes(held))
     factors = np.empty((batches, rows, blocks))
     codes = np.empty((batches, rows, blocks), np.uint8)
-    sizes = (batches * rows, length, threads, lanes.itemsize)
+    sizes = (batches * rows, length, threads, LANES.index(lanes.dtype))
     out = (each.ctypes.data for each in (lanes, factors, codes))
     bad = library().axs6_encode(ctypes.byref(held.description), x.ctypes.data, *sizes, *out)
     if bad and nonfinite == "error":
@@ -144,11 +134,11 @@ def _encode_real(
         return None
     batches, rows, length = x.shape
     blocks = -(-length // held.block)
-    lanes = np.empty((batches, rows, blocks * held.block), lane_dtype(held))
+    lanes = np.empty((batches, rows, blocks * held.block), own_lanes(held))
     factors = np.empty((batches, rows, blocks))
     library().axs6_encode_real(
         *found.arguments(fmt, threads),
-        *(lanes.itemsize, lanes.ctypes.data, factors.ctypes.data),
+        *(LANES.index(lanes.dtype), lanes.ctypes.data, factors.ctypes.data),
     )
     outer = found.scales.reshape(batches, rows) if fmt.outer else None
     return Packed(held, lanes, factors, None, outer)
@@ -229,8 +219,8 @@ def matmul(
         raise ValueError(
             f"no kernel multiplies {a.layout.format} and {b.layout.format} in {accumulator}"
         )
-    batches, rows, blocks = a.factors.shape
-    columns, block = b.factors.shape[1], a.layout.block
+    batches, rows, blocks = a.shape
+    columns, block = b.shape[1], a.layout.block
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return y
@@ -238,14 +228,13 @@ def matmul(
         aligned.multiply(a, b, accumulator, y, threads)
         return y
     way = _way(a.layout, b)
-    a = a.in_lanes(way.lanes)
     outer = aligned.outer_scales(a, b)
-    arrays = (a.lanes, a.factors, *outer, bias)
+    arrays = (a.in_lanes(way.lanes), a.factors, *outer, bias)
     operands = OperandAddresses(
         *way.addresses, *(None if x is None else x.ctypes.data for x in arrays)
     )
     library().axs6_multiply(
-        way.lanes.itemsize,
+        LANES.index(way.lanes),
         ctypes.byref(operands),
         ctypes.byref(Shape(batches, rows, columns, blocks, block, threads)),
         *way.sums,
@@ -290,7 +279,7 @@ def encode_matmul(
         raise ValueError(f"no kernel encodes and multiplies {fmt} and {b.layout.format}")
     assert held.description is not None
     batches, rows, length = x.shape
-    _, columns, blocks = b.factors.shape
+    _, columns, blocks = b.shape
     y = np.empty((batches, rows, columns), np.float32)
     if not y.size:
         return None if encode(x, fmt, nonfinite, threads) is None else y
@@ -298,7 +287,7 @@ def encode_matmul(
     operands.bias = None if bias is None else bias.ctypes.data
     bad = library().axs6_encode_multiply(
         *(ctypes.byref(held.description), x.ctypes.data, length, nonfinite == "error"),
-        *(way.lanes.itemsize, ctypes.byref(operands)),
+        *(LANES.index(way.lanes), ctypes.byref(operands)),
         ctypes.byref(Shape(batches, rows, columns, blocks, held.block, threads)),
         *way.sums,
         y.ctypes.data,
@@ -309,8 +298,8 @@ def encode_matmul(
 def _check_bias(bias: NDArray[np.float32], b: Packed, accumulator: Accumulator) -> None:
     if accumulator != FP32_SUMS:
         raise ValueError(f"bias is for the accumulator {FP32_SUMS}, not {accumulator}")
-    if bias.shape != b.factors.shape[:2]:
-        raise ValueError(f"bias must have shape {b.factors.shape[:2]}, not {bias.shape}")
+    if bias.shape != b.shape[:2]:
+        raise ValueError(f"bias must have shape {b.shape[:2]}, not {bias.shape}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,7 +315,7 @@ class Way:
 
     lanes: np.dtype[Any]
     sums: tuple[int, bool, float]
-    addresses: tuple[int, ...]
+    addresses: tuple[int | None, ...]
     fused: bool
 
 
@@ -340,22 +329,10 @@ def _way(a: Layout, b: Packed) -> Way:
 
 
 def _find_way(a: Layout, b: Packed) -> Way:
-    bits, powers = _bits_and_powers(a, b.layout)
-    own = lane_dtype(a)
-    dtype = _common_lanes(own, b.lanes.dtype, bits)
-    if dtype != LANES[-1]:
+    dtype, bits = common_lanes(a, b.layout), sum_bits(a, b.layout)
+    if dtype != FLOAT:
         bits = (a.block * a.bound * b.layout.bound).bit_length()
-    right = b.in_lanes(dtype)
-    arrays = (right.lanes, right.factors, *right.panels)
     # Integers in float32 have a zero of either sign.
-    fused = a.description is not None and b.outer is None and dtype in (own, *LANES[:2])
-    addresses = tuple(x.ctypes.data for x in arrays)
-    return Way(dtype, (bits, powers, divisor_of(a, b.layout)), addresses, fused)
-
-
-def _common_lanes(a: np.dtype[Any], b: np.dtype[Any], bits: int) -> np.dtype[Any]:
-    """The dtype of lanes in which the library multiplies two operands."""
-    if bits > FP32_BITS:
-        return LANES[-1]
-    widest = max(map(LANES.index, (a, b)))
-    return LANES[widest if library().axs6_has_8_bit() else max(widest, 1)]
+    fused = a.description is not None and b.outer is None and dtype in (own_lanes(a), *LANES[:3])
+    sums = (bits, are_powers(a, b.layout), divisor_of(a, b.layout))
+    return Way(dtype, sums, b.panels(dtype).addresses, fused)

@@ -37,10 +37,10 @@ inline float signed_zero(const Format& f, float q, uint32_t bits) {
 
 template <class Lane>
 inline Lane to_lane(float integer) {
-    if constexpr (sizeof(Lane) < 4)
+    if constexpr (std::is_integral_v<Lane>)
         return static_cast<Lane>(static_cast<int32_t>(integer));
     else
-        return integer;
+        return Lane(integer);
 }
 
 // A block in integers: q * 2^(code - bias - shift + unit) / divisor.

@@ -470,3 +470,22 @@ def test_exported_models_take_any_batch(strict: bool, same: Same) -> None:
 def test_tracing_is_refused(model: nn.Module) -> None:
     with pytest.raises(RuntimeError, match=r"torch\.jit\.trace cannot follow converted models"):
         torch.jit.trace(convert(model), torch.randn(2, 4, 4))
+
+
+class Attention(nn.Module):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (6, 1, 5, 7), (2, 6, 3, 5, 7)])
+def test_scores_masked_in_place_have_the_same_bits(shape: tuple[int, ...], same: Same) -> None:
+    """Without gradients; the last mask has more axes than the scores."""
+    q, k, v = torch.randn(6, 3, 5, 8), torch.randn(6, 3, 7, 8), torch.randn(6, 3, 7, 8)
+    mask = torch.randn(shape)
+    mask[..., 2, :] = -torch.inf
+    mask[..., 3, 1:] = -torch.inf
+    attention = convert(Attention())
+    with torch.inference_mode():
+        found = attention(q, k, v, mask)
+    assert same(found, attention(q, k, v, mask))
+    assert not found[..., 2, :].any()

@@ -17,9 +17,15 @@ from axs6.golden.formats import AXS6, CATALOG, TENSOR, BlockFormat, block_format
 from axs6.golden.scaling import as_wide, real_scales, rounded_quotient
 from axs6.torch import kernels
 from axs6.torch.kernels import library
+from axs6.torch.kernels.layout import layout
 from axs6.torch.kernels.rows import row_scales
+from axs6.torch.kernels.sums import FLOAT, in_tiles
 
 Values = NDArray[np.float32]
+
+TILES = pytest.mark.skipif(
+    "not kernels.chosen() or not kernels.chosen().axs6_has_tiles()", reason="no matrix unit"
+)
 
 RANGES = {
     "near one": (-2, 3),
@@ -36,7 +42,17 @@ QUANTISED = (
     *("mxfp8_e4m3", "mxfp8_e5m2", "msfp12", "mxfp8_e4m3-ceil", "mxfp4-even", "mxint8-rceil"),
     *("nvfp4", "vsq6", "fp8_e4m3", "int8", "int8_float32_t0", "e4m3fn_float32_t32"),
 )
-MULTIPLIED = ("axs6", "axs6_t8", "mx9", "mx6", "mxint8", "mxfp4", "mxfp6_e3m2", "mxfp8_e5m2")
+MULTIPLIED = (
+    "axs6",
+    "axs6_t8",
+    "mx9",
+    "mx6",
+    "mxint8",
+    "mxfp4",
+    "mxfp6_e3m2",
+    "mxfp8_e4m3",
+    "mxfp8_e5m2",
+)
 SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
 
 
@@ -274,23 +290,59 @@ def test_every_matrix_of_a_batch(rng: np.random.Generator) -> None:
         assert not different(y[g], axs6.matmul(axs6.encode(a[g]), axs6.encode(b[g])))
 
 
+@pytest.mark.parametrize(
+    ("form", "file", "right"),
+    [
+        ("avx512", "product.hpp", "Floats sums = __builtin_convertvector(sum[i][v], Floats)"),
+        pytest.param("native", "tiles.hpp", "Floats sum = sums[k - first_k].row(i)", marks=TILES),
+    ],
+)
 def test_a_wrong_kernel_is_caught(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    form: str, file: str, right: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a unit more in every sum of a block."""
     a, b = matrix(rng, 40, 256, "near one"), matrix(rng, 40, 256, "near one")
     expected = axs6.matmul(axs6.encode(a), axs6.encode(b))
     assert not different(ours(a, b, AXS6), expected)
-    right = "Floats sums = __builtin_convertvector(sum[i][v], Floats)"
-    wrong = f"{right} + 0.5f"
     texts = library.sources()
-    assert right in texts["product.hpp"]
-    texts["product.hpp"] = texts["product.hpp"].replace(right, wrong)
+    assert right in texts[file]
+    texts[file] = texts[file].replace(right, f"{right} + 0.5f")
     monkeypatch.setattr(library, "sources", lambda: texts)
     monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
-    broken = library.load.__wrapped__("native")
+    broken = library.load.__wrapped__(form)
     monkeypatch.setattr(library, "_library", lambda form: broken)
     assert different(ours(a, b, AXS6), expected) > 1000
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("name", ["axs6", "mx9", "mxfp8_e4m3", "nvfp4", "mxfp8_e5m2"])
+def test_right_operands_keep_their_panels_alone(name: str, rng: np.random.Generator) -> None:
+    fmt = block_format(name)
+    a, b = (kernels.encode(matrix(rng, 2 * n, 130, "near one")[None], fmt) for n in (3, 37))
+    assert a is not None
+    assert b is not None
+    lanes, factors = b.in_lanes(FLOAT), b.factors
+    product = kernels.matmul(a, b)
+    assert b._lanes is None
+    assert (b.in_lanes(FLOAT) == lanes).all()
+    assert (b.factors == factors).all()
+    assert not different(kernels.matmul(a, b), product)
+    assert not different(kernels.matmul(b, a), np.ascontiguousarray(product.mT))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        *(((name,), True) for name in ("axs6", "mx9", "int8", "mxfp8_e4m3", "nvfp4")),
+        (("mxfp8_e4m3", "axs6"), True),
+        (("mxfp8_e5m2",), False),
+        (("mxfp8_e5m2", "mxfp8_e4m3"), False),
+        (("mxint8_t64",), True),
+    ],
+)
+def test_products_in_matrix_units(names: tuple[str, ...], expected: bool) -> None:
+    a, b = (layout(block_format(name)) for name in (names[0], names[-1]))
+    assert in_tiles(a, b) == in_tiles(b, a) == expected
 
 
 @pytest.mark.usefixtures("forms")
@@ -298,7 +350,7 @@ def test_forms_are_what_they_say() -> None:
     names = [library.name_of(library.load(form)) for form in ("native", "plain")]
     assert names[0] in library.NAMES
     assert names[1] == "plain"
-    with pytest.raises(ValueError, match="form must be one of native, avx2, plain or None"):
+    with pytest.raises(ValueError, match="form must be one of native, avx512, avx2, plain or None"):
         kernels.use("sse").__enter__()
 
 
@@ -326,7 +378,7 @@ def test_real_scales_of_rows_and_tensors(name: str, how: str, rng: np.random.Gen
         assert encoded is not None
         assert encoded.outer is not None
         assert packed.outer is not None
-        assert (packed.lanes == encoded.lanes).all()
+        assert (packed.in_lanes(FLOAT) == encoded.in_lanes(FLOAT)).all()
         assert not different(packed.outer, encoded.outer)
         x[2, 5:8] = np.inf, -np.inf, np.nan
     assert kernels.encode(x[None], block_format(name)) is None
@@ -346,7 +398,7 @@ def test_scales_that_are_given(name: str, scale: float, rng: np.random.Generator
             values = kernels.fake_quantise(x, fmt, nonfinite, scale=scale)
             assert encoded is not None
             assert values is not None
-            assert (packed.lanes == encoded.lanes).all()
+            assert (packed.in_lanes(FLOAT) == encoded.in_lanes(FLOAT)).all()
             assert (packed.factors == encoded.factors).all()
             assert not different(packed.outer, encoded.outer)
             assert not different(values, axs6.decode(blocks))
@@ -370,7 +422,7 @@ def test_packed_blocks_are_those_encoded(name: str, rng: np.random.Generator) ->
     encoded = kernels.encode(x[None], block_format(name))
     assert encoded is not None
     assert packed.lanes.dtype == encoded.lanes.dtype
-    assert (packed.lanes == encoded.lanes).all()
+    assert (packed.in_lanes(FLOAT) == encoded.in_lanes(FLOAT)).all()
     assert (packed.factors == encoded.factors).all()
 
 
