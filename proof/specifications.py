@@ -11,6 +11,7 @@ from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
+from axs6.proof.dot import DotProof
 from axs6.proof.encoder import EncoderProof
 from axs6.proof.expander import ExpanderProof
 from axs6.proof.steps import Steps
@@ -39,6 +40,12 @@ def _decoder(
     return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
 
 
+def _dot(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    return DotProof(graph, settings, shape_of(settings), inputs, outputs).steps()
+
+
 def _encoder(
     graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
 ) -> Steps:
@@ -62,6 +69,7 @@ def _expander(
 SPECIFICATIONS: Mapping[str, Specification] = {
     "block_dot": _block_dot,
     "decoder": _decoder,
+    "dot": _dot,
     "encoder": _encoder,
     "expander": _expander,
 }
