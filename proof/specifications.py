@@ -20,7 +20,7 @@ Specification = Callable[
     [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field]],
     Steps,
 ]
-"""Gives the steps for the graph of a unit without registers, its parameters, and its fields.
+"""Gives the steps for the graph of a unit without `stages`, its parameters, and its fields.
 
 It raises ValueError for a format that it does not cover."""
 
