@@ -204,6 +204,20 @@ class Graph:
             new[node] = self.both(_at(new, a), _at(new, b))
         return [_at(new, each) for each in literals]
 
+    def copied(self, into: "Graph", inputs: Mapping[str, int]) -> dict[str, int]:
+        """The outputs as literals of another graph.
+
+        Args:
+            into: that graph. inputs: its literals in place of the inputs, by name.
+        """
+        at = {0: 0} | {
+            self.inputs[name] >> 1: x for name, x in inputs.items() if name in self.inputs
+        }
+        for node in self.cone(self.outputs.values()):
+            a, b = (at[each >> 1] ^ (each & 1) for each in self._operands[node])
+            at[node] = into.both(a, b)
+        return {name: at[bit >> 1] ^ (bit & 1) for name, bit in self.outputs.items()}
+
     def clauses(self, literals: Sequence[int]) -> list[list[int]]:
         """Clauses, in the signs of DIMACS, that define the cone of literals; see `variable`."""
         found = [[self.variable(TRUE)]]

@@ -4,7 +4,7 @@ ABC is asked in two ways, then a SAT solver; what one of them shows is shown. Wh
 differ, the inputs are found by random values or by the solver.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ WORDS = 256
 """Words of 64 random cases, which are tried first."""
 
 WAYS = ("&cec -x", "&cec")
-"""ABC's commands, in the order in which they are tried, each for a third of the time."""
+"""ABC's commands, in the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,16 @@ class Comparison:
     outputs: tuple[str, ...] = ()
 
 
-def compare(first: Graph, second: Graph, *, seconds: float) -> Comparison:
+def compare(
+    first: Graph, second: Graph, *, seconds: float, ways: Sequence[str] = WAYS
+) -> Comparison:
     """Compare all outputs of two graphs, by name.
 
     An input that one of them does not have has no influence there.
 
     Args:
         first, second: without registers.
-        seconds: limit.
+        seconds: limit. ways: commands of ABC; they and the solver have equal shares of the time.
 
     Raises:
         ValueError: their outputs have other names.
@@ -56,7 +58,7 @@ def compare(first: Graph, second: Graph, *, seconds: float) -> Comparison:
         raise ValueError(f"two designs must have the same outputs, and one has no {unlike[0]}")
     names = sorted(set(first.inputs) | set(second.inputs))
     both = Graph(names)
-    pairs = [_copied(each, both) for each in (first, second)]
+    pairs = [each.copied(both, both.inputs) for each in (first, second)]
     differences = {
         name: both.unlike(pairs[0][name], pairs[1][name])
         for name in first.outputs
@@ -71,26 +73,14 @@ def compare(first: Graph, second: Graph, *, seconds: float) -> Comparison:
         inputs = [both.inputs[name] for name in names]
         for index, outputs in enumerate(pairs):
             write_aiger(folder / f"{index}.aig", both, inputs, [outputs[x] for x in differences])
-        for way in WAYS:
-            share = min(limit.left, seconds / 3)
+        for way in ways:
+            share = min(limit.left, seconds / (len(ways) + 1))
             said = run_abc(folder, [f"{way} -C 100000 -T {max(1, int(share))} 0.aig 1.aig"], share)
             if said and "Networks are equivalent" in said:
                 return Comparison(True, f"ABC {way}")
             if said and "NOT EQUIVALENT" in said:
                 break
     return _by_solver(both, differences, limit.left)
-
-
-def _copied(graph: Graph, into: Graph) -> dict[str, int]:
-    """The outputs of a graph as literals of another that has its inputs."""
-    at = {0: 0}
-    at |= {bit >> 1: into.inputs[name] for name, bit in graph.inputs.items()}
-    for node in graph.cone(graph.outputs.values()):
-        pair = graph.operands(node)
-        assert pair is not None
-        a, b = (at[each >> 1] ^ (each & 1) for each in pair)
-        at[node] = into.both(a, b)
-    return {name: at[bit >> 1] ^ (bit & 1) for name, bit in graph.outputs.items()}
 
 
 def _by_random_values(graph: Graph, differences: Mapping[str, int]) -> Comparison | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class UnitProof:
     """Proves that a unit is what its formats define, and that other designs are that unit.
 
     Args:
-        unit: name of a unit with streams `i` and `o` whose outputs depend on one item each.
+        unit: name of a unit with streams `i` and `o`. Its outputs depend on one item each, or it
+        has a specification; then it is proved without `stages`, and no netlists are.
         parameters: of it; the others keep their defaults.
         seconds: limit of each question to a solver, and of Yosys.
 
@@ -83,10 +84,15 @@ class UnitProof:
         self._flat = self._settings | ({"stages": 0} if "stages" in self._settings else {})
         self._seconds = seconds
         self.inputs, self.outputs = port_fields(entry.build(**self._settings))
-        if not one_item_each(entry, self.inputs):
-            raise ValueError(
-                f"a proof needs outputs of one item each, and those of {unit} depend on several"
-            )
+        self._alone = one_item_each(entry, self.inputs)
+        if not self._alone and (not self.specified or self._settings.get("stages")):
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(
+            "a proof of this needs outputs of one item each, and those of "
+            f"{self._entry.name} depend on several"
+        )
 
     @cached_property
     def _made(self) -> Generated:
@@ -168,6 +174,8 @@ class UnitProof:
         yield from self._equal(name, design)
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
+        if not self._alone:
+            self._refuse()
         if not self._settings.get("stages"):
             yield self._same_function(name, design, design.graph, self._reference.graph)
             return
@@ -226,10 +234,17 @@ class UnitProof:
             except ToolError as error:
                 return Claim(name, text, Outcome.REFUTED, f"{why}; in simulation: {error}", seconds)
             if differs.any():
-                index = int(np.argmax(differs))
-                item = {key: values[index : index + 1] for key, values in items.items()}
+                which = self._items_of(items, int(np.argmax(differs)))
+                item = {key: values[which] for key, values in items.items()}
                 return Claim(name, text, Outcome.REFUTED, why, seconds, item)
         return Claim(name, text, Outcome.OPEN, why, seconds)
+
+    def _items_of(self, items: Mapping[str, Any], output: int) -> slice:
+        """The items on which an output depends: one, or those of a vector."""
+        if self._alone:
+            return slice(output, output + 1)
+        ends = [0, *(1 + np.flatnonzero(items["last"]))]
+        return slice(ends[output], ends[output + 1])
 
     def _seen_with_stalls(self, design: Design) -> str:
         """Whether random items with random stalls show a fault in the batch simulator, and how."""
@@ -249,9 +264,8 @@ class UnitProof:
         expected = self._entry.golden(items, self._flat)
         model = GateModel(design.netlist, self._entry.name, **self._settings)
         given = model.run(dict(items), stall).outputs
-        count = len(next(iter(items.values())))
         unlike = [
-            (given[key] != right.astype(given[key].dtype)).reshape(count, -1).any(axis=1)
+            (given[key] != right.astype(given[key].dtype)).reshape(len(right), -1).any(axis=1)
             for key, right in expected.items()
         ]
         return np.any(unlike, axis=0)

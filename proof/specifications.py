@@ -11,6 +11,7 @@ from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
+from axs6.proof.dot import DotProof
 from axs6.proof.encoder import EncoderProof
 from axs6.proof.expander import ExpanderProof
 from axs6.proof.steps import Steps
@@ -19,7 +20,7 @@ Specification = Callable[
     [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field]],
     Steps,
 ]
-"""Gives the steps for the graph of a unit without registers, its parameters, and its fields.
+"""Gives the steps for the graph of a unit without `stages`, its parameters, and its fields.
 
 It raises ValueError for a format that it does not cover."""
 
@@ -37,6 +38,12 @@ def _decoder(
         raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
     fmt, _ = block_format_of(settings["format"], settings["block"])
     return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
+
+
+def _dot(
+    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+) -> Steps:
+    return DotProof(graph, settings, shape_of(settings), inputs, outputs).steps()
 
 
 def _encoder(
@@ -62,6 +69,7 @@ def _expander(
 SPECIFICATIONS: Mapping[str, Specification] = {
     "block_dot": _block_dot,
     "decoder": _decoder,
+    "dot": _dot,
     "encoder": _encoder,
     "expander": _expander,
 }

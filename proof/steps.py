@@ -9,7 +9,15 @@ Steps = Mapping[str, Callable[[], None]]
 
 
 class NotShownError(Exception):
-    """A step that does not succeed: what was not shown."""
+    """A step that does not succeed: what was not shown.
+
+    Args:
+        said: that. payload: an input which is said to show the contrary, if there is one.
+    """
+
+    def __init__(self, said: str, payload: int | None = None) -> None:
+        super().__init__(said)
+        self.payload = payload
 
 
 def show_passed(graph: Graph) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
+from axs6.commands.options import UNIT_OPTIONS, Json, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from axs6.proof.components import ComponentProof
     from axs6.proof.prove import Claim, UnitProof
 
 EXTRA = "proof"
@@ -19,9 +20,24 @@ TARGETS = ("generic", "sky130")
 """Targets whose netlists are proved: those of gates."""
 
 
+def _known(unit: str) -> str:
+    from axs6.hw.registry import find
+    from axs6.proof.components import COMPONENTS
+
+    return unit if unit in COMPONENTS else find(unit).name
+
+
 @with_options(parameters=UNIT_OPTIONS)
 def run(
-    unit: Unit,
+    unit: Annotated[
+        str,
+        typer.Argument(
+            help="The unit; `axs6 list` shows them. Or what units have inside: fp32_add, "
+            "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient.",
+            callback=_known,
+            metavar="UNIT",
+        ),
+    ],
     *,
     parameters: dict[str, Any],
     target: Annotated[
@@ -60,20 +76,23 @@ def run(
     input that is replayed in the batch simulator, or open. The exit status is 1 unless all are
     proved.
 
+    Conversions and divisions of FP32 are those of a --format.
+
     Example: axs6 prove block_dot --format mxfp4 --target sky130
     """
     from axs6.commands.output import check_writable, console, json_path, write_json
     from axs6.commands.packages import need
-    from axs6.proof.prove import Outcome, UnitProof
+    from axs6.proof.components import proof_of
+    from axs6.proof.prove import Outcome
 
-    need("pysat")
+    need("pysat", "bitwuzla")
     if target not in (None, *TARGETS):
         raise ValueError(f"target must be {' or '.join(TARGETS)} here, not {target!r}")
     out = console(json)
     check_writable(json_path(json))
     verilog = netlist.read_text() if netlist else ""
     cells = _cells(target, liberty) if netlist else None
-    proof = UnitProof(unit, parameters, timeout)
+    proof = proof_of(unit, parameters, timeout)
     others = [proof.rtl()]
     if netlist is not None:
         others.append(proof.netlist(netlist.name, verilog, cells))
@@ -110,7 +129,7 @@ def _cells(target: str | None, liberty: Path | None) -> str | None:
 
 
 def _mapped(
-    proof: "UnitProof",
+    proof: "UnitProof | ComponentProof",
     target: str | None,
     liberty: Path | None,
     optimise: str | None,

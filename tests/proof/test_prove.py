@@ -176,6 +176,13 @@ def test_the_command_says_what_is_proved(main: Any, cells: str, tmp_path: Path) 
     assert found["claims"][-1]["design"] == "cells.v"
 
 
+def test_the_command_proves_arithmetic_inside_of_units(main: Any) -> None:
+    done = main("prove", "fp32_convert", "--format", "nvfp4", "--json", "proof.json")
+    assert done.returncode == 0, done.stderr
+    assert "proved   RTL: every sum and exponent gives the nearest FP32 number" in done.stdout
+    assert len(json.loads(Path("proof.json").read_text())["claims"]) == 2
+
+
 def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -> None:
     wrong = changed(cells, r"\bsky130_fd_sc_hd__nand2_1\b", "sky130_fd_sc_hd__nor2_1", 3)
     (tmp_path / "cells.v").write_text(wrong)
@@ -191,7 +198,12 @@ def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -
     ("arguments", "said"),
     [
         (("axis_dot",), "axis_dot is on AXI4-Stream"),
-        (("dot",), "a proof needs outputs of one item each, and those of dot depend on several"),
+        (("matmul",), "needs outputs of one item each, and those of matmul depend on several"),
+        (("dot", "--stages", "1"), "needs outputs of one item each, and those of dot depend on"),
+        (("dot", "--interleave", "2"), "a proof of a dot product needs interleave 1"),
+        (("fp32_add", "--target", "sky130"), "fp32_add is a part of units, and netlists are"),
+        (("fp32_divide", "--format", "mxfp4"), "mxfp4 has no denominator, so nothing is divided"),
+        (("fp32_add", "--stages", "1"), "fp32_add has no parameter stages; it has none"),
         (("hadamard",), "hadamard has no specification to prove; these have: block_dot, decoder"),
         (("block_dot", "--format", "sm4_float16_t4"), "all scales of a lane, of at most 20 bits"),
         (("block_dot", "--netlist", "none.v"), "none.v"),

@@ -1,0 +1,130 @@
+"""Quotients of two FP32 numbers, digit by digit, for all pairs.
+
+With significands a and b, whose highest bits are set, each step of the long division keeps
+a 2^k = Q b + R with R < b. So the last one has Q and R for which the quotient is Q + R/b times a
+power of two. What is rounded is 2 Q, and 1 more where R is not 0. That rounds as 2 (Q + R/b): Q has
+one bit more than a significand of FP32 at least, so midpoints are integers in the unit of Q, and
+whether the quotient is above, on or below one depends on Q and on whether R is 0.
+
+Source: docs/hardware.md, "Encoders that find scales".
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from axs6.golden.check.exact import floats
+from axs6.hw.fp32.quotient import FP32_NORMAL, Collect, Quotient, digit_steps, quotient_steps
+from axs6.proof.cores import Core, Statement, show_in_turn
+from axs6.proof.fp32 import rounding_of
+from axs6.proof.smt import Circuit
+
+QUOTIENT = Quotient(FP32_NORMAL, FP32_NORMAL)
+
+BITS = FP32_NORMAL.bits
+TOP = 1 << BITS - 1
+
+
+def quotient(seconds: float) -> dict[str, Statement]:
+    """Statements about the division of two positive FP32 numbers, with their highest bits on top.
+
+    Args:
+        seconds: limit of each question.
+    """
+    prepare, *digits = (Core([step], seconds) for step in digit_steps(QUOTIENT))
+    collect = Core([Collect(QUOTIENT)], seconds)
+    nearest = rounding_of(QUOTIENT.number, seconds)
+    whole = Core(quotient_steps(QUOTIENT), seconds)
+    parts = [prepare, *digits, collect, nearest.core]
+    found = {
+        "the first remainder is half the dividend, less than the divisor": _prepared(
+            prepare, seconds
+        )
+    }
+    for core in digits:
+        text = f"{_width(core)} digits are those of the long division, if those before are"
+        found[text] = _divided(core, seconds)
+    return {
+        **found,
+        "the lowest bit says whether a remainder is left": _collected(collect, seconds),
+        "the number with this bit gives the nearest FP32 number, ties to even": nearest,
+        "the division is these in turn": Statement(
+            whole, lambda: show_in_turn(whole, parts, seconds), _quotient
+        ),
+    }
+
+
+def _width(core: Core) -> int:
+    """Digits that a core gives."""
+    return next(x.width for x in core.outputs if x.name == "quotient")
+
+
+def _statement(
+    core: Core, right: str, expected: Callable[[Mapping[str, int]], int | None], seconds: float
+) -> Statement:
+    """A statement in SMT-LIB, in which fields of the output have `new_` before their names."""
+
+    def show() -> None:
+        words = {f"new_{field.name}": core.result(field.name) for field in core.outputs}
+        Circuit(core.graph, core.inputs, words).show(right, seconds=seconds)
+
+    return Statement(core, show, expected)
+
+
+def _prepared(core: Core, seconds: float) -> Statement:
+    right = """(and
+  (= (concat new_rest new_low) (concat #b0 dividend.significand))
+  (= new_divisor divisor.significand)
+  (= new_exponent (bvadd (concat #b0 dividend.place) (concat #b0 (bvnot divisor.place)))))"""
+
+    def expected(item: Mapping[str, int]) -> int:
+        rest, low = divmod(item["dividend.significand"], 2)
+        farthest = (1 << FP32_NORMAL.place_bits) - 1
+        exponent = item["dividend.place"] + farthest - item["divisor.place"]
+        fields = {"rest": rest, "low": low, "divisor": item["divisor.significand"]}
+        return core.payload({**fields, "exponent": exponent})
+
+    return _statement(core, right, expected, seconds)
+
+
+def _divided(core: Core, seconds: float) -> Statement:
+    """Two digits: 4 R + the next two bits of the dividend = digits b + the new R, less than b."""
+    inputs = {field.name for field in core.inputs}
+    known = f"(= ((_ extract {_width(core) - 1} 2) new_quotient) quotient)"
+    right = f"""(=> (and (bvult rest divisor) (= ((_ extract {BITS - 1} {BITS - 1}) divisor) #b1))
+  (and (= (concat rest {"low #b0" if "low" in inputs else "#b00"})
+          (bvadd (bvmul (concat (_ bv0 {BITS}) ((_ extract 1 0) new_quotient))
+                        (concat #b00 divisor))
+                 (concat #b00 new_rest)))
+       (bvult new_rest divisor)
+       (= new_divisor divisor) (= new_exponent exponent)
+       {known if "quotient" in inputs else "true"}))"""
+
+    def expected(item: Mapping[str, int]) -> int | None:
+        if item["rest"] >= item["divisor"] or not item["divisor"] & TOP:
+            return None
+        total = item["rest"] << 2 | item.get("low", 0) << 1
+        digits, rest = divmod(total, item["divisor"])
+        found = item.get("quotient", 0) << 2 | digits
+        return core.payload({**item, "rest": rest, "quotient": found})
+
+    return _statement(core, right, expected, seconds)
+
+
+def _collected(core: Core, seconds: float) -> Statement:
+    right = f"""(and (= new_sign #b0) (= new_exponent exponent)
+  (= new_magnitude (concat quotient (ite (= rest (_ bv0 {BITS})) #b0 #b1))))"""
+
+    def expected(item: Mapping[str, int]) -> int:
+        magnitude = item["quotient"] << 1 | (item["rest"] > 0)
+        return core.payload({"sign": 0, "exponent": item["exponent"], "magnitude": magnitude})
+
+    return _statement(core, right, expected, seconds)
+
+
+def _quotient(item: Mapping[str, int]) -> int | None:
+    """The pattern of a quotient, of numbers that have their highest bit or a dividend of 0."""
+    a, b = item["dividend.significand"], item["divisor.significand"]
+    if not b & TOP or not (a & TOP or a == 0):
+        return None
+    exponent = item["dividend.place"] - item["divisor.place"]
+    return floats.round_to_float(Fraction(a, b) * floats.power(exponent), floats.FP32)

@@ -1,0 +1,85 @@
+"""A dot product is proved, and faults around its parts are not."""
+
+from typing import Any
+
+import pytest
+
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.registry import find
+from axs6.hw.verilog import generate
+from axs6.proof.dot import DotProof
+from axs6.proof.netlists import verilog_design
+from axs6.proof.prove import Outcome, UnitProof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError
+
+SMALL: dict[str, Any] = {"format": "mx4_t8"}
+
+
+def shown(verilog: str) -> dict[str, bool]:
+    """Whether each statement is shown of a dot product in Verilog, but those about its parts."""
+    entry = find("dot")
+    settings = entry.parameters(SMALL)
+    graph = verilog_design(verilog).graph
+    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)))
+    found = {}
+    for text, step in steps.items():
+        if ":" not in text:
+            try:
+                step()
+                found[text] = True
+            except NotShownError:
+                found[text] = False
+    return found
+
+
+def test_a_dot_product_is_made_of_its_parts() -> None:
+    assert [*shown(generate("dot", **SMALL).verilog).values()] == [True] * 4
+
+
+TAKEN, KEPT, RESULT, CONTROL = (
+    "an item that is taken is added to the total",
+    "what waits stays as it is",
+    "the result is what follows on the total of the last item",
+    "a result is lost by no item, and no item by a result",
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("first ? 32'd0 :", "first ? 32'd1 :", [TAKEN]),
+        ("o__payload[32] ? \\o__ready$9  :", "o__payload[32] ? 1'h1 :", [KEPT, CONTROL]),
+        ("\\$13  = \\$12 [0];", "\\$13  = 1'h0;", [TAKEN, CONTROL]),
+        ("\\o__valid$7  = o__valid & o__payload[32];", "\\o__valid$7  = o__valid;", [RESULT]),
+        ("first ? \\i__ready$6  : \\$5 ;", "first ? \\i__ready$6  : 1'h0;", [KEPT, CONTROL]),
+    ],
+)
+@pytest.mark.slow
+def test_a_fault_of_the_accumulator_is_not_proved(old: str, new: str, wrong: list[str]) -> None:
+    """A start at another total, a lost result, a vector without end, a total as a result, and no
+    item but the first."""
+    verilog = generate("dot", **SMALL).verilog
+    assert verilog.count(old) == 1
+    found = shown(verilog.replace(old, new))
+    assert [text for text, right in found.items() if not right] == wrong
+
+
+def test_a_fault_of_a_part_is_refuted_by_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the proofs of the parts, which take minutes."""
+    verilog = generate("dot", **SMALL).verilog.replace("first ? 32'd0 :", "first ? 32'd1 :")
+    proof = UnitProof("dot", SMALL)
+    monkeypatch.setattr(proof, "_reference", verilog_design(verilog))
+    monkeypatch.setattr(DotProof, "_part_steps", lambda self: {})
+    claims = {claim.text: claim for claim in proof.specification()}
+    assert claims[TAKEN].outcome is Outcome.REFUTED
+    item = claims[TAKEN].item
+    assert item is not None
+    assert item["last"].tolist() == [*[0] * (len(item["last"]) - 1), 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["axs6", "mxfp4", "nvfp4", "int8", "mxfp8_e4m3"])
+def test_a_whole_dot_product_is_proved(format: str) -> None:
+    claims = [*UnitProof("dot", {"format": format}).specification()]
+    assert {claim.outcome for claim in claims} == {Outcome.PROVED}
