@@ -156,12 +156,11 @@ def _corner_vectors(parameters: Parameters) -> Items:
 
 def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     last, vector = random_turns(rng, count, parameters["interleave"])
-    formats = formats_of(parameters)
     if parameters.get("blocks", "dense") == "dense":
         items = _random_items(parameters, rng, vector)
         if parts_of(parameters).scaled:
             items["outer"] = outer_scales(rng, count)
-    elif formats[0].has_modes:
+    elif (formats := formats_of(parameters))[0].has_modes:
         exponents = np.concatenate([random_exponents(rng, vector, 1) for _ in "ab"], axis=1)
         items = random_pairs(rng, exponents, formats[0].block)
     else:

@@ -76,8 +76,9 @@ EXACT = {"accumulator": "exact", "block": 8, "interleave": 2}
 OTHERS = [
     (DOT, "int4", {"blocks": "packed", **EXACT}),
     (MATMUL, "int4", {**SMALL, "accumulator": "fp32,fraction=9", "block": 8}),
+    (DOT, "mx4_t4", {}),
 ]
-"""Packed blocks, tiles of other accumulators, and outer scales with those."""
+"""Packed blocks, tiles of other accumulators, outer scales with those, and small blocks."""
 
 WIDE = [
     (DOT, "mxfp4", {"blocks": "packed", "stages": 5}),
