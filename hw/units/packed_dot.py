@@ -8,10 +8,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.final_scale import FinalScale
-from axs6.golden.formats import BlockFormat, operand_formats
+from axs6.golden.formats import BlockFormat, block_format, operand_formats
 from axs6.hw.core.layouts import fields as layout_fields
 from axs6.hw.core.layouts import filled_layout, outer_names
-from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.blocks import blocks_of, expanded, random_outer
 from axs6.hw.units.decoder import filled, read_filled
 from axs6.hw.units.packed import packed_vectors
@@ -24,7 +23,11 @@ FAULTS = 0.05
 def formats_of(parameters: Parameters) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, with the blocks of a unit."""
     parts = operand_formats(parameters.get("format", "axs6"))
-    first, second = (block_format_of(x, parameters["block"])[0] for x in (parts[0], parts[-1]))
+    block = parameters["block"]
+    first, second = (
+        fmt if block is None or not fmt.blocked else fmt.with_block(block)
+        for fmt in map(block_format, (parts[0], parts[-1]))
+    )
     return first, second
 
 
