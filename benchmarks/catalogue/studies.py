@@ -186,7 +186,7 @@ STUDIES = (
         "training-gpt-1m",
         (
             "axs6 study training gpt_1m --seeds 1 --recipe mxfp4 --recipe nvfp4 "
-            "--recipe nvfp4_rotated --checkpoints runs -o study",
+            "--checkpoints runs -o study",
         ),
         printed,
         sources=("studies/training/*.py", "golden/lfsr.py", *TORCH_BITS),
