@@ -14,7 +14,7 @@ Source: docs/formats.md, "Encoding"; docs/format.md for AXS-6.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class EncoderProof:
             raise ValueError(f"a proof of an encoder is of an exponent and shifts, unlike {fmt}")
         self._rules = EncoderRules(definition, DTYPES[dtype.name], rounding)
         self._shifts = [level for level in shifts if isinstance(level, Shift)]
+        self._levels = definition.levels[::-1]
         (values,) = inputs
         self._lanes = [
             graph.bus("i__payload", values.offset + k * values.width, values.width)
@@ -154,7 +155,7 @@ class EncoderProof:
             that stand for nodes.
         """
         new = dict(known)
-        mask = sum(1 << lane for lane in lanes)
+        mask = _mask(lanes)
 
         def at(literal: int) -> int:
             return new.get(literal >> 1, literal & ~1) ^ (literal & 1)
@@ -184,7 +185,9 @@ class EncoderProof:
             yield FALSE if not words.any() else TRUE if not (~words).any() else None
 
     def _is(self, literal: int, lanes: range, group: Group) -> bool:
-        """Whether a literal is 1 for all values of a group."""
+        """Whether a literal is 1 for all values of a group; False if others decide it too."""
+        if self._support(literal) & ~_mask(lanes):
+            return False
         holds = self._value.holds
         for each in (literal, literal ^ 1):
             parts = None if each & 1 else self._by_lane(each)
@@ -247,24 +250,35 @@ class EncoderProof:
         return found
 
     def _show_blocks(self) -> None:
-        lanes = len(self._lanes)
-        exponent = self._bus(self._scales[0])
-        finer = [
-            [self._bus(name, k) for k in range(lanes // int(level.group))]
-            for name, level in zip(self._scales[1:], self._shifts, strict=True)
+        count = len(self._lanes)
+        lanes = range(count)
+        scales = [
+            [self._bus(name, k) for k in range(count // int(level.group))]
+            for name, level in zip(self._scales, self._levels, strict=True)
         ]
-        codes = [self._bus("codes", k) for k in range(lanes)]
-        wanted = [exponent, *(each for level in finer for each in level), *codes]
-        for code, group in self._rules.blocks(bool(finer)):
-            bits = self._settled([x for each in wanted for x in each], range(lanes), group, {})
-            new = dict(zip((id(each) for each in wanted), _parts(bits, wanted), strict=True))
-            _compare(new[id(exponent)], code, f"the exponent is not {code}")
-            self._show_group(
-                range(lanes),
-                group,
-                [[new[id(each)] for each in level] for level in finer],
-                [new[id(each)] for each in codes],
-            )
+        codes = [self._bus("codes", k) for k in lanes]
+        for code, group in self._rules.blocks(len(scales) > 1):
+            ((exponent,), *finer), new = self._settled_words(scales, codes, lanes, group, {})
+            if exponent != [code >> k & 1 for k in range(len(exponent))]:
+                raise NotShownError(f"the exponent is not {code}")
+            self._show_group(lanes, group, finer, new)
+
+    def _settled_words(
+        self,
+        scales: Sequence[Sequence[Sequence[int]]],
+        codes: Sequence[Sequence[int]],
+        lanes: range,
+        group: Group,
+        known: Mapping[int, int],
+    ) -> tuple[list[list[list[int]]], list[list[int]]]:
+        """The same for the scales of some levels and for codes."""
+        words = [each for level in (*scales, codes) for each in level]
+        settled = self._settled([x for each in words for x in each], lanes, group, known)
+        bits = iter(settled)
+        *levels, new = [
+            [[next(bits) for _ in each] for each in level] for level in (*scales, codes)
+        ]
+        return levels, new
 
     def _show_group(
         self,
@@ -291,14 +305,12 @@ class EncoderProof:
                 each[start * len(each) // len(lanes) : (start + size) * len(each) // len(lanes)]
                 for each in finer[1:]
             ]
-            wanted = [*(each for one in inner for each in one), *codes[start : start + size]]
             for code, group in self._rules.groups(level, above, len(finer) > 1):
                 known = self._shown(finer[0][number], code, within, group)
-                bits = self._settled([x for each in wanted for x in each], within, group, known)
-                others = _parts(bits, wanted)
-                new = iter(others)
-                scales = [[next(new) for _ in each] for each in inner]
-                self._show_group(within, group, scales, list(new))
+                settled = self._settled_words(
+                    inner, codes[start : start + size], within, group, known
+                )
+                self._show_group(within, group, *settled)
 
     def _shown(self, shift: Sequence[int], code: int, lanes: range, group: Group) -> dict[int, int]:
         """The nodes of a shift with their values, if its code is shown to be a number."""
@@ -339,11 +351,6 @@ class EncoderProof:
         self._checked.add((code, parts))
 
 
-def _parts(bits: Iterable[int], like: Sequence[Sequence[int]]) -> list[list[int]]:
-    left = iter(bits)
-    return [[next(left) for _ in each] for each in like]
-
-
-def _compare(literals: Sequence[int], number: int, error: str) -> None:
-    if list(literals) != [number >> k & 1 for k in range(len(literals))]:
-        raise NotShownError(error)
+def _mask(lanes: range) -> int:
+    """Lanes as bits."""
+    return (1 << lanes.stop) - (1 << lanes.start)

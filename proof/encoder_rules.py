@@ -191,12 +191,12 @@ class EncoderRules:
             there are scales within it, for which its largest value counts.
         """
         found: dict[tuple[int, int | None], list[Rank]] = defaultdict(list)
-        for rank in self._ranks:
-            if rank.stop <= above.stop:
-                code = 2**level.bits - 1
-                if rank.log2 is not None and above.log2 is not None:
-                    code = min(above.log2 - rank.log2, code)
-                found[code, rank.log2 if finer else None].append(rank)
+        nothing = Rank(0, 0, 0, None)  # where no value of the block counts
+        for rank in [x for x in self._ranks if x.stop <= above.stop] or [nothing]:
+            code = 2**level.bits - 1
+            if rank.log2 is not None and above.log2 is not None:
+                code = min(above.log2 - rank.log2, code)
+            found[code, rank.log2 if finer else None].append(rank)
         for (code, _), (first, *_, last) in ((x, [y[0], *y]) for x, y in found.items()):
             exponent = None if above.exponent is None else above.exponent - code
             some = (((first.start, last.stop),),) if first.start else ()

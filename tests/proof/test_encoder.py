@@ -1,5 +1,6 @@
 """Encoders are proved, and what a proof does not cover is named."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from axs6.golden.formats import CATALOG, Exponent
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
+from axs6.proof.aig import Graph
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
@@ -71,6 +73,40 @@ def test_another_encoder_is_not_proved(made: dict[str, Any], said: str) -> None:
     steps = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs)
     *_, blocks = steps.values()
     with pytest.raises(NotShownError, match=said):
+        blocks()
+
+
+def swapped_shifts(graph: Graph, first: str, second: str) -> dict[str, int]:
+    """Outputs in which each of two pairs has the shift of the other."""
+    return {
+        **graph.outputs,
+        first: graph.outputs[second],
+        second: graph.outputs[first],
+    }
+
+
+def wrong_where_all_are_nan(graph: Graph, first: str, second: str) -> dict[str, int]:
+    """Outputs with a shift that is inverted in blocks in which no value counts."""
+    lanes = [graph.bus("i__payload", 16 * k, 16) for k in range(8)]
+    every = graph.all(graph.both(graph.all(bits[10:15]), graph.any(bits[:10])) for bits in lanes)
+    return {**graph.outputs, first: graph.unlike(graph.outputs[first], every)}
+
+
+@pytest.mark.parametrize("wrong", [swapped_shifts, wrong_where_all_are_nan])
+def test_wrong_shifts_are_not_proved(
+    wrong: Callable[[Graph, str, str], dict[str, int]],
+) -> None:
+    """Such encoders were called proved: a shift of other lanes, and one that nothing checked."""
+    settings = {"block": 8, "dtype": "fp16", "format": "mx4"}
+    unit = UnitProof("encoder", settings)
+    design = generate("encoder", **settings)
+    graph = verilog_design(design.verilog, design.module).graph
+    shifts = next(field for field in unit.outputs if field.name == "block.shifts")
+    outputs = wrong(graph, *(f"o__payload[{shifts.offset + k}]" for k in range(2)))
+    wanted = UNITS["encoder"].parameters(settings)
+    make = SPECIFICATIONS["encoder"]
+    *_, blocks = make(graph.with_outputs(outputs), wanted, unit.inputs, unit.outputs).values()
+    with pytest.raises(NotShownError, match="a shift is not 1"):
         blocks()
 
 
