@@ -14,6 +14,7 @@ from axs6.proof.equivalence import compare
 from axs6.proof.items import payload_of
 from axs6.proof.netlists import verilog_design
 from axs6.proof.steps import NotShownError
+from axs6.sim.words import payload_width
 
 WORD = 64
 
@@ -32,7 +33,7 @@ class Core:
         self._steps, self._seconds = list(steps), seconds
         self.inputs: list[Field] = fields(self._steps[0].i.shape())
         self.outputs: list[Field] = fields(self._steps[-1].o.shape())
-        self.width = sum(field.width for field in self.inputs)
+        self.width = payload_width(self.inputs)
         """Bits of the input."""
 
     @cached_property
@@ -57,8 +58,7 @@ class Core:
             for field in self.inputs
             for k, bit in enumerate(given[field.name])
         }
-        size = sum(field.width * max(1, field.count) for field in self.outputs)
-        names = [f"o__payload[{k}]" for k in range(size)]
+        names = [f"o__payload[{k}]" for k in range(payload_width(self.outputs))]
         own = self.graph.with_outputs({name: self.graph.outputs[name] for name in names})
         return [*own.copied(graph, inputs).values()]
 
@@ -70,7 +70,7 @@ class Core:
             bits[:, case] = [payload >> place & 1 for place in range(self.width)]
         literals = self.graph.bus("i__payload", 0, self.width)
         given = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        ends = self.graph.bus("o__payload", 0, sum(field.width for field in self.outputs))
+        ends = self.graph.bus("o__payload", 0, payload_width(self.outputs))
         words = np.stack(self.graph.values(ends, dict(zip(literals, given, strict=True))))
         found = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
         return [
@@ -81,7 +81,7 @@ class Core:
 
 def split(payload: Sequence[int], of: Sequence[Field]) -> dict[str, Sequence[int]]:
     """The literals of fields among those of a payload."""
-    return {x.name: payload[x.offset : x.offset + x.width * max(1, x.count)] for x in of}
+    return {x.name: payload[x.offset : x.offset + x.width * x.count] for x in of}
 
 
 def fields_of(payload: int, of: Sequence[Field]) -> dict[str, int]:

@@ -141,7 +141,7 @@ class DotProof:
 
     @staticmethod
     def _bits(of: Mapping[str, int], payload: str, field: Field) -> list[int]:
-        width = field.width * max(1, field.count)
+        width = field.width * field.count
         return [of[f"{payload}[{field.offset + k}]"] for k in range(width)]
 
     def _held(self, name: str) -> list[int]:

@@ -57,7 +57,7 @@ class ExpanderProof:
 
         def given(name: str) -> list[int]:
             field = self._inputs[name]
-            return graph.bus("i__payload", field.offset, field.width * max(1, field.count))
+            return graph.bus("i__payload", field.offset, field.width * field.count)
 
         mode, payload = given("mode"), given("payload")
         dense = [payload[CODE_BITS * k : CODE_BITS * (k + 1)] for k in range(self._block)]

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from axs6.golden.formats import block_format
 from axs6.golden.formats.floating import INPUT_DTYPES, OUTPUT_DTYPES
 from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import block_format_of
 from axs6.hw.units.block_dot import shape_of
+from axs6.hw.units.encoder import encoded_format
 from axs6.proof.aig import Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.decoder import DecoderProof
@@ -54,9 +54,7 @@ def _encoder(
             f"a proof of an encoder is of dense blocks, to nearest or toward zero, not "
             f"{settings['mode']} and {settings['rounding']}"
         )
-    fmt = block_format(settings["format"])
-    fmt = fmt if settings["block"] is None else fmt.with_block(settings["block"])
-    dtype = INPUT_DTYPES[settings["dtype"]]
+    fmt, dtype = encoded_format(settings), INPUT_DTYPES[settings["dtype"]]
     return EncoderProof(graph, fmt, dtype, settings["rounding"], inputs, outputs).steps()
 
 

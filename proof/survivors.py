@@ -134,7 +134,7 @@ class Judge:
 def _is_code(graph: Graph, field: Field, scale: Scale) -> int:
     """Whether all numbers of a field are codes of a scale."""
     codes = TRUE
-    for first in range(field.offset, field.offset + field.width * max(1, field.count), field.width):
+    for first in range(field.offset, field.offset + field.width * field.count, field.width):
         names = (f"i__payload[{first + k}]" for k in range(field.width))
         bits = [graph.inputs.get(name, FALSE) for name in names]
         valid = graph.at_most(bits, scale.largest_code)

@@ -23,9 +23,8 @@ FAULTS = 0.05
 def formats_of(parameters: Parameters) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, with the blocks of a unit."""
     parts = operand_formats(parameters.get("format", "axs6"))
-    block = parameters["block"]
     first, second = (
-        fmt if block is None or not fmt.blocked else fmt.with_block(block)
+        fmt.with_block(parameters["block"]) if fmt.blocked else fmt
         for fmt in map(block_format, (parts[0], parts[-1]))
     )
     return first, second
