@@ -100,7 +100,7 @@ def _claim(text: str, statement: Statement) -> Claim:
 
 
 def _random_payloads(width: int) -> list[int]:
-    """Random inputs of so many bits, in which some bytes are all zeros or ones."""
+    """Random inputs of `width` bits; some of their bytes are all zeros or all ones."""
     rng = random.Random(1)
     return [
         int.from_bytes(rng.choice((0, 255, x, x)) for x in rng.randbytes(-(-width // 8)))

@@ -150,7 +150,7 @@ class EncoderRules:
         return (found | signs).astype(np.uint32)
 
     def blocks(self, finer: bool) -> Iterator[tuple[int, Group]]:
-        """The code of the exponent, and what it stands for, for all blocks.
+        """Exponent codes with the blocks that have them; together these are all blocks.
 
         Args:
             finer: whether there are scales within a block with a NaN exponent.
@@ -184,7 +184,7 @@ class EncoderRules:
         return replace(group, others=others, some=some, exponent=None)
 
     def groups(self, level: Shift, above: Group, finer: bool) -> Iterator[tuple[int, Group]]:
-        """The code of a shift, and what it stands for, for all groups under what is above.
+        """Shift codes with the groups that have them; together these are all groups of `above`.
 
         Args:
             level: the shift. above: what holds of the group that this one lies in. finer: whether

@@ -1,6 +1,6 @@
 """Statements about circuits in SMT-LIB, shown or refuted by the SMT solver bitwuzla.
 
-The circuit is that of a graph, gate by gate. What it has to give is said in SMT-LIB, whose theories
+A graph is written gate by gate. Its specification is text in SMT-LIB, whose theories
 of bit vectors and of IEEE 754 numbers are standard and know nothing of the hardware.
 """
 

@@ -56,6 +56,18 @@ def test_every_rule_is_proved(dtype: str, rounding: str, rule: str) -> None:
     assert outcomes(format=f"mxfp8_e4m3-{rule}", **parameters) == {"proved proof"}
 
 
+def graph_of(settings: dict[str, Any]) -> Graph:
+    design = generate("encoder", **settings)
+    return verilog_design(design.verilog, design.module).graph
+
+
+def show_blocks(unit: UnitProof, graph: Graph, settings: dict[str, Any]) -> None:
+    """Show that a graph with a unit's ports is the encoder with some settings."""
+    wanted = UNITS["encoder"].parameters(settings)
+    *_, blocks = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs).values()
+    blocks()
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -67,13 +79,8 @@ def test_every_rule_is_proved(dtype: str, rounding: str, rule: str) -> None:
 def test_another_encoder_is_not_proved(made: dict[str, Any], said: str) -> None:
     settings = {"block": 8, "dtype": "fp16", "format": "mxint8"}
     unit = UnitProof("encoder", settings | made)
-    design = generate("encoder", **settings | made)
-    graph = verilog_design(design.verilog, design.module).graph
-    wanted = UNITS["encoder"].parameters(settings)
-    steps = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs)
-    *_, blocks = steps.values()
     with pytest.raises(NotShownError, match=said):
-        blocks()
+        show_blocks(unit, graph_of(settings | made), settings)
 
 
 def swapped_shifts(graph: Graph, first: str, second: str) -> dict[str, int]:
@@ -98,16 +105,11 @@ def test_wrong_shifts_are_not_proved(
 ) -> None:
     """Such encoders were called proved: a shift of other lanes, and one that nothing checked."""
     settings = {"block": 8, "dtype": "fp16", "format": "mx4"}
-    unit = UnitProof("encoder", settings)
-    design = generate("encoder", **settings)
-    graph = verilog_design(design.verilog, design.module).graph
+    unit, graph = UnitProof("encoder", settings), graph_of(settings)
     shifts = next(field for field in unit.outputs if field.name == "block.shifts")
     outputs = wrong(graph, *(f"o__payload[{shifts.offset + k}]" for k in range(2)))
-    wanted = UNITS["encoder"].parameters(settings)
-    make = SPECIFICATIONS["encoder"]
-    *_, blocks = make(graph.with_outputs(outputs), wanted, unit.inputs, unit.outputs).values()
     with pytest.raises(NotShownError, match="a shift is not 1"):
-        blocks()
+        show_blocks(unit, graph.with_outputs(outputs), settings)
 
 
 @pytest.mark.parametrize(
