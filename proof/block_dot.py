@@ -40,6 +40,39 @@ SECONDS = 60.0
 SIDES = "ab"
 
 
+def check_shape(shape: DotShape, inputs: Sequence[Field]) -> None:
+    """Check that there is a proof of a block dot product.
+
+    Args:
+        shape: formats and block. inputs: fields of the payload.
+
+    Raises:
+        ValueError: the scales of a lane have too many bits to try all their values, or the sum is
+            wider than 96 bits.
+    """
+    if shape.width > WIDTH_MAX:
+        raise ValueError(
+            f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
+        )
+    widths = {field.name: field.width for field in inputs}
+    scales = scales_of(shape)
+    bits = sum(widths[name] for level, name, _ in scales if not isinstance(level, exact.Exponent))
+    if bits > SCALE_BITS:
+        raise ValueError(
+            f"a proof tries all scales of a lane, of at most {SCALE_BITS} bits, and those of "
+            f"{' and '.join(map(str, shape.formats))} have {bits}"
+        )
+
+
+def scales_of(shape: DotShape) -> Iterator[tuple[exact.Level, str, int]]:
+    """Scales of blocks: level, name of the field, and lanes of a group."""
+    for side, fmt in zip(SIDES, shape.formats, strict=True):
+        levels = [x for x in definition_of(fmt).levels[::-1] if isinstance(x.group, int)]
+        for name, level in zip(scale_names(fmt), levels, strict=True):
+            assert isinstance(level.group, int)
+            yield level, f"{side}.{name}", min(level.group, shape.block)
+
+
 class BlockDotProof:
     """Holds the graph of a block dot product without registers against the definitions.
 
@@ -49,31 +82,22 @@ class BlockDotProof:
         inputs, outputs: fields of the payloads.
 
     Raises:
-        ValueError: the scales of a lane have too many bits to try all their values, or the sum is
-            wider than 96 bits.
+        ValueError: as of `check_shape`.
     """
 
     def __init__(
         self, graph: Graph, shape: DotShape, inputs: Sequence[Field], outputs: Sequence[Field]
     ) -> None:
+        check_shape(shape, inputs)
         self._graph, self._shape = graph, shape
         self._definitions = [definition_of(fmt) for fmt in shape.formats]
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
         self._signs = {
             self._given(name)[-1]: FALSE
-            for level, name, _ in self._scales()
+            for level, name, _ in scales_of(self._shape)
             if isinstance(level, exact.Real)
         }
-        if shape.width > WIDTH_MAX:
-            raise ValueError(
-                f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
-            )
-        if (bits := len(self._lane_scales(0))) > SCALE_BITS:
-            raise ValueError(
-                f"a proof tries all scales of a lane, of at most {SCALE_BITS} bits, and those of "
-                f"{' and '.join(map(str, shape.formats))} have {bits}"
-            )
 
     # What the fields are worth.
 
@@ -90,19 +114,9 @@ class BlockDotProof:
         bits = self._graph.bus("o__payload", field.offset, field.width)
         return self._graph.cofactor(bits, self._signs)
 
-    def _scales(self) -> Iterator[tuple[exact.Level, str, int]]:
-        """Scales of blocks: level, name of the field, and lanes of a group."""
-        for side, fmt, definition in zip(
-            SIDES, self._shape.formats, self._definitions, strict=True
-        ):
-            levels = [x for x in definition.levels[::-1] if isinstance(x.group, int)]
-            for name, level in zip(scale_names(fmt), levels, strict=True):
-                assert isinstance(level.group, int)
-                yield level, f"{side}.{name}", min(level.group, self._shape.block)
-
     def _groups(self) -> Iterator[tuple[exact.Level, list[int]]]:
         """Levels with the bits of the code of each group."""
-        for level, name, group in self._scales():
+        for level, name, group in scales_of(self._shape):
             for index in range(self._shape.block // group):
                 yield level, self._given(name, index)
 
@@ -110,7 +124,7 @@ class BlockDotProof:
         """Bits of the scales that multiply a lane's product."""
         return [
             bit
-            for level, name, group in self._scales()
+            for level, name, group in scales_of(self._shape)
             if not isinstance(level, exact.Exponent)
             for bit in self._given(name, lane // group)
         ]
@@ -162,7 +176,7 @@ class BlockDotProof:
         """Bits of `exponent`, as many as it has."""
         graph, width = self._graph, self._outputs["exponent"].width
         total = [FALSE] * width
-        for level, name, _ in self._scales():
+        for level, name, _ in scales_of(self._shape):
             bits = self._given(name)
             if isinstance(level, exact.Real):
                 fields = bits[level.fraction_bits : -1]
@@ -183,7 +197,7 @@ class BlockDotProof:
         factors, valid = np.ones(1 << len(scales), object), np.ones(1 << len(scales), np.bool_)
         codes_of = np.arange(1 << len(scales))
         place = 0
-        for level, name, group in self._scales():
+        for level, name, group in scales_of(self._shape):
             if not isinstance(level, exact.Exponent):
                 bits = self._given(name, lane // group)
                 worth = [_factor(code, level) for code in range(1 << len(bits))]
@@ -212,7 +226,7 @@ class BlockDotProof:
         worth = Fraction(1)
         for definition in self._definitions:
             worth *= definition.element.magnitudes[1]
-        for level, _, _ in self._scales():
+        for level, _, _ in scales_of(self._shape):
             if isinstance(level, exact.Exponent):
                 worth *= _number(scale_value(0, level))
             elif isinstance(level, exact.Shift):
@@ -226,7 +240,7 @@ class BlockDotProof:
     def _show_exponent(self) -> None:
         largest = sum(
             (1 << level.bits) - 1
-            for level, _, _ in self._scales()
+            for level, _, _ in scales_of(self._shape)
             if isinstance(level, exact.Exponent)
         )
         if largest >> self._outputs["exponent"].width:
@@ -250,7 +264,9 @@ class BlockDotProof:
         table = _Products(self._definitions)
         lanes = [self._lane(lane, table) for lane in range(self._shape.block)]
         sizes = [
-            group for level, _, group in self._scales() if not isinstance(level, exact.Exponent)
+            group
+            for level, _, group in scales_of(self._shape)
+            if not isinstance(level, exact.Exponent)
         ]
         size = min(sizes, default=self._shape.block)
         groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]

@@ -44,8 +44,8 @@ class ComponentProof:
         self._name = name
         self.statements = make(seconds, **parameters)
 
-    specified = True
-    """Every component has a specification, as some units have."""
+    unspecified = ""
+    """Why it has no specification: every component has one, as some units do."""
 
     def specification(self) -> Iterator[Claim]:
         """Prove each statement.

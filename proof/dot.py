@@ -19,7 +19,7 @@ from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import DotShape
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
-from axs6.proof.block_dot import BlockDotProof
+from axs6.proof.block_dot import BlockDotProof, check_shape
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.division import division
 from axs6.proof.equivalence import compare
@@ -47,7 +47,7 @@ class DotProof:
         inputs, outputs: fields of the payloads.
 
     Raises:
-        ValueError: parameters are not covered, or as `BlockDotProof`.
+        ValueError: parameters are not covered, or as of `check_shape`.
     """
 
     def __init__(
@@ -64,26 +64,33 @@ class DotProof:
         self._graph = graph
         self._inputs = {field.name: field for field in inputs}
         self._result = outputs[0]
-        of = {"format": settings["format"], "block": settings["block"]}
-        self._block = Core(block_dot_steps(shape, settings["view"]), SECONDS)
-        self._block_proof = BlockDotProof(
-            self._block.graph, shape, self._block.inputs, self._block.outputs
-        )
-        self._parts: dict[str, Mapping[str, Statement]]
-        self._parts = {"conversion": conversion(SECONDS, **of), "addition": addition(SECONDS)}
-        self._convert, self._add = map(_core, self._parts.values())
-        self._back: list[Core] = []
-        if shape.divisor > 1:
-            self._add_back("division", division(SECONDS, **of))
-        if "outer" in self._inputs:
-            self._add_back("multiplication", multiplication(SECONDS))
+        self._of = {"format": settings["format"], "block": settings["block"]}
+        self._shape, self._view = shape, settings["view"]
+        check_shape(shape, inputs)
 
-    def _add_back(self, name: str, statements: Mapping[str, Statement]) -> None:
-        self._parts[name] = statements
-        self._back.append(_core(statements))
+    @cached_property
+    def _block(self) -> Core:
+        return Core(block_dot_steps(self._shape, self._view), SECONDS)
+
+    @cached_property
+    def _parts(self) -> Mapping[str, Mapping[str, Statement]]:
+        """Statements about what a block's sum goes through, and then a total, in this order."""
+        found = {"conversion": conversion(SECONDS, **self._of), "addition": addition(SECONDS)}
+        if self._shape.divisor > 1:
+            found["division"] = division(SECONDS, **self._of)
+        if "outer" in self._inputs:
+            found["multiplication"] = multiplication(SECONDS)
+        return found
+
+    @cached_property
+    def _cores(self) -> list[Core]:
+        """What these are about."""
+        return [[*statements.values()][-1].core for statements in self._parts.values()]
 
     def _part_steps(self) -> Steps:
-        found = {f"block: {text}": step for text, step in self._block_proof.steps().items()}
+        block = self._block
+        proof = BlockDotProof(block.graph, self._shape, block.inputs, block.outputs)
+        found = {f"block: {text}": step for text, step in proof.steps().items()}
         for part, statements in self._parts.items():
             found |= {f"{part}: {text}": each.show for text, each in statements.items()}
         return found
@@ -197,10 +204,11 @@ class DotProof:
     def _show_taken(self) -> None:
         graph, (first, _, _) = self._graph, self._state
         fields = {field.name: self._item(field.name) for field in self._block.inputs}
+        convert, add, *_ = self._cores
         term = self._block.through(graph, fields)
-        term = self._convert.through(graph, split(term, self._block.outputs))
+        term = convert.through(graph, split(term, self._block.outputs))
         before = [graph.both(bit, first ^ 1) for bit in self._held("total")]
-        total = self._add.through(graph, {"a": before, "b": term})
+        total = add.through(graph, {"a": before, "b": term})
         pairs = [
             (self._held_next("total"), total),
             (self._held_next("valid"), [TRUE]),
@@ -224,7 +232,7 @@ class DotProof:
     def _show_result(self) -> None:
         graph, (_, _, result) = self._graph, self._state
         value = self._held("total")
-        for core in self._back:
+        for core in self._cores[2:]:
             value = core.through(graph, {"value": value, "outer": self._held("outer")})
         given = self._bits(graph.outputs, "o__payload", self._result)
         self._show(TRUE, [([graph.outputs["o__valid[0]"]], [result])])
@@ -244,11 +252,6 @@ class DotProof:
         self._show(graph.both(self._taken, result), [([ready], [TRUE])])
         offered = graph.both(graph.inputs["i__valid[0]"], free)
         self._show(offered, [([graph.outputs["i__ready[0]"]], [TRUE])])
-
-
-def _core(statements: Mapping[str, Statement]) -> Core:
-    """What the last of some statements is about."""
-    return [*statements.values()][-1].core
 
 
 def _number(name: str) -> tuple[str, int]:

@@ -25,6 +25,7 @@ from axs6.sim.batch.engine import GateModel
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
+from axs6.sim.words import payload_width
 from axs6.synth.mapped import mapped_netlist
 
 RANDOM_ITEMS = 2000
@@ -69,7 +70,7 @@ class UnitProof:
 
     Args:
         unit: name of a unit with streams `i` and `o`. Its outputs depend on one item each, or it
-        has a specification; then it is proved without `stages`, and no netlists are.
+        has a specification; then no netlists are proved.
         parameters: of it; the others keep their defaults.
         seconds: limit of each question to a solver, and of Yosys.
 
@@ -85,7 +86,7 @@ class UnitProof:
         self._seconds = seconds
         self.inputs, self.outputs = port_fields(entry.build(**self._settings))
         self._alone = one_item_each(entry, self.inputs)
-        if not self._alone and (not self.specified or self._settings.get("stages")):
+        if not self._alone and (entry.name not in SPECIFICATIONS or self._settings.get("stages")):
             self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -104,10 +105,19 @@ class UnitProof:
         flat = generate(self._entry.name, **self._flat)
         return verilog_design(flat.verilog, flat.module, seconds=self._seconds)
 
-    @property
-    def specified(self) -> bool:
-        """Whether there is a specification that the unit's RTL can be held to."""
-        return self._entry.name in SPECIFICATIONS
+    @cached_property
+    def unspecified(self) -> str:
+        """Why the RTL cannot be held to a specification; nothing if it can."""
+        name = self._entry.name
+        if name not in SPECIFICATIONS:
+            known = ", ".join(SPECIFICATIONS)
+            return f"{name} has no specification to prove; these have: {known}"
+        ports = Graph(f"i__payload[{k}]" for k in range(payload_width(self.inputs)))
+        try:
+            SPECIFICATIONS[name](ports, self._flat, self.inputs, self.outputs)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def specification(self) -> Iterator[Claim]:
         """Prove that the RTL without registers is what the formats' definitions say.
@@ -115,12 +125,9 @@ class UnitProof:
         Raises:
             ValueError: there is no specification of the unit or the format.
         """
-        name = self._entry.name
-        if not self.specified:
-            raise ValueError(
-                f"{name} has no specification to prove; these have: {', '.join(SPECIFICATIONS)}"
-            )
-        make = SPECIFICATIONS[name]
+        if self.unspecified:
+            raise ValueError(self.unspecified)
+        make = SPECIFICATIONS[self._entry.name]
         steps = make(self._reference.graph, self._flat, self.inputs, self.outputs)
         for text, step in steps.items():
             yield self._claim("RTL", text, self._reference, step)

@@ -1,6 +1,6 @@
 """The mutation score of a unit: how many faults its regression's items find."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +8,16 @@ import numpy as np
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Scale
-from axs6.hw.core.layouts import Field, outer_names, scale_names
+from axs6.hw.core.layouts import Field, outer_names, port_fields, scale_names
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
+from axs6.proof.aig import Graph
 from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.items import one_item_each
-from axs6.proof.mutants import MOST, MutantModel, Mutation, mutants
+from axs6.proof.mutants import MOST, MutantModel, Mutants, Mutation, mutants
+from axs6.proof.prove import UnitProof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import Steps
 from axs6.proof.survivors import Decision, Judge, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
@@ -128,7 +132,9 @@ def mutation_score(
         dead |= killed_in_cycles(made, few, latency, seed)
     scales = _scales(entry.formats(settings), made.inputs)
     is_queue = latency and one_item_each(entry, made.inputs)
-    judge = Judge(made.graph, made.inputs, scales, latency if is_queue else None, SOLVER_SECONDS)
+    steps = None if latency else _steps(made)
+    queue = latency if is_queue else None
+    judge = Judge(made.graph, made.inputs, scales, queue, steps, SOLVER_SECONDS)
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:
@@ -138,6 +144,16 @@ def mutation_score(
             survivors.append(Survivor(each, decision))
     killed = len(made.mutations) - len(survivors)
     return MutationScore(unit, settings, seed, items, killed, tuple(survivors))
+
+
+def _steps(made: Mutants) -> Callable[[Graph], Steps] | None:
+    """Gives the steps of the proof of a unit without registers, if there is one."""
+    entry = find_with_streams(made.unit)
+    if not one_item_each(entry, made.inputs) or UnitProof(made.unit, made.settings).unspecified:
+        return None
+    _, outputs = port_fields(entry.build(**made.settings))
+    make = SPECIFICATIONS[made.unit]
+    return lambda graph: make(graph, made.settings, made.inputs, outputs)
 
 
 def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str, Scale]:

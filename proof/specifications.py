@@ -22,7 +22,7 @@ Specification = Callable[
 ]
 """Gives the steps for the graph of a unit without `stages`, its parameters, and its fields.
 
-It raises ValueError for a format that it does not cover."""
+It raises ValueError for a format that it does not cover, before it looks at gates of the graph."""
 
 
 def _block_dot(

@@ -1,6 +1,6 @@
 """A SAT solver on mutants that no item kills: equal to the unit, or an item that kills."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -15,7 +15,7 @@ from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.solver import solve
-from axs6.proof.steps import NotShownError
+from axs6.proof.steps import NotShownError, Steps
 from axs6.proof.stream import PipelinedUnit
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"
@@ -59,6 +59,8 @@ class Judge:
         inputs: fields of the unit's payload.
         scales: of fields that are codes of a scale: other values than its codes do not count.
         latency: cycles from input to output of a unit that is a queue; None for others.
+        steps: gives the steps of the proof that a graph is what the unit has to be. They are tried
+        where the solver takes too long.
         seconds: limit of the solver for a mutant.
 
     Source: docs/verification.md, "Mutants".
@@ -70,11 +72,12 @@ class Judge:
         inputs: Sequence[Field],
         scales: Mapping[str, Scale] | None = None,
         latency: int | None = None,
+        steps: Callable[[Graph], Steps] | None = None,
         seconds: float = 60,
     ) -> None:
         known = scales or {}
         self._graph, self._inputs, self._seconds = graph, inputs, seconds
-        self._latency = latency
+        self._latency, self._steps = latency, steps
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         self._valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
@@ -100,13 +103,25 @@ class Judge:
             return Decision(Verdict.EQUAL)
         found = solve(graph, [unlike, *self._valid_codes], self._seconds)
         if found is None:
-            return Decision(Verdict.OPEN)
+            proved = self._proved(graph.with_outputs(wrong))
+            return Decision(Verdict.EQUAL if proved else Verdict.OPEN)
         if not found:
             return Decision(Verdict.EQUAL)
         if self._registers:
             return self._as_queue(wrong)
         ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
+
+    def _proved(self, mutant: Graph) -> bool:
+        """Whether the proof of the unit holds for a mutant."""
+        if self._steps is None:
+            return False
+        try:
+            for step in self._steps(mutant).values():
+                step()
+        except NotShownError:
+            return False
+        return True
 
     @cached_property
     def _function(self) -> Graph:

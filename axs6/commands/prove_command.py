@@ -99,7 +99,7 @@ def run(
     elif target or liberty:
         others += _mapped(proof, target, liberty, optimise, adder_cells)
     alone = netlist is None and not (target or liberty or parameters.get("stages"))
-    specification = proof.specification() if proof.specified or alone else iter(())
+    specification = iter(()) if proof.unspecified and not alone else proof.specification()
     found = []
     for claim in chain(specification, *others):
         found.append(claim)
@@ -107,8 +107,8 @@ def run(
         if claim.item is not None:
             numbers = ", ".join(f"{name} = {x}" for name, x in claim.to_dict()["item"].items())
             out.print(f"         shown by {numbers}", highlight=False)
-    if not proof.specified:
-        out.print(f"         {unit} is not held to its definition: see axs6 regress")
+    if proof.unspecified:
+        out.print(f"         not held to its definition: {proof.unspecified}; see axs6 regress")
     write_json(json, {"unit": unit, "claims": [claim.to_dict() for claim in found]})
     if any(claim.outcome is not Outcome.PROVED for claim in found):
         raise typer.Exit(1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from amaranth.hdl import Value, signed, unsigned
+from amaranth.hdl import Cat, Value, signed, unsigned
 from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator
@@ -229,7 +229,6 @@ def result(total: Value, i: data.View, o: data.View) -> list[Any]:
     if "special" in members:
         total = total & (i.special == 0).replicate(len(total))
     words = [name for name in ("sum", "high") if name in members]
-    parts = [total[start : start + WORD] for start in range(0, len(total), WORD)]
-    assignments = [o[name].eq(part) for name, part in zip(words, parts, strict=True)]
     rest = [name for name in members if name not in words]
-    return [*assignments, *(o[name].eq(i[name]) for name in rest)]
+    # One assignment: each would have an adder of its own.
+    return [Cat(o[name] for name in words).eq(total), *(o[name].eq(i[name]) for name in rest)]

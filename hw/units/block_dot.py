@@ -98,8 +98,8 @@ def _signs(operand: Operand) -> NDArray[np.float64]:
 def block_dot_corners(parameters: Parameters) -> Items:
     """Every pair of codes in every lane, sums of end codes, and NaN and infinities among them.
 
-    Pairs of finite codes stand together, so that few sums are NaN or infinite. Scales are at the
-    ends of their range.
+    Pairs of finite codes stand together, so that few sums are NaN or infinite. NaN and infinities
+    also stand alone, each in every lane. Scales are at the ends of their range.
     """
     shape = shape_of(parameters)
     a, b = _pairs(shape) if _few(shape) else np.zeros((2, 0), np.int64)
@@ -107,7 +107,8 @@ def block_dot_corners(parameters: Parameters) -> Items:
     every = (np.arange(len(a))[:, None] + lanes) % max(1, len(a))
     ends = [np.repeat(x[:, None], shape.block, axis=1) for x in _end_pairs(shape)]
     mixed = _mixed(shape)
-    codes = [np.concatenate(each) for each in zip((a[every], b[every]), ends, mixed, strict=True)]
+    groups = zip((a[every], b[every]), ends, _alone(shape), mixed, strict=True)
+    codes = [np.concatenate(each) for each in groups]
     items: Items = {}
     for side, fmt, each in zip("ab", shape.formats, codes, strict=True):
         scales = end_scales(fmt, shape.block, len(each), len(mixed[0]) // 2)
@@ -133,6 +134,29 @@ def _end_pairs(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of end codes."""
     first, second = (end_codes(x) for x in shape.formats)
     return np.repeat(first, len(second)), np.tile(second, len(first))
+
+
+def _alone(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of numbers with NaN or an infinity in one lane of one operand, each in every lane.
+
+    Beside it is each code with one bit set, zero, or an end code. Half of the rows are zeros.
+    """
+    rng, lanes, width = np.random.default_rng(9), np.arange(shape.block), shape.block
+    found: list[list[NDArray[np.int64]]] = [[], []]
+    for side, fmt in enumerate(shape.formats):
+        special, other = special_codes(fmt), shape.formats[1 - side]
+        bits = 1 << np.arange(other.element.width)
+        partners = np.unique(np.concatenate([[0], bits, end_codes(other)]))
+        lane, partner, code = (
+            x.ravel() for x in np.meshgrid(lanes, partners, special, indexing="ij")
+        )
+        rows = np.arange(len(lane))
+        for which, each, alone in ((side, fmt, code), (1 - side, other, partner)):
+            numbers = np.setdiff1d(np.arange(1 << each.element.width), special_codes(each))
+            codes = rng.choice(numbers, (len(lane), width)) * (rows % 2)[:, None]
+            codes[rows, lane] = alone
+            found[which].append(codes)
+    return np.concatenate(found[0]), np.concatenate(found[1])
 
 
 def _mixed(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

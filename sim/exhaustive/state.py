@@ -1,11 +1,10 @@
 """The state of an enumeration on disk, from which an interrupted run resumes."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from axs6.replacing import make_folder, replacing
+from axs6.sealed import SealedFile
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.exhaustive.space import Space
 
@@ -53,30 +52,17 @@ class State:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path.resolve()
-        self._spaces = self._read() if self._path.exists() else {}
-
-    def _read(self) -> dict[str, _Progress]:
+        self._file = SealedFile(path.resolve(), KIND, "axs6 validate --exhaustive", "spaces")
+        entries = self._file.read()
         try:
-            content = json.loads(self._path.read_text())
-            spaces = {
+            self._spaces = {
                 name: _Progress(str(entry["key"]), int(entry["done"], 16))
-                for name, entry in content["spaces"].items()
+                for name, entry in entries.items()
             }
-            if content["kind"] != KIND or any(each.done < 0 for each in spaces.values()):
-                raise ValueError
-            fits = content["digest"] == _digest(content["spaces"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError(
-                f"{self._path} is not a state of axs6 validate --exhaustive: "
-                "delete it, or name another file"
-            ) from None
-        if not fits:
-            raise ValueError(
-                f"{self._path} was changed after it was written: its digest differs: "
-                "delete it, or name another file"
-            )
-        return spaces
+        except (ValueError, KeyError, TypeError):
+            raise self._file.unlike() from None
+        if any(each.done < 0 for each in self._spaces.values()):
+            raise self._file.unlike()
 
     def enter(self, space: Space) -> bool:
         """Enter a space; False if the file's entry belongs to another design or model."""
@@ -101,11 +87,4 @@ class State:
         spaces = {
             name: {"key": each.key, "done": f"{each.done:x}"} for name, each in self._spaces.items()
         }
-        make_folder(self._path.parent)
-        with replacing(self._path) as file:
-            content = {"kind": KIND, "digest": _digest(spaces), "spaces": spaces}
-            file.write(json.dumps(content).encode())
-
-
-def _digest(spaces: dict[str, dict[str, str]]) -> str:
-    return hashlib.sha256(json.dumps([KIND, spaces], sort_keys=True).encode()).hexdigest()
+        self._file.write(spaces)

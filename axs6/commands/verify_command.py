@@ -1,0 +1,98 @@
+"""`axs6 verify`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from axs6.commands.options import Json
+
+if TYPE_CHECKING:
+    from axs6.proof.campaign import Result
+
+EXTRA = "proof"
+
+
+def run(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only checks with TEXT in their command; can be repeated.", metavar="TEXT"
+        ),
+    ] = None,
+    share: Annotated[str, typer.Option(help="Part N of M of the checks.", metavar="N/M")] = "1/1",
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="State file, from which an interrupted run resumes.", show_default="in the cache"
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of checks in parallel.", metavar="N", show_default="one for each core"
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Time limit of each check, in seconds.")] = 1800,
+    json: Json = None,
+) -> None:
+    """Run every proof, every mutation score and every enumeration.
+
+    Each check is a command of its own, which is printed with its outcome and repeats it. Checks
+    that passed are kept: run the command again to resume an interrupted run, unless sources have
+    changed. The exit status is 1 if a claim is refuted or open, or a mutant is alive.
+
+    Example: axs6 verify --only block_dot --jobs 2
+    """
+    import os
+    from dataclasses import asdict
+
+    from axs6.commands.output import check_writable, console, json_path, verdict, write_json
+    from axs6.commands.packages import need
+    from axs6.golden.arguments import check_integer
+    from axs6.proof.campaign import Check, Kept, all_unproved, checks, choose, run_check
+    from axs6.sim.control import in_threads
+    from axs6.sim.exhaustive.runner import Share
+
+    need("pysat", "bitwuzla", "pyosys")
+    jobs = jobs or os.cpu_count() or 1
+    check_integer("jobs", jobs, 1)
+    part = Share.parse(share)
+    chosen = choose(checks(), only or [], part)
+    kept = Kept(state)
+    out = console(json)
+    check_writable(state, json_path(json))
+
+    def find(check: Check) -> "Result":
+        found = kept.get(check)
+        earlier = " in an earlier run" if found else ""
+        if found is None:
+            found = run_check(check, timeout)
+            kept.put(found)
+        out.print(verdict(found.passed, f"{found}{earlier}"), soft_wrap=True)
+        return found
+
+    results = in_threads(find, chosen, min(jobs, len(chosen)))
+    for line in all_unproved() if not only and part.of == 1 else ():
+        out.print(f"no proof of {line}", highlight=False, soft_wrap=True)
+    out.print(_summary(results))
+    write_json(json, [asdict(each) for each in results])
+    if not all(each.passed for each in results):
+        raise typer.Exit(1)
+
+
+def _summary(results: "Sequence[Result]") -> str:
+    def total(name: str) -> int:
+        return sum(each.counts.get(name, 0) for each in results)
+
+    killed = total("killed")
+    unlike = killed + total("different") + total("open")
+    parts = [f"{sum(each.passed for each in results)} of {len(results)} checks passed"]
+    if total("claims proved"):
+        parts.append(f"{total('claims proved'):,} claims proved")
+    if unlike:
+        parts.append(f"{killed:,} of {unlike:,} mutants that differ killed")
+    if total("cases equal"):
+        parts.append(f"{total('cases equal'):,} cases equal")
+    return ", ".join(parts)

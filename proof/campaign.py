@@ -1,0 +1,323 @@
+"""All proofs and mutation scores of the project, each a command of its own, in one run.
+
+`axs6 verify` runs these commands. What passed is kept, so that a stopped run goes on.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from axs6.golden.accumulator import ACCUMULATORS
+from axs6.golden.formats import AXS6, formats, name_of
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.core.parameters import BEHAVIOUR
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.registry import UNITS
+from axs6.hw.units.unit import Unit
+from axs6.proof.components import COMPONENTS
+from axs6.proof.items import one_item_each
+from axs6.proof.prove import Outcome, UnitProof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.survivors import Verdict
+from axs6.sealed import SealedFile
+from axs6.sim.cache import cache_folder, check_cache, sources
+from axs6.sim.exhaustive.runner import Share
+from axs6.sim.process import child_process, temporary_folder, wait
+
+PROGRAM = ("axs6.golden", "axs6.hw", "axs6.proof", "axs6.sim", "axs6.synth")
+"""Packages whose sources decide what the checks find."""
+
+BLOCK = 8
+"""Lanes of the units of which mutants are made."""
+
+
+class Kind(StrEnum):
+    """What a check does, by the name of its command."""
+
+    PROVE = "prove"
+    MUTATE = "mutate"
+    ENUMERATE = "validate"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A command, and the place of its outcome in the report.
+
+    Args:
+        kind: what it does. unit: of hardware, or a part of units; "" for all. format: of blocks.
+        options: behind the unit on the command line.
+    """
+
+    kind: Kind
+    unit: str
+    format: str
+    options: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of `axs6`."""
+        return [self.kind, *([self.unit] if self.unit else []), *self.options]
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats the check."""
+        return " ".join(["axs6", *self.arguments])
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found.
+
+    Args:
+        command: that repeats it. kind, unit, format: of the check. passed: exit status 0.
+        seconds: of the command. said: its last line where it did not pass. counts: how many claims
+        are proved; mutants killed, equal, different and open; or cases equal.
+    """
+
+    command: str
+    kind: str
+    unit: str
+    format: str
+    passed: bool
+    seconds: float
+    said: str
+    counts: Mapping[str, int]
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        return f"{self.command}: {found if self.passed else self.said} ({self.seconds:.1f} s)"
+
+
+def checks() -> list[Check]:
+    """Every check, in the order of units and formats."""
+    return [*_proofs(), *_components(), *_queues(), *_netlists(), *_mutants(), *_spaces()]
+
+
+@cache
+def formats_of(unit: str) -> tuple[str, ...]:
+    """Names of the formats that a unit takes, or the default one where there is none to choose."""
+    entry = UNITS[unit]
+    if "format" not in entry.defaults or not entry.blocks:
+        return (str(entry.defaults.get("format", name_of(AXS6))),)
+    found = [name for name in formats() if _builds(entry, format=name)]
+    return tuple(found or [str(entry.defaults["format"])])
+
+
+def _builds(entry: Unit, **parameters: Any) -> bool:
+    try:
+        entry.build(**parameters)
+    except ValueError:
+        return False
+    return True
+
+
+def _check(kind: Kind, unit: str, format: str, **options: Any) -> Check:
+    """A check of a unit; options are named as parameters are."""
+    has_format = unit not in UNITS or "format" in UNITS[unit].defaults
+    given = {**({"format": format} if has_format and format else {}), **options}
+    words = []
+    for name, value in given.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return Check(kind, unit, format, tuple(words))
+
+
+def _views(unit: str, format: str) -> list[dict[str, str]]:
+    """Both views; of sums over vectors in other formats than the first one view."""
+    several = "view" in UNITS[unit].defaults
+    if format != formats_of(unit)[0] and not _alone(unit):
+        several = False
+    return [{}, {"view": BEHAVIOUR}] if several else [{}]
+
+
+@cache
+def _alone(unit: str) -> bool:
+    """Whether outputs depend on one item each."""
+    entry = UNITS[unit]
+    inputs, _ = port_fields(entry.build())
+    return one_item_each(entry, inputs)
+
+
+def _proofs() -> Iterator[Check]:
+    """Each unit with a specification against it, in each format and view."""
+    for unit in SPECIFICATIONS:
+        for name in formats_of(unit):
+            if not unproved(unit, name):
+                for view in _views(unit, name):
+                    yield _check(Kind.PROVE, unit, name, **view)
+
+
+@cache
+def unproved(unit: str, format: str) -> str:
+    """Why a unit is not held to what a format defines for all inputs; nothing if it is."""
+    given = {"format": format} if "format" in UNITS[unit].defaults else {}
+    try:
+        return UnitProof(unit, given).unspecified
+    except ValueError as error:
+        return str(error)
+
+
+def all_unproved() -> Iterator[str]:
+    """Units and formats with no such proof, and why."""
+    for unit in UNITS:
+        names = formats_of(unit)
+        for name in names if unit in SPECIFICATIONS else names[:1]:
+            if reason := unproved(unit, name):
+                yield f"{unit}{f' in {name}' if unit in SPECIFICATIONS else ''}: {reason}"
+
+
+def _components() -> Iterator[Check]:
+    """The arithmetic of FP32 inside of units."""
+    divided = [x for x in formats_of("block_dot") if DotShape.of(x, None).divisor != 1]
+    named = {"fp32_convert": formats_of("block_dot"), "fp32_divide": divided}
+    for component in COMPONENTS:
+        for name in named.get(component, ("",)):
+            yield _check(Kind.PROVE, component, name)
+
+
+def _queues() -> Iterator[Check]:
+    """Each unit that is a function behind a queue, with one, two and the most stages."""
+    for unit, entry in UNITS.items():
+        if "stages" in entry.defaults and _alone(unit):
+            name = formats_of(unit)[0]
+            for stages in sorted({1, 2, entry.most_stages({})}):
+                yield _check(Kind.PROVE, unit, name, stages=stages)
+
+
+def _netlists() -> Iterator[Check]:
+    """Netlists of cells: of dot products in each format, and of the others in the first one."""
+    for unit in SPECIFICATIONS:
+        if _alone(unit):
+            names = formats_of(unit)
+            for name in names if unit == "block_dot" else names[:1]:
+                yield _check(Kind.PROVE, unit, name, target="sky130")
+
+
+def _mutants() -> Iterator[Check]:
+    """Mutants of each unit: in each format and view, with all parameters, and accumulators."""
+    for unit, entry in UNITS.items():
+        names = formats_of(unit)
+        for name in names:
+            for view in _views(unit, name):
+                yield _check(Kind.MUTATE, unit, name, block=BLOCK, **view)
+        for row in entry.combinations({"block": BLOCK})[1:]:
+            stages = {"stages": 2} if "stages" in entry.defaults else {}
+            yield _check(Kind.MUTATE, unit, names[0], **row, **stages)
+    for accumulator in ACCUMULATORS:
+        options = {"accumulator": accumulator, "block": BLOCK}
+        for name in formats():
+            if _builds(UNITS["dot"], format=name, **options):
+                yield _check(Kind.MUTATE, "dot", name, **options)
+                break
+
+
+def _spaces() -> Iterator[Check]:
+    """What is enumerated by simulation."""
+    yield Check(Kind.ENUMERATE, "", "", ("--exhaustive",))
+
+
+def choose(found: Sequence[Check], parts: Sequence[str], share: Share) -> list[Check]:
+    """The checks with one of some texts in their command, and of these part N of M.
+
+    Raises:
+        ValueError: a text is in none.
+    """
+    for part in parts:
+        if not any(part in each.command for each in found):
+            raise ValueError(f"no check has {part!r} in its command")
+    chosen = [x for x in found if not parts or any(part in x.command for part in parts)]
+    return chosen[share.number - 1 :: share.of]
+
+
+class Kept:
+    """The results that passed, in a file.
+
+    Args:
+        path: of the file; None for the one in the cache.
+
+    Raises:
+        ValueError: the file is no such file, or was changed.
+        CacheError: the cache is another user's, or others may write to it.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        if path is None:
+            check_cache()
+            path = cache_folder() / "verification.json"
+        self._file = SealedFile(path.resolve(), "axs6 verification 1", "axs6 verify", "checks")
+        self._results = self._file.read()
+        self._writing = threading.Lock()
+
+    def get(self, check: Check) -> Result | None:
+        """What was found before, if nothing has changed since."""
+        entry = self._results.get(check.command)
+        if entry is None or entry["key"] != _key():
+            return None
+        return Result(**entry["result"])
+
+    def put(self, result: Result) -> None:
+        """Keep a result, unless the check failed.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if result.passed:
+            with self._writing:
+                self._results[result.command] = {"key": _key(), "result": asdict(result)}
+                self._file.write(self._results)
+
+
+@cache
+def _key() -> str:
+    return hashlib.sha256(sources(*PROGRAM).encode()).hexdigest()[:32]
+
+
+def run_check(check: Check, seconds: float) -> Result:
+    """Run the command of a check in a process of its own.
+
+    Args:
+        check: one of `checks`. seconds: limit, after which it has failed.
+
+    Raises:
+        StoppedError: the work of this thread was stopped.
+    """
+    start = time.perf_counter()
+    with temporary_folder("axs6-verify-") as folder:
+        json_file, log = folder / "figures.json", folder / "log"
+        command = [sys.executable, "-P", "-m", "axs6", *check.arguments, "--json", str(json_file)]
+        environment: Mapping[str, str] = {**os.environ, "COLUMNS": "1000", "NO_COLOR": "1"}
+        with child_process(command, log, environment) as child:
+            try:
+                status, said = wait(child, seconds), ""
+            except subprocess.TimeoutExpired:
+                status, said = 1, f"not finished within {seconds:g} s"
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        figures = json.loads(json_file.read_text()) if json_file.exists() else None
+    if status and not said:
+        said = (lines[-1:] or [f"exit status {status}"])[0]
+    counts = _counts(check.kind, figures) if figures else {}
+    took = round(time.perf_counter() - start, 1)
+    return Result(
+        check.command, check.kind, check.unit, check.format, not status, took, said, counts
+    )
+
+
+def _counts(kind: Kind, figures: Any) -> dict[str, int]:
+    """What the JSON of a check's command counts."""
+    if kind is Kind.PROVE:
+        outcomes = [claim["outcome"] for claim in figures["claims"]]
+        return {"claims proved": outcomes.count(Outcome.PROVED)}
+    if kind is Kind.MUTATE:
+        verdicts = [each["verdict"] for each in figures["survivors"]]
+        return {"killed": figures["killed"], **{x: verdicts.count(x) for x in map(str, Verdict)}}
+    return {"cases equal": sum(space["compared"] + space["earlier"] for space in figures)}
