@@ -80,7 +80,8 @@ class Judge:
         self._latency, self._steps = latency, steps
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
-        self._valid_codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
+        codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
+        self._valid_codes = graph.all(codes)
 
     def _outputs(self, number: int) -> dict[str, int]:
         """The outputs of a mutant, or with 0 of the unit."""
@@ -92,25 +93,29 @@ class Judge:
     def decide(self, number: int) -> Decision:
         """Whether the mutant with this value of the selector is the unit."""
         graph, right, wrong = self._graph, self._right, self._outputs(number)
-        unlike = graph.any(
-            graph.both(
-                graph.unlike(right[name], wrong[name]),
-                right[VALID] if name.startswith(PAYLOAD) else TRUE,
-            )
-            for name in right
-        )
+        pairs = [
+            {name: self._seen(x, name, bit) for name, bit in x.items()} for x in (right, wrong)
+        ]
+        unlike = graph.any(graph.unlike(pairs[0][name], pairs[1][name]) for name in right)
         if unlike == FALSE:
             return Decision(Verdict.EQUAL)
-        found = solve(graph, [unlike, *self._valid_codes], self._seconds)
+        found = solve(graph, [unlike], self._seconds)
         if found is None:
-            proved = self._proved(graph.with_outputs(wrong))
-            return Decision(Verdict.EQUAL if proved else Verdict.OPEN)
+            ports = (graph.with_outputs(each) for each in pairs)
+            equal = compare(*ports, seconds=self._seconds).equal
+            equal = equal or self._proved(graph.with_outputs(wrong))
+            return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
         if not found:
             return Decision(Verdict.EQUAL)
         if self._registers:
             return self._as_queue(wrong)
         ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
+
+    def _seen(self, outputs: Mapping[str, int], name: str, bit: int) -> int:
+        """A bit of the outputs where it counts, else 0: for valid codes, and valid payloads."""
+        counts = outputs[VALID] if name.startswith(PAYLOAD) else TRUE
+        return self._graph.all([bit, counts, self._valid_codes])
 
     def _proved(self, mutant: Graph) -> bool:
         """Whether the proof of the unit holds for a mutant."""
