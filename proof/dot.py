@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from axs6.golden.check.subjects import definition_of
 from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
@@ -25,12 +26,6 @@ from axs6.proof.division import division
 from axs6.proof.equivalence import compare
 from axs6.proof.fp32 import addition, conversion, multiplication
 from axs6.proof.steps import NotShownError, Steps
-
-SECONDS = 600.0
-"""Limit of each question about a part."""
-
-COMPARED = 300.0
-"""Limit of a comparison with the parts."""
 
 WAYS = ("&cec",)
 """How ABC compares with the parts: `&cec -x` is no quicker, or finds nothing."""
@@ -44,7 +39,7 @@ class DotProof:
 
     Args:
         graph: of the design. settings: parameters of the unit. shape: of a block dot product.
-        inputs, outputs: fields of the payloads.
+        inputs, outputs: fields of the payloads. seconds: limit of each question.
 
     Raises:
         ValueError: parameters are not covered, or as `BlockDotProof`.
@@ -57,26 +52,32 @@ class DotProof:
         shape: DotShape,
         inputs: Sequence[Field],
         outputs: Sequence[Field],
+        seconds: float,
     ) -> None:
         for name, value in COVERED.items():
             if settings[name] != value:
                 raise ValueError(f"a proof of a dot product needs {name} {value}")
-        self._graph = graph
+        self._graph, self._seconds = graph, seconds
         self._inputs = {field.name: field for field in inputs}
-        self._result = outputs[0]
+        (self._result,) = outputs
         of = {"format": settings["format"], "block": settings["block"]}
-        self._block = Core(block_dot_steps(shape, settings["view"]), SECONDS)
+        self._block = Core(block_dot_steps(shape, settings["view"]), seconds)
         self._block_proof = BlockDotProof(
-            self._block.graph, shape, self._block.inputs, self._block.outputs
+            self._block.graph, shape, self._block.inputs, self._block.outputs, seconds
         )
         self._parts: dict[str, Mapping[str, Statement]]
-        self._parts = {"conversion": conversion(SECONDS, **of), "addition": addition(SECONDS)}
+        self._parts = {"conversion": conversion(seconds, **of), "addition": addition(seconds)}
         self._convert, self._add = map(_core, self._parts.values())
         self._back: list[Core] = []
         if shape.divisor > 1:
-            self._add_back("division", division(SECONDS, **of))
-        if "outer" in self._inputs:
-            self._add_back("multiplication", multiplication(SECONDS))
+            self._add_back("division", division(seconds, **of))
+        self._scaled = any(
+            isinstance(level.group, str)
+            for definition in map(definition_of, shape.formats)
+            for level in definition.levels
+        )
+        if self._scaled:
+            self._add_back("multiplication", multiplication(seconds))
 
     def _add_back(self, name: str, statements: Mapping[str, Statement]) -> None:
         self._parts[name] = statements
@@ -132,7 +133,7 @@ class DotProof:
                 found["total" if is_total else "outer"].append(name)
             else:
                 found[{TRUE: "first", FALSE: "valid"}.get(reset[name], "last")].append(name)
-        if [*map(len, found.values())] not in ([1, 1, 1, 32, 0], [1, 1, 1, 32, 32]):
+        if [*map(len, found.values())] != [1, 1, 1, 32, 32 * self._scaled]:
             raise NotShownError("registers are not those of an accumulator")
         return found
 
@@ -190,7 +191,7 @@ class DotProof:
             graph.with_outputs({f"{k}": pair[side] for k, pair in enumerate(unlike)})
             for side in range(2)
         )
-        said = compare(one, other, seconds=COMPARED, ways=WAYS)
+        said = compare(one, other, seconds=self._seconds, ways=WAYS)
         if not said.equal:
             raise NotShownError(f"it is not shown ({said.by})")
 
@@ -207,7 +208,7 @@ class DotProof:
             (self._held_next("last"), self._item("last")),
             (self._held_next("first"), self._item("last")),
         ]
-        if "outer" in self._inputs:
+        if self._scaled:
             pairs.append((self._held_next("outer"), self._item("outer")))
         self._show(self._taken, pairs)
 

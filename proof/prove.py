@@ -121,7 +121,7 @@ class UnitProof:
                 f"{name} has no specification to prove; these have: {', '.join(SPECIFICATIONS)}"
             )
         make = SPECIFICATIONS[name]
-        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs)
+        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs, self._seconds)
         for text, step in steps.items():
             yield self._claim("RTL", text, self._reference, step)
 

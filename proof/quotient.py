@@ -1,10 +1,11 @@
 """Quotients of two FP32 numbers, digit by digit, for all pairs.
 
 With significands a and b, whose highest bits are set, each step of the long division keeps
-a 2^k = Q b + R with R < b. So the last one has Q and R for which the quotient is Q + R/b times a
-power of two. What is rounded is 2 Q, and 1 more where R is not 0. That rounds as 2 (Q + R/b): Q has
-one bit more than a significand of FP32 at least, so midpoints are integers in the unit of Q, and
-whether the quotient is above, on or below one depends on Q and on whether R is 0.
+a 2^(n - 1) = Q b + R with R < b and n digits in Q. So the last one has Q and R for which a/b is
+(Q + R/b) / 2^(n - 1). What is rounded is 2 Q, and 1 more where R is not 0. That rounds as
+2 (Q + R/b): Q has one bit more than a significand of FP32 at least, so midpoints are integers in
+the unit of Q, and whether the quotient is above, on or below one depends on Q and on whether R
+is 0.
 
 Source: docs/hardware.md, "Encoders that find scales".
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from axs6.golden.check.exact import floats
+from axs6.hw.fp32.number import Number
 from axs6.hw.fp32.quotient import FP32_NORMAL, Collect, Quotient, digit_steps, quotient_steps
 from axs6.proof.cores import Core, Statement, show_in_turn
 from axs6.proof.fp32 import rounding_of
@@ -23,6 +25,20 @@ QUOTIENT = Quotient(FP32_NORMAL, FP32_NORMAL)
 BITS = FP32_NORMAL.bits
 TOP = 1 << BITS - 1
 
+FARTHEST = (1 << FP32_NORMAL.place_bits) - 1
+"""Added to the difference of places, which is not negative then."""
+
+DIGITS = BITS + 2
+"""The highest digit may be 0, and then one more is left than a significand has."""
+
+NUMBER = Number(
+    width=DIGITS + 1,
+    exponent_bits=FP32_NORMAL.place_bits + 1,
+    offset=-DIGITS - FARTHEST,
+    special=False,
+)
+"""What is rounded: 2 (Q + R/b) under an exponent that is `FARTHEST` too large."""
+
 
 def quotient(seconds: float) -> dict[str, Statement]:
     """Statements about the division of two positive FP32 numbers, with their highest bits on top.
@@ -32,7 +48,7 @@ def quotient(seconds: float) -> dict[str, Statement]:
     """
     prepare, *digits = (Core([step], seconds) for step in digit_steps(QUOTIENT))
     collect = Core([Collect(QUOTIENT)], seconds)
-    nearest = rounding_of(QUOTIENT.number, seconds)
+    nearest = rounding_of(NUMBER, seconds)
     whole = Core(quotient_steps(QUOTIENT), seconds)
     parts = [prepare, *digits, collect, nearest.core]
     found = {
@@ -78,8 +94,7 @@ def _prepared(core: Core, seconds: float) -> Statement:
 
     def expected(item: Mapping[str, int]) -> int:
         rest, low = divmod(item["dividend.significand"], 2)
-        farthest = (1 << FP32_NORMAL.place_bits) - 1
-        exponent = item["dividend.place"] + farthest - item["divisor.place"]
+        exponent = item["dividend.place"] + FARTHEST - item["divisor.place"]
         fields = {"rest": rest, "low": low, "divisor": item["divisor.significand"]}
         return core.payload({**fields, "exponent": exponent})
 

@@ -1,5 +1,6 @@
 """A dot product is proved, and faults around its parts are not."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find
 from axs6.hw.verilog import generate
+from axs6.proof import block_dot, dot, smt
 from axs6.proof.dot import DotProof
+from axs6.proof.equivalence import Comparison
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
@@ -21,7 +24,7 @@ def shown(verilog: str) -> dict[str, bool]:
     entry = find("dot")
     settings = entry.parameters(SMALL)
     graph = verilog_design(verilog).graph
-    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)))
+    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
     found = {}
     for text, step in steps.items():
         if ":" not in text:
@@ -76,6 +79,31 @@ def test_a_fault_of_a_part_is_refuted_by_a_vector(monkeypatch: pytest.MonkeyPatc
     item = claims[TAKEN].item
     assert item is not None
     assert item["last"].tolist() == [*[0] * (len(item["last"]) - 1), 1]
+
+
+def test_each_question_has_the_limit_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of comparisons, the SMT solver, and the SAT solver."""
+    limits = []
+
+    def compared(*graphs: Any, seconds: float, ways: Any = ()) -> Comparison:
+        limits.append(seconds)
+        return Comparison(None, "time is over")
+
+    def asked(*question: Any) -> None:
+        limits.append(question[-1])
+
+    monkeypatch.setattr(dot, "compare", compared)
+    monkeypatch.setattr(smt, "ask", asked)
+    monkeypatch.setattr(block_dot, "never", asked)
+    proof = UnitProof("dot", SMALL, seconds=321)
+    steps = SPECIFICATIONS["dot"](
+        proof._reference.graph, proof._flat, proof.inputs, proof.outputs, 321
+    )
+    for step in steps.values():
+        with suppress(NotShownError):
+            step()
+    assert set(limits) == {321}
+    assert len(limits) > 6
 
 
 @pytest.mark.slow
