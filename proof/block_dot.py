@@ -265,7 +265,8 @@ class BlockDotProof:
         returned; where they do not, all of them are 0.
         """
         graph = self._graph
-        shared = set.intersection(*(_conditions(graph, bit) for bit in bits if bit != FALSE))
+        conditions = [_conditions(graph, bit) for bit in bits if bit != FALSE]
+        shared = set.intersection(*conditions) if conditions else set()
         clean = graph.any(self._result("special")) ^ 1
         if not never(graph, graph.unlike(graph.all(shared), clean), self._seconds):
             raise NotShownError("the sum is not shown to be 0 exactly where special is not 0")

@@ -55,11 +55,12 @@ class Core:
         """The payload that the core gives, in another graph, for fields of its input there.
 
         Raises:
-            NotShownError: a field has another width.
+            NotShownError: its fields are others, or have other widths.
         """
-        for field in self.inputs:
-            if len(given[field.name]) != field.width * field.count:
-                raise NotShownError(f"{field.name} has {len(given[field.name])} bits")
+        wanted = {(field.name, field.width * field.count) for field in self.inputs}
+        if unlike := wanted ^ {(name, len(bits)) for name, bits in given.items()}:
+            name, width = min(unlike)
+            raise NotShownError(f"a part has {name} of {width} bits, and its neighbour has not")
         inputs = {
             f"i__payload[{field.offset + k}]": bit
             for field in self.inputs
@@ -130,8 +131,6 @@ def show_in_turn(whole: Core, parts: Sequence[Core], seconds: float) -> None:
     payload = [*joined.inputs.values()]
     given = split(payload, whole.inputs)
     for part in parts:
-        if unlike := sorted(given.keys() ^ {field.name for field in part.inputs}):
-            raise NotShownError(f"{unlike[0]} is not a field of both of two parts")
         payload = part.through(joined, given)
         given = split(payload, part.outputs)
     if len(payload) != payload_width(whole.outputs):

@@ -226,7 +226,8 @@ class DotProof:
         graph, (_, _, result) = self._graph, self._state
         value = self._held("total")
         for core in self._back:
-            value = core.through(graph, {"value": value, "outer": self._held("outer")})
+            known = {"value": value, "outer": self._held("outer")}
+            value = core.through(graph, {field.name: known[field.name] for field in core.inputs})
         given = self._bits(graph.outputs, "o__payload", self._result)
         self._show(TRUE, [([graph.outputs["o__valid[0]"]], [result])])
         self._show(result, [(given, value)])

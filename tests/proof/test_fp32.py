@@ -180,6 +180,32 @@ def test_what_numbers_are_worth_is_not_taken_from_the_generator(
         in_turn.show()
 
 
+class FourDigits(Step):
+    """Two digits below two zeros that nothing has found."""
+
+    def __init__(self) -> None:
+        self._first = quotient.QuotientDigits(proof_quotient.QUOTIENT, 0, 2)
+        super().__init__(self._first.i.shape(), proof_quotient.QUOTIENT.state(4), levels=1)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.first = first = self._first
+        m.d.comb += first.i.eq(self.i)
+        m.d.comb += [self.o[name].eq(first.o[name]) for name in self.o.shape().members]
+        return m
+
+
+def test_digits_that_are_left_out_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(of: quotient.Quotient) -> list[Step]:
+        first, _, _, *others = quotient.digit_steps(of)
+        return [first, FourDigits(), *others]
+
+    monkeypatch.setattr(proof_quotient, "digit_steps", steps)
+    _, digits, *_ = ComponentProof("fp32_quotient", {}).statements.values()
+    with pytest.raises(NotShownError, match=r"a step must give .*'quotient': 2"):
+        digits.show()
+
+
 @pytest.mark.parametrize(
     ("name", "parameters", "what"),
     [("fp32_convert", {"format": "nvfp4"}, "offset"), ("fp32_divide", {}, "divisor")],
