@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from axs6.golden.check.exact import floats
+from axs6.golden.formats import FP32
 from axs6.hw.fp32.number import Number
 from axs6.hw.fp32.quotient import FP32_NORMAL, Collect, Quotient, digit_steps, quotient_steps
 from axs6.proof.cores import Core, Statement, show_in_turn
@@ -23,7 +24,7 @@ from axs6.proof.steps import NotShownError
 
 QUOTIENT = Quotient(FP32_NORMAL, FP32_NORMAL)
 
-BITS = FP32_NORMAL.bits
+BITS = FP32.fraction_bits + 1
 TOP = 1 << BITS - 1
 
 FARTHEST = (1 << FP32_NORMAL.place_bits) - 1
