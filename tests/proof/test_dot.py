@@ -18,11 +18,14 @@ from axs6.proof.steps import NotShownError
 
 SMALL: dict[str, Any] = {"format": "mx4_t8"}
 
+SCALED: dict[str, Any] = {"format": "int4", "block": 2}
+"""Totals are multiplied by scales of channels or tensors."""
 
-def shown(verilog: str) -> dict[str, bool]:
+
+def shown(verilog: str, parameters: dict[str, Any] = SMALL) -> dict[str, bool]:
     """Whether each statement is shown of a dot product in Verilog, but those about its parts."""
     entry = find("dot")
-    settings = entry.parameters(SMALL)
+    settings = entry.parameters(parameters)
     graph = verilog_design(verilog).graph
     steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
     found = {}
@@ -65,6 +68,41 @@ def test_a_fault_of_the_accumulator_is_not_proved(old: str, new: str, wrong: lis
     verilog = generate("dot", **SMALL).verilog
     assert verilog.count(old) == 1
     found = shown(verilog.replace(old, new))
+    assert [text for text, right in found.items() if not right] == wrong
+
+
+HELD = "\\$3  = \\passed$38 ;\n    end"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        (
+            "i__payload[96:64] = \\i__payload$11 [64:32];",
+            "i__payload[96:64] = "
+            "{first ? \\i__payload$11 [64:33] : o__payload[64:33], \\i__payload$11 [32]};",
+            [TAKEN],
+        ),
+        (HELD, f"{HELD}\n    \\$3 [64:33] = \\passed$38 [64:33];", [KEPT]),
+        (
+            "o__payload$12 [31:0] = o__payload[31:0];",
+            "o__payload$12 [31:0] = o__payload[31:0] ^ ~\\o__ready$9 ;",
+            [RESULT],
+        ),
+        (
+            "\\o__valid$7  = o__valid & o__payload[32];",
+            "\\o__valid$7  = o__valid & o__payload[32] & o__payload[31:0] != 32'h12345678;",
+            [RESULT],
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_a_fault_beside_scales_is_not_proved(old: str, new: str, wrong: list[str]) -> None:
+    """The scale of the first item, one that is not held, a result that changes while it waits, and
+    one total that never comes out."""
+    verilog = generate("dot", **SCALED).verilog
+    assert verilog.count(old) == 1
+    found = shown(verilog.replace(old, new), SCALED)
     assert [text for text, right in found.items() if not right] == wrong
 
 
