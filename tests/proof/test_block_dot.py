@@ -10,6 +10,7 @@ from axs6.hw.core.layouts import port_fields
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
+from axs6.proof.aig import FALSE
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
@@ -95,6 +96,17 @@ def test_fields_that_are_missing_or_too_narrow_are_not_proved(
     (step,) = (step for text, step in steps.items() if text.removeprefix("the ").startswith(name))
     with pytest.raises(NotShownError, match=f"^{name}"):
         step()
+
+
+def test_outputs_that_are_always_0_are_not_proved() -> None:
+    entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": "int3_e8m0_t2"})
+    graph = verilog_design(generate("block_dot", **settings).verilog).graph
+    known = {name: FALSE if "payload" in name else bit for name, bit in graph.outputs.items()}
+    fields = port_fields(entry.build(**settings))
+    steps = SPECIFICATIONS["block_dot"](graph.with_outputs(known), settings, *fields, 60)
+    for step in [*steps.values()][-3:]:
+        with pytest.raises(NotShownError):
+            step()
 
 
 def test_scales_with_too_many_bits_are_refused() -> None:
