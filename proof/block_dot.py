@@ -34,9 +34,6 @@ from axs6.proof.sums import Lane, SumOfProducts
 SCALE_BITS = 20
 """Bits of a lane's scales, at most, of which all values are tried."""
 
-SECONDS = 60.0
-"""Limit of the solver for a question."""
-
 SIDES = "ab"
 
 
@@ -80,16 +77,22 @@ class BlockDotProof:
         graph: of the design.
         shape: formats and block.
         inputs, outputs: fields of the payloads.
+        seconds: limit of the solver for a question.
 
     Raises:
         ValueError: as of `check_shape`.
     """
 
     def __init__(
-        self, graph: Graph, shape: DotShape, inputs: Sequence[Field], outputs: Sequence[Field]
+        self,
+        graph: Graph,
+        shape: DotShape,
+        inputs: Sequence[Field],
+        outputs: Sequence[Field],
+        seconds: float,
     ) -> None:
         check_shape(shape, inputs)
-        self._graph, self._shape = graph, shape
+        self._graph, self._shape, self._seconds = graph, shape, seconds
         self._definitions = [definition_of(fmt) for fmt in shape.formats]
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
@@ -180,9 +183,9 @@ class BlockDotProof:
             bits = self._given(name)
             if isinstance(level, exact.Real):
                 fields = bits[level.fraction_bits : -1]
-                lowest = [max(field, 1) - 1 for field in range(1 << len(fields))]
+                codes = range(0, 1 << len(bits) - 1, 1 << level.fraction_bits)
                 bits = [
-                    graph.look_up(fields, [bool(x >> k & 1) for x in lowest])
+                    graph.look_up(fields, [bool(_exponent(x, level) >> k & 1) for x in codes])
                     for k in range(len(fields))
                 ]
             elif not isinstance(level, exact.Exponent):
@@ -212,48 +215,42 @@ class BlockDotProof:
     def steps(self) -> Steps:
         """What is to be shown, by name, in the order in which it must be."""
         steps = {
-            "a unit of the sum is worth 2^offset / divisor": self._show_value,
+            "a unit of the sum is worth 2^offset / divisor": lambda: show_unit(self._shape),
             "ready and valid pass through": lambda: show_passed(self._graph),
         }
-        if "exponent" in self._outputs:
+        if "exponent" in self._outputs or self._largest_exponent:
             steps["the exponent is the sum of the operands' exponents"] = self._show_exponent
-        if "special" in self._outputs:
+        if "special" in self._outputs or self._special != [FALSE, FALSE]:
             steps["special says whether the sum is NaN or infinite"] = self._show_special
         return {**steps, "the sum is that of all products": self._show_sum}
 
-    def _show_value(self) -> None:
-        """One unit of the sum is worth what the manifest's offset and divisor say."""
-        worth = Fraction(1)
-        for definition in self._definitions:
-            worth *= definition.element.magnitudes[1]
-        for level, _, _ in scales_of(self._shape):
-            if isinstance(level, exact.Exponent):
-                worth *= _number(scale_value(0, level))
-            elif isinstance(level, exact.Shift):
-                worth *= power(1 - (1 << level.bits))
-            elif isinstance(level, exact.Real):
-                worth *= _number(scale_value(1, level))
-        scale = power(self._shape.offset + (self._shape.divisor - 1).bit_length())
-        if worth * self._shape.divisor != scale:
-            raise NotShownError(f"a unit of the sum is worth {worth}")
+    @cached_property
+    def _largest_exponent(self) -> int:
+        """The largest sum of exponents of scales that are numbers."""
+        return sum(
+            max(
+                _exponent(code, level)
+                for code in range(1 << level.bits)
+                if isinstance(scale_value(code, level), Fraction)
+            )
+            for level, _, _ in scales_of(self._shape)
+        )
 
     def _show_exponent(self) -> None:
-        largest = sum(
-            (1 << level.bits) - 1
-            for level, _, _ in scales_of(self._shape)
-            if isinstance(level, exact.Exponent)
-        )
-        if largest >> self._outputs["exponent"].width:
-            raise NotShownError(f"exponents of up to {largest} do not fit")
+        width = self._outputs["exponent"].width if "exponent" in self._outputs else 0
+        if self._largest_exponent >> width:
+            raise NotShownError(f"exponents of up to {self._largest_exponent} do not fit")
         self._show_equal("exponent", self._exponent)
 
     def _show_special(self) -> None:
+        if "special" not in self._outputs:
+            raise NotShownError("special is missing, and some sums are no numbers")
         self._show_equal("special", self._special)
 
     def _show_equal(self, name: str, wanted: Sequence[int]) -> None:
         graph = self._graph
         bits = [graph.unlike(x, y) for x, y in zip(self._result(name), wanted, strict=True)]
-        if not never(graph, graph.any(bits), SECONDS):
+        if not never(graph, graph.any(bits), self._seconds):
             raise NotShownError(f"{name} is not shown to be what the definition says")
 
     def _show_sum(self) -> None:
@@ -270,8 +267,6 @@ class BlockDotProof:
         ]
         size = min(sizes, default=self._shape.block)
         groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
-        if "special" not in self._outputs and not table.numbers.all():
-            raise NotShownError("special is missing, and some codes are no numbers")
         bound = sum(
             int(np.abs(lane.products).max()) * max(lane.factors[lane.valid]) for lane in lanes
         )
@@ -286,11 +281,34 @@ class BlockDotProof:
         returned; where they do not, all of them are 0.
         """
         graph = self._graph
-        shared = set.intersection(*(_conditions(graph, bit) for bit in bits if bit != FALSE))
+        conditions = [_conditions(graph, bit) for bit in bits if bit != FALSE]
+        shared = set.intersection(*conditions) if conditions else set()
         clean = graph.any(self._result("special")) ^ 1
-        if not never(graph, graph.unlike(graph.all(shared), clean), SECONDS):
+        if not never(graph, graph.unlike(graph.all(shared), clean), self._seconds):
             raise NotShownError("the sum is not shown to be 0 exactly where special is not 0")
         return graph.cofactor(bits, {each & ~1: each & 1 ^ 1 for each in shared})
+
+
+def show_unit(shape: DotShape) -> None:
+    """Show that a unit of the sum is worth what the manifest's offset and divisor say.
+
+    Raises:
+        NotShownError: by the definitions of the formats it is not.
+    """
+    worth = Fraction(1)
+    for definition in map(definition_of, shape.formats):
+        worth *= definition.element.magnitudes[1]
+        for level in definition.levels:
+            if isinstance(level.group, str):
+                continue  # the scale of a channel or a tensor multiplies the total
+            if isinstance(level, exact.Exponent):
+                worth *= _number(scale_value(0, level))
+            elif isinstance(level, exact.Shift):
+                worth *= power(1 - (1 << level.bits))
+            elif isinstance(level, exact.Real):
+                worth *= _number(scale_value(1, level))
+    if worth * shape.divisor != power(shape.offset + (shape.divisor - 1).bit_length()):
+        raise NotShownError(f"a unit of the sum is worth {worth}")
 
 
 def _number(value: Value) -> Fraction:
@@ -309,6 +327,15 @@ def _factor(code: int, level: exact.Level) -> int | None:
         fraction = code & ((1 << level.fraction_bits) - 1)
         return fraction + ((code >> level.fraction_bits > 0) << level.fraction_bits)
     return code
+
+
+def _exponent(code: int, level: exact.Level) -> int:
+    """What a scale adds to the exponent: its code, or the exponent field of a real one, from 0."""
+    if isinstance(level, exact.Exponent):
+        return code
+    if isinstance(level, exact.Real):
+        return max(code >> level.fraction_bits & (1 << level.exponent_bits) - 1, 1) - 1
+    return 0
 
 
 class _Products:

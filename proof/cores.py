@@ -52,7 +52,15 @@ class Core:
         return sum(fields[field.name] << field.offset for field in self.outputs)
 
     def through(self, graph: Graph, given: Mapping[str, Sequence[int]]) -> list[int]:
-        """The payload that the core gives, in another graph, for fields of its input there."""
+        """The payload that the core gives, in another graph, for fields of its input there.
+
+        Raises:
+            NotShownError: its fields are others, or have other widths.
+        """
+        wanted = {(field.name, field.width * field.count) for field in self.inputs}
+        if unlike := wanted ^ {(name, len(bits)) for name, bits in given.items()}:
+            name, width = min(unlike)
+            raise NotShownError(f"a part has {name} of {width} bits, and its neighbour has not")
         inputs = {
             f"i__payload[{field.offset + k}]": bit
             for field in self.inputs
@@ -116,7 +124,7 @@ def show_in_turn(whole: Core, parts: Sequence[Core], seconds: float) -> None:
     """Show that a core gives what some others give one after the other.
 
     Raises:
-        NotShownError: it does not, or it is not known.
+        NotShownError: it does not, or it is not known; or one takes other fields than it is given.
     """
     names = (f"i__payload[{k}]" for k in range(whole.width))
     joined = Graph(names)
@@ -125,6 +133,8 @@ def show_in_turn(whole: Core, parts: Sequence[Core], seconds: float) -> None:
     for part in parts:
         payload = part.through(joined, given)
         given = split(payload, part.outputs)
+    if len(payload) != payload_width(whole.outputs):
+        raise NotShownError(f"the last part gives {len(payload)} bits")
     outputs = {f"o__payload[{k}]": bit for k, bit in enumerate(payload)}
     own = whole.graph.with_outputs({name: whole.graph.outputs[name] for name in outputs})
     found = compare(own, joined.with_outputs(outputs), seconds=seconds)

@@ -18,6 +18,7 @@ from axs6.golden.fp32 import scale_bits
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.divide import division_steps
 from axs6.proof.aig import FALSE, TRUE
+from axs6.proof.block_dot import show_unit
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.cores import Core, Statement
 from axs6.proof.smt import Circuit
@@ -45,7 +46,8 @@ def division(
     Raises:
         ValueError: the format has no denominator, or there is no hardware for it.
     """
-    divisor = DotShape.of(format, block).divisor
+    shape = DotShape.of(format, block)
+    divisor = shape.divisor
     if divisor == 1:
         raise ValueError(f"{format} has no denominator, so nothing is divided")
     core = Core(division_steps(divisor), seconds)
@@ -60,7 +62,7 @@ def division(
 
     statements = {
         "NaN, infinities and signs pass through, and exponent fields of 1 to 253": partial(
-            _show_passing, core, seconds
+            _show_passing, core, shape, seconds
         )
     }
     for field in (0, MIDDLE, TOP):
@@ -85,11 +87,12 @@ _PASSING = f"""
 """
 
 
-def _show_passing(core: Core, seconds: float) -> None:
+def _show_passing(core: Core, shape: DotShape, seconds: float) -> None:
     """Under a field from 1 to 253 a quotient is that under `MIDDLE`, moved by their difference.
 
     That is the nearest one, as midpoints move alike: no field of a quotient is then 0 or 255.
     """
+    show_unit(shape)
     graph, quotient = core.graph, core.result("value")
     bits = graph.bus("i__payload", 0, FP32.width)
     positive = graph.cofactor(quotient, {bits[-1]: FALSE})

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from axs6.golden.check.subjects import definition_of
 from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
@@ -25,12 +26,6 @@ from axs6.proof.division import division
 from axs6.proof.equivalence import compare
 from axs6.proof.fp32 import addition, conversion, multiplication
 from axs6.proof.steps import NotShownError, Steps
-
-SECONDS = 600.0
-"""Limit of each question about a part."""
-
-COMPARED = 300.0
-"""Limit of a comparison with the parts."""
 
 WAYS = ("&cec",)
 """How ABC compares with the parts: `&cec -x` is no quicker, or finds nothing."""
@@ -44,7 +39,7 @@ class DotProof:
 
     Args:
         graph: of the design. settings: parameters of the unit. shape: of a block dot product.
-        inputs, outputs: fields of the payloads.
+        inputs, outputs: fields of the payloads. seconds: limit of each question.
 
     Raises:
         ValueError: parameters are not covered, or as of `check_shape`.
@@ -57,29 +52,38 @@ class DotProof:
         shape: DotShape,
         inputs: Sequence[Field],
         outputs: Sequence[Field],
+        seconds: float,
     ) -> None:
         for name, value in COVERED.items():
             if settings[name] != value:
                 raise ValueError(f"a proof of a dot product needs {name} {value}")
-        self._graph = graph
+        self._graph, self._seconds = graph, seconds
         self._inputs = {field.name: field for field in inputs}
-        self._result = outputs[0]
+        (self._result,) = outputs
         self._of = {"format": settings["format"], "block": settings["block"]}
         self._shape, self._view = shape, settings["view"]
+        self._scaled = any(
+            isinstance(level.group, str)
+            for definition in map(definition_of, shape.formats)
+            for level in definition.levels
+        )
         check_shape(shape, inputs)
 
     @cached_property
     def _block(self) -> Core:
-        return Core(block_dot_steps(self._shape, self._view), SECONDS)
+        return Core(block_dot_steps(self._shape, self._view), self._seconds)
 
     @cached_property
     def _parts(self) -> Mapping[str, Mapping[str, Statement]]:
         """Statements about what a block's sum goes through, and then a total, in this order."""
-        found = {"conversion": conversion(SECONDS, **self._of), "addition": addition(SECONDS)}
+        found = {
+            "conversion": conversion(self._seconds, **self._of),
+            "addition": addition(self._seconds),
+        }
         if self._shape.divisor > 1:
-            found["division"] = division(SECONDS, **self._of)
-        if "outer" in self._inputs:
-            found["multiplication"] = multiplication(SECONDS)
+            found["division"] = division(self._seconds, **self._of)
+        if self._scaled:
+            found["multiplication"] = multiplication(self._seconds)
         return found
 
     @cached_property
@@ -89,7 +93,7 @@ class DotProof:
 
     def _part_steps(self) -> Steps:
         block = self._block
-        proof = BlockDotProof(block.graph, self._shape, block.inputs, block.outputs)
+        proof = BlockDotProof(block.graph, self._shape, block.inputs, block.outputs, self._seconds)
         found = {f"block: {text}": step for text, step in proof.steps().items()}
         for part, statements in self._parts.items():
             found |= {f"{part}: {text}": each.show for text, each in statements.items()}
@@ -139,7 +143,7 @@ class DotProof:
                 found["total" if is_total else "outer"].append(name)
             else:
                 found[{TRUE: "first", FALSE: "valid"}.get(reset[name], "last")].append(name)
-        if [*map(len, found.values())] not in ([1, 1, 1, 32, 0], [1, 1, 1, 32, 32]):
+        if [*map(len, found.values())] != [1, 1, 1, 32, 32 * self._scaled]:
             raise NotShownError("registers are not those of an accumulator")
         return found
 
@@ -197,7 +201,7 @@ class DotProof:
             graph.with_outputs({f"{k}": pair[side] for k, pair in enumerate(unlike)})
             for side in range(2)
         )
-        said = compare(one, other, seconds=COMPARED, ways=WAYS)
+        said = compare(one, other, seconds=self._seconds, ways=WAYS)
         if not said.equal:
             raise NotShownError(f"it is not shown ({said.by})")
 
@@ -215,7 +219,7 @@ class DotProof:
             (self._held_next("last"), self._item("last")),
             (self._held_next("first"), self._item("last")),
         ]
-        if "outer" in self._inputs:
+        if self._scaled:
             pairs.append((self._held_next("outer"), self._item("outer")))
         self._show(self._taken, pairs)
 
@@ -233,7 +237,8 @@ class DotProof:
         graph, (_, _, result) = self._graph, self._state
         value = self._held("total")
         for core in self._cores[2:]:
-            value = core.through(graph, {"value": value, "outer": self._held("outer")})
+            known = {"value": value, "outer": self._held("outer")}
+            value = core.through(graph, {field.name: known[field.name] for field in core.inputs})
         given = self._bits(graph.outputs, "o__payload", self._result)
         self._show(TRUE, [([graph.outputs["o__valid[0]"]], [result])])
         self._show(result, [(given, value)])

@@ -16,21 +16,24 @@ from axs6.proof.steps import NotShownError, Steps, show_passed
 
 CODE_BITS = 6
 
-SECONDS = 300.0
-"""Limit of the comparison."""
-
 
 class ExpanderProof:
     """Holds the graph of an expander without registers against the layout.
 
     Args:
         graph: of the design. block: values in a block. inputs, outputs: fields of the payloads.
+        seconds: limit of the comparison.
     """
 
     def __init__(
-        self, graph: Graph, block: int, inputs: Sequence[Field], outputs: Sequence[Field]
+        self,
+        graph: Graph,
+        block: int,
+        inputs: Sequence[Field],
+        outputs: Sequence[Field],
+        seconds: float,
     ) -> None:
-        self._graph, self._block = graph, block
+        self._graph, self._block, self._seconds = graph, block, seconds
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
 
@@ -46,7 +49,7 @@ class ExpanderProof:
         found = compare(
             self._graph.with_outputs({name: self._graph.outputs[name] for name in right.outputs}),
             right,
-            seconds=SECONDS,
+            seconds=self._seconds,
         )
         if not found.equal:
             raise NotShownError(f"{', '.join(found.outputs) or 'it'} is not shown ({found.by})")

@@ -11,11 +11,13 @@ from fractions import Fraction
 from itertools import product
 
 from axs6.golden.check.exact import floats
+from axs6.golden.formats import FP32
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.convert import Number, conversion_steps, rounding_steps
-from axs6.hw.fp32.multiply import MultiplySignificands, exact_product, multiplication_steps
+from axs6.hw.fp32.multiply import MultiplySignificands, multiplication_steps
+from axs6.proof.block_dot import show_unit
 from axs6.proof.cores import Core, Statement, show_in_turn
 from axs6.proof.products import show_product
 from axs6.proof.rounding import PLACE, rounding
@@ -29,6 +31,16 @@ PATTERNS = {
     PLUS: floats.FP32.infinity,
     MINUS: floats.FP32.sign | floats.FP32.infinity,
 }
+
+PRODUCT = Number(
+    width=2 * (FP32.fraction_bits + 1),
+    exponent_bits=FP32.exponent_bits + 1,
+    offset=2 * (FP32.emin - FP32.fraction_bits - 1),
+    special=True,
+)
+"""The exact product of two significands, integers, under the sum of their exponent fields.
+
+A field is at least 1, and a significand under it counts in 2^(emin - fraction bits + field - 1)."""
 
 NEAR = 27
 """Differences of exponents up to this are a case each, for like and for unlike signs."""
@@ -96,6 +108,7 @@ def conversion(
         core = Core(conversion_steps(shape.sum, shape.offset, fine=fine), seconds)
 
         def show() -> None:
+            show_unit(shape)
             circuit = Circuit(core.graph, core.inputs, {"value": core.result("value")})
             total = "(concat high sum)" if "high" in shape.sum.members else "sum"
             bits = number.width
@@ -169,7 +182,7 @@ def multiplication(seconds: float) -> dict[str, Statement]:
         seconds: limit of each question.
     """
     exact = Core([MultiplySignificands(STRUCTURE)], seconds)
-    nearest = rounding_of(exact_product, seconds)
+    nearest = rounding_of(PRODUCT, seconds)
     whole = Core(multiplication_steps(STRUCTURE), seconds)
 
     def show_fields() -> None:

@@ -114,7 +114,7 @@ class UnitProof:
             return f"{name} has no specification to prove; these have: {known}"
         ports = Graph(f"i__payload[{k}]" for k in range(payload_width(self.inputs)))
         try:
-            SPECIFICATIONS[name](ports, self._flat, self.inputs, self.outputs)
+            SPECIFICATIONS[name](ports, self._flat, self.inputs, self.outputs, self._seconds)
         except ValueError as error:
             return str(error)
         return ""
@@ -128,7 +128,7 @@ class UnitProof:
         if self.unspecified:
             raise ValueError(self.unspecified)
         make = SPECIFICATIONS[self._entry.name]
-        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs)
+        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs, self._seconds)
         for text, step in steps.items():
             yield self._claim("RTL", text, self._reference, step)
 

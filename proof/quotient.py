@@ -1,10 +1,11 @@
 """Quotients of two FP32 numbers, digit by digit, for all pairs.
 
 With significands a and b, whose highest bits are set, each step of the long division keeps
-a 2^k = Q b + R with R < b. So the last one has Q and R for which the quotient is Q + R/b times a
-power of two. What is rounded is 2 Q, and 1 more where R is not 0. That rounds as 2 (Q + R/b): Q has
-one bit more than a significand of FP32 at least, so midpoints are integers in the unit of Q, and
-whether the quotient is above, on or below one depends on Q and on whether R is 0.
+a 2^(n - 1) = Q b + R with R < b and n digits in Q. So the last one has Q and R for which a/b is
+(Q + R/b) / 2^(n - 1). What is rounded is 2 Q, and 1 more where R is not 0. That rounds as
+2 (Q + R/b): Q has one bit more than a significand of FP32 at least, so midpoints are integers in
+the unit of Q, and whether the quotient is above, on or below one depends on Q and on whether R
+is 0.
 
 Source: docs/hardware.md, "Encoders that find scales".
 """
@@ -13,15 +14,32 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from axs6.golden.check.exact import floats
+from axs6.golden.formats import FP32
+from axs6.hw.fp32.number import Number
 from axs6.hw.fp32.quotient import FP32_NORMAL, Collect, Quotient, digit_steps, quotient_steps
 from axs6.proof.cores import Core, Statement, show_in_turn
 from axs6.proof.fp32 import rounding_of
 from axs6.proof.smt import Circuit
+from axs6.proof.steps import NotShownError
 
 QUOTIENT = Quotient(FP32_NORMAL, FP32_NORMAL)
 
-BITS = FP32_NORMAL.bits
+BITS = FP32.fraction_bits + 1
 TOP = 1 << BITS - 1
+
+FARTHEST = (1 << FP32_NORMAL.place_bits) - 1
+"""Added to the difference of places, which is not negative then."""
+
+DIGITS = BITS + 2
+"""The highest digit may be 0, and then one more is left than a significand has."""
+
+NUMBER = Number(
+    width=DIGITS + 1,
+    exponent_bits=FP32_NORMAL.place_bits + 1,
+    offset=-DIGITS - FARTHEST,
+    special=False,
+)
+"""What is rounded: 2 (Q + R/b) under an exponent that is `FARTHEST` too large."""
 
 
 def quotient(seconds: float) -> dict[str, Statement]:
@@ -32,7 +50,7 @@ def quotient(seconds: float) -> dict[str, Statement]:
     """
     prepare, *digits = (Core([step], seconds) for step in digit_steps(QUOTIENT))
     collect = Core([Collect(QUOTIENT)], seconds)
-    nearest = rounding_of(QUOTIENT.number, seconds)
+    nearest = rounding_of(NUMBER, seconds)
     whole = Core(quotient_steps(QUOTIENT), seconds)
     parts = [prepare, *digits, collect, nearest.core]
     found = {
@@ -40,9 +58,9 @@ def quotient(seconds: float) -> dict[str, Statement]:
             prepare, seconds
         )
     }
-    for core in digits:
-        text = f"{_width(core)} digits are those of the long division, if those before are"
-        found[text] = _divided(core, seconds)
+    for step, core in enumerate(digits):
+        text = f"{2 * step + 2} digits are those of the long division, if those before are"
+        found[text] = _divided(core, 2 * step, seconds)
     return {
         **found,
         "the lowest bit says whether a remainder is left": _collected(collect, seconds),
@@ -53,17 +71,29 @@ def quotient(seconds: float) -> dict[str, Statement]:
     }
 
 
-def _width(core: Core) -> int:
-    """Digits that a core gives."""
-    return next(x.width for x in core.outputs if x.name == "quotient")
+def _state(digits: int) -> Mapping[str, int]:
+    """Fields of a division of which some digits are known, with their widths."""
+    fields = {"rest": BITS, "exponent": NUMBER.exponent_bits, "divisor": BITS}
+    return fields | ({"quotient": digits} if digits else {"low": 1})
 
 
 def _statement(
-    core: Core, right: str, expected: Callable[[Mapping[str, int]], int | None], seconds: float
+    core: Core,
+    right: str,
+    expected: Callable[[Mapping[str, int]], int | None],
+    outputs: Mapping[str, int],
+    seconds: float,
 ) -> Statement:
-    """A statement in SMT-LIB, in which fields of the output have `new_` before their names."""
+    """A statement in SMT-LIB, in which fields of the output have `new_` before their names.
+
+    Args:
+        core, expected: of the statement. right: text. outputs: fields that the core must have, with
+        their widths. seconds: limit.
+    """
 
     def show() -> None:
+        if {field.name: field.width for field in core.outputs} != outputs:
+            raise NotShownError(f"a step must give {dict(outputs)}")
         words = {f"new_{field.name}": core.result(field.name) for field in core.outputs}
         Circuit(core.graph, core.inputs, words).show(right, seconds=seconds)
 
@@ -78,26 +108,28 @@ def _prepared(core: Core, seconds: float) -> Statement:
 
     def expected(item: Mapping[str, int]) -> int:
         rest, low = divmod(item["dividend.significand"], 2)
-        farthest = (1 << FP32_NORMAL.place_bits) - 1
-        exponent = item["dividend.place"] + farthest - item["divisor.place"]
+        exponent = item["dividend.place"] + FARTHEST - item["divisor.place"]
         fields = {"rest": rest, "low": low, "divisor": item["divisor.significand"]}
         return core.payload({**fields, "exponent": exponent})
 
-    return _statement(core, right, expected, seconds)
+    return _statement(core, right, expected, _state(0), seconds)
 
 
-def _divided(core: Core, seconds: float) -> Statement:
-    """Two digits: 4 R + the next two bits of the dividend = digits b + the new R, less than b."""
-    inputs = {field.name for field in core.inputs}
-    known = f"(= ((_ extract {_width(core) - 1} 2) new_quotient) quotient)"
+def _divided(core: Core, known: int, seconds: float) -> Statement:
+    """Two digits: 4 R + the next two bits of the dividend = digits b + the new R, less than b.
+
+    Args:
+        core: of the step. known: digits before it. seconds: limit.
+    """
+    same = f"(= ((_ extract {known + 1} 2) new_quotient) quotient)"
     right = f"""(=> (and (bvult rest divisor) (= ((_ extract {BITS - 1} {BITS - 1}) divisor) #b1))
-  (and (= (concat rest {"low #b0" if "low" in inputs else "#b00"})
+  (and (= (concat rest {"#b00" if known else "low #b0"})
           (bvadd (bvmul (concat (_ bv0 {BITS}) ((_ extract 1 0) new_quotient))
                         (concat #b00 divisor))
                  (concat #b00 new_rest)))
        (bvult new_rest divisor)
        (= new_divisor divisor) (= new_exponent exponent)
-       {known if "quotient" in inputs else "true"}))"""
+       {same if known else "true"}))"""
 
     def expected(item: Mapping[str, int]) -> int | None:
         if item["rest"] >= item["divisor"] or not item["divisor"] & TOP:
@@ -107,7 +139,7 @@ def _divided(core: Core, seconds: float) -> Statement:
         found = item.get("quotient", 0) << 2 | digits
         return core.payload({**item, "rest": rest, "quotient": found})
 
-    return _statement(core, right, expected, seconds)
+    return _statement(core, right, expected, _state(known + 2), seconds)
 
 
 def _collected(core: Core, seconds: float) -> Statement:
@@ -118,7 +150,8 @@ def _collected(core: Core, seconds: float) -> Statement:
         magnitude = item["quotient"] << 1 | (item["rest"] > 0)
         return core.payload({"sign": 0, "exponent": item["exponent"], "magnitude": magnitude})
 
-    return _statement(core, right, expected, seconds)
+    outputs = {"sign": 1, "exponent": NUMBER.exponent_bits, "magnitude": NUMBER.width}
+    return _statement(core, right, expected, outputs, seconds)
 
 
 def _quotient(item: Mapping[str, int]) -> int | None:

@@ -17,22 +17,31 @@ from axs6.proof.expander import ExpanderProof
 from axs6.proof.steps import Steps
 
 Specification = Callable[
-    [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field]],
+    [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field], float],
     Steps,
 ]
 """Gives the steps for the graph of a unit without `stages`, its parameters, and its fields.
 
-It raises ValueError for a format that it does not cover, before it looks at gates of the graph."""
+The last argument is the limit of each question to a solver, in seconds. It raises ValueError for a
+format that it does not cover, before it looks at gates of the graph."""
 
 
 def _block_dot(
-    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+    graph: Graph,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    seconds: float,
 ) -> Steps:
-    return BlockDotProof(graph, shape_of(settings), inputs, outputs).steps()
+    return BlockDotProof(graph, shape_of(settings), inputs, outputs, seconds).steps()
 
 
 def _decoder(
-    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+    graph: Graph,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    seconds: float,
 ) -> Steps:
     if settings["blocks"] != "dense":
         raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
@@ -41,13 +50,21 @@ def _decoder(
 
 
 def _dot(
-    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+    graph: Graph,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    seconds: float,
 ) -> Steps:
-    return DotProof(graph, settings, shape_of(settings), inputs, outputs).steps()
+    return DotProof(graph, settings, shape_of(settings), inputs, outputs, seconds).steps()
 
 
 def _encoder(
-    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+    graph: Graph,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    seconds: float,
 ) -> Steps:
     if settings["mode"] != "dense" or settings["rounding"] == "stochastic":
         raise ValueError(
@@ -59,9 +76,13 @@ def _encoder(
 
 
 def _expander(
-    graph: Graph, settings: Mapping[str, Any], inputs: Sequence[Field], outputs: Sequence[Field]
+    graph: Graph,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Field],
+    outputs: Sequence[Field],
+    seconds: float,
 ) -> Steps:
-    return ExpanderProof(graph, settings["block"], inputs, outputs).steps()
+    return ExpanderProof(graph, settings["block"], inputs, outputs, seconds).steps()
 
 
 SPECIFICATIONS: Mapping[str, Specification] = {

@@ -1,13 +1,20 @@
 """Block dot products are proved, and what is wrong is not."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from axs6.golden.formats import CATALOG
+from axs6.hw.core.layouts import port_fields
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
+from axs6.proof.aig import FALSE
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError
 
 COMPOSED = (
     *("mx9_t64", "mx4_t128", "e3m2fn_u3_t8_float32_t0", "e5m2_e8m0_t16", "e4m3_e8m0_t16"),
@@ -64,6 +71,42 @@ def test_the_rtl_of_another_format_is_refuted() -> None:
     assert last.outcome is Outcome.REFUTED
     assert last.item is not None
     assert set(last.item) == {"a.exponent", "a.codes", "b.exponent", "b.codes"}
+
+
+@pytest.mark.parametrize(
+    ("format", "what", "wrong"),
+    [
+        ("e2m1fn_e4m3fn_t4", "exponent_bits", lambda shape: 4),
+        ("int8_e8m0_t4", "exponent_bits", lambda shape: 8),
+        ("int8_e8m0_t4", "exponent_bits", lambda shape: 0),
+        ("int8_e8m0_t4", "special", lambda shape: False),
+        ("e4m3fn_e8m0f_t4", "special", lambda shape: False),
+    ],
+)
+def test_fields_that_are_missing_or_too_narrow_are_not_proved(
+    format: str, what: str, wrong: Callable[[DotShape], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exponents lose their highest bit, or have no field; scales or elements are NaN unseen."""
+    monkeypatch.setattr(DotShape, what, property(wrong))
+    entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": format})
+    design = verilog_design(generate("block_dot", **settings).verilog)
+    fields = port_fields(entry.build(**settings))
+    steps = SPECIFICATIONS["block_dot"](design.graph, settings, *fields, 60)
+    name = what.removesuffix("_bits")
+    (step,) = (step for text, step in steps.items() if text.removeprefix("the ").startswith(name))
+    with pytest.raises(NotShownError, match=f"^{name}"):
+        step()
+
+
+def test_outputs_that_are_always_0_are_not_proved() -> None:
+    entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": "int3_e8m0_t2"})
+    graph = verilog_design(generate("block_dot", **settings).verilog).graph
+    known = {name: FALSE if "payload" in name else bit for name, bit in graph.outputs.items()}
+    fields = port_fields(entry.build(**settings))
+    steps = SPECIFICATIONS["block_dot"](graph.with_outputs(known), settings, *fields, 60)
+    for step in [*steps.values()][-3:]:
+        with pytest.raises(NotShownError):
+            step()
 
 
 def test_scales_with_too_many_bits_are_refused() -> None:

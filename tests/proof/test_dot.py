@@ -1,5 +1,6 @@
 """A dot product is proved, and faults around its parts are not."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find
 from axs6.hw.verilog import generate
+from axs6.proof import block_dot, dot, smt
 from axs6.proof.dot import DotProof
+from axs6.proof.equivalence import Comparison
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
@@ -15,13 +18,16 @@ from axs6.proof.steps import NotShownError
 
 SMALL: dict[str, Any] = {"format": "mx4_t8"}
 
+SCALED: dict[str, Any] = {"format": "int4", "block": 2}
+"""Totals are multiplied by scales of channels or tensors."""
 
-def shown(verilog: str) -> dict[str, bool]:
+
+def shown(verilog: str, parameters: dict[str, Any] = SMALL) -> dict[str, bool]:
     """Whether each statement is shown of a dot product in Verilog, but those about its parts."""
     entry = find("dot")
-    settings = entry.parameters(SMALL)
+    settings = entry.parameters(parameters)
     graph = verilog_design(verilog).graph
-    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)))
+    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
     found = {}
     for text, step in steps.items():
         if ":" not in text:
@@ -65,6 +71,41 @@ def test_a_fault_of_the_accumulator_is_not_proved(old: str, new: str, wrong: lis
     assert [text for text, right in found.items() if not right] == wrong
 
 
+HELD = "\\$3  = \\passed$38 ;\n    end"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        (
+            "i__payload[96:64] = \\i__payload$11 [64:32];",
+            "i__payload[96:64] = "
+            "{first ? \\i__payload$11 [64:33] : o__payload[64:33], \\i__payload$11 [32]};",
+            [TAKEN],
+        ),
+        (HELD, f"{HELD}\n    \\$3 [64:33] = \\passed$38 [64:33];", [KEPT]),
+        (
+            "o__payload$12 [31:0] = o__payload[31:0];",
+            "o__payload$12 [31:0] = o__payload[31:0] ^ ~\\o__ready$9 ;",
+            [RESULT],
+        ),
+        (
+            "\\o__valid$7  = o__valid & o__payload[32];",
+            "\\o__valid$7  = o__valid & o__payload[32] & o__payload[31:0] != 32'h12345678;",
+            [RESULT],
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_a_fault_beside_scales_is_not_proved(old: str, new: str, wrong: list[str]) -> None:
+    """The scale of the first item, one that is not held, a result that changes while it waits, and
+    one total that never comes out."""
+    verilog = generate("dot", **SCALED).verilog
+    assert verilog.count(old) == 1
+    found = shown(verilog.replace(old, new), SCALED)
+    assert [text for text, right in found.items() if not right] == wrong
+
+
 def test_a_fault_of_a_part_is_refuted_by_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the proofs of the parts, which take minutes."""
     verilog = generate("dot", **SMALL).verilog.replace("first ? 32'd0 :", "first ? 32'd1 :")
@@ -76,6 +117,31 @@ def test_a_fault_of_a_part_is_refuted_by_a_vector(monkeypatch: pytest.MonkeyPatc
     item = claims[TAKEN].item
     assert item is not None
     assert item["last"].tolist() == [*[0] * (len(item["last"]) - 1), 1]
+
+
+def test_each_question_has_the_limit_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of comparisons, the SMT solver, and the SAT solver."""
+    limits = []
+
+    def compared(*graphs: Any, seconds: float, ways: Any = ()) -> Comparison:
+        limits.append(seconds)
+        return Comparison(None, "time is over")
+
+    def asked(*question: Any) -> None:
+        limits.append(question[-1])
+
+    monkeypatch.setattr(dot, "compare", compared)
+    monkeypatch.setattr(smt, "ask", asked)
+    monkeypatch.setattr(block_dot, "never", asked)
+    proof = UnitProof("dot", SMALL, seconds=321)
+    steps = SPECIFICATIONS["dot"](
+        proof._reference.graph, proof._flat, proof.inputs, proof.outputs, 321
+    )
+    for step in steps.values():
+        with suppress(NotShownError):
+            step()
+    assert set(limits) == {321}
+    assert len(limits) > 6
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """FP32 arithmetic is proved, and faults in it are refuted by inputs that show them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ from amaranth.hdl import Module
 
 from axs6.golden.check.exact import floats
 from axs6.hw.core.pipeline import Step
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32 import add, convert, divide, multiply, quotient
 from axs6.proof import division, fp32, smt
 from axs6.proof import quotient as proof_quotient
@@ -16,6 +18,7 @@ from axs6.proof.components import ComponentProof
 from axs6.proof.prove import Claim, Outcome
 from axs6.proof.rounding import PLACE, rounding
 from axs6.proof.smt import LOGIC, ask
+from axs6.proof.steps import NotShownError
 
 
 class Wrong(Step):
@@ -135,6 +138,86 @@ def test_a_fault_is_refuted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None
     wrong = [x for x in claims(name) if x.outcome is Outcome.REFUTED]
     assert wrong
     assert all(claim.item is not None for claim in wrong)
+
+
+def one_more(kind: Any, name: str) -> property:
+    """The property of a class, and 1."""
+    known = getattr(kind, name).fget
+    return property(lambda self: known(self) + 1)
+
+
+PRODUCT = multiply.exact_product
+
+NUMBERS: dict[str, tuple[str, Any, str, Any]] = {
+    "quotients are half as large": (
+        *("fp32_quotient", quotient.Quotient, "base"),
+        one_more(quotient.Quotient, "base"),
+    ),
+    "quotients have two digits less": (
+        *("fp32_quotient", proof_quotient, "QUOTIENT"),
+        replace(proof_quotient.QUOTIENT, digits=proof_quotient.DIGITS - 2),
+    ),
+    "products are twice as large": (
+        *("fp32_multiply", multiply, "exact_product"),
+        replace(PRODUCT, offset=PRODUCT.offset + 1),
+    ),
+    "products lose their highest bit": (
+        *("fp32_multiply", multiply, "exact_product"),
+        replace(PRODUCT, width=PRODUCT.width - 1),
+    ),
+}
+"""Numbers of the generator that are wrong, in all steps alike."""
+
+
+@pytest.mark.parametrize("fault", NUMBERS)
+def test_what_numbers_are_worth_is_not_taken_from_the_generator(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, where, what, value = NUMBERS[fault]
+    monkeypatch.setattr(where, what, value)
+    *_, in_turn = ComponentProof(name, {}).statements.values()
+    with pytest.raises(NotShownError):
+        in_turn.show()
+
+
+class FourDigits(Step):
+    """Two digits below two zeros that nothing has found."""
+
+    def __init__(self) -> None:
+        self._first = quotient.QuotientDigits(proof_quotient.QUOTIENT, 0, 2)
+        super().__init__(self._first.i.shape(), proof_quotient.QUOTIENT.state(4), levels=1)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.first = first = self._first
+        m.d.comb += first.i.eq(self.i)
+        m.d.comb += [self.o[name].eq(first.o[name]) for name in self.o.shape().members]
+        return m
+
+
+def test_digits_that_are_left_out_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(of: quotient.Quotient) -> list[Step]:
+        first, _, _, *others = quotient.digit_steps(of)
+        return [first, FourDigits(), *others]
+
+    monkeypatch.setattr(proof_quotient, "digit_steps", steps)
+    _, digits, *_ = ComponentProof("fp32_quotient", {}).statements.values()
+    with pytest.raises(NotShownError, match=r"a step must give .*'quotient': 2"):
+        digits.show()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "what"),
+    [("fp32_convert", {"format": "nvfp4"}, "offset"), ("fp32_divide", {}, "divisor")],
+)
+def test_what_a_sum_is_worth_is_not_taken_from_the_generator(
+    name: str, parameters: dict[str, str], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = one_more(DotShape, what) if what == "offset" else property(lambda self: 225)
+    monkeypatch.setattr(DotShape, what, other)
+    first, *_ = ComponentProof(name, parameters).statements.values()
+    with pytest.raises(NotShownError, match="a unit of the sum is worth"):
+        first.show()
 
 
 def test_what_takes_too_long_is_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError
 
+SECONDS = 60.0
+"""Limit of a question."""
+
 
 def graph_of(made: Mutants, number: int) -> Graph:
     """The graph of one mutant, or with 0 of the unit."""
@@ -24,7 +27,9 @@ def graph_of(made: Mutants, number: int) -> Graph:
 
 def proved(made: Mutants, number: int) -> bool:
     outputs = port_fields(UNITS[made.unit].build(**made.settings))[1]
-    steps = SPECIFICATIONS[made.unit](graph_of(made, number), made.settings, made.inputs, outputs)
+    steps = SPECIFICATIONS[made.unit](
+        graph_of(made, number), made.settings, made.inputs, outputs, SECONDS
+    )
     try:
         for step in steps.values():
             step()
