@@ -29,10 +29,10 @@ from axs6.proof.items import one_item_each
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.survivors import Verdict
-from axs6.sealed import SealedFile
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.exhaustive.runner import Share
 from axs6.sim.process import child_process, temporary_folder, wait
+from axs6.sim.sealed import SealedFile
 
 PROGRAM = ("axs6.golden", "axs6.hw", "axs6.proof", "axs6.sim", "axs6.synth")
 """Packages whose sources decide what the checks find."""

@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from axs6.sealed import SealedFile
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.exhaustive.space import Space
+from axs6.sim.sealed import SealedFile
 
 KIND = "axs6 enumeration 2"
 

@@ -1,0 +1,86 @@
+"""`axs6 verify`: its list of checks is whole, each is run by its command, and runs resume."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axs6.golden.formats import formats
+from axs6.hw.registry import UNITS
+from axs6.proof import campaign
+from axs6.proof.campaign import Check, Kept, Kind, checks, choose, run_check, unproved
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.sim.exhaustive.runner import Share
+
+QUICK = Check(Kind.MUTATE, "expander", "axs6", ("--block", "8", "--mutants", "20", "--items", "50"))
+WRONG = Check(Kind.PROVE, "expander", "axs6", ("--block", "7"))
+
+
+def test_every_unit_has_mutants_and_every_specification_a_proof_in_each_format() -> None:
+    found = checks()
+    assert len({each.command for each in found}) == len(found)
+    assert {x.unit for x in found if x.kind is Kind.MUTATE} == set(UNITS)
+    proved = {(x.unit, x.format) for x in found if x.kind is Kind.PROVE}
+    for unit in SPECIFICATIONS:
+        for name in campaign.formats_of(unit):
+            assert ((unit, name) in proved) == (not unproved(unit, name))
+    assert set(campaign.formats_of("decoder")) == set(formats())
+    assert "real" not in unproved("decoder", "mxfp4")
+    assert "scales" in unproved("decoder", "nvfp4")
+
+
+def test_shares_are_the_whole_and_an_unknown_text_is_refused() -> None:
+    found = checks()
+    parts = [choose(found, [], Share(number, 7)) for number in range(1, 8)]
+    assert sorted(x.command for part in parts for x in part) == sorted(x.command for x in found)
+    some = choose(found, ["mutate lfsr", "prove expander"], Share())
+    assert {each.unit for each in some} == {"lfsr", "expander"}
+    with pytest.raises(ValueError, match="no check has 'fp5' in its command"):
+        choose(found, ["fp5"], Share())
+
+
+@pytest.mark.optimised
+def test_a_check_that_passed_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state.json"
+    found = run_check(QUICK, 300)
+    assert found.passed
+    assert found.counts["killed"] + found.counts["equal"] == 20
+    Kept(state).put(found)
+    assert Kept(state).get(QUICK) == found
+    monkeypatch.setattr(campaign, "_key", lambda: "other sources")
+    assert Kept(state).get(QUICK) is None
+
+
+def test_a_check_that_fails_says_why_and_is_not_kept(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    refused, late = run_check(WRONG, 300), run_check(QUICK, 0.2)
+    assert not refused.passed
+    assert "block must be" in refused.said
+    assert late.said == "not finished within 0.2 s"
+    for each in (refused, late):
+        Kept(state).put(each)
+    assert not state.exists()
+
+
+def test_the_command_exits_with_1_where_a_check_fails(
+    main: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = tmp_path / "report.json"
+    monkeypatch.setattr(campaign, "checks", lambda: [WRONG])
+    result = main("verify", "--state", str(tmp_path / "state.json"), "--json", str(report))
+    assert result.returncode == 1
+    assert "FAIL axs6 prove expander --block 7: " in result.stdout
+    assert "0 of 1 checks passed" in result.stdout
+    (entry,) = json.loads(report.read_text())
+    assert not entry["passed"]
+
+
+def test_a_changed_state_is_refused(main: Any, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    state.write_text("{}")
+    result = main("verify", "--only", "mutate lfsr", "--state", str(state))
+    assert result.returncode == 2
+    assert "is not a state of axs6 verify: delete it, or name another file" in result.stderr
