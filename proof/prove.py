@@ -128,8 +128,8 @@ class UnitProof:
         if self.unspecified:
             raise ValueError(self.unspecified)
         make = SPECIFICATIONS[self._entry.name]
-        steps = make(self._reference.graph, self._flat, self.inputs, self.outputs, self._seconds)
-        for text, step in steps.items():
+        proof = make(self._reference.graph, self._flat, self.inputs, self.outputs, self._seconds)
+        for text, step in proof.steps().items():
             yield self._claim("RTL", text, self._reference, step)
 
     def rtl(self) -> Iterator[Claim]:

@@ -153,7 +153,7 @@ def _steps(made: Mutants) -> Callable[[Graph], Steps] | None:
         return None
     _, outputs = port_fields(entry.build(**made.settings))
     make = SPECIFICATIONS[made.unit]
-    return lambda graph: make(graph, made.settings, made.inputs, outputs, SOLVER_SECONDS)
+    return lambda graph: make(graph, made.settings, made.inputs, outputs, SOLVER_SECONDS).steps()
 
 
 def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str, Scale]:

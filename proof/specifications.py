@@ -14,13 +14,13 @@ from axs6.proof.decoder import DecoderProof
 from axs6.proof.dot import DotProof
 from axs6.proof.encoder import EncoderProof
 from axs6.proof.expander import ExpanderProof
-from axs6.proof.steps import Steps
+from axs6.proof.steps import Proof
 
 Specification = Callable[
     [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field], float],
-    Steps,
+    Proof,
 ]
-"""Gives the steps for the graph of a unit without `stages`, its parameters, and its fields.
+"""Gives the proof for the graph of a unit without `stages`, its parameters, and its fields.
 
 The last argument is the limit of each question to a solver, in seconds. It raises ValueError for a
 format that it does not cover, before it looks at gates of the graph."""
@@ -32,8 +32,8 @@ def _block_dot(
     inputs: Sequence[Field],
     outputs: Sequence[Field],
     seconds: float,
-) -> Steps:
-    return BlockDotProof(graph, shape_of(settings), inputs, outputs, seconds).steps()
+) -> Proof:
+    return BlockDotProof(graph, shape_of(settings), inputs, outputs, seconds)
 
 
 def _decoder(
@@ -42,11 +42,11 @@ def _decoder(
     inputs: Sequence[Field],
     outputs: Sequence[Field],
     seconds: float,
-) -> Steps:
+) -> Proof:
     if settings["blocks"] != "dense":
         raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
     fmt, _ = block_format_of(settings["format"], settings["block"])
-    return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs).steps()
+    return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs)
 
 
 def _dot(
@@ -55,8 +55,8 @@ def _dot(
     inputs: Sequence[Field],
     outputs: Sequence[Field],
     seconds: float,
-) -> Steps:
-    return DotProof(graph, settings, shape_of(settings), inputs, outputs, seconds).steps()
+) -> Proof:
+    return DotProof(graph, settings, shape_of(settings), inputs, outputs, seconds)
 
 
 def _encoder(
@@ -65,14 +65,14 @@ def _encoder(
     inputs: Sequence[Field],
     outputs: Sequence[Field],
     seconds: float,
-) -> Steps:
+) -> Proof:
     if settings["mode"] != "dense" or settings["rounding"] == "stochastic":
         raise ValueError(
             f"a proof of an encoder is of dense blocks, to nearest or toward zero, not "
             f"{settings['mode']} and {settings['rounding']}"
         )
     fmt, dtype = encoded_format(settings), INPUT_DTYPES[settings["dtype"]]
-    return EncoderProof(graph, fmt, dtype, settings["rounding"], inputs, outputs).steps()
+    return EncoderProof(graph, fmt, dtype, settings["rounding"], inputs, outputs)
 
 
 def _expander(
@@ -81,8 +81,8 @@ def _expander(
     inputs: Sequence[Field],
     outputs: Sequence[Field],
     seconds: float,
-) -> Steps:
-    return ExpanderProof(graph, settings["block"], inputs, outputs, seconds).steps()
+) -> Proof:
+    return ExpanderProof(graph, settings["block"], inputs, outputs, seconds)
 
 
 SPECIFICATIONS: Mapping[str, Specification] = {

@@ -1,11 +1,19 @@
 """Steps of a proof: what they raise, and the one that units without registers share."""
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from axs6.proof.aig import Graph
 
 Steps = Mapping[str, Callable[[], None]]
 """What is to be shown, by the statement, in order; a step raises `NotShownError`."""
+
+
+class Proof(Protocol):
+    """That a graph is what a unit has to be."""
+
+    def steps(self) -> Steps:
+        """What is to be shown, by name."""
 
 
 class NotShownError(Exception):

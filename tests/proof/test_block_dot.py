@@ -91,7 +91,7 @@ def test_fields_that_are_missing_or_too_narrow_are_not_proved(
     entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": format})
     design = verilog_design(generate("block_dot", **settings).verilog)
     fields = port_fields(entry.build(**settings))
-    steps = SPECIFICATIONS["block_dot"](design.graph, settings, *fields, 60)
+    steps = SPECIFICATIONS["block_dot"](design.graph, settings, *fields, 60).steps()
     name = what.removesuffix("_bits")
     (step,) = (step for text, step in steps.items() if text.removeprefix("the ").startswith(name))
     with pytest.raises(NotShownError, match=f"^{name}"):
@@ -103,7 +103,7 @@ def test_outputs_that_are_always_0_are_not_proved() -> None:
     graph = verilog_design(generate("block_dot", **settings).verilog).graph
     known = {name: FALSE if "payload" in name else bit for name, bit in graph.outputs.items()}
     fields = port_fields(entry.build(**settings))
-    steps = SPECIFICATIONS["block_dot"](graph.with_outputs(known), settings, *fields, 60)
+    steps = SPECIFICATIONS["block_dot"](graph.with_outputs(known), settings, *fields, 60).steps()
     for step in [*steps.values()][-3:]:
         with pytest.raises(NotShownError):
             step()

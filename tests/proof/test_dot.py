@@ -27,9 +27,9 @@ def shown(verilog: str, parameters: dict[str, Any] = SMALL) -> dict[str, bool]:
     entry = find("dot")
     settings = entry.parameters(parameters)
     graph = verilog_design(verilog).graph
-    steps = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
+    proof = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
     found = {}
-    for text, step in steps.items():
+    for text, step in proof.steps().items():
         if ":" not in text:
             try:
                 step()
@@ -134,10 +134,10 @@ def test_each_question_has_the_limit_that_is_given(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(smt, "ask", asked)
     monkeypatch.setattr(block_dot, "never", asked)
     proof = UnitProof("dot", SMALL, seconds=321)
-    steps = SPECIFICATIONS["dot"](
+    held = SPECIFICATIONS["dot"](
         proof._reference.graph, proof._flat, proof.inputs, proof.outputs, 321
     )
-    for step in steps.values():
+    for step in held.steps().values():
         with suppress(NotShownError):
             step()
     assert set(limits) == {321}

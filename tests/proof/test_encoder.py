@@ -64,7 +64,8 @@ def graph_of(settings: dict[str, Any]) -> Graph:
 def show_blocks(unit: UnitProof, graph: Graph, settings: dict[str, Any]) -> None:
     """Show that a graph with a unit's ports is the encoder with some settings."""
     wanted = UNITS["encoder"].parameters(settings)
-    *_, blocks = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs, 600).values()
+    proof = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs, 600)
+    *_, blocks = proof.steps().values()
     blocks()
 
 

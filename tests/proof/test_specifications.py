@@ -29,7 +29,7 @@ def proved(made: Mutants, number: int) -> bool:
     outputs = port_fields(UNITS[made.unit].build(**made.settings))[1]
     steps = SPECIFICATIONS[made.unit](
         graph_of(made, number), made.settings, made.inputs, outputs, SECONDS
-    )
+    ).steps()
     try:
         for step in steps.values():
             step()
