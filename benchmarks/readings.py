@@ -254,6 +254,24 @@ def clocks(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": columns, "rows": rows}}
 
 
+def views(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """LUTs and DSP blocks of both views of units on FPGAs.
+
+    The carry cells of ecp5 have two LUTs each, which its figures leave out.
+    """
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for run in runs:
+        for point in run.json["points"]:
+            parameters, figures, target = (point[k] for k in ("parameters", "figures", "target"))
+            inside = 2 * figures["carries"] if target == "ecp5" else 0
+            blocks = f" + {figures['dsps']} DSP" if figures["dsps"] else ""
+            row = found.setdefault((point["unit"], parameters["format"]), {})
+            row[f"{target}, {parameters['view']}"] = f"{figures['luts'] + inside:,}{blocks}"
+    columns = ["unit", "format", *next(iter(found.values()))]
+    rows = [[*key, *row.values()] for key, row in found.items()]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
 def energies(runs: Sequence[CommandRun]) -> dict[str, Any]:
     """Energies relative to those of an INT8 MAC."""
     rows = []

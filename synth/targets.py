@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Final
 
+from axs6.hw.core.parameters import SUITED
 from axs6.synth import gates
 from axs6.synth.errors import SynthesisError
 
@@ -57,6 +58,9 @@ _FPGA_CELLS: Final = {
 
 FPGAS: Final = tuple(_FPGA_CELLS)
 """The targets that are FPGAs."""
+
+WITH_DSPS: Final = ("ecp5", "xc7")
+"""Those whose flow maps products to DSP blocks."""
 
 TARGETS: Final = ("generic", "sky130", *FPGAS)
 """The targets that need no library file."""
@@ -115,6 +119,11 @@ def commands(
         library += f" -constr {CONSTRAINTS}"
     abc = f"abc {library} -script {MAP_SCRIPT}"
     return [synth, registers], [*adders, "opt_clean", abc, "opt_clean"]
+
+
+def suited_view(target: str) -> str:
+    """Return the view of a datapath that is smaller on a target, by its name."""
+    return SUITED["fpga" if target in WITH_DSPS else "asic"]
 
 
 def models(target: str) -> str:

@@ -24,7 +24,9 @@ from axs6.synth.pages.document import Table
 from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
+from axs6.synth.sweep.points import Point
 from axs6.synth.tables import notes, render, render_energy, rich_table
+from axs6.synth.targets import FPGAS
 
 _log = logging.getLogger("axs6")
 
@@ -72,9 +74,9 @@ def measure(
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
-        figures, energies = _units(done, timed, runs["timeout"], out)
+        figures, energies = _units(done, parameters, timed, runs["timeout"], out)
     else:
-        _show(done, out)
+        _show(done, parameters, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
     report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
@@ -104,6 +106,7 @@ def _run(
 
 def _units(
     done: Sweep,
+    given: Mapping[str, Any],
     timed: TimedOutput,
     timeout: float,
     out: Console,
@@ -119,7 +122,7 @@ def _units(
         point, measured = result.point, result.measured
         if measured is None:
             continue
-        print_table(out, render(measured.report, measured.latency))
+        print_table(out, render(measured.report, measured.latency, _chosen_view(point, given)))
         found = {"parameters": point.parameters, "latency": measured.latency}
         found |= measured.report.to_dict()
         if known := unit_bound(point):
@@ -134,11 +137,13 @@ def _units(
     return figures, energies
 
 
-def _show(done: Sweep, out: Console) -> None:
+def _show(done: Sweep, given: Mapping[str, Any], out: Console) -> None:
     for subject, cells in point_tables(done).items():
-        known = reports(done.subjects[subject])
+        results = done.subjects[subject]
+        known = reports(results)
         _print(out, f"{subject}, flattened{mapped_for(known)}", cells)
-        if said := conditions(known):
+        chosen = _chosen_view(results[0].point, {**given, **done.axes})
+        if said := [*conditions(known), *chosen]:
             out.print(*notes(said), "", sep="\n")
     grown = telling_growth(done)
     for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
@@ -149,6 +154,14 @@ def _show(done: Sweep, out: Console) -> None:
     earlier = sum(result.cached for result in done.results)
     counts = f"{earlier:,} measured earlier, {len(done.missing):,} missing"
     out.print(f"{len(done.results):,} points, {counts}")
+
+
+def _chosen_view(point: Point, given: Mapping[str, Any]) -> list[str]:
+    """A line with the view that was chosen for an FPGA; none where the user chose."""
+    target = point.options.target
+    if target not in FPGAS or point.view is None or "view" in given:
+        return []
+    return [f"view: {point.view}, as a rule the smaller on {target}; --view takes the other"]
 
 
 def _print(out: Console, title: str, cells: Table) -> None:

@@ -177,7 +177,7 @@ UNIT_OPTIONS: Group = {
         str | None,
         typer.Option(
             help="structure (gates, for synthesis) or behaviour (words, for simulation).",
-            show_default="behaviour for simulate, else structure",
+            show_default="behaviour for simulate and FPGAs with DSPs, else structure",
         ),
     ],
 }

