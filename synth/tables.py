@@ -70,6 +70,8 @@ def _timing(report: AreaReport) -> list[RenderableType]:
     figures = {
         "delay ps": timing.delay_ps and f"{timing.delay_ps:,.0f}",
         "Fmax MHz": timing.fmax_mhz and f"{timing.fmax_mhz:,.1f}",
+        "clock ps": timing.clock_ps and f"{timing.clock_ps:,.0f}",
+        "slack ps": f"{timing.slack_ps:,.0f}" if timing.slack_ps is not None else None,
         "levels": f"{timing.levels:,d}" if timing.levels is not None else None,
     }
     shown = {name: text for name, text in figures.items() if text}

@@ -1,8 +1,10 @@
 """Measurement, tables and pages of `axs6 area`."""
 
 import logging
+import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -10,8 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from axs6.commands.area_timing import TimedOutput
-from axs6.commands.output import console, print_table
+from axs6.commands.output import console, print_table, verdict
 from axs6.commands.report import ReportFiles
+from axs6.hw.core.clock import clock_text
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
@@ -55,7 +58,7 @@ def measure(
         report: where to write.
 
     Returns:
-        Whether all points are there.
+        Whether all points are there, and meet the clock if there is one.
 
     Raises:
         ValueError: energies, a netlist or OpenSTA are asked for of a sweep.
@@ -81,7 +84,8 @@ def measure(
     report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
         raise SynthesisError("no point of the sweep could be measured")
-    return not done.missing
+    met = [_shown_clock(result, list(done.axes), out) for result in done.results]
+    return not done.missing and all(met)
 
 
 def _run(
@@ -132,7 +136,8 @@ def _units(
             print_table(out, render_energy(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
-        found |= timed.run(measured.design, point.options, timeout, out)
+        options = replace(point.options, optimise=measured.report.optimise)
+        found |= timed.run(measured.design, options, timeout, out)
         figures.append(found)
     return figures, energies
 
@@ -154,6 +159,22 @@ def _show(done: Sweep, given: Mapping[str, Any], out: Console) -> None:
     earlier = sum(result.cached for result in done.results)
     counts = f"{earlier:,} measured earlier, {len(done.missing):,} missing"
     out.print(f"{len(done.results):,} points, {counts}")
+
+
+def _shown_clock(result: Result, axes: Sequence[str], out: Console) -> bool:
+    """Say whether a point meets the clock that was asked for, and by how much; say it too."""
+    timing = result.measured.report.timing if result.measured else None
+    if timing is None or timing.slack_ps is None or timing.clock_ps is None:
+        return True
+    met = timing.slack_ps >= 0
+    text = f"{result.point.label(axes)}: clock of {clock_text(timing.clock_ps)}"
+    if met:
+        text += f" met with {timing.slack_ps:,.0f} ps to spare"
+    elif timing.delay_ps:
+        least = math.ceil(timing.delay_ps)
+        text += f" missed by {-timing.slack_ps:,.0f} ps; {clock_text(least)} can be met"
+    out.print(verdict(met, text))
+    return met
 
 
 def _chosen_view(point: Point, given: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Unit, with_options
+from axs6.commands.options import CLOCK, UNIT_OPTIONS, Unit, with_options
 
 if TYPE_CHECKING:
     from axs6.hw.units.unit import Unit as HardwareUnit
@@ -39,6 +39,7 @@ def run(
             help="packed: one port for a payload; fields: one port for each of its fields."
         ),
     ] = "packed",
+    clock: Annotated[Any, CLOCK] = None,
     purpose: Annotated[
         str | None,
         typer.Option(
@@ -51,14 +52,16 @@ def run(
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
-    It also writes an instance to copy (.vh) and a SystemVerilog package of widths and offsets.
+    It also writes an instance to copy (.vh), a SystemVerilog package of widths and offsets, and
+    with --clock constraints (.sdc).
     Files of another design under the same name are kept, and the command ends with an error.
 
-    Example: axs6 generate dot --block 32 --stages 4 -o rtl
+    Example: axs6 generate dot --block 32 --stages 4 --clock 2.5ns -o rtl
 
     Example: axs6 generate block_dot --format int8 --for fpga -o rtl
     """
     from axs6.commands.output import console, write_generated
+    from axs6.hw.constraints import constraints
     from axs6.hw.registry import BUS_UNITS, find
     from axs6.hw.verilog import generate
 
@@ -66,7 +69,8 @@ def run(
     if purpose is not None:
         parameters, said = _for(find(unit), purpose, parameters)
     made = generate(unit, name=name, ports=ports, **parameters)
-    paths = write_generated(output, made)
+    sdc = None if clock is None else constraints(made, clock)
+    paths = write_generated(output, made, sdc)
     latency, interval = made.manifest["latency"], made.manifest["interval"]
     out = console()
     for path in paths:

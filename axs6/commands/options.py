@@ -23,6 +23,20 @@ Unit = Annotated[
 ]
 """A unit, checked before the options behind it, whether missing or not."""
 
+
+def _period(text: str | None) -> float | None:
+    from axs6.hw.core.clock import read_clock
+
+    return None if text is None else read_clock(text)
+
+
+CLOCK = typer.Option(
+    "--clock", help="Clock, such as 2.5ns or 400MHz.", callback=_period, metavar="CLOCK"
+)
+"""The option --clock, which gives the period in picoseconds."""
+
+Clock = Annotated[str | None, CLOCK]
+
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
 Json = Annotated[
@@ -75,10 +89,14 @@ SYNTHESIS: Group = {
     "liberty": Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ],
-    "optimise": (
-        Annotated[str, typer.Option(help="Goal of mapping to gates: area or speed.")],
-        "area",
-    ),
+    "clock": Clock,
+    "optimise": Annotated[
+        str | None,
+        typer.Option(
+            help="Goal of mapping to gates: area or speed.",
+            show_default="area; with --clock the smallest that meets it",
+        ),
+    ],
     "adder_cells": (
         Annotated[
             bool,
