@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Final
 
-from axs6.hw.core.parameters import SUITED
 from axs6.synth import gates
 from axs6.synth.errors import SynthesisError
 
@@ -119,11 +118,6 @@ def commands(
         library += f" -constr {CONSTRAINTS}"
     abc = f"abc {library} -script {MAP_SCRIPT}"
     return [synth, registers], [*adders, "opt_clean", abc, "opt_clean"]
-
-
-def suited_view(target: str) -> str:
-    """Return the view of a datapath that is smaller on a target, by its name."""
-    return SUITED["fpga" if target in WITH_DSPS else "asic"]
 
 
 def models(target: str) -> str:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 EXTRA = "hw"
 
 REASONS = {
-    "asic": "gates, which standard cells are mapped from",
-    "fpga": "words, whose products become DSP blocks and whose sums become carry chains",
+    "structure": "gates, the smaller where no products of lanes become DSP blocks",
+    "behaviour": "words, whose products become DSP blocks and whose sums become carry chains",
 }
-"""Why a view suits."""
+"""Why a view is taken."""
 
 
 @with_options(parameters=UNIT_OPTIONS)
@@ -95,12 +95,12 @@ def _for(
     Raises:
         ValueError: `purpose` is neither `fpga` nor `asic`, or as `Unit.parameters`.
     """
-    from axs6.hw.core.parameters import SUITED, one_of
+    from axs6.hw.core.parameters import one_of
 
-    view = SUITED[one_of("--for", purpose, SUITED)]
+    view = unit.suited_view(dsps=one_of("--for", purpose, ("asic", "fpga")) == "fpga")
     chosen = unit.in_view(view, parameters)
     if not unit.has_views(parameters):
         return dict(parameters), f"view: {unit.name} has one description, for {purpose} too"
     if "view" in parameters:
         return chosen, f"view: {chosen['view']}, as --view says; for {purpose} it would be {view}"
-    return chosen, f"view: {view}, for {purpose}: {REASONS[purpose]}"
+    return chosen, f"view: {view}, for {purpose}: {REASONS[view]}"

@@ -195,7 +195,7 @@ UNIT_OPTIONS: Group = {
         str | None,
         typer.Option(
             help="structure (gates, for synthesis) or behaviour (words, for simulation).",
-            show_default="behaviour for simulate and FPGAs with DSPs, else structure",
+            show_default="behaviour for simulate and dot products on DSPs, else structure",
         ),
     ],
 }

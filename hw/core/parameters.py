@@ -15,10 +15,6 @@ STRUCTURE, BEHAVIOUR = "structure", "behaviour"
 VIEWS = (STRUCTURE, BEHAVIOUR)
 """Views of a datapath: gates for synthesis, or words."""
 
-SUITED = {"asic": STRUCTURE, "fpga": BEHAVIOUR}
-"""The smaller view of a datapath: in standard cells, and on an FPGA with DSP blocks, which Yosys
-takes for words alone."""
-
 
 def one_of(name: str, value: str, known: Collection[str]) -> str:
     """Return the value of a parameter, or raise ValueError unless it is a known one."""

@@ -12,7 +12,7 @@ from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.flow import Synthesis
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
-from axs6.synth.targets import suited_view
+from axs6.synth.targets import WITH_DSPS
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,7 @@ def all_points(
             swept = dict(zip(axes, values, strict=True))
             settings = {name: swept.pop(name) for name in SETTINGS if name in swept}
             each = replace(options, **settings)
-            everything = known.in_view(suited_view(each.target), {**parameters, **swept})
+            view = known.suited_view(dsps=each.target in WITH_DSPS)
+            everything = known.in_view(view, {**parameters, **swept})
             points.append(Point(unit, everything, each, stimulus=stimulus))
     return points

@@ -27,6 +27,7 @@ def test_words_where_products_become_dsp_blocks(target: str) -> None:
     assert views("block_dot", target, view="structure") == ["structure"]
     assert views("expander", target) == [None]
     assert views("encoder", target, format="mx9") == [None]
+    assert views("decoder", target) == ["structure"], "products with constants stay gates"
 
 
 def test_swept_targets_have_each_their_own() -> None:
@@ -61,8 +62,8 @@ def test_the_report_names_the_view_that_it_took(main: Cli, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "view", "line"),
     [
-        (("--for", "fpga"), "behaviour", "view: behaviour, for fpga: words, "),
-        (("--for", "asic"), "structure", "view: structure, for asic: gates, "),
+        (("--for", "fpga"), "behaviour", "view: behaviour, for fpga: words, whose products"),
+        (("--for", "asic"), "structure", "view: structure, for asic: gates, the smaller"),
         (
             ("--for", "fpga", "--view", "structure"),
             "structure",
