@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from axs6.golden.accumulator import ACCUMULATORS
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel
@@ -78,6 +79,30 @@ def test_constraints_of_a_unit_with_registers() -> None:
         (line,) = re.findall(f"^{command}.*", design.constraints, re.M)
         assert re.search(r"\brst\b", line)
         assert not re.search(r"\bclk\b", line)
+
+
+HOLDS_ZERO = """
+module holds(input clk, a, b, output reg y, z);
+  always @(posedge clk) begin
+    y <= (a & b) & ~(a | b);
+    z <= a & b;
+  end
+endmodule
+"""
+
+
+def held_at_zero(design: MappedDesign) -> list[str]:
+    """Registers whose input is 0: no path ends there, which timing tools report."""
+    cells = design.module["cells"].items()
+    return [name for name, cell in cells if cell["connections"].get("D") == ["0"]]
+
+
+def test_no_register_of_an_aligned_sum_can_only_be_0() -> None:
+    wrong = mapped_design(HOLDS_ZERO, "holds", target="sky130")
+    assert len(held_at_zero(wrong)) == 1
+    fused = next(name for name, each in ACCUMULATORS.items() if each.fused)
+    made = generate("dot", block=8, stages=8, accumulator=fused)
+    assert not held_at_zero(mapped_design(made.verilog, made.module, target="sky130"))
 
 
 def test_outputs_that_are_one_net_have_one_load() -> None:
