@@ -147,7 +147,8 @@ def mapped_design(
     delay = library_timing(module, library, around, "").delay_ps or 0.0
     period = chosen.clock
     if period is None:
-        period = library.time_unit * max(1, math.ceil(_MARGIN * delay / library.time_unit))
+        unit = library.time_unit / 1000
+        period = unit * max(1, math.ceil(_MARGIN * delay / unit))
     netlist = MappedNetlist(
         module, lambda cell, pin: "input" if pin in library[cell].inputs else "output"
     )

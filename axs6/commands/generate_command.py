@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import CLOCK, UNIT_OPTIONS, Unit, with_options
+from axs6.commands.options import UNIT_OPTIONS, Clock, Unit, with_options
 
 if TYPE_CHECKING:
     from axs6.hw.units.unit import Unit as HardwareUnit
@@ -39,7 +39,7 @@ def run(
             help="packed: one port for a payload; fields: one port for each of its fields."
         ),
     ] = "packed",
-    clock: Annotated[Any, CLOCK] = None,
+    clock: Clock = None,
     purpose: Annotated[
         str | None,
         typer.Option(

@@ -30,12 +30,16 @@ def _period(text: str | None) -> float | None:
     return None if text is None else read_clock(text)
 
 
-CLOCK = typer.Option(
-    "--clock", help="Clock, such as 2.5ns or 400MHz.", callback=_period, metavar="CLOCK"
-)
+Clock = Annotated[
+    Any,
+    typer.Option(
+        "--clock",
+        help="Clock: a period such as 2.5ns, or a frequency such as 400MHz.",
+        callback=_period,
+        metavar="CLOCK",
+    ),
+]
 """The option --clock, which gives the period in picoseconds."""
-
-Clock = Annotated[str | None, CLOCK]
 
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]

@@ -1,5 +1,6 @@
 """Clocks as people write them: a period or a frequency, with its unit."""
 
+import math
 import re
 from typing import Final
 
@@ -19,15 +20,18 @@ def read_clock(text: str) -> float:
         text: a period or a frequency with its unit, such as `2.5ns` or `400MHz`.
 
     Raises:
-        ValueError: it is neither, or 0.
+        ValueError: it is neither, or out of range.
     """
     found = _CLOCK.fullmatch(text.strip())
     unit = found[2].lower() if found else ""
     value = float(found[1]) if found else 0.0
-    if value and unit in _PERIODS:
-        return round(value * _PERIODS[unit], 6)
-    if value and unit in _FREQUENCIES:
-        return round(_FREQUENCIES[unit] / value, 6)
+    period = 0.0
+    if unit in _PERIODS:
+        period = round(value * _PERIODS[unit], 6)
+    elif value and unit in _FREQUENCIES:
+        period = round(_FREQUENCIES[unit] / value, 6)
+    if 0 < period < math.inf:
+        return period
     raise ValueError(
         "--clock must be a period in fs, ps, ns or us or a frequency in kHz, MHz or GHz, such as "
         f"2.5ns or 400MHz, not {text!r}"
