@@ -245,12 +245,46 @@ def clocks(runs: Sequence[CommandRun]) -> dict[str, Any]:
     for run in runs:
         (found,) = run.json
         figures = found["total"]["figures"]
-        parameters = {k: found["parameters"][k] for k in ("block", "stages")}
+        parameters = {k: found["parameters"][k] for k in ("block", "stages", "view")}
         said = ", ".join(f"{name} {value}" for name, value in parameters.items())
         unit = run.command.split()[2]
-        cells = [round(found["timing"]["fmax_mhz"], 1), figures["luts"], figures["flip_flops"]]
+        cells = [round(found["timing"]["fmax_mhz"], 1)]
+        cells += [figures[name] for name in ("luts", "dsps", "flip_flops")]
         rows.append([f"{unit}, {said}", *cells, f"`{run.command}`"])
-    columns = ["unit", "Fmax MHz", "LUTs", "flip-flops", "command"]
+    columns = ["unit", "Fmax MHz", "LUTs", "DSPs", "flip-flops", "command"]
+    return {"table": {"columns": columns, "rows": rows}}
+
+
+def clocks_of_formats(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """Latency, clock and area of a unit over its stages, in formats, on an FPGA and in cells."""
+    rows: dict[tuple[str, int], list[Any]] = {}
+    for run in runs:
+        for point in run.json["points"]:
+            parameters, figures = point["parameters"], point["figures"]
+            key = (parameters["format"], parameters["stages"])
+            row = rows.setdefault(key, [*key, point["latency"]])
+            clock = point["timing"]["fmax_mhz"] or 1e6 / point["timing"]["delay_ps"]
+            row += [round(clock, 1), round(figures.get("area", figures.get("luts")))]
+    columns = ["format", "stages", "latency"]
+    columns += ["ecp5, MHz", "LUTs", "sky130, MHz", "area, µm²"]
+    return {"table": {"columns": columns, "rows": list(rows.values())}}
+
+
+def views(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """LUTs and DSP blocks of both views of units on FPGAs.
+
+    The carry cells of ecp5 have two LUTs each, which its figures leave out.
+    """
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for run in runs:
+        for point in run.json["points"]:
+            parameters, figures, target = (point[k] for k in ("parameters", "figures", "target"))
+            inside = 2 * figures["carries"] if target == "ecp5" else 0
+            blocks = f" + {figures['dsps']} DSP" if figures["dsps"] else ""
+            row = found.setdefault((point["unit"], parameters["format"]), {})
+            row[f"{target}, {parameters['view']}"] = f"{figures['luts'] + inside:,}{blocks}"
+    columns = ["unit", "format", *next(iter(found.values()))]
+    rows = [[*key, *row.values()] for key, row in found.items()]
     return {"table": {"columns": columns, "rows": rows}}
 
 

@@ -7,14 +7,14 @@ from importlib import metadata
 from typing import Any
 
 from axs6.sim.process import temporary_folder
+from axs6.synth.closing import goal_for_clock, timing
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
 from axs6.synth.place import check_place, place, placer
 from axs6.synth.process import Limit, run_jobs
-from axs6.synth.report import AreaReport, Part, Resources, Timing
-from axs6.synth.targets import FPGAS, NETLIST, Costs, figures
-from axs6.synth.timing import level_timing, library_timing
+from axs6.synth.report import AreaReport, Part, Resources
+from axs6.synth.targets import NETLIST, Costs, figures
 
 
 def area(
@@ -50,15 +50,17 @@ def area(
         check_place(plan.kind)
     limit = Limit(timeout)
     with temporary_folder("axs6-area-") as folder:
+        plan = flow(goal_for_clock(chosen, verilog, top, folder, limit))
         names = ("flat", "nested") if chosen.breakdown and _may_have_parts(verilog) else ("flat",)
         jobs = [folder / name for name in names]
         for job in jobs:
             plan.write(job, verilog, top, flatten=job.name == "flat")
         flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
-        timing, placement = _timing(plan, module), None
+        timed, placement = timing(plan, module), None
         if chosen.fmax:
-            timing, placement = place(verilog, top, module["ports"], plan.kind, folder, limit)
+            placed, placement = place(verilog, top, module["ports"], plan.kind, folder, limit)
+            timed = placed.held_to(chosen.clock)
     total = _Measured(plan, flat)
     parted = _Measured(plan, nested[0] if any(nested) else flat)
     return AreaReport(
@@ -75,7 +77,7 @@ def area(
         },
         optimise=plan.optimise,
         adder_cells=chosen.adder_cells,
-        timing=timing,
+        timing=timed,
         placement=placement,
     )
 
@@ -130,15 +132,3 @@ class _Measured:
             Part(group.path, group.module, group.instances, self.resources(group.module))
             for group in groups(self._modules, top)
         )
-
-
-def _timing(plan: Flow, module: dict[str, Any]) -> Timing | None:
-    """Return the timing of a flat netlist, None on FPGAs: theirs comes from place and route."""
-    if plan.kind in FPGAS:
-        return None
-    if plan.cells is None or plan.around is None:
-        return level_timing(module, plan.cells)
-    model = "linear model of the compact sky130 library"
-    if plan.kind == "liberty":
-        model = f"delay tables of {plan.cells.name}"
-    return library_timing(module, plan.cells, plan.around, model)

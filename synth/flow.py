@@ -39,7 +39,9 @@ class Synthesis:
             last two, DSP blocks; no I/O buffers; on xc7 no shift-register LUTs, so that flip-flops
             count alike on all targets).
         liberty: Liberty file of standard cells to map to instead.
-        optimise: goal of mapping to gates, `area` or `speed`.
+        optimise: goal of mapping to gates, `area` or `speed`; None for area or, with a clock, for
+            the first of `axs6.synth.scripts.FOR_CLOCK` that meets it.
+        clock: period of the clock in picoseconds that the design is held to, if any.
         adder_cells: whether full adders become cells of the library.
         fmax: whether to place and route for Fmax, on ice40 and ecp5.
         breakdown: whether to make a second run, for the parts of a report.
@@ -49,7 +51,8 @@ class Synthesis:
 
     target: str = "generic"
     liberty: Path | None = None
-    optimise: str = "area"
+    optimise: str | None = None
+    clock: float | None = None
     adder_cells: bool = False
     fmax: bool = False
     breakdown: bool = True
@@ -63,7 +66,7 @@ class Flow:
     `kind` is a target or `liberty`, and `source` how messages name it. `cells` are those of the
     library, `around` what its timing assumes around a unit; both are None without a library, and
     the latter with a library that has no delays. `adders` is given where adders become cells.
-    `share` is as of `Synthesis`.
+    `share` and `clock` are as of `Synthesis`.
     """
 
     kind: str
@@ -74,6 +77,7 @@ class Flow:
     around: Surroundings | None
     adders: AdderCell | None
     share: bool
+    clock: float | None = None
 
     @property
     def optimise(self) -> str | None:
@@ -139,7 +143,9 @@ class Flow:
 
     def _scripts(self) -> dict[str, str]:
         """The ABC scripts by file name."""
-        scripts = abc_scripts(self.goal, timed=self.timed, adders=self.adders is not None)
+        scripts = abc_scripts(
+            self.goal, timed=self.timed, adders=self.adders is not None, period=self.clock
+        )
         names = [MAP_SCRIPT, *(f"{number}-{MAP_SCRIPT}" for number in range(1, len(scripts)))]
         return dict(zip(names, scripts, strict=True))
 
@@ -163,7 +169,8 @@ def flow(options: Synthesis) -> Flow:
             together.
     """
     target, liberty, adders = options.target, options.liberty, options.adder_cells
-    abc_scripts(options.optimise, timed=False, adders=adders)
+    goal = options.optimise or "area"
+    abc_scripts(goal, timed=False, adders=adders, period=options.clock)
     kind, source = target, f"target {target}"
     if liberty is not None:
         if target != "generic":
@@ -171,7 +178,7 @@ def flow(options: Synthesis) -> Flow:
         kind, source = "liberty", f"library {liberty}"
     elif target not in TARGETS:
         raise SynthesisError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
-    if kind in FPGAS and options.optimise != "area":
+    if kind in FPGAS and goal != "area":
         raise SynthesisError(f"--optimise is only for gate targets, not for {source}")
     if adders and kind not in ("liberty", "sky130"):
         raise SynthesisError(f"adder cells need a cell library, but {source} has none")
@@ -182,16 +189,32 @@ def flow(options: Synthesis) -> Flow:
         cells = cell_library(sky130.liberty(), source)
     if cells is not None:
         check_library(cells, source)
-    return Flow(
+    plan = Flow(
         kind,
         source,
         liberty,
-        options.optimise,
+        goal,
         cells,
         surroundings(cells) if cells else None,
         adder_cell(cells, source) if cells and adders else None,
         options.share,
+        options.clock,
     )
+    if options.clock is not None:
+        _check_clock(plan, options)
+    return plan
+
+
+def _check_clock(plan: Flow, options: Synthesis) -> None:
+    """Raise SynthesisError unless the period of a clock compares with delays of the target."""
+    if plan.kind in FPGAS:
+        if not options.fmax:
+            raise SynthesisError(f"a clock on {plan.source} needs --fmax: its delays are routed")
+    elif not plan.timed:
+        raise SynthesisError(
+            f"a clock needs delays and a buffer, but {plan.source} lacks them: "
+            "--target sky130, --liberty FILE, or --fmax on ice40 and ecp5"
+        )
 
 
 def check_run(top: str, timeout: float) -> None:

@@ -1,7 +1,7 @@
 """Contents of an area report."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -65,7 +65,9 @@ class Timing:
     edge or an input port, to a register (its setup time included) or an output port. `levels`
     counts its cells, and `start` and `end` name its ends. `fmax_mhz` is the clock that this path
     allows where the design has registers, ports counting as registered elsewhere without delay.
-    None stands for what the target's model does not give.
+    `clock_ps` is the period of the clock that was asked for, and `slack_ps` what the longest path
+    leaves of it, below 0 where the clock is not met. None stands for what the target's model does
+    not give, or was not asked for.
     """
 
     model: str
@@ -74,6 +76,14 @@ class Timing:
     fmax_mhz: float | None = None
     start: str | None = None
     end: str | None = None
+    clock_ps: float | None = None
+    slack_ps: float | None = None
+
+    def held_to(self, clock: float | None) -> "Timing":
+        """The same with the slack for a clock, whose period is in picoseconds, if there is one."""
+        if clock is None or self.delay_ps is None:
+            return self
+        return replace(self, clock_ps=clock, slack_ps=round(clock - self.delay_ps, 3))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries for JSON, keys in a fixed order."""

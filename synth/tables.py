@@ -16,19 +16,20 @@ from axs6.synth.pages.tables import cells_table, parts_table, totals_table
 from axs6.synth.report import AreaReport
 
 
-def render(report: AreaReport, latency: int | None = None) -> Group:
+def render(report: AreaReport, latency: int | None = None, others: Iterable[str] = ()) -> Group:
     """Return the totals, the cells by type and, where there are submodules, the breakdown.
 
     Args:
         report: of a unit.
         latency: cycles from an input of the unit to its output, if they are to be shown.
+        others: more lines below the totals.
     """
     source = report.library or report.target
     head = Text(f"{report.top} on {source}, flattened{mapped_for([report])}", style="bold")
     tools = Text(f"Yosys {report.tools['yosys']}, pyosys {report.tools['pyosys']}", style="dim")
     shown: list[RenderableType] = [head, tools]
     shown += [rich_table(totals_table(report)), *_timing(report)]
-    shown += notes([*conditions([report]), *_placed(report), *_latency(latency)])
+    shown += notes([*conditions([report]), *_placed(report), *_latency(latency), *others])
     shown.append(rich_table(cells_table(report)))
     if report.parts:
         main = label(next(iter(report.unflattened.figures))).short
@@ -69,6 +70,8 @@ def _timing(report: AreaReport) -> list[RenderableType]:
     figures = {
         "delay ps": timing.delay_ps and f"{timing.delay_ps:,.0f}",
         "Fmax MHz": timing.fmax_mhz and f"{timing.fmax_mhz:,.1f}",
+        "clock ps": timing.clock_ps and f"{timing.clock_ps:,.0f}",
+        "slack ps": f"{timing.slack_ps:,.0f}" if timing.slack_ps is not None else None,
         "levels": f"{timing.levels:,d}" if timing.levels is not None else None,
     }
     shown = {name: text for name, text in figures.items() if text}

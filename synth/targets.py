@@ -58,6 +58,9 @@ _FPGA_CELLS: Final = {
 FPGAS: Final = tuple(_FPGA_CELLS)
 """The targets that are FPGAs."""
 
+WITH_DSPS: Final = ("ecp5", "xc7")
+"""Those whose flow maps products to DSP blocks."""
+
 TARGETS: Final = ("generic", "sky130", *FPGAS)
 """The targets that need no library file."""
 

@@ -54,11 +54,14 @@ def run(
     """Synthesise units with Yosys and report timing and area, also by submodule.
 
     Results are cached: nothing is measured twice, and an interrupted sweep resumes where it
-    stopped. Exit status 1 if points of a sweep are missing, 2 if all are.
+    stopped. Exit status 1 if points of a sweep are missing or the clock of --clock is not met, 2
+    if nothing could be measured.
 
     Example: axs6 area block_dot --block 32 --target ecp5
 
     Example: axs6 area block_dot --target sky130 --netlist block_dot.v
+
+    Example: axs6 area block_dot --stages 3 --target sky130 --clock 3ns
 
     Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
     """

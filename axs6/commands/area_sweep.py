@@ -1,8 +1,10 @@
 """Measurement, tables and pages of `axs6 area`."""
 
 import logging
+import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -10,8 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from axs6.commands.area_timing import TimedOutput
-from axs6.commands.output import console, print_table
+from axs6.commands.output import console, print_table, verdict
 from axs6.commands.report import ReportFiles
+from axs6.hw.core.clock import clock_text
 from axs6.synth.bound import unit_bound
 from axs6.synth.energy import check_energy
 from axs6.synth.energy_report import EnergyReport
@@ -24,7 +27,9 @@ from axs6.synth.pages.document import Table
 from axs6.synth.pages.tables import growth_table, point_tables
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
+from axs6.synth.sweep.points import Point
 from axs6.synth.tables import notes, render, render_energy, rich_table
+from axs6.synth.targets import FPGAS
 
 _log = logging.getLogger("axs6")
 
@@ -53,7 +58,7 @@ def measure(
         report: where to write.
 
     Returns:
-        Whether all points are there.
+        Whether all points are there, and meet the clock if there is one.
 
     Raises:
         ValueError: energies, a netlist or OpenSTA are asked for of a sweep.
@@ -72,14 +77,15 @@ def measure(
     energies: dict[str, EnergyReport] = {}
     figures: Any
     if expression is None:
-        figures, energies = _units(done, timed, runs["timeout"], out)
+        figures, energies = _units(done, parameters, timed, runs["timeout"], out)
     else:
-        _show(done, out)
+        _show(done, parameters, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
     report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
         raise SynthesisError("no point of the sweep could be measured")
-    return not done.missing
+    met = [_shown_clock(result, list(done.axes), out) for result in done.results]
+    return not done.missing and all(met)
 
 
 def _run(
@@ -104,6 +110,7 @@ def _run(
 
 def _units(
     done: Sweep,
+    given: Mapping[str, Any],
     timed: TimedOutput,
     timeout: float,
     out: Console,
@@ -119,7 +126,7 @@ def _units(
         point, measured = result.point, result.measured
         if measured is None:
             continue
-        print_table(out, render(measured.report, measured.latency))
+        print_table(out, render(measured.report, measured.latency, _chosen_view(point, given)))
         found = {"parameters": point.parameters, "latency": measured.latency}
         found |= measured.report.to_dict()
         if known := unit_bound(point):
@@ -129,16 +136,19 @@ def _units(
             print_table(out, render_energy(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
-        found |= timed.run(measured.design, point.options, timeout, out)
+        options = replace(point.options, optimise=measured.report.optimise)
+        found |= timed.run(measured.design, options, timeout, out)
         figures.append(found)
     return figures, energies
 
 
-def _show(done: Sweep, out: Console) -> None:
+def _show(done: Sweep, given: Mapping[str, Any], out: Console) -> None:
     for subject, cells in point_tables(done).items():
-        known = reports(done.subjects[subject])
+        results = done.subjects[subject]
+        known = reports(results)
         _print(out, f"{subject}, flattened{mapped_for(known)}", cells)
-        if said := conditions(known):
+        chosen = _chosen_view(results[0].point, {**given, **done.axes})
+        if said := [*conditions(known), *chosen]:
             out.print(*notes(said), "", sep="\n")
     grown = telling_growth(done)
     for subject, axis in dict.fromkeys((each.subject, each.axis) for each in grown):
@@ -149,6 +159,30 @@ def _show(done: Sweep, out: Console) -> None:
     earlier = sum(result.cached for result in done.results)
     counts = f"{earlier:,} measured earlier, {len(done.missing):,} missing"
     out.print(f"{len(done.results):,} points, {counts}")
+
+
+def _shown_clock(result: Result, axes: Sequence[str], out: Console) -> bool:
+    """Say whether a point meets the clock that was asked for, and by how much; say it too."""
+    timing = result.measured.report.timing if result.measured else None
+    if timing is None or timing.slack_ps is None or timing.clock_ps is None:
+        return True
+    met = timing.slack_ps >= 0
+    text = f"{result.point.label(axes)}: clock of {clock_text(timing.clock_ps)}"
+    if met:
+        text += f" met with {timing.slack_ps:,.0f} ps to spare"
+    elif timing.delay_ps:
+        least = math.ceil(timing.delay_ps)
+        text += f" missed by {-timing.slack_ps:,.0f} ps; {clock_text(least)} can be met"
+    out.print(verdict(met, text))
+    return met
+
+
+def _chosen_view(point: Point, given: Mapping[str, Any]) -> list[str]:
+    """A line with the view that was chosen for an FPGA; none where the user chose."""
+    target = point.options.target
+    if target not in FPGAS or point.view is None or "view" in given:
+        return []
+    return [f"view: {point.view}, as a rule the smaller on {target}; --view takes the other"]
 
 
 def _print(out: Console, title: str, cells: Table) -> None:

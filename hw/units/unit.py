@@ -16,7 +16,7 @@ from axs6.golden.lfsr import PERIOD
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.rounding import RANDOM_BITS_MAX
 from axs6.hw.core.layouts import fields
-from axs6.hw.core.parameters import BEHAVIOUR, block_of
+from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE, block_of
 from axs6.hw.dot.matmul import MOST_SIDE
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 
@@ -152,8 +152,31 @@ class Unit:
         Raises:
             ValueError: as of `parameters`.
         """
-        view = {"view": BEHAVIOUR} if "view" in self.defaults else {}
-        return self.parameters({**view, **given})
+        return self.in_view(BEHAVIOUR, given)
+
+    def in_view(self, view: str, given: Parameters) -> dict[str, Any]:
+        """All parameters; where none is given, a unit with two views has this one.
+
+        Raises:
+            ValueError: as of `parameters`.
+        """
+        chosen = {"view": view} if self.has_views(given) else {}
+        return self.parameters({**chosen, **given})
+
+    def suited_view(self, *, dsps: bool) -> str:
+        """The view that is smaller as a rule.
+
+        Products become DSP blocks from words alone, and only those of lanes are worth it: decoders
+        in words have products with constants, which take more than gates.
+
+        Args:
+            dsps: whether there are DSP blocks.
+        """
+        return BEHAVIOUR if dsps and self.operation == "MAC" else STRUCTURE
+
+    def has_views(self, given: Parameters) -> bool:
+        """Whether the datapath has two views beside these parameters."""
+        return len(self.choices(given).get("view", ())) > 1
 
     def combinations(self, given: Parameters) -> list[dict[str, Any]]:
         """Values of `choices` for tests: few, but any two values of two parameters meet in one.

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from axs6.synth.pages.labels import derived
 from axs6.synth.report import AreaReport
+from axs6.synth.scripts import GOALS
 from axs6.synth.sweep.growth import Growth, growth, varying
 from axs6.synth.sweep.points import Result, Sweep
 
@@ -26,6 +27,8 @@ def mapped_for(found: Collection[AreaReport]) -> str:
     goals = {report.optimise for report in found}
     goal = goals.pop() if len(goals) == 1 else None
     adders = any(report.adder_cells for report in found)
+    if goal and goal not in GOALS:
+        goal = f"the clock ({goal})"
     return (f", for {goal}" if goal else "") + (", adder cells" if adders else "")
 
 

@@ -35,6 +35,8 @@ _LABELS: Mapping[str, Label] = {
     "sequential_share": Label("seq.", "share of registers", ".1%", "area"),
     "delay_ps": Label("delay ps", "delay (ps)", ",.0f"),
     "fmax_mhz": Label("MHz", "Fmax (MHz)", ",.1f"),
+    "clock_ps": Label("clock ps", "clock (ps)", ",.0f"),
+    "slack_ps": Label("slack ps", "slack (ps)", ",.0f", "delay_ps"),
     "levels": Label("levels", "cells in the longest path", ",d", "delay_ps"),
 }
 

@@ -12,6 +12,7 @@ from axs6.synth.energy_stimulus import Stimulus
 from axs6.synth.flow import Synthesis
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
+from axs6.synth.targets import WITH_DSPS
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,12 @@ class Point:
         """The subject of the point's figures: its unit on its target or library."""
         liberty = self.options.liberty
         return f"{self.unit} on {liberty.name if liberty else self.options.target}"
+
+    @property
+    def view(self) -> str | None:
+        """The view of the unit's datapath; None if it has one description alone."""
+        one = not find(self.unit).has_views(self.parameters)
+        return None if one else str(self.parameters["view"])
 
     def label(self, axes: Sequence[str]) -> str:
         """The unit and its values on some axes: `block_dot block=8 stages=2`."""
@@ -153,7 +160,8 @@ def all_points(
     Args:
         units: names in the registry.
         axes: values of the swept parameters and settings.
-        parameters: those that all points have; the others keep their defaults.
+        parameters: those that all points have; the others keep their defaults, but for the view,
+            which suits the target.
         options: how all points are synthesised, but for what is swept.
         stimulus: that of all points, if their energy is to be measured.
 
@@ -171,6 +179,8 @@ def all_points(
         for values in itertools.product(*axes.values()):
             swept = dict(zip(axes, values, strict=True))
             settings = {name: swept.pop(name) for name in SETTINGS if name in swept}
-            everything = known.parameters({**parameters, **swept})
-            points.append(Point(unit, everything, replace(options, **settings), stimulus=stimulus))
+            each = replace(options, **settings)
+            view = known.suited_view(dsps=each.target in WITH_DSPS)
+            everything = known.in_view(view, {**parameters, **swept})
+            points.append(Point(unit, everything, each, stimulus=stimulus))
     return points

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from dataclasses import replace
 from importlib.metadata import version
 
 from axs6.hw.verilog import Generated, generate
@@ -38,7 +39,8 @@ def measure(point: Point, timeout: float) -> Measured:
 
     def simulate() -> EnergyReport:
         _log.info("simulating the gates of %s", point.subject)
-        given = {"stimulus": point.stimulus, "timeout": timeout, **vars(point.options)}
+        options = replace(point.options, optimise=report.optimise)
+        given = {"stimulus": point.stimulus, "timeout": timeout, **vars(options)}
         return energy(point.unit, point.parameters, **given)
 
     report = kept("area", _area_key(point, design), AreaReport, synthesise)

@@ -64,7 +64,7 @@ def test_constraints_of_a_combinational_unit() -> None:
     design = mapped("decoder", block=8)
     assert "create_clock -name clock -period " in design.constraints
     assert f"-period {design.period_ps:.10g}\n" in design.constraints
-    assert design.delay_ps <= design.period_ps < design.delay_ps + 0.01
+    assert 1.05 * design.delay_ps <= design.period_ps < 1.05 * design.delay_ps + 1
     assert "_driving_cell -lib_cell sky130_fd_sc_hd__buf_1 [get_ports {i__valid o__ready clk " in (
         design.constraints
     )
@@ -78,6 +78,29 @@ def test_constraints_of_a_unit_with_registers() -> None:
         (line,) = re.findall(f"^{command}.*", design.constraints, re.M)
         assert re.search(r"\brst\b", line)
         assert not re.search(r"\bclk\b", line)
+
+
+HOLDS_ZERO = """
+module holds(input clk, a, b, output reg y, z);
+  always @(posedge clk) begin
+    y <= (a & b) & ~(a | b);
+    z <= a & b;
+  end
+endmodule
+"""
+
+
+def held_at_zero(design: MappedDesign) -> list[str]:
+    """Registers whose input is 0: no path ends there, which timing tools report."""
+    cells = design.module["cells"].items()
+    return [name for name, cell in cells if cell["connections"].get("D") == ["0"]]
+
+
+def test_no_register_of_an_aligned_sum_can_only_be_0() -> None:
+    wrong = mapped_design(HOLDS_ZERO, "holds", target="sky130")
+    assert len(held_at_zero(wrong)) == 1
+    made = generate("dot", block=8, stages=8, accumulator="hopper_fp8")
+    assert not held_at_zero(mapped_design(made.verilog, made.module, target="sky130"))
 
 
 def test_outputs_that_are_one_net_have_one_load() -> None:
