@@ -29,6 +29,7 @@ from axs6.hw.units.encoder_corners import (
     scale_rows,
     special_patterns,
     subnormal_rows,
+    two_bit_rows,
 )
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
 from axs6.hw.units.scaled_corners import random_outer_scales, scaled_corners
@@ -123,8 +124,8 @@ def encoder_corners(parameters: Parameters) -> Items:
         items = scaled_corners(fmt, dtype, block)
         words = _words(parameters, np.random.default_rng(7), len(items["values"]))
         return {**items, **words}
-    # Else a NaN is the scale, and no other value counts beside it.
-    others_count = fmt.element.has_nan or not fmt.has_nan
+    # Else a NaN is the scale, and no other value counts beside it; shifts are those of the others.
+    others_count = fmt.element.has_nan or not fmt.has_nan or bool(fmt.shifts)
     special = special_patterns(dtype)
     alone = np.zeros((len(special), block), np.int64)
     alone[np.arange(len(special)), np.arange(len(special)) % block] = special
@@ -138,6 +139,7 @@ def encoder_corners(parameters: Parameters) -> Items:
         *chain.from_iterable(
             repeated_rows(dtype, block, x.divisor.bit_length()) for x in elements if x.divisor > 1
         ),
+        *chain.from_iterable(two_bit_rows(element, dtype, block) for element in elements),
         *(scale_rows(fmt, element, dtype) for element in elements),
         *boundary_rows(fmt, elements, dtype),
     ]

@@ -118,6 +118,25 @@ def repeated_rows(dtype: Float, lanes: int, period: int) -> Iterator[NDArray[np.
         yield found
 
 
+def two_bit_rows(element: Element, dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
+    """Every lane with fractions of one or two bits, down to where an element rounds to zero.
+
+    The higher bit is kept or decides, and the lower one is any of those that are dropped.
+    """
+    width = dtype.fraction_bits
+    ones = 1 << np.arange(width)
+    high = ones[-element.precision - 1 :]
+    fractions = np.unique(np.concatenate([[0], ones, (high[:, None] | ones).ravel()]))
+    fields = np.maximum(dtype.bias - np.arange(element.integer_bits + 3), 0)
+    patterns = (np.unique(fields)[:, None] << width | fractions).ravel()
+    rows = np.stack([np.roll(patterns, 11 * lane) for lane in range(lanes)], axis=1)
+    index = np.arange(len(rows))
+    for start in (0, 1):
+        found = rows.copy()
+        found[index, (start + index) % lanes] = dtype.bias << width
+        yield found
+
+
 def boundary_rows(
     fmt: BlockFormat, elements: Iterable[Element], dtype: Float
 ) -> Iterator[NDArray[np.int64]]:
