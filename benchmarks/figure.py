@@ -45,6 +45,7 @@ class Figure:
         packages: distributions whose versions decide it.
         varies: regular expression of what the machine decides in the output, if anything.
         as_json: whether the commands write JSON for `read`.
+        statuses: exit statuses with which the commands have measured.
         pictures: in the docs, by the paths under which the commands write them.
         prepare: Python that makes the commands' inputs.
     """
@@ -57,6 +58,7 @@ class Figure:
     packages: Sequence[str] = ()
     varies: str | None = None
     as_json: bool = False
+    statuses: tuple[int, ...] = (0,)
     pictures: Mapping[str, str] | None = None
     prepare: str = ""
 
@@ -153,7 +155,7 @@ class Figure:
         done = subprocess.run(
             [*started, *given], cwd=folder, check=False, capture_output=True, text=True
         )
-        if done.returncode:
+        if done.returncode not in self.statuses:
             raise RuntimeError(f"{command}: {(done.stderr or done.stdout).strip()}")
         lines = [line.rstrip() for line in done.stdout.splitlines()]
         return CommandRun(command, lines, json.loads(report.read_text()) if self.as_json else None)

@@ -50,6 +50,31 @@ def proofs(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": ["format", *columns], "rows": rows}}
 
 
+def mutants(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """Mutants of `axs6 verify` and what became of them: a row for each unit."""
+    (run,) = runs
+    names = ("killed", "equal", "different", "open")
+    found: dict[str, dict[str, int]] = {}
+    for check in run.json:
+        row = found.setdefault(check["unit"], dict.fromkeys(("designs", "seconds", *names), 0))
+        row["designs"] += 1
+        row["seconds"] += check["seconds"]
+        for name in names:
+            row[name] += check["counts"].get(name, 0)
+    rows = []
+    for unit, row in found.items():
+        unlike = row["killed"] + row["different"] + row["open"]
+        score = f"{100 * row['killed'] / unlike:.2f} %" if unlike else "-"
+        counts = [f"{row[name]:,}" for name in names]
+        rows.append([unit, str(row["designs"]), *counts, score, f"{row['seconds']:,.0f} s"])
+    total = sum(sum(row[name] for name in names) for row in found.values())
+    below = [x["command"].removeprefix("axs6 mutate ") for x in run.json if not x["passed"]]
+    return {
+        "table": {"columns": ["unit", "designs", *names, "score", "time"], "rows": rows},
+        "values": {"mutants": f"{total:,}", "below": "; ".join(below) or "none"},
+    }
+
+
 def between(*passages: tuple[str, str]) -> Reading:
     """Passages of what one command printed, with "..." in place of all else.
 

@@ -83,9 +83,22 @@ PROVED_NETLISTS = Figure(
     as_json=True,
 )
 
+MUTANTS = Figure(
+    "mutants",
+    ("axs6 verify --only mutate",),
+    readings.mutants,
+    sources=("proof/*.py", "hw/units/*.py", *SIMULATORS),
+    packages=PROOFS.packages,
+    varies=r"\d[\d,]* s",
+    as_json=True,
+    # 1 where a mutant is alive.
+    statuses=(0, 1),
+)
+
 STUDIES = (
     PROOFS,
     PROVED_NETLISTS,
+    MUTANTS,
     Figure(
         "claims",
         ("python benchmarks/claims.py",),
