@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import AXS6, FP32, BlockFormat, Float
+from axs6.golden.formats import AXS6, BlockFormat, Float, Real
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.formats.floating import OUTPUT_DTYPES
@@ -135,23 +135,23 @@ def _decoder_corners(parameters: Parameters) -> Items:
         scales[name] = scales[name][::2]
     rows = _in_every_lane(fmt, block)
     parts = [items, under_scales(rows, fmt, scales)]
-    if fmt.outer:
+    if fmt.outer and isinstance(outer := fmt.levels[-1].scale, Real):
         tensor, *_ = outer_names(fmt)
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}
         some = rows[:: max(1, len(rows) // 32)]
-        parts.append(under_scales(some, fmt, few | {tensor: _outer_patterns()}))
+        parts.append(under_scales(some, fmt, few | {tensor: _patterns_of(outer.dtype)}))
     items = {name: np.concatenate([each[name] for each in parts]) for name in items}
     return _with_faults(items, fmt, parameters) if packed else items
 
 
-def _outer_patterns() -> NDArray[np.int64]:
-    """FP32 patterns: each leading bit, with others below; each exponent field."""
+def _patterns_of(dtype: Float) -> NDArray[np.int64]:
+    """Positive patterns: each leading bit, with others below; each exponent field."""
     rng = np.random.default_rng(11)
-    bits = 1 << np.arange(FP32.fraction_bits + 1)
+    bits = 1 << np.arange(dtype.fraction_bits + 1)
     leading = [bits, 2 * bits - 1, bits | rng.integers(0, bits), bits | rng.integers(0, bits)]
-    fields = np.arange(1, FP32.exponent_special) << FP32.fraction_bits
-    fields |= rng.integers(0, 1 << FP32.fraction_bits, len(fields))
-    return np.unique(np.concatenate([*leading, fields]))
+    fields = np.arange(1, 1 + (dtype.largest_code >> dtype.fraction_bits)) << dtype.fraction_bits
+    fields |= rng.integers(0, 1 << dtype.fraction_bits, len(fields))
+    return np.unique(np.minimum(np.concatenate([*leading, fields]), dtype.largest_code))
 
 
 def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
