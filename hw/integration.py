@@ -1,8 +1,9 @@
-"""Files beside a unit's Verilog: an instance to copy, and a package of its numbers."""
+"""Files beside a unit's Verilog: an instance, a package of its numbers, a core file."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from axs6 import __version__
 from axs6.hw.verilog import ROLES, Generated, fields_of
 
 
@@ -38,6 +39,41 @@ def package(made: Generated) -> str:
                 numbers[f"{name}_COUNT"] = field.count
     lines = [f"  localparam int {name.upper()} = {value};" for name, value in numbers.items()]
     return "\n".join([f"package {made.module}_pkg;", *lines, "endpackage", ""])
+
+
+def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
+    """A core file of FuseSoC (CAPI2) for a unit's files: `axs6:generated:MODULE:VERSION`.
+
+    Its targets are `default`, the files for a design that depends on the core, and `lint`, in which
+    Verilator reads them.
+
+    Args:
+        made: the unit. constrained: whether there is an SDC file too.
+
+    Source: FuseSoC's reference of core files, CAPI2.
+    """
+    module = made.module
+    files = {"rtl": [f"{module}_pkg.sv: {{file_type: systemVerilogSource}}"]}
+    files["rtl"].append(f"{module}.v: {{file_type: verilogSource-2005}}")
+    if constrained:
+        files["constraints"] = [f"{module}.sdc: {{file_type: SDC}}"]
+    filesets = [
+        line
+        for name, each in files.items()
+        for line in (f"  {name}:", "    files:", *(f"      - {file}" for file in each))
+    ]
+    return "\n".join(
+        [
+            "CAPI=2:",
+            f'name: "axs6:generated:{module}:{__version__}"',
+            f'description: "AXS-6 {made.manifest["unit"]}"',
+            *("", "filesets:", *filesets),
+            *("", "targets:", "  default: &default", f"    filesets: [{', '.join(files)}]"),
+            f"    toplevel: {module}",
+            *("  lint:", "    <<: *default", "    default_tool: verilator"),
+            *("    tools: {verilator: {mode: lint-only}}", ""),
+        ]
+    )
 
 
 def _stream_ports(manifest: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

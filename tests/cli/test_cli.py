@@ -88,6 +88,7 @@ def test_generate_writes_verilog_and_manifest(main: Cli, tmp_path: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in (tmp_path / "new/rtl").iterdir()) == [
+        "axs6_encoder.core",
         "axs6_encoder.json",
         "axs6_encoder.v",
         "axs6_encoder.vh",

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,32 @@ def design_of_two(folder: Path, *pair: Generated) -> list[Path]:
     includes = "".join(f'`include "{made.module}.vh"\n' for made in pair)
     (folder / "top.v").write_text(f"module top(input clk, input rst);\n{includes}endmodule\n")
     return [folder / "top.v", *(folder / f"{made.module}.v" for made in pair)]
+
+
+@pytest.mark.parametrize("sdc", [None, "create_clock -period 2.5 [get_ports clk]\n"])
+def test_fusesoc_reads_the_core_file_and_runs_verilator(tmp_path: Path, sdc: str | None) -> None:
+    write_generated(tmp_path / "rtl", generate("lfsr", name="words", block=8), sdc)
+    core = "axs6:generated:words"
+    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", "rtl"]
+    environment = simulator_environment("verilator") | {"XDG_CONFIG_HOME": str(tmp_path)}
+
+    def fusesoc(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *arguments],
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    shown = fusesoc("core", "show", core)
+    assert shown.returncode == 0, shown.stderr
+    assert "lint" in shown.stdout
+    done = fusesoc("run", "--target", "lint", core)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "rtl/words.v").write_text("module words(input clk)")
+    assert fusesoc("run", "--target", "lint", core).returncode != 0
 
 
 def test_two_configurations_live_in_one_design(tmp_path: Path, pyosys: Callable[..., None]) -> None:
