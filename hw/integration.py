@@ -1,9 +1,9 @@
 """Files beside a unit's Verilog: an instance, a package of its numbers, a core file."""
 
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from typing import Any
 
-from axs6 import __version__
 from axs6.hw.verilog import ROLES, Generated, fields_of
 
 
@@ -65,7 +65,7 @@ def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
     return "\n".join(
         [
             "CAPI=2:",
-            f'name: "axs6:generated:{module}:{__version__}"',
+            f'name: "axs6:generated:{module}:{version("axs6")}"',
             f'description: "AXS-6 {made.manifest["unit"]}"',
             *("", "filesets:", *filesets),
             *("", "targets:", "  default: &default", f"    filesets: [{', '.join(files)}]"),
