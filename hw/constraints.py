@@ -1,7 +1,8 @@
 """Constraints of a unit's Verilog for tools of synthesis, in SDC."""
 
 from axs6.hw.core.clock import clock_text
-from axs6.hw.verilog import ROLES, Generated
+from axs6.hw.integration import stream_ports
+from axs6.hw.verilog import Generated
 
 
 def constraints(made: Generated, period: float) -> str:
@@ -16,8 +17,7 @@ def constraints(made: Generated, period: float) -> str:
     """
     clock, inputs = made.manifest["clock"], {made.manifest["reset"]}
     for stream in made.manifest["streams"]:
-        own = {port for name, port in stream.items() if name in ROLES}
-        own |= set(stream.get("ports", {}).values())
+        own = {port for port, _ in stream_ports(stream)}
         ready = {stream["ready"]}
         inputs |= own - ready if stream["direction"] == "input" else ready
     ports = [port for port in made.ports if port != clock]

@@ -14,7 +14,7 @@ def template(made: Generated) -> str:
     """
     module, manifest = made.module, made.manifest
     own = [manifest["clock"], manifest["reset"]]
-    ports = list(_stream_ports(manifest))
+    ports = [port for stream in manifest["streams"] for port in stream_ports(stream)]
     wires = [
         f"wire {f'[{width - 1}:0] ' if width > 1 else ''}{module}_{port};" for port, width in ports
     ]
@@ -53,8 +53,8 @@ def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
     Source: FuseSoC's reference of core files, CAPI2.
     """
     module = made.module
-    files = {"rtl": [f"{module}_pkg.sv: {{file_type: systemVerilogSource}}"]}
-    files["rtl"].append(f"{module}.v: {{file_type: verilogSource-2005}}")
+    package_file = f"{module}_pkg.sv: {{file_type: systemVerilogSource}}"
+    files = {"rtl": [package_file, f"{module}.v: {{file_type: verilogSource-2005}}"]}
     if constrained:
         files["constraints"] = [f"{module}.sdc: {{file_type: SDC}}"]
     filesets = [
@@ -76,13 +76,12 @@ def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
     )
 
 
-def _stream_ports(manifest: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Names and widths of the ports of all streams."""
-    for stream in manifest["streams"]:
-        for role in ROLES:
-            if role in stream:
-                yield stream[role], stream["width"] if role == "payload" else 1
-        ports = stream.get("ports", {})
-        for field in fields_of(stream):
-            if field.name in ports:
-                yield ports[field.name], field.count * field.width
+def stream_ports(stream: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Names and widths of the ports of a stream, as the manifest describes it."""
+    for role in ROLES:
+        if role in stream:
+            yield stream[role], stream["width"] if role == "payload" else 1
+    ports = stream.get("ports", {})
+    for field in fields_of(stream):
+        if field.name in ports:
+            yield ports[field.name], field.count * field.width
