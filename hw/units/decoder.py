@@ -139,19 +139,17 @@ def _decoder_corners(parameters: Parameters) -> Items:
         tensor, *_ = outer_names(fmt)
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}
         some = rows[:: max(1, len(rows) // 32)]
-        parts.append(under_scales(some, fmt, few | {tensor: _patterns_of(outer.dtype)}))
+        parts.append(under_scales(some, fmt, few | {tensor: _outer_codes(outer)}))
     items = {name: np.concatenate([each[name] for each in parts]) for name in items}
     return _with_faults(items, fmt, parameters) if packed else items
 
 
-def _patterns_of(dtype: Float) -> NDArray[np.int64]:
-    """Positive patterns: each leading bit, with others below; each exponent field."""
+def _outer_codes(scale: Real) -> NDArray[np.int64]:
+    """Codes of an outer scale: as of `scale_codes`, and each leading bit with others below."""
     rng = np.random.default_rng(11)
-    bits = 1 << np.arange(dtype.fraction_bits + 1)
+    bits = 1 << np.arange(scale.dtype.fraction_bits + 1)
     leading = [bits, 2 * bits - 1, bits | rng.integers(0, bits), bits | rng.integers(0, bits)]
-    fields = np.arange(1, 1 + (dtype.largest_code >> dtype.fraction_bits)) << dtype.fraction_bits
-    fields |= rng.integers(0, 1 << dtype.fraction_bits, len(fields))
-    return np.unique(np.minimum(np.concatenate([*leading, fields]), dtype.largest_code))
+    return np.unique(np.concatenate([*leading, scale_codes(scale, rng)]))
 
 
 def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
