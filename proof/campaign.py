@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ from axs6.golden.accumulator import ACCUMULATORS
 from axs6.golden.formats import AXS6, formats, name_of
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.core.parameters import BEHAVIOUR
-from axs6.hw.dot.shape import DotShape
 from axs6.hw.registry import UNITS
 from axs6.hw.units.unit import Unit
-from axs6.proof.components import COMPONENTS
+from axs6.proof.components import COMPONENTS, proof_of
 from axs6.proof.items import one_item_each
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
@@ -54,8 +54,8 @@ class Check:
     """A command, and the place of its outcome in the report.
 
     Args:
-        kind: what it does. unit: of hardware, or a part of units; "" for all. format: of blocks.
-        options: behind the unit on the command line.
+        kind: what it does. unit: name of a unit, or of a part of units; "" if it is for all units.
+        format: name of the block format. options: words of the command line after the unit.
     """
 
     kind: Kind
@@ -127,7 +127,7 @@ def _check(kind: Kind, unit: str, format: str, **options: Any) -> Check:
     given = {**({"format": format} if has_format and format else {}), **options}
     words = []
     for name, value in given.items():
-        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        words += [f"--{name.replace('_', '-')}", str(value)]
     return Check(kind, unit, format, tuple(words))
 
 
@@ -177,11 +177,20 @@ def all_unproved() -> Iterator[str]:
 
 def _components() -> Iterator[Check]:
     """The arithmetic of FP32 inside of units."""
-    divided = [x for x in formats_of("block_dot") if DotShape.of(x, None).divisor != 1]
-    named = {"fp32_convert": formats_of("block_dot"), "fp32_divide": divided}
-    for component in COMPONENTS:
-        for name in named.get(component, ("",)):
-            yield _check(Kind.PROVE, component, name)
+    for component, make in COMPONENTS.items():
+        names = formats() if "format" in signature(make).parameters else ("",)
+        for name in names:
+            if _component(component, name):
+                yield _check(Kind.PROVE, component, name)
+
+
+def _component(name: str, format: str) -> bool:
+    """Whether there is a component in a format."""
+    try:
+        proof_of(name, {"format": format} if format else {})
+    except ValueError:
+        return False
+    return True
 
 
 def _queues() -> Iterator[Check]:
@@ -198,7 +207,7 @@ def _netlists() -> Iterator[Check]:
     for unit in SPECIFICATIONS:
         if _alone(unit):
             names = formats_of(unit)
-            for name in names if unit == "block_dot" else names[:1]:
+            for name in names if UNITS[unit].operation == "MAC" else names[:1]:
                 yield _check(Kind.PROVE, unit, name, target="sky130")
 
 
@@ -212,11 +221,12 @@ def _mutants() -> Iterator[Check]:
         for row in entry.combinations({"block": BLOCK})[1:]:
             stages = {"stages": 2} if "stages" in entry.defaults else {}
             yield _check(Kind.MUTATE, unit, names[0], **row, **stages)
+    summing = next(unit for unit, entry in UNITS.items() if "accumulator" in entry.defaults)
     for accumulator in ACCUMULATORS:
         options = {"accumulator": accumulator, "block": BLOCK}
         for name in formats():
-            if _builds(UNITS["dot"], format=name, **options):
-                yield _check(Kind.MUTATE, "dot", name, **options)
+            if _builds(UNITS[summing], format=name, **options):
+                yield _check(Kind.MUTATE, summing, name, **options)
                 break
 
 

@@ -18,8 +18,8 @@ from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
-from axs6.proof.specifications import SPECIFICATIONS
-from axs6.proof.steps import NotShownError
+from axs6.proof.specifications import SPECIFICATIONS, Subject
+from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 from axs6.sim.batch.engine import GateModel
 from axs6.sim.batch.read import read_netlist
@@ -114,10 +114,19 @@ class UnitProof:
             return f"{name} has no specification to prove; these have: {known}"
         ports = Graph(f"i__payload[{k}]" for k in range(payload_width(self.inputs)))
         try:
-            SPECIFICATIONS[name](ports, self._flat, self.inputs, self.outputs, self._seconds)
+            self.held(ports)
         except ValueError as error:
             return str(error)
         return ""
+
+    def held(self, graph: Graph) -> Proof:
+        """The proof that a graph with the unit's ports, without `stages`, is the specified unit.
+
+        Raises:
+            ValueError: there is no specification of the format.
+        """
+        of = Subject(graph, self._flat, self.inputs, self.outputs, self._seconds)
+        return SPECIFICATIONS[self._entry.name](of)
 
     def specification(self) -> Iterator[Claim]:
         """Prove that the RTL without registers is what the formats' definitions say.
@@ -127,9 +136,7 @@ class UnitProof:
         """
         if self.unspecified:
             raise ValueError(self.unspecified)
-        make = SPECIFICATIONS[self._entry.name]
-        proof = make(self._reference.graph, self._flat, self.inputs, self.outputs, self._seconds)
-        for text, step in proof.steps().items():
+        for text, step in self.held(self._reference.graph).steps().items():
             yield self._claim("RTL", text, self._reference, step)
 
     def rtl(self) -> Iterator[Claim]:

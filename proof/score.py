@@ -8,7 +8,7 @@ import numpy as np
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import BlockFormat, Scale
-from axs6.hw.core.layouts import Field, outer_names, port_fields, scale_names
+from axs6.hw.core.layouts import Field, outer_names, scale_names
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import Graph
@@ -16,8 +16,7 @@ from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.items import one_item_each
 from axs6.proof.mutants import MOST, MutantModel, Mutants, Mutation, mutants
 from axs6.proof.prove import UnitProof
-from axs6.proof.specifications import SPECIFICATIONS
-from axs6.proof.steps import Steps
+from axs6.proof.steps import Proof
 from axs6.proof.survivors import Decision, Judge, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
@@ -132,9 +131,9 @@ def mutation_score(
         dead |= killed_in_cycles(made, few, latency, seed)
     scales = _scales(entry.formats(settings), made.inputs)
     is_queue = latency and one_item_each(entry, made.inputs)
-    steps = None if latency else _steps(made)
+    proof = None if latency else _proof(made)
     queue = latency if is_queue else None
-    judge = Judge(made.graph, made.inputs, scales, queue, steps, SOLVER_SECONDS)
+    judge = Judge(made.graph, made.inputs, scales, queue, proof, SOLVER_SECONDS)
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:
@@ -146,14 +145,12 @@ def mutation_score(
     return MutationScore(unit, settings, seed, items, killed, tuple(survivors))
 
 
-def _steps(made: Mutants) -> Callable[[Graph], Steps] | None:
-    """Gives the steps of the proof of a unit without registers, if there is one."""
-    entry = find_with_streams(made.unit)
-    if not one_item_each(entry, made.inputs) or UnitProof(made.unit, made.settings).unspecified:
+def _proof(made: Mutants) -> Callable[[Graph], Proof] | None:
+    """Gives the proof of a graph of a unit without registers, if there is one."""
+    if not one_item_each(find_with_streams(made.unit), made.inputs):
         return None
-    _, outputs = port_fields(entry.build(**made.settings))
-    make = SPECIFICATIONS[made.unit]
-    return lambda graph: make(graph, made.settings, made.inputs, outputs, SOLVER_SECONDS).steps()
+    unit = UnitProof(made.unit, made.settings, SOLVER_SECONDS)
+    return None if unit.unspecified else unit.held
 
 
 def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str, Scale]:

@@ -1,6 +1,7 @@
 """What units have to give, by the formats' definitions, for `axs6.proof.prove`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from axs6.golden.formats.floating import INPUT_DTYPES, OUTPUT_DTYPES
@@ -16,73 +17,57 @@ from axs6.proof.encoder import EncoderProof
 from axs6.proof.expander import ExpanderProof
 from axs6.proof.steps import Proof
 
-Specification = Callable[
-    [Graph, Mapping[str, Any], Sequence[Field], Sequence[Field], float],
-    Proof,
-]
-"""Gives the proof for the graph of a unit without `stages`, its parameters, and its fields.
 
-The last argument is the limit of each question to a solver, in seconds. It raises ValueError for a
-format that it does not cover, before it looks at gates of the graph."""
+@dataclass(frozen=True)
+class Subject:
+    """What is to be proved.
 
+    Args:
+        graph: of a unit without `stages`. settings: all its parameters. inputs, outputs: fields of
+        its payloads. seconds: limit of each question to a solver.
+    """
 
-def _block_dot(
-    graph: Graph,
-    settings: Mapping[str, Any],
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    seconds: float,
-) -> Proof:
-    return BlockDotProof(graph, shape_of(settings), inputs, outputs, seconds)
+    graph: Graph
+    settings: Mapping[str, Any]
+    inputs: Sequence[Field]
+    outputs: Sequence[Field]
+    seconds: float
 
 
-def _decoder(
-    graph: Graph,
-    settings: Mapping[str, Any],
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    seconds: float,
-) -> Proof:
+Specification = Callable[[Subject], Proof]
+"""Gives the proof; it raises ValueError for a format that it does not cover, before it looks at
+gates of the graph."""
+
+
+def _block_dot(of: Subject) -> Proof:
+    return BlockDotProof(of.graph, shape_of(of.settings), of.inputs, of.outputs, of.seconds)
+
+
+def _decoder(of: Subject) -> Proof:
+    settings = of.settings
     if settings["blocks"] != "dense":
         raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
     fmt, _ = block_format_of(settings["format"], settings["block"])
-    return DecoderProof(graph, fmt, OUTPUT_DTYPES[settings["dtype"]], inputs, outputs)
+    return DecoderProof(of.graph, fmt, OUTPUT_DTYPES[settings["dtype"]], of.inputs, of.outputs)
 
 
-def _dot(
-    graph: Graph,
-    settings: Mapping[str, Any],
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    seconds: float,
-) -> Proof:
-    return DotProof(graph, settings, shape_of(settings), inputs, outputs, seconds)
+def _dot(of: Subject) -> Proof:
+    return DotProof(of.graph, of.settings, shape_of(of.settings), of.inputs, of.outputs, of.seconds)
 
 
-def _encoder(
-    graph: Graph,
-    settings: Mapping[str, Any],
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    seconds: float,
-) -> Proof:
+def _encoder(of: Subject) -> Proof:
+    settings = of.settings
     if settings["mode"] != "dense" or settings["rounding"] == "stochastic":
         raise ValueError(
             f"a proof of an encoder is of dense blocks, to nearest or toward zero, not "
             f"{settings['mode']} and {settings['rounding']}"
         )
     fmt, dtype = encoded_format(settings), INPUT_DTYPES[settings["dtype"]]
-    return EncoderProof(graph, fmt, dtype, settings["rounding"], inputs, outputs)
+    return EncoderProof(of.graph, fmt, dtype, settings["rounding"], of.inputs, of.outputs)
 
 
-def _expander(
-    graph: Graph,
-    settings: Mapping[str, Any],
-    inputs: Sequence[Field],
-    outputs: Sequence[Field],
-    seconds: float,
-) -> Proof:
-    return ExpanderProof(graph, settings["block"], inputs, outputs, seconds)
+def _expander(of: Subject) -> Proof:
+    return ExpanderProof(of.graph, of.settings["block"], of.inputs, of.outputs, of.seconds)
 
 
 SPECIFICATIONS: Mapping[str, Specification] = {

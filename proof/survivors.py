@@ -15,7 +15,7 @@ from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.solver import solve
-from axs6.proof.steps import NotShownError, Steps
+from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"
@@ -59,8 +59,8 @@ class Judge:
         inputs: fields of the unit's payload.
         scales: of fields that are codes of a scale: other values than its codes do not count.
         latency: cycles from input to output of a unit that is a queue; None for others.
-        steps: gives the steps of the proof that a graph is what the unit has to be. They are tried
-        where the solver takes too long.
+        proof: gives the proof that a graph is what the unit has to be, which is tried where the
+        solver takes too long.
         seconds: limit of the solver for a mutant.
 
     Source: docs/verification.md, "Mutants".
@@ -72,16 +72,17 @@ class Judge:
         inputs: Sequence[Field],
         scales: Mapping[str, Scale] | None = None,
         latency: int | None = None,
-        steps: Callable[[Graph], Steps] | None = None,
+        proof: Callable[[Graph], Proof] | None = None,
         seconds: float = 60,
     ) -> None:
         known = scales or {}
         self._graph, self._inputs, self._seconds = graph, inputs, seconds
-        self._latency, self._steps = latency, steps
+        self._latency, self._proof = latency, proof
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
         self._valid_codes = graph.all(codes)
+        self._right_seen = self._seen(self._right)
 
     def _outputs(self, number: int) -> dict[str, int]:
         """The outputs of a mutant, or with 0 of the unit."""
@@ -92,16 +93,14 @@ class Judge:
 
     def decide(self, number: int) -> Decision:
         """Whether the mutant with this value of the selector is the unit."""
-        graph, right, wrong = self._graph, self._right, self._outputs(number)
-        pairs = [
-            {name: self._seen(x, name, bit) for name, bit in x.items()} for x in (right, wrong)
-        ]
-        unlike = graph.any(graph.unlike(pairs[0][name], pairs[1][name]) for name in right)
+        graph, wrong = self._graph, self._outputs(number)
+        right_seen, wrong_seen = self._right_seen, self._seen(wrong)
+        unlike = graph.any(graph.unlike(bit, wrong_seen[name]) for name, bit in right_seen.items())
         if unlike == FALSE:
             return Decision(Verdict.EQUAL)
         found = solve(graph, [unlike], self._seconds)
         if found is None:
-            ports = (graph.with_outputs(each) for each in pairs)
+            ports = (graph.with_outputs(each) for each in (right_seen, wrong_seen))
             equal = compare(*ports, seconds=self._seconds).equal
             equal = equal or self._proved(graph.with_outputs(wrong))
             return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
@@ -112,17 +111,21 @@ class Judge:
         ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
 
-    def _seen(self, outputs: Mapping[str, int], name: str, bit: int) -> int:
-        """A bit of the outputs where it counts, else 0: for valid codes, and valid payloads."""
-        counts = outputs[VALID] if name.startswith(PAYLOAD) else TRUE
-        return self._graph.all([bit, counts, self._valid_codes])
+    def _seen(self, outputs: Mapping[str, int]) -> dict[str, int]:
+        """The outputs where they count, else 0: for valid codes, and payloads that are valid."""
+        return {
+            name: self._graph.all(
+                [bit, outputs[VALID] if name.startswith(PAYLOAD) else TRUE, self._valid_codes]
+            )
+            for name, bit in outputs.items()
+        }
 
     def _proved(self, mutant: Graph) -> bool:
         """Whether the proof of the unit holds for a mutant."""
-        if self._steps is None:
+        if self._proof is None:
             return False
         try:
-            for step in self._steps(mutant).values():
+            for step in self._proof(mutant).steps().values():
                 step()
         except NotShownError:
             return False

@@ -6,14 +6,11 @@ from typing import Any
 import pytest
 
 from axs6.golden.formats import CATALOG
-from axs6.hw.core.layouts import port_fields
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.proof.aig import FALSE
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
-from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError
 
 COMPOSED = (
@@ -88,10 +85,8 @@ def test_fields_that_are_missing_or_too_narrow_are_not_proved(
 ) -> None:
     """Exponents lose their highest bit, or have no field; scales or elements are NaN unseen."""
     monkeypatch.setattr(DotShape, what, property(wrong))
-    entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": format})
-    design = verilog_design(generate("block_dot", **settings).verilog)
-    fields = port_fields(entry.build(**settings))
-    steps = SPECIFICATIONS["block_dot"](design.graph, settings, *fields, 60).steps()
+    design = verilog_design(generate("block_dot", format=format).verilog)
+    steps = UnitProof("block_dot", {"format": format}, 60).held(design.graph).steps()
     name = what.removesuffix("_bits")
     (step,) = (step for text, step in steps.items() if text.removeprefix("the ").startswith(name))
     with pytest.raises(NotShownError, match=f"^{name}"):
@@ -99,11 +94,10 @@ def test_fields_that_are_missing_or_too_narrow_are_not_proved(
 
 
 def test_outputs_that_are_always_0_are_not_proved() -> None:
-    entry, settings = UNITS["block_dot"], UNITS["block_dot"].parameters({"format": "int3_e8m0_t2"})
-    graph = verilog_design(generate("block_dot", **settings).verilog).graph
+    parameters = {"format": "int3_e8m0_t2"}
+    graph = verilog_design(generate("block_dot", **parameters).verilog).graph
     known = {name: FALSE if "payload" in name else bit for name, bit in graph.outputs.items()}
-    fields = port_fields(entry.build(**settings))
-    steps = SPECIFICATIONS["block_dot"](graph.with_outputs(known), settings, *fields, 60).steps()
+    steps = UnitProof("block_dot", parameters, 60).held(graph.with_outputs(known)).steps()
     for step in [*steps.values()][-3:]:
         with pytest.raises(NotShownError):
             step()

@@ -5,15 +5,12 @@ from typing import Any
 
 import pytest
 
-from axs6.hw.core.layouts import port_fields
-from axs6.hw.registry import find
 from axs6.hw.verilog import generate
 from axs6.proof import block_dot, dot, smt
 from axs6.proof.dot import DotProof
 from axs6.proof.equivalence import Comparison
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
-from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError
 
 SMALL: dict[str, Any] = {"format": "mx4_t8"}
@@ -24,10 +21,7 @@ SCALED: dict[str, Any] = {"format": "int4", "block": 2}
 
 def shown(verilog: str, parameters: dict[str, Any] = SMALL) -> dict[str, bool]:
     """Whether each statement is shown of a dot product in Verilog, but those about its parts."""
-    entry = find("dot")
-    settings = entry.parameters(parameters)
-    graph = verilog_design(verilog).graph
-    proof = SPECIFICATIONS["dot"](graph, settings, *port_fields(entry.build(**settings)), 600)
+    proof = UnitProof("dot", parameters).held(verilog_design(verilog).graph)
     found = {}
     for text, step in proof.steps().items():
         if ":" not in text:
@@ -134,10 +128,7 @@ def test_each_question_has_the_limit_that_is_given(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(smt, "ask", asked)
     monkeypatch.setattr(block_dot, "never", asked)
     proof = UnitProof("dot", SMALL, seconds=321)
-    held = SPECIFICATIONS["dot"](
-        proof._reference.graph, proof._flat, proof.inputs, proof.outputs, 321
-    )
-    for step in held.steps().values():
+    for step in proof.held(proof._reference.graph).steps().values():
         with suppress(NotShownError):
             step()
     assert set(limits) == {321}

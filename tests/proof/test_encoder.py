@@ -11,7 +11,7 @@ from axs6.hw.verilog import generate
 from axs6.proof.aig import Graph
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import UnitProof
-from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.specifications import SPECIFICATIONS, Subject
 from axs6.proof.steps import NotShownError
 
 COVERED = [
@@ -64,7 +64,7 @@ def graph_of(settings: dict[str, Any]) -> Graph:
 def show_blocks(unit: UnitProof, graph: Graph, settings: dict[str, Any]) -> None:
     """Show that a graph with a unit's ports is the encoder with some settings."""
     wanted = UNITS["encoder"].parameters(settings)
-    proof = SPECIFICATIONS["encoder"](graph, wanted, unit.inputs, unit.outputs, 600)
+    proof = SPECIFICATIONS["encoder"](Subject(graph, wanted, unit.inputs, unit.outputs, 600))
     *_, blocks = proof.steps().values()
     blocks()
 

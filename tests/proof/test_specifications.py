@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import UNITS
 from axs6.proof.aig import Graph
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
 from axs6.proof.prove import Outcome, UnitProof
-from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError
 
 SECONDS = 60.0
@@ -26,12 +24,9 @@ def graph_of(made: Mutants, number: int) -> Graph:
 
 
 def proved(made: Mutants, number: int) -> bool:
-    outputs = port_fields(UNITS[made.unit].build(**made.settings))[1]
-    steps = SPECIFICATIONS[made.unit](
-        graph_of(made, number), made.settings, made.inputs, outputs, SECONDS
-    ).steps()
+    proof = UnitProof(made.unit, made.settings, SECONDS).held(graph_of(made, number))
     try:
-        for step in steps.values():
+        for step in proof.steps().values():
             step()
     except NotShownError:
         return False
