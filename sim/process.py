@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -81,7 +82,8 @@ def child_process(
         environment: its environment variables.
         folder: its working directory.
     """
-    with log.open("wb") as output:
+
+    def begin() -> subprocess.Popen[bytes]:
         child = subprocess.Popen(
             command,
             cwd=folder,
@@ -91,8 +93,14 @@ def child_process(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        _tell_guard("begin", "group", str(child.pid))
+        return child
+
+    with log.open("wb") as output:
+        # Handlers of signals run in the main thread alone: none leaves a child that no one knows.
+        with ThreadPoolExecutor(1) as thread:
+            child = thread.submit(begin).result()
         try:
-            _tell_guard("begin", "group", str(child.pid))
             yield child
         finally:
             with contextlib.suppress(ProcessLookupError):

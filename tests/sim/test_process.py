@@ -12,17 +12,26 @@ import pytest
 from axs6.sim.process import child_process, temporary_folder
 
 HELD = """
-import os, shutil, signal, sys, time
+import os, shutil, signal, subprocess, sys, time
 from pathlib import Path
 from axs6.sim.process import child_process, temporary_folder
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))
 # As a worker of Yosys that starts ABC, which writes on.
 inner = "sleep 60 & while :; do echo x > \\"$0/$(date +%N)\\"; sleep 0.01; done"
 with temporary_folder("axs6-test-") as folder:
     (folder / "deep").mkdir()
     command = ["sh", "-c", "sh -c '" + inner + "' \\"$0\\" & wait", str(folder / "deep")]
-    with child_process(command, Path(sys.argv[1], "log"), os.environ) as child:
-        print(child.pid, os.fsencode(folder).hex(), flush=True)
+
+    class Child(subprocess.Popen):
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
+            if given[0] == command:
+                print(self.pid, os.fsencode(folder).hex(), flush=True)
+                {begun}
+
+    subprocess.Popen = Child
+    with child_process(command, Path(sys.argv[1], "log"), os.environ):
         {end}
 """
 
@@ -41,20 +50,23 @@ def members(group: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("end", "status"),
+    ("begun", "end", "status"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
-        ("os._exit(3)", 3),
-        ("sys.exit(4)", 4),
-        ("shutil.rmtree = lambda *_, **__: sys.exit(5)", 5),
-        ("pass", 0),
+        ("pass", "os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("pass", "os._exit(3)", 3),
+        ("pass", "sys.exit(4)", 4),
+        ("pass", "shutil.rmtree = lambda *_, **__: sys.exit(5)", 5),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "time.sleep(60)", 6),
+        ("pass", "pass", 0),
     ],
-    ids=["SIGKILL", "at once", "exit", "while it clears", "end"],
+    ids=["SIGKILL", "at once", "exit", "while it clears", "while it begins", "end"],
 )
-def test_nothing_is_left_however_a_process_ends(tmp_path: Path, end: str, status: int) -> None:
+def test_nothing_is_left_however_a_process_ends(
+    tmp_path: Path, begun: str, end: str, status: int
+) -> None:
     temporary = tmp_path / "with\nline"
     temporary.mkdir()
-    script = HELD.replace("{end}", end)
+    script = HELD.replace("{begun}", begun).replace("{end}", end)
     done = subprocess.run(
         [sys.executable, "-c", script, tmp_path],
         env={**os.environ, "TMPDIR": str(temporary)},
