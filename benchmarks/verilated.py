@@ -31,18 +31,18 @@ int main(int argc, char** argv) {{
   V{module} model;
   uint64_t sum = 0;
   auto cycle = [&](bool reset, bool valid) {{
-    model.rst = reset, model.i___05Fvalid = valid, model.clk = 0, model.eval();
-    if (!reset && model.o___05Fvalid) sum = sum * 31 + model.o___05Fpayload;
+    model.rst = reset, model.i_valid = valid, model.clk = 0, model.eval();
+    if (!reset && model.o_valid) sum = sum * 31 + model.o_payload;
     model.clk = 1, model.eval();
   }};
-  model.o___05Fready = 1;
+  model.o_ready = 1;
   for (int round = 0; round < 2; round++) {{
     cycle(true, false);
     sum = 0;
     auto start = std::chrono::steady_clock::now();
     for (int n = 0; n < items; n++) {{
       const uint32_t* item = &data[size_t(n) * words];
-      for (int w = 0; w < words; w++) model.i___05Fpayload[w] = item[w];
+      for (int w = 0; w < words; w++) model.i_payload[w] = item[w];
       cycle(false, true);
     }}
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

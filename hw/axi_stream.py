@@ -15,6 +15,7 @@ class AxiStream(wiring.Signature):
 
     Args:
         tdata: layout of the data, byte 0 in the lowest bits.
+        keep: whether there is a `tkeep`.
 
     Ports:
         tdata (out, `tdata`): the data of a beat.
@@ -22,11 +23,13 @@ class AxiStream(wiring.Signature):
         tready (in, 1 bit): whether the slave takes it.
         tlast (out, 1 bit): whether the beat ends a packet.
         tuser (out, 1 bit): error flag: the data of this beat are invalid.
+        tkeep (out, a bit for each byte of `tdata`): which bytes count.
 
     Source: docs/axis.md.
     """
 
-    def __init__(self, tdata: data.StructLayout) -> None:
+    def __init__(self, tdata: data.StructLayout, *, keep: bool = False) -> None:
+        self.tdata = tdata
         super().__init__(
             {
                 "tdata": Out(tdata),
@@ -34,6 +37,7 @@ class AxiStream(wiring.Signature):
                 "tready": In(1),
                 "tlast": Out(1),
                 "tuser": Out(1),
+                **({"tkeep": Out(tdata.size // 8)} if keep else {}),
             }
         )
 

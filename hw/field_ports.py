@@ -11,8 +11,8 @@ from axs6.hw.core.pipeline import Wrapper
 
 
 def port_of(field: Field) -> str:
-    """Name of a field's port within its stream: `a__codes` for `a.codes`."""
-    return field.name.replace(".", "__")
+    """Name of a field's port within its stream: `a_codes` for `a.codes`."""
+    return field.name.replace(".", "_")
 
 
 class FieldPorts(Wrapper):

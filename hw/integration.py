@@ -1,4 +1,4 @@
-"""Files beside a unit's Verilog: an instance, a package of its numbers, a core file."""
+"""Files beside a unit's Verilog: an instance, and a core file of FuseSoC."""
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -23,24 +23,6 @@ def template(made: Generated) -> str:
     return "\n".join([*wires, f"{module} {module}_instance (", connected, ");", ""])
 
 
-def package(made: Generated) -> str:
-    """A SystemVerilog package `MODULE_pkg` of a unit's latency, widths and offsets, in bits.
-
-    An array has an offset, the width of an element, and a count: element i lies at
-    offset + i * width.
-    """
-    numbers = {"LATENCY": made.manifest["latency"], "INTERVAL": made.manifest["interval"]}
-    for stream in made.manifest["streams"]:
-        numbers[f"{stream['name']}_WIDTH"] = stream["width"]
-        for field in fields_of(stream):
-            name = f"{stream['name']}_{field.name.replace('.', '_')}"
-            numbers |= {f"{name}_OFFSET": field.offset, f"{name}_WIDTH": field.width}
-            if field.shape:
-                numbers[f"{name}_COUNT"] = field.count
-    lines = [f"  localparam int {name.upper()} = {value};" for name, value in numbers.items()]
-    return "\n".join([f"package {made.module}_pkg;", *lines, "endpackage", ""])
-
-
 def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
     """A core file of FuseSoC (CAPI2) for a unit's files: `axs6:generated:MODULE:VERSION`.
 
@@ -53,8 +35,13 @@ def fusesoc_core(made: Generated, *, constrained: bool = False) -> str:
     Source: FuseSoC's reference of core files, CAPI2.
     """
     module = made.module
-    package_file = f"{module}_pkg.sv: {{file_type: systemVerilogSource}}"
-    files = {"rtl": [package_file, f"{module}.v: {{file_type: verilogSource-2005}}"]}
+    files = {
+        "rtl": [
+            f"{module}_pkg.sv: {{file_type: systemVerilogSource}}",
+            f"{module}.v: {{file_type: verilogSource-2005}}",
+            f"{module}_if.sv: {{file_type: systemVerilogSource}}",
+        ]
+    }
     if constrained:
         files["constraints"] = [f"{module}.sdc: {{file_type: SDC}}"]
     filesets = [
@@ -80,8 +67,13 @@ def stream_ports(stream: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Names and widths of the ports of a stream, as the manifest describes it."""
     for role in ROLES:
         if role in stream:
-            yield stream[role], stream["width"] if role == "payload" else 1
+            yield stream[role], role_width(stream, role)
     ports = stream.get("ports", {})
     for field in fields_of(stream):
         if field.name in ports:
             yield ports[field.name], field.count * field.width
+
+
+def role_width(stream: Mapping[str, Any], role: str) -> int:
+    """Width of the port that has a role in a stream."""
+    return int({"payload": stream["width"], "keep": stream["width"] // 8}.get(role, 1))

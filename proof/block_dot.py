@@ -107,14 +107,14 @@ class BlockDotProof:
     def _given(self, name: str, index: int = 0) -> list[int]:
         """Bits of a number of an input field."""
         field = self._inputs[name]
-        return self._graph.bus("i__payload", field.offset + index * field.width, field.width)
+        return self._graph.bus("i_payload", field.offset + index * field.width, field.width)
 
     def _result(self, name: str) -> list[int]:
         """Bits of an output field, with real scales taken to be positive."""
         if name not in self._outputs:
             return []
         field = self._outputs[name]
-        bits = self._graph.bus("o__payload", field.offset, field.width)
+        bits = self._graph.bus("o_payload", field.offset, field.width)
         return self._graph.cofactor(bits, self._signs)
 
     def _groups(self) -> Iterator[tuple[exact.Level, list[int]]]:

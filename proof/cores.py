@@ -45,7 +45,7 @@ class Core:
     def result(self, name: str) -> list[int]:
         """The literals of a field of the output."""
         field = next(field for field in self.outputs if field.name == name)
-        return self.graph.bus("o__payload", field.offset, field.width)
+        return self.graph.bus("o_payload", field.offset, field.width)
 
     def payload(self, fields: Mapping[str, int]) -> int:
         """A payload of the output with these fields."""
@@ -62,11 +62,11 @@ class Core:
             name, width = min(unlike)
             raise NotShownError(f"a part has {name} of {width} bits, and its neighbour has not")
         inputs = {
-            f"i__payload[{field.offset + k}]": bit
+            f"i_payload[{field.offset + k}]": bit
             for field in self.inputs
             for k, bit in enumerate(given[field.name])
         }
-        names = [f"o__payload[{k}]" for k in range(payload_width(self.outputs))]
+        names = [f"o_payload[{k}]" for k in range(payload_width(self.outputs))]
         own = self.graph.with_outputs({name: self.graph.outputs[name] for name in names})
         return [*own.copied(graph, inputs).values()]
 
@@ -76,9 +76,9 @@ class Core:
         bits = np.zeros((self.width, count), np.uint8)
         for case, payload in enumerate(payloads):
             bits[:, case] = [payload >> place & 1 for place in range(self.width)]
-        literals = self.graph.bus("i__payload", 0, self.width)
+        literals = self.graph.bus("i_payload", 0, self.width)
         given = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        ends = self.graph.bus("o__payload", 0, payload_width(self.outputs))
+        ends = self.graph.bus("o_payload", 0, payload_width(self.outputs))
         words = np.stack(self.graph.values(ends, dict(zip(literals, given, strict=True))))
         found = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
         return [
@@ -126,7 +126,7 @@ def show_in_turn(whole: Core, parts: Sequence[Core], seconds: float) -> None:
     Raises:
         NotShownError: it does not, or it is not known; or one takes other fields than it is given.
     """
-    names = (f"i__payload[{k}]" for k in range(whole.width))
+    names = (f"i_payload[{k}]" for k in range(whole.width))
     joined = Graph(names)
     payload = [*joined.inputs.values()]
     given = split(payload, whole.inputs)
@@ -135,7 +135,7 @@ def show_in_turn(whole: Core, parts: Sequence[Core], seconds: float) -> None:
         given = split(payload, part.outputs)
     if len(payload) != payload_width(whole.outputs):
         raise NotShownError(f"the last part gives {len(payload)} bits")
-    outputs = {f"o__payload[{k}]": bit for k, bit in enumerate(payload)}
+    outputs = {f"o_payload[{k}]": bit for k, bit in enumerate(payload)}
     own = whole.graph.with_outputs({name: whole.graph.outputs[name] for name in outputs})
     found = compare(own, joined.with_outputs(outputs), seconds=seconds)
     if not found.equal:

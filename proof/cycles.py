@@ -60,8 +60,8 @@ class _Run:
             for name in self._names
         }
         self._items = payload_bits(items, made.inputs).astype(np.bool_)
-        self._payload = [graph.inputs[f"i__payload[{k}]"] for k in range(self._items.shape[1])]
-        self._out = [bit for name, bit in graph.outputs.items() if name.startswith("o__payload[")]
+        self._payload = [graph.inputs[f"i_payload[{k}]"] for k in range(self._items.shape[1])]
+        self._out = [bit for name, bit in graph.outputs.items() if name.startswith("o_payload[")]
         self.dead = np.zeros(COPIES, np.bool_)
         self._forget()
 
@@ -95,12 +95,12 @@ class _Run:
         rows = self._items[self._taken % len(self._items)]
         given = {**self._fixed, **self._state}
         given |= {bit: _words(rows[:, k]) for k, bit in enumerate(self._payload)}
-        given[graph.inputs["i__valid[0]"]] = _words(valid)
+        given[graph.inputs["i_valid[0]"]] = _words(valid)
         given[graph.inputs["rst[0]"]] = _words(np.full(COPIES, reset))
-        (shown,) = graph.values([graph.outputs["o__valid[0]"]], given)
+        (shown,) = graph.values([graph.outputs["o_valid[0]"]], given)
         takes = ready(_bools(shown))
-        given[graph.inputs["o__ready[0]"]] = _words(takes)
-        wanted = [graph.outputs[name] for name in ("o__valid[0]", "i__ready[0]", *self._names)]
+        given[graph.inputs["o_ready[0]"]] = _words(takes)
+        wanted = [graph.outputs[name] for name in ("o_valid[0]", "i_ready[0]", *self._names)]
         shown, free, *after = graph.values([*wanted, *self._out], given)
         self._state = dict(zip(self._state, after, strict=False))
         taken, gives = valid & _bools(free), _bools(shown) & takes

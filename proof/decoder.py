@@ -81,9 +81,7 @@ class DecoderProof:
         return [
             bit
             for field, index in numbers
-            for bit in self._graph.bus(
-                "i__payload", field.offset + index * field.width, field.width
-            )
+            for bit in self._graph.bus("i_payload", field.offset + index * field.width, field.width)
         ]
 
     @cached_property
@@ -111,7 +109,7 @@ class DecoderProof:
         values, (table, valid) = self._outputs["values"], self._table
         for lane in range(self._lanes):
             start = values.offset + lane * values.width
-            bits = self._graph.bus("o__payload", start, values.width)
+            bits = self._graph.bus("o_payload", start, values.width)
             given = self._given(lane)
             others = self._graph.leaves(bits) - {bit >> 1 for bit in given}
             if others:

@@ -94,7 +94,7 @@ def _show_passing(core: Core, shape: DotShape, seconds: float) -> None:
     """
     show_unit(shape)
     graph, quotient = core.graph, core.result("value")
-    bits = graph.bus("i__payload", 0, FP32.width)
+    bits = graph.bus("i_payload", 0, FP32.width)
     positive = graph.cofactor(quotient, {bits[-1]: FALSE})
     words = {
         "quotient": quotient,
@@ -110,7 +110,7 @@ def _constant(bits: Sequence[int], number: int) -> dict[int, int]:
 
 def _show_quotients(core: Core, field: int, divisor: int) -> None:
     graph = core.graph
-    bits = graph.bus("i__payload", 0, FP32.width)
+    bits = graph.bus("i_payload", 0, FP32.width)
     given = _constant(bits[FRACTION:], field)
     quotient = graph.cofactor(core.result("value"), given)
     cases = counting(bits[:CHUNK])

@@ -134,7 +134,7 @@ class DotProof:
         names = {graph.inputs[name] >> 1: name for name in self._next}
         after = graph.cofactor([graph.outputs[NEXT + x] for x in self._next], {self._reset: TRUE})
         reset = dict(zip(self._next, after, strict=True))
-        payload = graph.leaves(self._bits(graph.outputs, "o__payload", self._result))
+        payload = graph.leaves(self._bits(graph.outputs, "o_payload", self._result))
         codes = {bit >> 1 for bit in self._item("a.codes")}
         found: dict[str, list[str]] = {x: [] for x in ("first", "valid", "last", "total", "outer")}
         for node, name in sorted(names.items(), key=lambda each: _number(each[1])):
@@ -148,7 +148,7 @@ class DotProof:
         return found
 
     def _item(self, name: str) -> list[int]:
-        return self._bits(self._graph.inputs, "i__payload", self._inputs[name])
+        return self._bits(self._graph.inputs, "i_payload", self._inputs[name])
 
     @staticmethod
     def _bits(of: Mapping[str, int], payload: str, field: Field) -> list[int]:
@@ -169,9 +169,7 @@ class DotProof:
 
     @cached_property
     def _taken(self) -> int:
-        return self._graph.both(
-            self._graph.inputs["i__valid[0]"], self._graph.outputs["i__ready[0]"]
-        )
+        return self._graph.both(self._graph.inputs["i_valid[0]"], self._graph.outputs["i_ready[0]"])
 
     def _possible(self, first: int, valid: int, last: int) -> int:
         """Whether registers agree: a result is held or nothing, or within a vector a total."""
@@ -188,7 +186,7 @@ class DotProof:
         (first,), (valid,), (last,) = (self._held(name) for name in ("first", "valid", "last"))
         when = graph.both(when, self._possible(first, valid, last))
         found, wanted = ([bit for pair in pairs for bit in pair[side]] for side in range(2))
-        control = [graph.inputs[name] for name in ("i__valid[0]", "o__ready[0]")]
+        control = [graph.inputs[name] for name in ("i_valid[0]", "o_ready[0]")]
         control += [bit for name in ("first", "valid", "last") for bit in self._held(name)]
         unlike: dict[tuple[int, int], None] = {}
         for case in product((FALSE, TRUE), repeat=len(control)):
@@ -226,7 +224,7 @@ class DotProof:
     def _show_kept(self) -> None:
         graph, (first, valid, result) = self._graph, self._state
         waits = self._taken ^ 1
-        leaves = graph.both(result, graph.inputs["o__ready[0]"])
+        leaves = graph.both(result, graph.inputs["o_ready[0]"])
         held = graph.both(valid, leaves ^ 1)
         pairs = [(self._held_next("valid"), [held]), (self._held_next("first"), [first])]
         self._show(waits, pairs)
@@ -239,14 +237,14 @@ class DotProof:
         for core in self._cores[2:]:
             known = {"value": value, "outer": self._held("outer")}
             value = core.through(graph, {field.name: known[field.name] for field in core.inputs})
-        given = self._bits(graph.outputs, "o__payload", self._result)
-        self._show(TRUE, [([graph.outputs["o__valid[0]"]], [result])])
+        given = self._bits(graph.outputs, "o_payload", self._result)
+        self._show(TRUE, [([graph.outputs["o_valid[0]"]], [result])])
         self._show(result, [(given, value)])
 
     def _show_control(self) -> None:
         """Among it that only what is possible follows on that, and on a reset."""
         graph, (_, _, result) = self._graph, self._state
-        ready = graph.inputs["o__ready[0]"]
+        ready = graph.inputs["o_ready[0]"]
         names = ("first", "valid", "last")
         after = self._possible(*(self._held_next(name)[0] for name in names))
         reset = [graph.outputs[NEXT + self._registers[name][0]] for name in names[:2]]
@@ -255,8 +253,8 @@ class DotProof:
         self._show(TRUE, [([after], [TRUE])])
         self._show(TRUE, [(reset, [TRUE, FALSE])])
         self._show(graph.both(self._taken, result), [([ready], [TRUE])])
-        offered = graph.both(graph.inputs["i__valid[0]"], free)
-        self._show(offered, [([graph.outputs["i__ready[0]"]], [TRUE])])
+        offered = graph.both(graph.inputs["i_valid[0]"], free)
+        self._show(offered, [([graph.outputs["i_ready[0]"]], [TRUE])])
 
 
 def _number(name: str) -> tuple[str, int]:

@@ -68,7 +68,7 @@ class EncoderProof:
         self._levels = definition.levels[::-1]
         (values,) = inputs
         self._lanes = [
-            graph.bus("i__payload", values.offset + k * values.width, values.width)
+            graph.bus("i_payload", values.offset + k * values.width, values.width)
             for k in range(values.count)
         ]
         self._fields = {field.name.removeprefix("block."): field for field in outputs}
@@ -90,7 +90,7 @@ class EncoderProof:
 
     def _bus(self, name: str, index: int = 0) -> list[int]:
         field = self._fields[name]
-        return self._graph.bus("o__payload", field.offset + index * field.width, field.width)
+        return self._graph.bus("o_payload", field.offset + index * field.width, field.width)
 
     def _support(self, literal: int) -> int:
         """The lanes that a literal depends on, as bits; the bit after these for other inputs."""

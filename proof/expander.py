@@ -56,11 +56,11 @@ class ExpanderProof:
 
     def _definition(self) -> Graph:
         """A graph with the outputs that a packed block has to give."""
-        graph = Graph(name for name in self._graph.inputs if name.startswith("i__payload["))
+        graph = Graph(name for name in self._graph.inputs if name.startswith("i_payload["))
 
         def given(name: str) -> list[int]:
             field = self._inputs[name]
-            return graph.bus("i__payload", field.offset, field.width * field.count)
+            return graph.bus("i_payload", field.offset, field.width * field.count)
 
         mode, payload = given("mode"), given("payload")
         dense = [payload[CODE_BITS * k : CODE_BITS * (k + 1)] for k in range(self._block)]
@@ -78,7 +78,7 @@ class ExpanderProof:
         }
         for name, each in {**bits, "error": [error]}.items():
             first = self._outputs[name].offset
-            graph.outputs |= {f"o__payload[{first + k}]": bit for k, bit in enumerate(each)}
+            graph.outputs |= {f"o_payload[{first + k}]": bit for k, bit in enumerate(each)}
         return graph
 
     def _sparse(self, graph: Graph, payload: Sequence[int]) -> tuple[list[list[int]], int]:

@@ -13,11 +13,11 @@ def item_of(ones: Container[str], inputs: Sequence[Field]) -> Items:
     """One item.
 
     Args:
-        ones: names of the bits that are 1, as "i__payload[3]".
+        ones: names of the bits that are 1, as "i_payload[3]".
         inputs: fields of the payload.
     """
     places = range(payload_width(inputs))
-    word = sum(1 << place for place in places if f"i__payload[{place}]" in ones)
+    word = sum(1 << place for place in places if f"i_payload[{place}]" in ones)
     item = from_words([word], inputs)
     return {field.name: item[field.name].astype(element_type(field)) for field in inputs}
 
@@ -33,7 +33,7 @@ def payload_of(ones: Iterable[str]) -> int:
     return sum(1 << int(place) for place in places)
 
 
-_BIT = "i__payload["
+_BIT = "i_payload["
 
 
 def one_item_each(unit: Unit, inputs: Sequence[Field]) -> bool:

@@ -143,7 +143,7 @@ def _mutations(lines: Sequence[str]) -> list[Mutation]:
 def _selected(netlist: dict[str, Any]) -> Field:
     """Make the selector a field behind the payload, and return the field."""
     ports = netlist["modules"]["top"]["ports"]
-    payload = ports["i__payload"]["bits"]
+    payload = ports["i_payload"]["bits"]
     field = Field(SELECTOR, len(payload), SELECTOR_BITS, signed=False, shape=())
     payload += ports.pop(SELECTOR)["bits"]
     return field

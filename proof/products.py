@@ -38,8 +38,8 @@ def show_product(core: Core, seconds: float) -> None:
 
 
 def _significand(graph: Graph, offset: int) -> list[int]:
-    field = graph.bus("i__payload", offset + FP32.fraction_bits, FP32.exponent_bits)
-    return [*graph.bus("i__payload", offset, FP32.fraction_bits), graph.any(field)]
+    field = graph.bus("i_payload", offset + FP32.fraction_bits, FP32.exponent_bits)
+    return [*graph.bus("i_payload", offset, FP32.fraction_bits), graph.any(field)]
 
 
 def _same(graph: Graph, found: Form, wanted: Form, seconds: float) -> bool:

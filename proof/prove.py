@@ -112,7 +112,7 @@ class UnitProof:
         if name not in SPECIFICATIONS:
             known = ", ".join(SPECIFICATIONS)
             return f"{name} has no specification to prove; these have: {known}"
-        ports = Graph(f"i__payload[{k}]" for k in range(payload_width(self.inputs)))
+        ports = Graph(f"i_payload[{k}]" for k in range(payload_width(self.inputs)))
         try:
             self.held(ports)
         except ValueError as error:

@@ -17,7 +17,7 @@ class Circuit:
     """Words of a graph in SMT-LIB, and statements about them for all inputs.
 
     Args:
-        graph: of the words. inputs: fields of `i__payload`, which become constants with their
+        graph: of the words. inputs: fields of `i_payload`, which become constants with their
         names. words: literals of what else is to have a name, lowest first.
     """
 
@@ -29,7 +29,7 @@ class Circuit:
         lines = [LOGIC]
         for field in inputs:
             lines.append(f"(declare-const {field.name} (_ BitVec {field.width}))")
-            for place, bit in enumerate(graph.bus("i__payload", field.offset, field.width)):
+            for place, bit in enumerate(graph.bus("i_payload", field.offset, field.width)):
                 known[bit >> 1] = f"((_ extract {place} {place}) {field.name})"
         ends = [bit for word in words.values() for bit in word]
         if others := graph.leaves(ends) - known.keys():

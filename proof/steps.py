@@ -34,6 +34,6 @@ def show_passed(graph: Graph) -> None:
     Raises:
         NotShownError: one does not.
     """
-    for out, name in (("i__ready[0]", "o__ready[0]"), ("o__valid[0]", "i__valid[0]")):
+    for out, name in (("i_ready[0]", "o_ready[0]"), ("o_valid[0]", "i_valid[0]")):
         if graph.outputs[out] != graph.inputs[name]:
             raise NotShownError(f"{out.partition('[')[0]} is not {name.partition('[')[0]}")

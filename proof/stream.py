@@ -42,14 +42,14 @@ class PipelinedUnit:
             graph.inputs[name.removeprefix(NEXT)] >> 1: graph.outputs[name] for name in nexts
         }
         self._rst, self._i_valid, self._o_ready = (
-            graph.inputs.get(name, FALSE) for name in ("rst[0]", "i__valid[0]", "o__ready[0]")
+            graph.inputs.get(name, FALSE) for name in ("rst[0]", "i_valid[0]", "o_ready[0]")
         )
-        self._i_ready, self._o_valid = graph.outputs["i__ready[0]"], graph.outputs["o__valid[0]"]
+        self._i_ready, self._o_valid = graph.outputs["i_ready[0]"], graph.outputs["o_valid[0]"]
         self._payload = {
-            bit >> 1 for name, bit in graph.inputs.items() if name.startswith("i__payload[")
+            bit >> 1 for name, bit in graph.inputs.items() if name.startswith("i_payload[")
         }
         self._out = {
-            name: bit for name, bit in graph.outputs.items() if name.startswith("o__payload[")
+            name: bit for name, bit in graph.outputs.items() if name.startswith("o_payload[")
         }
         self._control = self._find_control()
         self._cut = self._find_cut()

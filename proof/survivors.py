@@ -18,7 +18,7 @@ from axs6.proof.solver import solve
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 
-PAYLOAD, VALID = "o__payload[", "o__valid[0]"
+PAYLOAD, VALID = "o_payload[", "o_valid[0]"
 
 
 class Verdict(StrEnum):
@@ -158,7 +158,7 @@ def _is_code(graph: Graph, field: Field, scale: Scale) -> int:
     """Whether all numbers of a field are codes of a scale."""
     codes = TRUE
     for first in range(field.offset, field.offset + field.width * field.count, field.width):
-        names = (f"i__payload[{first + k}]" for k in range(field.width))
+        names = (f"i_payload[{first + k}]" for k in range(field.width))
         bits = [graph.inputs.get(name, FALSE) for name in names]
         valid = graph.at_most(bits, scale.largest_code)
         if scale.nan_code is not None:

@@ -20,8 +20,8 @@ module {top}(input clk, input rst, input i_valid, input [{i}:0] i, output reg o_
     o_valid <= valid_o & ~rst;
   end
   {module} unit(
-    .clk(clk), .rst(rst), .i__valid(valid), .i__ready(), .i__payload({{{payload}}}),
-    .o__valid(valid_o), .o__ready(1'b1), .o__payload(result)
+    .clk(clk), .rst(rst), .i_valid(valid), .i_ready(), .i_payload({{{payload}}}),
+    .o_valid(valid_o), .o_ready(1'b1), .o_payload(result)
   );
 endmodule
 """

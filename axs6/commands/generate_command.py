@@ -36,9 +36,18 @@ def run(
     ports: Annotated[
         str,
         typer.Option(
-            help="packed: one port for a payload; fields: one port for each of its fields."
+            help="packed: one port for a payload; fields: one port for each of its fields; keep: "
+            "tkeep beside tdata on AXI4-Stream."
         ),
     ] = "packed",
+    reset: Annotated[
+        str,
+        typer.Option(
+            help="sync-high, sync-low, async-high or async-low: at the next clock edge or at once, "
+            "while 1 or while 0.",
+            metavar="KIND",
+        ),
+    ] = "sync-high",
     clock: Clock = None,
     purpose: Annotated[
         str | None,
@@ -68,7 +77,7 @@ def run(
     said = None
     if purpose is not None:
         parameters, said = _for(find(unit), purpose, parameters)
-    made = generate(unit, name=name, ports=ports, **parameters)
+    made = generate(unit, name=name, ports=ports, reset=reset, **parameters)
     sdc = None if clock is None else constraints(made, clock)
     paths = write_generated(output, made, sdc)
     latency, interval = made.manifest["latency"], made.manifest["interval"]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import (
-    ClockDomain,
     ClockSignal,
     Fragment,
     Instance,
@@ -21,8 +20,8 @@ from amaranth.hdl import (
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Flow, In
 
-from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core.amaranth_internals import convert_fragment
+from axs6.hw.core.clocking import Clocking
 
 
 class Modules:
@@ -30,10 +29,12 @@ class Modules:
 
     Args:
         prefix: prefix of the modules' names.
+        clocking: of those that have registers.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, clocking: Clocking) -> None:
         self._prefix = prefix
+        self._clocking = clocking
         self._texts: dict[str, str] = {}
 
     @property
@@ -44,7 +45,7 @@ class Modules:
     def add(self, core: wiring.Component, *, clocked: bool = False) -> str:
         """Return the name of the module of a core, a new one if none is equal."""
         name = first = f"{self._prefix}.{verilog_name(core)}"
-        text = _not_on_top(convert_top(core, name, self, clocked=clocked))
+        text = _not_on_top(convert_top(core, name, self, self._clocking if clocked else None))
         number = 1
         while self._texts.setdefault(name, text) != text:
             number += 1
@@ -54,10 +55,14 @@ class Modules:
         return name
 
 
-def convert(component: wiring.Component, name: str) -> str:
-    """RTLIL of a component as the module `name`, with ports `clk` and `rst` beside its own."""
-    modules = Modules(name)
-    return convert_top(component, name, modules, clocked=True) + modules.rtlil
+def convert(
+    component: wiring.Component,
+    name: str,
+    clocking: Clocking = Clocking(),  # noqa: B008  frozen
+) -> str:
+    """RTLIL of a component as the module `name`, with ports of clock and reset beside its own."""
+    modules = Modules(name, Clocking(asynchronous=clocking.asynchronous))
+    return convert_top(component, name, modules, clocking) + modules.rtlil
 
 
 _FIELD = re.compile(
@@ -80,31 +85,26 @@ def without_fields(text: str) -> str:
 
 
 def convert_top(
-    component: wiring.Component, name: str, modules: Modules, *, clocked: bool = False
+    component: wiring.Component, name: str, modules: Modules, clocking: Clocking | None
 ) -> str:
     """RTLIL of a component without the modules that its lanes share.
 
-    With `clocked` it has a clock and a reset even where it has no registers: a unit's ports thus
+    With `clocking` it has a clock and a reset even where it has no registers: a unit's ports thus
     stay the same whatever its number of stages.
     """
     fragment = Fragment.get(component, modules)
     ports: dict[str, tuple[Value, None]] = {
         name: (value, None) for name, (_, value) in _ports(component).items()
     }
-    if clocked:
-        domain = ClockDomain("sync")
-        fragment.add_domains(domain)
-        ports |= {"clk": (domain.clk, None), "rst": (domain.rst, None)}
+    if clocking:
+        ports |= clocking.ports(fragment)
     text, _ = convert_fragment(fragment, ports, name, emit_src=False)
     return str(text)
 
 
-def port_name(component: wiring.Component, path: Iterable[str | int]) -> str:
-    """A port's name in Verilog: `i__valid`, but `s_axis_tvalid` as AXI4-Stream's users expect."""
-    bus, *rest = map(str, path)
-    member = component.signature.members[bus]
-    on_bus = member.is_signature and isinstance(member.signature, AxiStream)
-    return ("_" if on_bus else "__").join([bus, *rest])
+def port_name(path: Iterable[str | int]) -> str:
+    """A port's name in Verilog: the names on its path, joined by `_`."""
+    return "_".join(map(str, path))
 
 
 def _not_on_top(text: str) -> str:
@@ -148,10 +148,10 @@ def add_lanes(
 
 def _ports(component: wiring.Component) -> dict[str, tuple[Flow, Value]]:
     """Direction and value of each port, by its name in Verilog."""
-    return {
-        port_name(component, path): (member.flow, Value.cast(value))
-        for path, member, value in component.signature.flatten(component)
-    }
+    members = list(component.signature.flatten(component))
+    ports = {port_name(path): (member.flow, Value.cast(value)) for path, member, value in members}
+    assert len(ports) == len(members), "two ports have one name"
+    return ports
 
 
 def _connected(

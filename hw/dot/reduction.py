@@ -162,12 +162,12 @@ class ReductionUnit(Wrapper):
         ready, valid = Signal(self._lanes), Signal(self._lanes)
         lanes = (
             {
-                "i__payload": items[lane],
-                "i__valid": self.i.valid,
-                "i__ready": ready[lane],
-                "o__payload": results[lane],
-                "o__valid": valid[lane],
-                "o__ready": self.o.ready,
+                "i_payload": items[lane],
+                "i_valid": self.i.valid,
+                "i_ready": ready[lane],
+                "o_payload": results[lane],
+                "o_valid": valid[lane],
+                "o_ready": self.o.ready,
             }
             for lane in range(self._lanes)
         )

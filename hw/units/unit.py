@@ -45,6 +45,16 @@ TEXTS = {"format": "any block format", "accumulator": "any accumulator"}
 """Descriptions of the parameters that are strings."""
 
 
+def option_words(chosen: Parameters, usual: Parameters) -> list[str]:
+    """The words of a command line for what is not as usual, in order."""
+    return [
+        word
+        for name, value in chosen.items()
+        if value != usual[name]
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Unit:
     """A unit of hardware. All that the project knows of it is here, in one file for each.
@@ -138,6 +148,18 @@ class Unit:
             if found[name] != self.defaults[name] and not self.takes(name, found):
                 raise ValueError(f"{name} is for {other} {value}, not {found[other]}")
         return found
+
+    def options(self, given: Parameters) -> list[str]:
+        """The words of a command line that choose these parameters, without those of defaults.
+
+        Raises:
+            ValueError: as of `parameters`.
+        """
+        found, usual = self.parameters(given), self.parameters({})
+        blocks = {fmt.block for fmt in self.formats(given)}
+        own = inspect.signature(self.component).parameters["block"].default
+        usual["block"] = own or (blocks.pop() if len(blocks) == 1 else None)
+        return option_words(found, usual)
 
     def takes(self, name: str, given: Parameters) -> bool:
         """Whether a parameter may have another value than its default beside the given ones."""

@@ -60,18 +60,18 @@ bool axs6_activity(const void* const* inputs, const int32_t* const* index, void*
   auto watched = std::make_unique<Watched>();
   auto& [m, changes] = *watched;
   reset(m);
-  m.i__valid = m.o__ready = ONES;
+  m.i_valid = m.o_ready = ONES;
   int64_t row[COPIES], to[COPIES];
   for (int64_t cycle = 0; cycle < cycles; cycle++) {
     for (int l = 0; l < COPIES; l++) row[l] = (first + (l < copies ? l : copies - 1)) * cycles + cycle;
     load(m, inputs, index, {row, 0, COPIES, 0});
     step(m);
-    if (!all(m.i__ready) || stopped(cycle)) return false;
+    if (!all(m.i_ready) || stopped(cycle)) return false;
     if (cycle > settle) changes.count(m.nets);
     else changes.remember(m.nets);
     if (changes.counted == Changes::MOST) changes.empty(totals);
     for (int l = 0; l < COPIES; l++)
-      to[l] = holds(m.o__valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
+      to[l] = holds(m.o_valid, l) && l < copies ? (first + l) * cycles + given[l]++ : trash;
     store(m, outputs, {to, 0, COPIES, 0});
   }
   changes.empty(totals);

@@ -15,9 +15,9 @@ from axs6.sim.compiled import element_type
 RUNTIME = ("bits.hpp", "transpose.hpp", "fields.hpp", "stream.hpp", "activity.hpp")
 SOURCES = Path(__file__).parent
 
-CONTROL_INPUTS = ("i__valid", "o__ready")
-CONTROL_OUTPUTS = ("i__ready", "o__valid")
-INPUT, OUTPUT = "i__payload", "o__payload"
+CONTROL_INPUTS = ("i_valid", "o_ready")
+CONTROL_OUTPUTS = ("i_ready", "o_valid")
+INPUT, OUTPUT = "i_payload", "o_payload"
 NETS = "activity"
 """Output port whose bits are the nets of a netlist whose changes are counted."""
 
@@ -131,7 +131,7 @@ def _step(
 
 
 def _results(netlist: Netlist) -> Iterator[tuple[str, Literal, Literal]]:
-    (valid,) = netlist.outputs["o__valid"]
+    (valid,) = netlist.outputs["o_valid"]
     for name in CONTROL_OUTPUTS:
         yield f"m.{name}", netlist.outputs[name][0], TRUE
     for k, bit in enumerate(netlist.outputs.get(NETS, [])):

@@ -42,7 +42,7 @@ struct Trace {
 };
 
 static void record(const Trace& trace, int64_t cycle, const Model& m) {
-  const V* ports[] = {&m.i__valid, &m.i__ready, &m.o__valid, &m.o__ready};
+  const V* ports[] = {&m.i_valid, &m.i_ready, &m.o_valid, &m.o_ready};
   for (int p = 0; p < 4; p++)
     for (int l = 0; l < COPIES; l++) trace.handshake[cycle * COPIES + l][p] = holds(*ports[p], l);
   store(m, trace.payload, {nullptr, cycle * COPIES, COPIES, 0});
@@ -140,7 +140,7 @@ struct Run {
         input(share.input_first, share.input_count, share.stride, active),
         output(share.output_first, share.output_count, share.stride, active) {
     reset(m);
-    m.o__ready = ONES;
+    m.o_ready = ONES;
     valid = input.more();
     for (int l = 0; l < COPIES; l++) {
       busy[l] = 0;
@@ -166,15 +166,15 @@ struct Run {
 
   void one_cycle() {
     if (fresh) load(m, inputs, index, input.rows(valid, 0, buffer));
-    m.i__valid = valid;
+    m.i_valid = valid;
     if (input_stall | output_stall) {
-      m.i__valid = valid & (pending | ~input_stalls.next(input_stall));
-      m.o__ready = ~output_stalls.next(output_stall);
+      m.i_valid = valid & (pending | ~input_stalls.next(input_stall));
+      m.o_ready = ~output_stalls.next(output_stall);
     }
     step(m);
     if (cycle < trace.cycles) record(trace, cycle, m);
-    V took = m.i__valid & m.i__ready, gave = m.o__valid & m.o__ready;
-    pending = m.i__valid & ~took;
+    V took = m.i_valid & m.i_ready, gave = m.o_valid & m.o_ready;
+    pending = m.i_valid & ~took;
     cycle++;
     fresh = any(took);
     if (fresh) {

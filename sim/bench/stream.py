@@ -65,9 +65,9 @@ class Driver:
 
     def __init__(self, dut: Any) -> None:
         self._clock = dut.clk
-        self._valid = dut.i__valid
-        self._ready = dut.i__ready
-        self._payload = dut.i__payload
+        self._valid = dut.i_valid
+        self._ready = dut.i_ready
+        self._payload = dut.i_payload
         self._valid.value = 0
 
     async def send(self, words: Iterable[int], pause: Pause = never) -> list[int]:
@@ -110,9 +110,9 @@ class Monitor:
 
     def __init__(self, dut: Any) -> None:
         self._clock = dut.clk
-        self._valid = dut.o__valid
-        self._ready = dut.o__ready
-        self._payload = dut.o__payload
+        self._valid = dut.o_valid
+        self._ready = dut.o_ready
+        self._payload = dut.o_payload
         self._ready.value = 0
 
     async def receive(self, take: Callable[[int, int], None], pause: Pause = never) -> Never:

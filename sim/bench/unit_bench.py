@@ -68,7 +68,7 @@ class UnitBench:
     async def abandon(self, items: Mapping[str, NDArray[Any]]) -> None:
         """Send items for some cycles and take no output."""
         words = to_words(items, self.configuration.inputs)
-        self.dut.o__ready.value = 0
+        self.dut.o_ready.value = 0
         sending = cocotb.start_soon(self.driver.send(words))
         for _ in words:
             await RisingEdge(self.dut.clk)
@@ -161,7 +161,7 @@ async def valid_first(dut: Any) -> None:
     """Outputs are taken only once `valid` is up: a unit may not wait for `ready`."""
     bench = await start(dut)
     items = bench.random_items(64)
-    completed, _ = await bench.run(items, output_pause=lambda: dut.o__valid.value != 1)
+    completed, _ = await bench.run(items, output_pause=lambda: dut.o_valid.value != 1)
     bench.report("valid_first", items, completed)
 
 

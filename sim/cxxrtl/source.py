@@ -65,9 +65,9 @@ def model_source(design: CxxrtlDesign, waves: bool) -> str:
         '#include "fields.hpp"',
         "using Top = cxxrtl_design::p_top;",
         f'#define MODULE "{design.name}"',
-        _moves("put", "Top& top, const void* const* arrays", "top.p_i____payload", design.inputs),
+        _moves("put", "Top& top, const void* const* arrays", "top.p_i__payload", design.inputs),
         _moves(
-            "take", "const Top& top, void* const* arrays", "now(top.p_o____payload)", design.outputs
+            "take", "const Top& top, void* const* arrays", "now(top.p_o__payload)", design.outputs
         ),
         '#include "stream.hpp"',
     ]

@@ -65,17 +65,17 @@ class Simulation {
  public:
   Simulation() { feedback = !top->eval(); }
 
-  bool i_valid() const { return (bool)top->p_i____valid; }
-  bool i_ready() const { return (bool)now(top->p_i____ready); }
-  bool o_valid() const { return (bool)now(top->p_o____valid); }
-  bool o_ready() const { return (bool)top->p_o____ready; }
+  bool i_valid() const { return (bool)top->p_i__valid; }
+  bool i_ready() const { return (bool)now(top->p_i__ready); }
+  bool o_valid() const { return (bool)now(top->p_o__valid); }
+  bool o_ready() const { return (bool)top->p_o__ready; }
   Top& design() { return *top; }
 
   // Ports and registers' next values, with registers as they are: evaluated on a rising edge of
   // the clock that is not yet committed. Feedback takes several rounds, which must not be clocked.
   void settle(bool valid, bool ready) {
-    top->p_i____valid.set(valid);
-    top->p_o____ready.set(ready);
+    top->p_i__valid.set(valid);
+    top->p_o__ready.set(ready);
     if (feedback) top->step();
     top->p_clk.set(true);
     top->eval();

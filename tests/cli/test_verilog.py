@@ -28,9 +28,9 @@ def test_a_file_that_is_the_unit_passes(main: Any, verilog: str, tmp_path: Path)
 
 def test_a_file_with_one_fault_fails(main: Any, verilog: str, tmp_path: Path) -> None:
     """`ready` that is always 1."""
-    assert verilog.count("assign i__ready = o__ready;") == 1
+    assert verilog.count("assign i_ready = o_ready;") == 1
     path = tmp_path / "wrong.v"
-    path.write_text(verilog.replace("assign i__ready = o__ready;", "assign i__ready = 1;"))
+    path.write_text(verilog.replace("assign i_ready = o_ready;", "assign i_ready = 1;"))
     done = main(*RUN, "--verilog", str(path))
     assert done.returncode == 1
     assert "fail expander block=8" in done.stdout.lower()

@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In
 import axs6.hw
 from axs6.hw.core.pipeline import Step
 from axs6.hw.field_ports import FieldPorts
+from axs6.hw.keep_ports import KeepPorts
 from axs6.hw.lfsr import Lfsr
 from axs6.hw.registry import ALL_UNITS
 from axs6.hw.units.unit import Unit
@@ -127,6 +128,7 @@ def inside(component: Any) -> Iterator[wiring.Component]:
 def test_parts_of_units_list_their_ports() -> None:
     built = [unit.build() for unit in ALL_UNITS.values()]
     built += [ALL_UNITS["dot"].build(interleave=2), FieldPorts(ALL_UNITS["lfsr"].build())]
+    built += [KeepPorts(ALL_UNITS[name].build()) for name in ("axis_dot", "axis_encoder")]
     known = components()
     seen = set()
     for each in (part for unit in built for part in inside(unit)):

@@ -1,8 +1,10 @@
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ from axs6.golden.accumulator import ACCUMULATORS
 from axs6.golden.formats import name_of, operand_formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
-from axs6.hw.registry import ALL_UNITS, find
-from axs6.hw.verilog import KEYWORDS, Generated, generate
+from axs6.hw.names import KEYWORDS, plain_names
+from axs6.hw.registry import ALL_UNITS, BUS_UNITS, find
+from axs6.hw.verilog import PORTS, Generated, generate
 from axs6.sim.tools import simulator_environment
 
 CASES = [("encoder", 0), ("encoder", 5), ("decoder", 1), ("block_dot", 5), ("dot", 0), ("dot", 6)]
@@ -89,8 +92,9 @@ def test_yosys_reads_it_without_a_warning(pyosys: Callable[..., Any], tmp_path: 
 def test_the_header_names_the_view_where_it_is_not_the_structure() -> None:
     structure, words = (generate("block_dot", block=8, view=v) for v in VIEWS)
     assert structure == generate("block_dot", block=8)
-    assert structure.verilog.splitlines()[0] == "// axs6 block_dot block=8 stages=0"
-    assert words.verilog.splitlines()[0] == "// axs6 block_dot block=8 stages=0 view=behaviour"
+    heads = [made.verilog.splitlines()[0].partition(": ")[2] for made in (structure, words)]
+    assert heads[0] == "axs6 generate block_dot --block 8"
+    assert heads[1] == "axs6 generate block_dot --block 8 --view behaviour"
     assert [made.manifest["parameters"]["view"] for made in (structure, words)] == list(VIEWS)
     assert words.verilog.count("*") > structure.verilog.count("*"), "products are words"
 
@@ -136,10 +140,61 @@ def test_no_wire_stands_for_a_field_of_another(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", ALL_UNITS)
 def test_every_unit_has_a_clock_and_a_reset(unit: str) -> None:
-    text = small(unit).verilog
-    (ports,) = re.findall(rf"^module axs6_{unit}\w*\((.*?);", text, re.M | re.S)
+    made = small(unit)
+    (ports,) = re.findall(rf"^module {made.module}\((.*?);", made.verilog, re.M | re.S)
     assert "clk" in ports
     assert "rst" in ports
+
+
+PLAIN = re.compile(r"[A-Za-z]_?[A-Za-z0-9]+(_[A-Za-z0-9]+)*")
+"""A name that VHDL takes: no `_` at an end or beside another."""
+
+
+@pytest.mark.parametrize("unit", ALL_UNITS)
+@pytest.mark.parametrize("ports", PORTS)
+def test_names_need_no_backslash_and_ports_are_legal_in_vhdl(unit: str, ports: str) -> None:
+    if ports == "fields" and unit in BUS_UNITS:
+        pytest.skip("a bus has its own ports")
+    made = generate(unit, ports=ports, **({"block": 8} if ports == "packed" else {}))
+    assert "\\" not in made.verilog
+    assert [port for port in made.ports if not PLAIN.fullmatch(port)] == []
+    assert len({port.lower() for port in made.ports}) == len(made.ports)
+
+
+def test_names_that_are_taken_get_a_number() -> None:
+    text = "\n".join([*(f"wire \\{name}" for name in ("a.b", "a_b", "a$b", "table")), ""])
+    assert plain_names(text) == "wire \\a_b_2\nwire \\a_b\nwire \\a_b_3\nwire \\table_\n"
+    assert plain_names("attribute \\a.b 1\n") == "attribute \\a.b 1\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "parameters"),
+    [
+        ("lfsr", {"block": 8, "lfsr_seed": 5}),
+        (
+            "dot",
+            {
+                "format": "mxfp4",
+                "block": 8,
+                "accumulator": "hopper_fp8,promote=4",
+                "ports": "fields",
+            },
+        ),
+        ("axis_dot", {"format": "nvfp4xmxfp4", "block": 16, "reset": "async-low", "name": "own"}),
+    ],
+)
+def test_the_command_in_the_header_gives_the_same_file(
+    unit: str, parameters: dict[str, Any], main: Callable[..., Any], tmp_path: Path
+) -> None:
+    made = generate(unit, **parameters)
+    line = made.verilog.splitlines()[0]
+    heading, _, command = line.partition(": ")
+    assert heading == f"// AXS-6 {version('axs6')}"
+    program, *words = shlex.split(command)
+    assert program == "axs6"
+    done = main(*words, "-o", "rtl")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / f"rtl/{made.module}.v").read_text() == made.verilog
 
 
 def test_reserved_words_are_no_names() -> None:

@@ -95,7 +95,7 @@ def swapped_shifts(graph: Graph, first: str, second: str) -> dict[str, int]:
 
 def wrong_where_all_are_nan(graph: Graph, first: str, second: str) -> dict[str, int]:
     """Outputs with a shift that is inverted in blocks in which no value counts."""
-    lanes = [graph.bus("i__payload", 16 * k, 16) for k in range(8)]
+    lanes = [graph.bus("i_payload", 16 * k, 16) for k in range(8)]
     every = graph.all(graph.both(graph.all(bits[10:15]), graph.any(bits[:10])) for bits in lanes)
     return {**graph.outputs, first: graph.unlike(graph.outputs[first], every)}
 
@@ -108,7 +108,7 @@ def test_wrong_shifts_are_not_proved(
     settings = {"block": 8, "dtype": "fp16", "format": "mx4"}
     unit, graph = UnitProof("encoder", settings), graph_of(settings)
     shifts = next(field for field in unit.outputs if field.name == "block.shifts")
-    outputs = wrong(graph, *(f"o__payload[{shifts.offset + k}]" for k in range(2)))
+    outputs = wrong(graph, *(f"o_payload[{shifts.offset + k}]" for k in range(2)))
     with pytest.raises(NotShownError, match="a shift is not 1"):
         show_blocks(unit, graph.with_outputs(outputs), settings)
 

@@ -98,24 +98,24 @@ def test_control_that_no_queue_has_is_refuted() -> None:
     """A `valid` that a bit of the payload hides: some items never come out."""
     proof = UnitProof("block_dot", {**SMALL, "stages": 2})
     text = generate("block_dot", **SMALL, stages=2).verilog
-    wrong = changed(text, r"= i__valid;", "= i__valid & i__payload[3];", 0)
+    wrong = changed(text, r"= i_valid;", "= i_valid & i_payload[3];", 0)
     (claim,) = proof.netlist("wrong.v", wrong)
     assert claim.outcome is Outcome.REFUTED
     assert "valid and ready depend on 1 bits of the payload" in claim.reason
 
 
 INSIDE = """
-module around(input clk, rst, i__valid, o__ready, input [43:0] i__payload,
-              output i__ready, o__valid, output [19:0] o__payload);
+module around(input clk, rst, i_valid, o_ready, input [43:0] i_payload,
+              output i_ready, o_valid, output [19:0] o_payload);
   wire valid, ready;
   wire [19:0] payload;
   wire take = 1;
-  axs6_block_dot_mx4_t4 inside (.clk(clk), .rst(rst), .i__valid(i__valid & take),
-    .i__ready(ready), .i__payload(i__payload), .o__valid(valid), .o__ready(o__ready),
-    .o__payload(payload));
-  assign i__ready = ready & take;
-  assign o__valid = valid;
-  assign o__payload = payload;
+  axs6_block_dot_mx4_t4 inside (.clk(clk), .rst(rst), .i_valid(i_valid & take),
+    .i_ready(ready), .i_payload(i_payload), .o_valid(valid), .o_ready(o_ready),
+    .o_payload(payload));
+  assign i_ready = ready & take;
+  assign o_valid = valid;
+  assign o_payload = payload;
 endmodule
 """
 """Another module around the unit."""
@@ -125,11 +125,11 @@ endmodule
     ("old", "new", "said"),
     [
         ("wire take = 1;", "reg take; "
-         "always @(posedge clk) take <= rst | take & (o__ready | ~valid);",
+         "always @(posedge clk) take <= rst | take & (o_ready | ~valid);",
          "while the receiver is ready, an item is taken in every cycle"),
         ("= payload;", "= s ? ~payload : payload; reg s; always @(posedge clk) s <= s;", "open"),
         ("= payload;", "= s ? ~payload : payload; reg s; always @(posedge clk) if (rst) s <= s;"
-         " else if (~o__ready) s <= 0;", "a register that takes a constant may start with another"),
+         " else if (~o_ready) s <= 0;", "a register that takes a constant may start with another"),
     ],
 )  # fmt: skip
 def test_registers_around_the_unit_are_found(old: str, new: str, said: str) -> None:
@@ -149,9 +149,9 @@ def test_registers_around_the_unit_are_found(old: str, new: str, said: str) -> N
     ("old", "new", "said"),
     [
         ("= payload;", "= s ? ~payload : payload; wire s;", "around.v must drive all nets"),
-        ("= payload;", "= i__payload[3] ? payload : 20'bx;", "around.v must drive all nets"),
+        ("= payload;", "= i_payload[3] ? payload : 20'bx;", "around.v must drive all nets"),
         ("= valid;", "= late; reg late; always @(negedge clk) late <= valid;", "the rising edge"),
-        ("= valid;", "= valid; assign o__valid = i__valid & i__payload[0];", "one driver for each"),
+        ("= valid;", "= valid; assign o_valid = i_valid & i_payload[0];", "one driver for each"),
         ("rst,", "rst, scan,", "must have the ports of axs6_block_dot_mx4_t4; not scan[0]"),
     ],
 )
@@ -220,8 +220,8 @@ def test_bad_arguments_are_one_line(main: Any, arguments: tuple[str, ...], said:
 def test_a_netlist_with_other_ports_is_refused(main: Any, tmp_path: Path) -> None:
     path = tmp_path / "other.v"
     path.write_text(
-        "module other(input i__valid, output o__valid);\nassign o__valid = i__valid;\nendmodule\n"
+        "module other(input i_valid, output o_valid);\nassign o_valid = i_valid;\nendmodule\n"
     )
     done = main("prove", "block_dot", "--format", "mx4_t4", "--netlist", str(path))
     assert done.returncode == 2
-    assert "other.v must have the ports of axs6_block_dot_mx4_t4; no i__payload[0]" in done.stderr
+    assert "other.v must have the ports of axs6_block_dot_mx4_t4; no i_payload[0]" in done.stderr

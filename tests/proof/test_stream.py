@@ -8,21 +8,21 @@ from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
 
 HEAD = """
-module top (input clk, input rst, input [3:0] i__payload, input i__valid, output i__ready,
-            output [3:0] o__payload, output o__valid, input o__ready);
+module top (input clk, input rst, input [3:0] i_payload, input i_valid, output i_ready,
+            output [3:0] o_payload, output o_valid, input o_ready);
 """
 
 QUEUE = """
   reg first, second;
   reg [3:0] a, b;
-  wire move = !second | o__ready;
-  assign i__ready = !first | move;
-  assign o__valid = second;
-  assign o__payload = b ^ 4'd5;
+  wire move = !second | o_ready;
+  assign i_ready = !first | move;
+  assign o_valid = second;
+  assign o_payload = b ^ 4'd5;
   always @(posedge clk) begin
-    if (i__ready) first <= i__valid;
+    if (i_ready) first <= i_valid;
     if (move) second <= first;
-    if (i__ready) a <= i__payload + 4'd1;
+    if (i_ready) a <= i_payload + 4'd1;
     if (move) b <= a;
     if (rst) begin first <= 0; second <= 0; end
   end
@@ -32,13 +32,13 @@ endmodule
 SWAP = """
   reg [1:0] count;
   reg [3:0] a, b;
-  assign i__ready = count != 2;
-  assign o__valid = count != 0;
-  assign o__payload = count == 2 ? b : a;
-  wire push = i__valid & i__ready, pop = o__valid & o__ready;
+  assign i_ready = count != 2;
+  assign o_valid = count != 0;
+  assign o_payload = count == 2 ? b : a;
+  wire push = i_valid & i_ready, pop = o_valid & o_ready;
   always @(posedge clk) begin
-    if (push & (count == 0 | pop)) a <= i__payload;
-    if (push & count == 1 & !pop) b <= i__payload;
+    if (push & (count == 0 | pop)) a <= i_payload;
+    if (push & count == 1 & !pop) b <= i_payload;
     count <= rst ? 0 : count + push - pop;
   end
 endmodule
@@ -65,7 +65,7 @@ def test_a_queue_is_proved() -> None:
     assert not violated(found)
     assert violated(found, latency=1) == {Property.LATENCY}
     function = found.function()
-    payload = {each >> 1 for name, each in function.inputs.items() if name.startswith("i__payload")}
+    payload = {each >> 1 for name, each in function.inputs.items() if name.startswith("i_payload")}
     assert function.leaves(function.outputs.values()) == payload
 
 
@@ -74,10 +74,10 @@ def test_a_queue_is_proved() -> None:
     [
         (("if (move) b <= a;", "b <= a;"), Property.HELD),
         (("if (move) second <= first;", "second <= first;"), Property.HELD),
-        (("assign i__ready = !first | move;", "assign i__ready = 1;"), Property.PROGRESS),
-        (("if (i__ready) first <= i__valid;", "if (i__ready) first <= 1;"), Property.ONCE),
-        (("if (i__ready) a", "if (1) a"), Property.ONCE),
-        (("if (move) b <= a;", "if (move) b <= {a[3:1], i__payload[0]};"), Property.WHOLE),
+        (("assign i_ready = !first | move;", "assign i_ready = 1;"), Property.PROGRESS),
+        (("if (i_ready) first <= i_valid;", "if (i_ready) first <= 1;"), Property.ONCE),
+        (("if (i_ready) a", "if (1) a"), Property.ONCE),
+        (("if (move) b <= a;", "if (move) b <= {a[3:1], i_payload[0]};"), Property.WHOLE),
     ],
     ids=lambda each: each[1] if isinstance(each, tuple) else None,
 )
@@ -94,8 +94,8 @@ def test_items_in_another_order_are_found() -> None:
     ("changed", "said"),
     [
         (("if (rst) begin first <= 0; second <= 0; end", ""), "reset leaves 2 control registers"),
-        (("assign o__valid = second;", "assign o__valid = second & o__ready;"), "valid depends"),
-        (("first <= i__valid;", "first <= i__valid & !i__payload[2];"), "1 bits of the payload"),
+        (("assign o_valid = second;", "assign o_valid = second & o_ready;"), "valid depends"),
+        (("first <= i_valid;", "first <= i_valid & !i_payload[2];"), "1 bits of the payload"),
     ],
     ids=["no reset", "valid waits", "payload"],
 )

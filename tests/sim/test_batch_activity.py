@@ -50,13 +50,13 @@ def gate_json(kind: str, read: list[int], driven: int) -> dict[str, Any]:
 def netlist_json(gates: Gates, ready: int | str = O_READY) -> str:
     """A unit whose gate n drives net `FIRST_GATE + n`, the last one the output payload."""
     driven = {
-        "i__ready": [ready],
-        "o__valid": [I_VALID],
-        "o__payload": [FIRST_GATE + len(gates) - 1],
+        "i_ready": [ready],
+        "o_valid": [I_VALID],
+        "o_payload": [FIRST_GATE + len(gates) - 1],
     }
-    given = {"clk": [CLK], "rst": [RST], "i__valid": [I_VALID], "o__ready": [O_READY]}
+    given = {"clk": [CLK], "rst": [RST], "i_valid": [I_VALID], "o_ready": [O_READY]}
     ports = {name: {"direction": "output", "bits": bits} for name, bits in driven.items()}
-    given["i__payload"] = INPUTS
+    given["i_payload"] = INPUTS
     ports |= {name: {"direction": "input", "bits": bits} for name, bits in given.items()}
     cells = {f"g{n}": gate_json(*gate, FIRST_GATE + n) for n, gate in enumerate(gates)}
     return json.dumps({"modules": {"top": {"ports": ports, "cells": cells, "netnames": {}}}})

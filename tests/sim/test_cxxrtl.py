@@ -287,7 +287,7 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
             assert shown[port] == str(int(run.trace.handshake[name][cycle, 0])), (name, cycle)
         if run.trace.handshake["o_valid"][cycle, 0]:
             valid_cycles += 1
-            assert int(shown[names["axs6_block_dot.o__payload"]], 2) == words[cycle]
+            assert int(shown[names["axs6_block_dot.o_payload"]], 2) == words[cycle]
     assert valid_cycles > 20
     assert any(name.startswith("axs6_block_dot.add_pairs0.") for name in names)
 

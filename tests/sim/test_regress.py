@@ -224,41 +224,41 @@ def test_a_failure_says_how_many_outputs_differ() -> None:
 CORRECT = {
     "LAST": "7",
     "NEGATE": "-$signed({1'b0, product})",
-    "READY": "!full || o__ready",
-    "LOAD": "i__ready && i__valid",
+    "READY": "!full || o_ready",
+    "LOAD": "i_ready && i_valid",
     "VALID": "full",
     "PAYLOAD": "held",
-    "KEEP": "i__valid",
+    "KEEP": "i_valid",
     "RESET": "rst",
 }
 
 BEHAVIOURAL = """
 module axs6_block_dot(
   input clk, input rst,
-  input i__valid, output i__ready, input [111:0] i__payload,
-  output o__valid, input o__ready, output [22:0] o__payload);
+  input i_valid, output i_ready, input [111:0] i_payload,
+  output o_valid, input o_ready, output [22:0] o_payload);
   reg full = 0;
   reg [22:0] held = 0;
   reg signed [13:0] sum;
   reg [9:0] product;
   integer lane;
-  assign i__ready = $READY;
-  assign o__valid = $VALID;
-  assign o__payload = $PAYLOAD;
+  assign i_ready = $READY;
+  assign o_valid = $VALID;
+  assign o_payload = $PAYLOAD;
   always @* begin
     sum = 0;
     product = 0;
     for (lane = 0; lane <= $LAST; lane = lane + 1) begin
-      product = i__payload[8 + 6 * lane +: 5] * i__payload[64 + 6 * lane +: 5];
-      if (i__payload[13 + 6 * lane] ^ i__payload[69 + 6 * lane])
+      product = i_payload[8 + 6 * lane +: 5] * i_payload[64 + 6 * lane +: 5];
+      if (i_payload[13 + 6 * lane] ^ i_payload[69 + 6 * lane])
         sum = sum + ($NEGATE);
       else
         sum = sum + product;
     end
   end
   always @(posedge clk) begin
-    if (i__ready) full <= $KEEP;
-    if ($LOAD) held <= {{1'b0, i__payload[7:0]} + {1'b0, i__payload[63:56]}, sum};
+    if (i_ready) full <= $KEEP;
+    if ($LOAD) held <= {{1'b0, i_payload[7:0]} + {1'b0, i_payload[63:56]}, sum};
     if ($RESET) full <= 0;
   end
 endmodule
@@ -277,11 +277,11 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     "negation": ({"NEGATE": "~$signed({1'b0, product})"}, "sum is"),
     "bit": ({"PAYLOAD": "held & 23'h3fffff"}, "exponent is"),
     "ready": ({"READY": "1'b1"}, "payload changed from"),
-    "load": ({"LOAD": "i__valid"}, "payload changed from"),
-    "valid_waits": ({"VALID": "full && o__ready", "READY": "o__ready"}, "input 0 was not taken"),
-    "repeats": ({"KEEP": "i__valid || full"}, "the golden model gives"),
+    "load": ({"LOAD": "i_valid"}, "payload changed from"),
+    "valid_waits": ({"VALID": "full && o_ready", "READY": "o_ready"}, "input 0 was not taken"),
+    "repeats": ({"KEEP": "i_valid || full"}, "the golden model gives"),
     "reset": ({"RESET": "0"}, "the golden model gives"),
-    "drops": ({"KEEP": "i__valid && full"}, "outputs never came"),
+    "drops": ({"KEEP": "i_valid && full"}, "outputs never came"),
 }
 """Faults of the hand-written unit, and what the bench says of them."""
 

@@ -45,9 +45,9 @@ def evaluated(netlist: str, payload: NDArray[Any]) -> NDArray[Any]:
     for cycle in range(CYCLES):
         values = {
             ports["rst"][0]: no,
-            **dict.fromkeys((*ports["i__valid"], *ports["o__ready"]), ~no),
+            **dict.fromkeys((*ports["i_valid"], *ports["o_ready"]), ~no),
         }
-        values |= dict(zip(ports["i__payload"], payload[:, cycle].T, strict=True)) | held
+        values |= dict(zip(ports["i_payload"], payload[:, cycle].T, strict=True)) | held
         for each in order:
             if each.cell != "$_DFF_P_":
                 read = {pin: values[net] for pin, net in each.inputs.items()}

@@ -65,7 +65,7 @@ def test_constraints_of_a_combinational_unit() -> None:
     assert "create_clock -name clock -period " in design.constraints
     assert f"-period {design.period_ps:.10g}\n" in design.constraints
     assert 1.05 * design.delay_ps <= design.period_ps < 1.05 * design.delay_ps + 1
-    assert "_driving_cell -lib_cell sky130_fd_sc_hd__buf_1 [get_ports {i__valid o__ready clk " in (
+    assert "_driving_cell -lib_cell sky130_fd_sc_hd__buf_1 [get_ports {i_valid o_ready clk " in (
         design.constraints
     )
 

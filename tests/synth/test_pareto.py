@@ -104,8 +104,8 @@ module bench;
   reg [32:0] late [0:1];
   integer k, compared = 0, different = 0;
   {wrapped.module} whole(clk, rst, valid, {{32'h7fc00000, item}}, out, value);
-  {design.module} alone(.clk(clk), .rst(rst), .i__valid(valid), .i__ready(ready),
-    .i__payload({{32'h3f800000, item}}), .o__valid(own_out), .o__ready(1'b1), .o__payload(own));
+  {design.module} alone(.clk(clk), .rst(rst), .i_valid(valid), .i_ready(ready),
+    .i_payload({{32'h3f800000, item}}), .o_valid(own_out), .o_ready(1'b1), .o_payload(own));
   initial begin
     for (k = 0; k < 400; k = k + 1) begin
       item = {{$random, $random, $random}}; valid = k > 3 && k % 5 != 0; rst = k < 3;

@@ -116,7 +116,7 @@ def test_no_registers_without_stages() -> None:
 
 def test_a_unit_that_never_answers() -> None:
     made = generate("block_dot", block=8, stages=0)
-    mute = made.verilog.replace("assign o__valid = i__valid;", "assign o__valid = 1'b0;")
+    mute = made.verilog.replace("assign o_valid = i_valid;", "assign o_valid = 1'b0;")
     assert mute != made.verilog
     with pytest.raises(ToolError, match="nothing moved"):
         measured(mapped_netlist(mute, made.module), "block_dot", block=8, stages=0)
