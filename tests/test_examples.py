@@ -57,6 +57,32 @@ def test_the_design_on_axi4_stream(tmp_path: Path) -> None:
     assert "s_axis_b_tlast" in picture
 
 
+def test_a_design_with_a_memory(tmp_path: Path) -> None:
+    simulator = "icarus" if shutil.which("iverilog") else "verilator"
+    shutil.copytree(ROOT / "examples" / "axis_memory", tmp_path / "design")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "run.py", "--simulator", simulator, *arguments],
+            cwd=tmp_path / "design",
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    done = run("--format", "mxfp4", "--verilog", "design.v")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"24 dot products equal the golden model, bit for bit ({simulator})\n"
+    assert "module axis_memory(" in (tmp_path / "design/design.v").read_text()
+    source = tmp_path / "design/design.py"
+    text = source.read_text()
+    source.write_text(text.replace("(left > lane)", "(left > 0)"))  # all bytes of a beat count
+    assert source.read_text() != text
+    done = run()
+    assert done.returncode == 1
+    assert re.search(r"result \d+ is ", done.stderr)
+
+
 def test_a_testbench_of_ones_own() -> None:
     simulator = "icarus" if shutil.which("iverilog") else "verilator"
     command = [sys.executable, "run.py", simulator]

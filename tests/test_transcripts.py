@@ -20,7 +20,7 @@ from catalogue import FIGURES
 from axs6.cli import command_line
 from axs6.cli import commands as known_commands
 
-LONG = ("--fmax", "axs6 area", "axs6 generate dot --block 32", "axs6 demo", "examples/axis_top")
+LONG = ("--fmax", "axs6 area", "axs6 generate dot --block 32", "axs6 demo", "examples/axis_")
 """What commands have that take most of a minute or more, or that other tests run in each run."""
 
 ELSEWHERE = ("cc", "./check_vectors", "./check_formats")

@@ -134,7 +134,7 @@ def test_wrong_names_and_ports_are_refused(given: dict[str, str], message: str) 
         generate("dot", **given)
     with pytest.raises(ValueError, match="axis_dot is on AXI4-Stream: its ports cannot be fields"):
         generate("axis_dot", ports="fields")
-    with pytest.raises(ValueError, match="^dot is not on AXI4-Stream: its ports cannot be keep"):
+    with pytest.raises(ValueError, match=r"^dot is not on AXI4-Stream: its ports cannot be keep"):
         generate("dot", ports="keep")
 
 
