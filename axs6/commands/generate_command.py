@@ -61,8 +61,9 @@ def run(
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
-    It also writes an instance to copy (.vh), a SystemVerilog package of widths and offsets, a core
-    file of FuseSoC (.core), and with --clock constraints (.sdc).
+    It also writes an instance to copy (.vh), a SystemVerilog package of widths, offsets and types,
+    interfaces, a VHDL component and a core file of FuseSoC; with --clock also constraints (.sdc)
+    and files by which LibreLane, OpenROAD-flow-scripts and Vivado take the unit.
     Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 --clock 2.5ns -o rtl
@@ -70,7 +71,6 @@ def run(
     Example: axs6 generate block_dot --format int8 --for fpga -o rtl
     """
     from axs6.commands.output import console, write_generated
-    from axs6.hw.constraints import constraints
     from axs6.hw.registry import BUS_UNITS, find
     from axs6.hw.verilog import generate
 
@@ -78,8 +78,7 @@ def run(
     if purpose is not None:
         parameters, said = _for(find(unit), purpose, parameters)
     made = generate(unit, name=name, ports=ports, reset=reset, **parameters)
-    sdc = None if clock is None else constraints(made, clock)
-    paths = write_generated(output, made, sdc)
+    paths = write_generated(output, made, clock)
     latency, interval = made.manifest["latency"], made.manifest["interval"]
     out = console()
     for path in paths:

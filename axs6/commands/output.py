@@ -35,13 +35,19 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     return paths
 
 
-def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> list[Path]:
-    """Write a unit's Verilog and the files beside it, with constraints if given.
+def write_generated(folder: Path, made: "Generated", clock: float | None = None) -> list[Path]:
+    """Write a unit's Verilog and the files beside it.
+
+    Args:
+        folder: for the files. made: the unit.
+        clock: period of its clock in picoseconds: adds constraints and the files of flows.
 
     Raises:
         ValueError: the folder has another design, or no design, under that name.
         OSError: as `write_files`.
     """
+    from axs6.hw.constraints import constraints
+    from axs6.hw.flows import librelane, openroad, vivado
     from axs6.hw.integration import fusesoc_core, template
     from axs6.hw.systemverilog import interfaces, package
     from axs6.hw.vhdl import component
@@ -55,9 +61,15 @@ def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> 
         f"{made.module}_pkg.sv": package(made),
         f"{made.module}_if.sv": interfaces(made),
         f"{made.module}.vhd": component(made),
-        f"{made.module}.core": fusesoc_core(made, constrained=sdc is not None),
-        **({f"{made.module}.sdc": sdc} if sdc else {}),
+        f"{made.module}.core": fusesoc_core(made, constrained=clock is not None),
     }
+    if clock is not None:
+        files |= {
+            f"{made.module}.sdc": constraints(made, clock),
+            f"{made.module}.librelane.json": librelane(made, clock),
+            f"{made.module}.mk": openroad(made),
+            f"{made.module}.tcl": vivado(made, clock),
+        }
     return write_files(folder, files)
 
 
