@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from axs6.sim.process import temporary_folder
-from axs6.synth.closing import goal_for_clock, timing
+from axs6.synth.closing import flat_job, goal_for_clock, timing
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.hierarchy import Module, all_cells, groups
@@ -51,10 +51,12 @@ def area(
     limit = Limit(timeout)
     with temporary_folder("axs6-area-") as folder:
         plan = flow(goal_for_clock(chosen, verilog, top, folder, limit))
-        names = ("flat", "nested") if chosen.breakdown and _may_have_parts(verilog) else ("flat",)
-        jobs = [folder / name for name in names]
-        for job in jobs:
-            plan.write(job, verilog, top, flatten=job.name == "flat")
+        jobs = [flat_job(folder, plan)]
+        if not jobs[0].exists():
+            plan.write(jobs[0], verilog, top, flatten=True)
+        if chosen.breakdown and _may_have_parts(verilog):
+            jobs.append(folder / "nested")
+            plan.write(jobs[1], verilog, top, flatten=False)
         flat, *nested = run_jobs(jobs, limit=limit, source=plan.source)
         module = json.loads((jobs[0] / NETLIST).read_text())["modules"][top]
         timed, placement = timing(plan, module), None

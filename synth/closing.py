@@ -26,7 +26,7 @@ def goal_for_clock(
         options: how the design is synthesised.
         verilog: text of the design.
         top: name of its top module.
-        folder: where the files of the runs go.
+        folder: where the files of the runs go and stay, each in its `flat_job`.
         limit: when they must have ended.
 
     Raises:
@@ -36,7 +36,7 @@ def goal_for_clock(
         return options
     for goal in FOR_CLOCK[:-1]:
         plan = flow(replace(options, optimise=goal))
-        job = folder / goal
+        job = flat_job(folder, plan)
         plan.write(job, verilog, top, flatten=True)
         run_jobs([job], limit=limit, source=plan.source)
         module = json.loads((job / NETLIST).read_text())["modules"][top]
@@ -44,6 +44,11 @@ def goal_for_clock(
         if found and found.slack_ps is not None and found.slack_ps >= 0:
             return replace(options, optimise=goal)
     return replace(options, optimise=FOR_CLOCK[-1])
+
+
+def flat_job(folder: Path, plan: Flow) -> Path:
+    """The folder of the run that flattens a design, among the runs in `folder`."""
+    return folder / f"flat-{plan.goal}"
 
 
 def timing(plan: Flow, module: Mapping[str, Any]) -> Timing | None:

@@ -16,7 +16,7 @@ from axs6.install import install_command
 from axs6.sim.process import check_folder, child_process, wait
 from axs6.synth.errors import SynthesisError, from_log
 
-_LOG = "log.txt"
+_LOG, _RESULT = "log.txt", "result.json"
 
 
 class Limit:
@@ -41,6 +41,8 @@ def check_pyosys() -> None:
 def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]:
     """Run the job in each folder at the same time and return their results in order.
 
+    A job that has its result already is not run again.
+
     Args:
         folders: a folder for each job, with the files that `axs6.synth.worker` reads.
         limit, source: as of `run_workers`.
@@ -48,8 +50,10 @@ def run_jobs(folders: Sequence[Path], *, limit: Limit, source: str) -> list[Any]
     Raises:
         SynthesisError, ToolError: as `run_workers`.
     """
-    run_workers("axs6.synth.worker", folders, limit=limit, source=source)
-    return [json.loads((folder / "result.json").read_text()) for folder in folders]
+    results = [folder / _RESULT for folder in folders]
+    left = [folder for folder, result in zip(folders, results, strict=True) if not result.exists()]
+    run_workers("axs6.synth.worker", left, limit=limit, source=source)
+    return [json.loads(result.read_text()) for result in results]
 
 
 def run_workers(module: str, folders: Sequence[Path], *, limit: Limit, source: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from axs6.hw.verilog import Generated, generate
-from axs6.synth import closing
+from axs6.synth import closing, process
 from axs6.synth.area import area
 from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Synthesis, flow
@@ -165,3 +165,22 @@ def test_command_with_a_clock_that_is_missed(main: Cli, tmp_path: Path) -> None:
         assert line.endswith("MHz) can be met")
     line = main("area", *UNIT, "--clock", "fast").refused()
     assert line.startswith("--clock must be a period in fs, ps, ns or us or a frequency")
+
+
+def test_the_run_that_meets_the_clock_is_the_reported_one(
+    unit: Generated, found: Callable[..., AreaReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    period = 0.99 * delay(found(optimise="area"))
+    runs: list[Path] = []
+    start = process._start
+
+    def counted(module: str, folder: Path, stack: Any) -> Any:
+        runs.append(folder)
+        return start(module, folder, stack)
+
+    monkeypatch.setattr(process, "_start", counted)
+    report = area(unit.verilog, unit.module, target="sky130", breakdown=False, clock=period)
+    assert report.optimise in FOR_CLOCK[1:-1]
+    assert [folder.name for folder in runs] == [
+        f"flat-{goal}" for goal in FOR_CLOCK[: FOR_CLOCK.index(report.optimise) + 1]
+    ]
