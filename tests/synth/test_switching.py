@@ -1,0 +1,206 @@
+"""SAIF of a mapped netlist: what its Verilog does in another simulator, and by OpenSTA."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from waves import samples
+
+from axs6.hw.registry import UNITS
+from axs6.hw.verilog import generate
+from axs6.sim.saif import Scope, Switching, clock_net, saif
+from axs6.sim.words import readmemh
+from axs6.synth.energy import energy, stimulus_items
+from axs6.synth.energy_stimulus import RANDOM
+from axs6.synth.mapped import mapped_netlist
+from axs6.synth.netlist import MappedDesign, mapped_design
+from axs6.synth.opensta_power import power_tools, with_states
+from axs6.synth.switching import switching_file
+
+Cli = Callable[..., Any]
+
+WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
+WITH_OPENSTA = pytest.mark.skipif(shutil.which("sta") is None, reason="sta is not on PATH")
+
+UNIT, PARAMETERS = "decoder", UNITS["decoder"].parameters({"block": 8, "stages": 1})
+MADE = generate(UNIT, **PARAMETERS)
+ITEMS = 40
+PERIOD = 10
+
+BENCH = """
+module bench;
+  reg clk = 0, rst = 1;
+  reg [{last}:0] items[0:{end}];
+  integer n = 0;
+  {top} dut(.clk(clk), .rst(rst), .{valid}(!rst), .{payload}(items[n]), .{ready}(1'b1));
+  always #5 clk = ~clk;
+  initial begin
+    $readmemh("items.hex", items);
+    $dumpfile("bench.vcd");
+    $dumpvars(0, dut);
+    #7 rst = 0;
+    repeat ({end}) #{period} n = n + 1;
+    #{period} $finish;
+  end
+endmodule
+"""
+"""An item in each cycle. It changes at 7, 17, ...; the clock rises at 5, 15, ..."""
+
+
+@pytest.fixture(scope="module")
+def design() -> MappedDesign:
+    return mapped_design(MADE.verilog, MADE.module, target="sky130", adder_cells=True)
+
+
+@pytest.fixture(scope="module")
+def netlist() -> str:
+    return mapped_netlist(MADE.verilog, MADE.module, target="sky130", adder_cells=True)
+
+
+def counted(text: str) -> dict[str, tuple[int, int]]:
+    """Toggles and picoseconds at 1 of every net of a SAIF file, by its path."""
+    path: list[str] = []
+    found = {}
+    for line in text.splitlines():
+        if start := re.match(r"\(INSTANCE (\w+)", line):
+            path = [*path[:1], start[1]] if path else [start[1]]
+        elif net := re.match(r"\((\S+) \(T0 \d+\) \(T1 (\d+)\) \(TX 0\) \(TC (\d+)\)", line):
+            name = ".".join([*path[1:], net[1].replace("\\", "")])
+            found[name] = int(net[3]), int(net[2])
+    return found
+
+
+def simulated(folder: Path, design: MappedDesign, words: str) -> dict[str, tuple[int, int]]:
+    """The same of the netlist's own nets in Icarus, with the models of its cells."""
+    i, o = MADE.manifest["streams"]
+    ports = {"valid": i["valid"], "payload": i["payload"], "ready": o["ready"]}
+    bench = BENCH.format(last=i["width"] - 1, end=ITEMS - 1, top=design.top, period=PERIOD, **ports)
+    (folder / "items.hex").write_text(words)
+    (folder / "bench.v").write_text(bench + design.verilog + design.models)
+    for command in (["iverilog", "-o", "bench.vvp", "bench.v"], ["vvp", "bench.vvp"]):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    # Before each rising edge, from that of the second item on: the pipeline of one stage is full.
+    seen = samples(
+        folder / "bench.vcd", range(25, 15 + ITEMS * PERIOD, PERIOD), "bench.dut"
+    )
+    period = round(design.period_ps)
+    return {
+        name: (
+            sum(before[name] != now[name] for before, now in pairwise(seen)),
+            period * sum(now[name] or 0 for now in seen[1:]),
+        )
+        for name in seen[0]
+    }
+
+
+def random_items() -> dict[str, Any]:
+    return UNITS[UNIT].random(PARAMETERS, np.random.default_rng(0), ITEMS)
+
+
+def switching(design: MappedDesign, netlist: str, items: dict[str, Any]) -> str:
+    sequence = {name: array[None] for name, array in items.items()}
+    return switching_file(design, netlist, UNITS[UNIT].build(**PARAMETERS), sequence, "random")
+
+
+def differing(found: dict[str, tuple[int, int]], seen: dict[str, tuple[int, int]]) -> list[str]:
+    """Nets whose counts differ; the clock and what is within cells have none."""
+    return [name for name, counts in found.items() if name != "clk" and seen[name] != counts]
+
+
+@WITH_ICARUS
+def test_counts_are_those_of_the_netlist_in_icarus(
+    design: MappedDesign, netlist: str, tmp_path: Path
+) -> None:
+    exact = replace(design, period_ps=round(design.period_ps))
+    items = random_items()
+    found = counted(switching(exact, netlist, items))
+    seen = simulated(tmp_path, exact, readmemh(items, MADE.inputs))
+    assert len(found) > 2 * len(design.module["cells"])
+    assert sum(toggles for toggles, _ in found.values()) > 1000
+    assert differing(found, seen) == []
+    assert found["clk"] == (2 * (ITEMS - 2), (ITEMS - 2) * exact.period_ps / 2)
+
+    wrong = exact.verilog.replace("_nand2_1 ", "_nor2_1 ", 1)
+    assert wrong != exact.verilog
+    (tmp_path / "wrong").mkdir()
+    words = readmemh(items, MADE.inputs)
+    assert differing(found, simulated(tmp_path / "wrong", replace(exact, verilog=wrong), words))
+
+
+@WITH_OPENSTA
+def test_opensta_finds_the_same_energy(design: MappedDesign, netlist: str) -> None:
+    """The compact library has nothing but capacitances: OpenSTA's power is that of its nets."""
+    options = {"target": "sky130", "adder_cells": True}
+    parts = energy(UNIT, PARAMETERS, stimulus=RANDOM, **options).measured.parts
+    items = stimulus_items(UNIT, PARAMETERS, RANDOM)
+    text = switching_file(design, netlist, UNITS[UNIT].build(**PARAMETERS), items, "random")
+    own = parts["gates"] + parts["flip_flops"]
+    tools = power_tools(design, text, own)
+    assert tools.opensta.switching == tools.opensta.total == pytest.approx(own, rel=1e-4)
+    assert tools.opensta_default.total != pytest.approx(own, rel=0.05)
+    twice = re.sub(r"\(TC (\d+)\)", lambda match: f"(TC {2 * int(match[1])})", text)
+    assert power_tools(design, twice, own).opensta.total == pytest.approx(2 * own, rel=1e-4)
+
+
+def test_outputs_of_gates_become_states() -> None:
+    gate = 'cell ("G") { pin ("A") { direction : input; } pin (Y) { function : "!A"; } }'
+    register = 'cell (R) { ff (IQ, IQN) { next_state : "D"; } pin (Q) { function : "IQ"; } }'
+    start, *cells = with_states(f"library (l) {{\n{gate}\n{register}\n}}").split("cell")
+    assert start == "library (l) {\n"
+    assert 'ff (axs6_Y, axs6_Y_n) { next_state : "axs6_Y"; clocked_on : "axs6_Y"; }' in cells[0]
+    assert 'pin (Y) { function : "axs6_Y"; }' in cells[0]
+    assert f"cell{cells[1]}" == f"{register}\n}}"
+
+
+def test_saif_by_hand() -> None:
+    top = Scope("top", {"clk": clock_net(4), "a[1]": Switching(3, 1)})
+    top.within(("u", "$v")).nets["y"] = Switching(0, 4)
+    text = saif(top, cycles=4, period=2500.4, design="top, by hand")
+    body = text[text.index("(DURATION") :].splitlines()
+    assert body == [
+        "(DURATION 10002)",
+        "(INSTANCE top",
+        "(NET",
+        "(clk (T0 5001) (T1 5001) (TX 0) (TC 8) (IG 0))",
+        "(a\\[1\\] (T0 7502) (T1 2500) (TX 0) (TC 3) (IG 0))",
+        ")",
+        "(INSTANCE u",
+        "(INSTANCE \\$v",
+        "(NET",
+        "(y (T0 0) (T1 10002) (TX 0) (TC 0) (IG 0))",
+        *[")"] * 5,
+    ]
+    assert text.count("(") == text.count(")")
+
+
+def test_command(main: Cli, tmp_path: Path) -> None:
+    options = ("--target", "sky130", "--energy", "--stimulus", "random")
+    main("area", "expander", "--block", "8", *options, "--saif", "e.saif", "--netlist", "e.v")
+    nets = counted((tmp_path / "e.saif").read_text())
+    verilog = (tmp_path / "e.v").read_text()
+    wires = re.findall(r"^  wire (\w+);", verilog, re.M)
+    instances = re.findall(r"^  sky130_fd_sc_hd__\w+ (\w+) \(", verilog, re.M)
+    assert {*wires} <= nets.keys()
+    assert {*instances} == {name.partition(".")[0] for name in nets if "." in name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--saif", "x"), "--saif needs --energy"),
+        (("--saif", "x", "--energy", "--target", "generic"), "a netlist for timing needs a cell"),
+        (
+            ("--saif", "x", "--energy", "--target", "sky130", "--netlist", "x"),
+            "output x must not be the same file as output x",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(main: Cli, arguments: tuple[str, ...], message: str) -> None:
+    assert message in main("area", "block_dot", "--block", "8", *arguments).refused()
