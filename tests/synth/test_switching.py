@@ -2,16 +2,14 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from waves import samples
+from icarus import values_of
+from switching_counts import counted, differing
 
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
@@ -32,26 +30,6 @@ WITH_OPENSTA = pytest.mark.skipif(shutil.which("sta") is None, reason="sta is no
 UNIT, PARAMETERS = "decoder", UNITS["decoder"].parameters({"block": 8, "stages": 1})
 MADE = generate(UNIT, **PARAMETERS)
 ITEMS = 40
-PERIOD = 10
-
-BENCH = """
-module bench;
-  reg clk = 0, rst = 1;
-  reg [{last}:0] items[0:{end}];
-  integer n = 0;
-  {top} dut(.clk(clk), .rst(rst), .{valid}(!rst), .{payload}(items[n]), .{ready}(1'b1));
-  always #5 clk = ~clk;
-  initial begin
-    $readmemh("items.hex", items);
-    $dumpfile("bench.vcd");
-    $dumpvars(0, dut);
-    #7 rst = 0;
-    repeat ({end}) #{period} n = n + 1;
-    #{period} $finish;
-  end
-endmodule
-"""
-"""An item in each cycle. It changes at 7, 17, ...; the clock rises at 5, 15, ..."""
 
 
 @pytest.fixture(scope="module")
@@ -64,42 +42,6 @@ def netlist() -> str:
     return mapped_netlist(MADE.verilog, MADE.module, target="sky130", adder_cells=True)
 
 
-def counted(text: str) -> dict[str, tuple[int, int]]:
-    """Toggles and picoseconds at 1 of every net of a SAIF file, by its path."""
-    path: list[str] = []
-    found = {}
-    for line in text.splitlines():
-        if start := re.match(r"\(INSTANCE (\w+)", line):
-            path = [*path[:1], start[1]] if path else [start[1]]
-        elif net := re.match(r"\((\S+) \(T0 \d+\) \(T1 (\d+)\) \(TX 0\) \(TC (\d+)\)", line):
-            name = ".".join([*path[1:], net[1].replace("\\", "")])
-            found[name] = int(net[3]), int(net[2])
-    return found
-
-
-def simulated(folder: Path, design: MappedDesign, words: str) -> dict[str, tuple[int, int]]:
-    """The same of the netlist's own nets in Icarus, with the models of its cells."""
-    i, o = MADE.manifest["streams"]
-    ports = {"valid": i["valid"], "payload": i["payload"], "ready": o["ready"]}
-    bench = BENCH.format(last=i["width"] - 1, end=ITEMS - 1, top=design.top, period=PERIOD, **ports)
-    (folder / "items.hex").write_text(words)
-    (folder / "bench.v").write_text(bench + design.verilog + design.models)
-    for command in (["iverilog", "-o", "bench.vvp", "bench.v"], ["vvp", "bench.vvp"]):
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    # Before each rising edge, from that of the second item on: the pipeline of one stage is full.
-    seen = samples(
-        folder / "bench.vcd", range(25, 15 + ITEMS * PERIOD, PERIOD), "bench.dut"
-    )
-    period = round(design.period_ps)
-    return {
-        name: (
-            sum(before[name] != now[name] for before, now in pairwise(seen)),
-            period * sum(now[name] or 0 for now in seen[1:]),
-        )
-        for name in seen[0]
-    }
-
-
 def random_items() -> dict[str, Any]:
     return UNITS[UNIT].random(PARAMETERS, np.random.default_rng(0), ITEMS)
 
@@ -109,29 +51,24 @@ def switching(design: MappedDesign, netlist: str, items: dict[str, Any]) -> str:
     return switching_file(design, netlist, UNITS[UNIT].build(**PARAMETERS), sequence, "random")
 
 
-def differing(found: dict[str, tuple[int, int]], seen: dict[str, tuple[int, int]]) -> list[str]:
-    """Nets whose counts differ; the clock and what is within cells have none."""
-    return [name for name, counts in found.items() if name != "clk" and seen[name] != counts]
-
-
 @WITH_ICARUS
 def test_counts_are_those_of_the_netlist_in_icarus(
     design: MappedDesign, netlist: str, tmp_path: Path
 ) -> None:
-    exact = replace(design, period_ps=round(design.period_ps))
     items = random_items()
-    found = counted(switching(exact, netlist, items))
-    seen = simulated(tmp_path, exact, readmemh(items, MADE.inputs))
+    found = counted(switching(design, netlist, items))
+    words = readmemh(items, MADE.inputs)
+    seen = values_of(tmp_path, MADE, design.verilog + design.models, words)
     assert len(found) > 2 * len(design.module["cells"])
     assert sum(toggles for toggles, _ in found.values()) > 1000
-    assert differing(found, seen) == []
-    assert found["clk"] == (2 * (ITEMS - 2), (ITEMS - 2) * exact.period_ps / 2)
+    # The pipeline of one stage is full in the second cycle.
+    assert differing(found, seen[1:], design.period_ps) == []
+    assert found["clk"] == (2 * (ITEMS - 2), round((ITEMS - 2) * design.period_ps / 2))
 
-    wrong = exact.verilog.replace("_nand2_1 ", "_nor2_1 ", 1)
-    assert wrong != exact.verilog
-    (tmp_path / "wrong").mkdir()
-    words = readmemh(items, MADE.inputs)
-    assert differing(found, simulated(tmp_path / "wrong", replace(exact, verilog=wrong), words))
+    wrong = design.verilog.replace("_nand2_1 ", "_nor2_1 ", 1)
+    assert wrong != design.verilog
+    seen = values_of(tmp_path / "wrong", MADE, wrong + design.models, words)
+    assert differing(found, seen[1:], design.period_ps)
 
 
 @WITH_OPENSTA
