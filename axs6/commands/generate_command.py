@@ -52,8 +52,9 @@ def run(
 ) -> None:
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
-    It also writes an instance to copy (.vh), a SystemVerilog package of widths and offsets, a core
-    file of FuseSoC (.core), and with --clock constraints (.sdc).
+    It also writes an instance to copy (.vh), a SystemVerilog package of widths and offsets,
+    assertions of the handshakes, a core file of FuseSoC (.core), and with --clock constraints
+    (.sdc).
     Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 --clock 2.5ns -o rtl

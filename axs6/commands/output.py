@@ -36,12 +36,13 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
 
 
 def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> list[Path]:
-    """Write a unit's Verilog, manifest, instance, package and core file, and constraints if given.
+    """Write a unit's Verilog and the files beside it, with constraints if given.
 
     Raises:
         ValueError: the folder has another design, or no design, under that name.
         OSError: as `write_files`.
     """
+    from axs6.hw.assertions import assertions
     from axs6.hw.integration import fusesoc_core, package, template
 
     _check_same_design(folder, made)
@@ -51,6 +52,7 @@ def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> 
         f"{made.module}.json": json.dumps(made.manifest, indent=2) + "\n",
         f"{made.module}.vh": template(made),
         f"{made.module}_pkg.sv": package(made),
+        f"{made.module}_sva.sv": assertions(made),
         f"{made.module}.core": fusesoc_core(made, constrained=sdc is not None),
         **({f"{made.module}.sdc": sdc} if sdc else {}),
     }

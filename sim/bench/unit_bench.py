@@ -84,8 +84,9 @@ class UnitBench:
         }
         none = reset_coverage(self.configuration.inputs)
         found = merged([*self.met, *(cycle_coverage(*each) for each in waits.items()), none])
-        for seen in (self.met, *waits.values()):
-            seen.clear()
+        self.met.clear()
+        for cycles in waits.values():
+            cycles.clear()
         return found
 
     async def abandon(self, items: Mapping[str, NDArray[Any]]) -> None:
