@@ -4,7 +4,7 @@ import logging
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from axs6.sim.coverage import Coverage, merged
 from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error, temporary_folder
 from axs6.sim.tools import check_simulator
+from axs6.sim.waves import named_fields
 
 UNIT_BENCH, BUS_BENCH = "axs6.sim.bench.unit_bench", "axs6.sim.bench.axis_bench"
 STAGES = (0, 1, 3, None)
@@ -177,6 +178,8 @@ def regress(
     if waves is not None:
         make_folder(waves)
     made = generated or generate(unit, **settings)
+    if waves is not None and simulator == "verilator":
+        made = replace(made, verilog=made.verilog + named_fields(made))
     _log.info("testing %s with %s", made.module, simulator)
     with temporary_folder("axs6-regress-") as folder:
         configuration = Configuration(made.manifest, seed, items, str(folder), coverage)
