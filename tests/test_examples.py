@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,17 @@ def test_the_design_on_axi4_stream(tmp_path: Path) -> None:
     verilog, picture = (file.read_text() for file in files)
     assert "module axis_top(" in verilog
     assert "s_axis_b_tlast" in picture
+
+
+def test_the_picture_of_handshakes_is_what_the_units_do(tmp_path: Path) -> None:
+    kept = ROOT / "docs" / "handshakes.svg"
+    drawing = runpy.run_path(str(ROOT / "docs" / "draw_handshakes.py"))
+    drawing["main"](tmp_path / "drawn.svg")
+    drawn, shown = (
+        [line for line in path.read_text().splitlines() if "Matplotlib v" not in line]
+        for path in (tmp_path / "drawn.svg", kept)
+    )
+    assert drawn == shown, "python docs/draw_handshakes.py"
 
 
 def test_a_testbench_of_ones_own() -> None:
