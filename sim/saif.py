@@ -15,18 +15,18 @@ class Switching:
 
 
 @dataclass
-class Scope:
+class SaifInstance:
     """An instance: its nets by name, an element of a bus as `NAME[3]`, and instances within."""
 
     name: str
     nets: dict[str, Switching] = field(default_factory=dict)
-    scopes: dict[str, "Scope"] = field(default_factory=dict)
+    scopes: dict[str, "SaifInstance"] = field(default_factory=dict)
 
-    def within(self, path: tuple[str, ...]) -> "Scope":
+    def within(self, path: tuple[str, ...]) -> "SaifInstance":
         """The scope at a path of instances' names, made where there is none."""
         scope = self
         for name in path:
-            scope = scope.scopes.setdefault(name, Scope(name))
+            scope = scope.scopes.setdefault(name, SaifInstance(name))
         return scope
 
 
@@ -35,7 +35,7 @@ def clock_net(cycles: int) -> Switching:
     return Switching(2 * cycles, cycles / 2)
 
 
-def saif(top: Scope, cycles: int, period: float, design: str) -> str:
+def saif(top: SaifInstance, cycles: int, period: float, design: str) -> str:
     """A backward SAIF file, with T0 and T1 in picoseconds; a net is never X.
 
     Args:
@@ -65,7 +65,7 @@ def saif(top: Scope, cycles: int, period: float, design: str) -> str:
     return "\n".join(lines)
 
 
-def _instance(scope: Scope, duration: int, period: float) -> Iterator[str]:
+def _instance(scope: SaifInstance, duration: int, period: float) -> Iterator[str]:
     yield f"(INSTANCE {_escaped(scope.name)}"
     if scope.nets:
         yield "(NET"

@@ -17,7 +17,7 @@ from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.graph import MappedNetlist
 from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
-from axs6.synth.structural import Names, structural
+from axs6.synth.structural import NetNames, structural
 from axs6.synth.timing import library_timing
 
 NO_WIRES = "set_load 0 [get_nets *]"
@@ -65,7 +65,7 @@ class MappedDesign:
 
     top: str
     module: Mapping[str, Any]
-    names: Names
+    names: NetNames
     verilog: str
     models: str
     constraints: str
@@ -162,7 +162,7 @@ def mapped_design(
         unit = library.time_unit / 1000
         period = unit * max(1, math.ceil(_MARGIN * delay / unit))
     netlist = MappedNetlist(module, library.direction)
-    names = Names(module, netlist)
+    names = NetNames(module, netlist)
     clocks = _clocks(netlist, library)
     said = _STIME.findall(log)
     whole = bool(said) and not chosen.adder_cells and not clocks

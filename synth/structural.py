@@ -7,7 +7,7 @@ from typing import Any
 from axs6.synth.graph import MappedNetlist, Net
 
 
-class Names:
+class NetNames:
     """Plain names of the nets and the instances of a flat module of library cells.
 
     A net has the name of the input that it is, else of the first output, else of a wire: `n_` and
@@ -53,7 +53,7 @@ class Names:
         return plain
 
 
-def structural(module: Mapping[str, Any], top: str, names: Names) -> str:
+def structural(module: Mapping[str, Any], top: str, names: NetNames) -> str:
     """Return a flat module of library cells as Verilog.
 
     Args:
@@ -84,7 +84,7 @@ def port_bits(module: Mapping[str, Any], direction: str) -> list[tuple[str, int 
     ]
 
 
-def _instance(name: str, cell: Mapping[str, Any], names: Names) -> str:
+def _instance(name: str, cell: Mapping[str, Any], names: NetNames) -> str:
     pins = ", ".join(
         f".{pin}({_joined(names[bit] for bit in reversed(bits))})"
         for pin, bits in cell["connections"].items()

@@ -6,7 +6,7 @@ from typing import Any
 
 from axs6.hw.core.layouts import port_fields
 from axs6.sim.batch.activity import ActivityModel
-from axs6.sim.saif import Scope, Switching, clock_net, saif
+from axs6.sim.saif import SaifInstance, Switching, clock_net, saif
 from axs6.synth.energy_nets import CLOCK, counterparts
 from axs6.synth.energy_stimulus import Items
 from axs6.synth.graph import MappedNetlist, Net
@@ -59,9 +59,11 @@ def _simulated(netlist: str, module: Mapping[str, Any]) -> dict[Net, int | str]:
     }
 
 
-def _scope(design: MappedDesign, graph: MappedNetlist, counted: Mapping[Net, Switching]) -> Scope:
+def _scope(
+    design: MappedDesign, graph: MappedNetlist, counted: Mapping[Net, Switching]
+) -> SaifInstance:
     """The nets as the netlist's Verilog has them: by name, and at the outputs of each instance."""
-    top = Scope(design.top)
+    top = SaifInstance(design.top)
     ports = [*port_bits(design.module, "input"), *port_bits(design.module, "output")]
     named = [(design.names[net], net) for net in counted]
     top.nets = {name: counted[net] for name, net in (*ports, *named) if isinstance(net, int)}

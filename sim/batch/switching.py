@@ -12,7 +12,7 @@ from axs6.hw.core.rtlil import convert, without_fields
 from axs6.sim.batch.activity import ActivityModel
 from axs6.sim.batch.netlist import TOP
 from axs6.sim.batch.read import CLOCK
-from axs6.sim.saif import Scope, Switching, clock_net, saif
+from axs6.sim.saif import SaifInstance, Switching, clock_net, saif
 from axs6.sim.tools import ToolError, yosys
 
 PERIOD = 10_000
@@ -50,7 +50,7 @@ def switching_file(component: Any, module: str, items: Mapping[str, NDArray[Any]
     (toggles,), (ones,) = activity.changes.tolist(), activity.ones.tolist()
     counted = dict(zip(watched, map(Switching, toggles, ones), strict=True))
     counted[clock] = clock_net(activity.pairs)
-    scope = Scope(module)
+    scope = SaifInstance(module)
     for (*path, name), bit in nets.items():
         scope.within(tuple(path)).nets[name] = counted[bit]
     return saif(scope, activity.pairs, PERIOD, module)

@@ -13,7 +13,7 @@ from switching_counts import counted, differing
 
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
-from axs6.sim.saif import Scope, Switching, clock_net, saif
+from axs6.sim.saif import SaifInstance, Switching, clock_net, saif
 from axs6.sim.words import readmemh
 from axs6.synth.energy import energy, stimulus_items
 from axs6.synth.energy_stimulus import RANDOM
@@ -97,7 +97,7 @@ def test_outputs_of_gates_become_states() -> None:
 
 
 def test_saif_by_hand() -> None:
-    top = Scope("top", {"clk": clock_net(4), "a[1]": Switching(3, 1)})
+    top = SaifInstance("top", {"clk": clock_net(4), "a[1]": Switching(3, 1)})
     top.within(("u", "$v")).nets["y"] = Switching(0, 4)
     text = saif(top, cycles=4, period=2500.4, design="top, by hand")
     body = text[text.index("(DURATION") :].splitlines()
