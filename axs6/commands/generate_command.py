@@ -54,7 +54,7 @@ def run(
 
     It also writes an instance to copy (.vh), a SystemVerilog package of widths and offsets,
     assertions of the handshakes, a core file of FuseSoC (.core), and with --clock constraints
-    (.sdc).
+    (.sdc) and configurations of LibreLane and OpenROAD-flow-scripts.
     Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 --clock 2.5ns -o rtl
@@ -62,7 +62,6 @@ def run(
     Example: axs6 generate block_dot --format int8 --for fpga -o rtl
     """
     from axs6.commands.output import console, write_generated
-    from axs6.hw.constraints import constraints
     from axs6.hw.registry import BUS_UNITS, find
     from axs6.hw.verilog import generate
 
@@ -70,8 +69,7 @@ def run(
     if purpose is not None:
         parameters, said = _for(find(unit), purpose, parameters)
     made = generate(unit, name=name, ports=ports, **parameters)
-    sdc = None if clock is None else constraints(made, clock)
-    paths = write_generated(output, made, sdc)
+    paths = write_generated(output, made, clock)
     latency, interval = made.manifest["latency"], made.manifest["interval"]
     out = console()
     for path in paths:

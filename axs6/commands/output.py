@@ -35,15 +35,22 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     return paths
 
 
-def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> list[Path]:
-    """Write a unit's Verilog and the files beside it, with constraints if given.
+def write_generated(folder: Path, made: "Generated", period: float | None = None) -> list[Path]:
+    """Write a unit's Verilog and the files beside it.
+
+    Args:
+        folder: where.
+        made: the unit.
+        period: of its clock in picoseconds, for constraints and layout flows; None for none.
 
     Raises:
         ValueError: the folder has another design, or no design, under that name.
         OSError: as `write_files`.
     """
     from axs6.hw.assertions import assertions
+    from axs6.hw.constraints import constraints
     from axs6.hw.integration import fusesoc_core, package, template
+    from axs6.hw.layout_flows import librelane, openroad
 
     _check_same_design(folder, made)
 
@@ -53,9 +60,14 @@ def write_generated(folder: Path, made: "Generated", sdc: str | None = None) -> 
         f"{made.module}.vh": template(made),
         f"{made.module}_pkg.sv": package(made),
         f"{made.module}_sva.sv": assertions(made),
-        f"{made.module}.core": fusesoc_core(made, constrained=sdc is not None),
-        **({f"{made.module}.sdc": sdc} if sdc else {}),
+        f"{made.module}.core": fusesoc_core(made, constrained=period is not None),
     }
+    if period is not None:
+        files |= {
+            f"{made.module}.sdc": constraints(made, period),
+            f"{made.module}.librelane.json": librelane(made, period),
+            f"{made.module}.mk": openroad(made),
+        }
     return write_files(folder, files)
 
 
