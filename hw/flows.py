@@ -4,48 +4,40 @@ import json
 
 from axs6.hw.verilog import Generated
 
-_UTILISATION = 40
-"""Percent of the core's area that cells take, low enough for a first layout of any unit."""
-
 
 def librelane(made: Generated, period: float) -> str:
-    """Configuration of LibreLane's Classic flow on sky130, beside the unit's Verilog and SDC.
+    """Configuration of LibreLane's Classic flow; the process is chosen by its `--pdk`.
 
     Args:
         made: the unit. period: of its clock, in picoseconds.
 
-    Source: LibreLane's reference manual, design configuration files (version 2).
+    Source: LibreLane's reference manual, design configuration files (version 3).
     """
     sdc = f"dir::{made.module}.sdc"
     configuration = {
-        "meta": {"version": 2, "flow": "Classic"},
-        "PDK": "sky130A",
-        "STD_CELL_LIBRARY": "sky130_fd_sc_hd",
+        "meta": {"version": 3, "flow": "Classic"},
         "DESIGN_NAME": made.module,
         "VERILOG_FILES": [f"dir::{made.module}.v"],
         "CLOCK_PORT": made.manifest["clock"],
         "CLOCK_PERIOD": float(f"{period / 1e3:.10g}"),
         "PNR_SDC_FILE": sdc,
         "SIGNOFF_SDC_FILE": sdc,
-        "FP_CORE_UTIL": _UTILISATION,
     }
     return json.dumps(configuration, indent=2) + "\n"
 
 
 def openroad(made: Generated) -> str:
-    """Configuration of OpenROAD-flow-scripts, beside the unit's Verilog and SDC.
-
-    `make DESIGN_CONFIG=MODULE.mk` in the folder `flow` of that project reads it.
+    """Configuration of OpenROAD-flow-scripts, on sky130hd unless `PLATFORM` is another.
 
     Source: OpenROAD-flow-scripts, flow variables.
     """
     return f"""# In `flow` of OpenROAD-flow-scripts: make DESIGN_CONFIG=.../{made.module}.mk
-HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+HERE := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 export PLATFORM ?= sky130hd
 export DESIGN_NAME = {made.module}
 export VERILOG_FILES = $(HERE){made.module}.v
 export SDC_FILE = $(HERE){made.module}.sdc
-export CORE_UTILIZATION ?= {_UTILISATION}
+export CORE_UTILIZATION ?= 40
 """
 
 

@@ -15,9 +15,7 @@ def template(made: Generated) -> str:
     module, manifest = made.module, made.manifest
     own = [manifest["clock"], manifest["reset"]]
     ports = [port for stream in manifest["streams"] for port in stream_ports(stream)]
-    wires = [
-        f"wire {f'[{width - 1}:0] ' if width > 1 else ''}{module}_{port};" for port, width in ports
-    ]
+    wires = [f"wire {bit_range(width)}{module}_{port};" for port, width in ports]
     connections = [*((port, port) for port in own), *((p, f"{module}_{p}") for p, _ in ports)]
     connected = ",\n".join(f"  .{port}({wire})" for port, wire in connections)
     return "\n".join([*wires, f"{module} {module}_instance (", connected, ");", ""])
@@ -77,3 +75,8 @@ def stream_ports(stream: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def role_width(stream: Mapping[str, Any], role: str) -> int:
     """Width of the port that has a role in a stream."""
     return int({"payload": stream["width"], "keep": stream["width"] // 8}.get(role, 1))
+
+
+def bit_range(width: int) -> str:
+    """The range of a signal's bits in its declaration, and a blank; nothing for a single bit."""
+    return f"[{width - 1}:0] " if width > 1 else ""

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from axs6.hw.core.layouts import Field
-from axs6.hw.integration import role_width
+from axs6.hw.integration import bit_range, role_width
 from axs6.hw.verilog import ROLES, Generated, fields_of
 
 
@@ -72,7 +72,7 @@ def _interface(module: str, stream: Mapping[str, Any]) -> str:
         [
             f"interface {module}_{stream['name']}_if;",
             *(
-                f"  logic {_range(role_width(stream, role))}{name};"
+                f"  logic {bit_range(role_width(stream, role))}{name};"
                 for role, name in names.items()
                 if role != "payload"
             ),
@@ -130,10 +130,6 @@ def _members(fields: Sequence[Field]) -> list[tuple[str, Field | list[Any]]]:
             ]
             found.append((name, _members(inner)))
     return found
-
-
-def _range(width: int) -> str:
-    return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def _struct(members: Sequence[tuple[str, Field | list[Any]]], indent: int) -> str:

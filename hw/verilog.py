@@ -132,7 +132,7 @@ def generate(
     """
     entry = find(unit)
     settings = entry.parameters(parameters)
-    module = _module(unit, settings) if name is None else name
+    module = module_name(unit, settings) if name is None else name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", module):
         raise ValueError(f"name must be letters, digits and _, no digit first, not {module!r}")
     if module in KEYWORDS:
@@ -178,8 +178,8 @@ def generate(
     return Generated(module, header + text, manifest)
 
 
-def _module(unit: str, settings: Mapping[str, Any]) -> str:
-    """The name of a unit's module: letters, digits and _."""
+def module_name(unit: str, settings: Mapping[str, Any]) -> str:
+    """The name of a unit's module where none is given: letters, digits and _."""
     chosen = {**UNNAMED, **settings}
     formats = "_".join(map(name_of, operand_formats(chosen["format"])))
     named = (formats, chosen["accumulator"])

@@ -4,7 +4,7 @@ import logging
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ from axs6.hw.registry import BUS_UNITS, find
 from axs6.hw.verilog import Generated, generate
 from axs6.replacing import make_folder
 from axs6.sim.bench.configuration import TESTS, VARIABLE, Configuration
+from axs6.sim.coverage import Coverage, merged
 from axs6.sim.launcher import LOG, run
 from axs6.sim.process import first_error, temporary_folder
 from axs6.sim.tools import check_simulator
+from axs6.sim.waves import named_fields
 
 UNIT_BENCH, BUS_BENCH = "axs6.sim.bench.unit_bench", "axs6.sim.bench.axis_bench"
 STAGES = (0, 1, 3, None)
@@ -39,7 +41,8 @@ class Regression:
     """The outcome of one unit's bench.
 
     `failure` says why the run as a whole does not count, beside any test that failed: no results
-    file, or no tests in it.
+    file, or no tests in it. `coverage` is that of the tests that passed, None where it was not
+    asked for.
     """
 
     unit: str
@@ -50,6 +53,7 @@ class Regression:
     failure: str | None
     items: int
     outputs: int
+    coverage: Coverage | None = None
 
     @property
     def passed(self) -> bool:
@@ -79,6 +83,7 @@ class Regression:
             "items": self.items,
             "outputs": self.outputs,
             "tests": [vars(test) for test in self.tests],
+            **({} if self.coverage is None else {"coverage": self.coverage}),
         }
 
 
@@ -140,6 +145,7 @@ def regress(
     test_module: str | None = None,
     seconds: float = 3600,
     test: str | None = None,
+    coverage: bool = False,
 ) -> Regression:
     """Run a unit's bench: corner cases, random items at full rate and with stalls, and a reset.
 
@@ -154,13 +160,17 @@ def regress(
         test_module: cocotb tests to run in place of the unit's bench.
         seconds: time limit of the run, after the build.
         test: one of `TESTS`, to run it alone.
+        coverage: whether to collect what the items have met; not on a bus.
 
     Raises:
-        ValueError: unknown unit, parameter, simulator or test, no items, or a negative seed.
+        ValueError: unknown unit, parameter, simulator or test, no items, a negative seed, or
+            coverage of a unit on a bus.
         OSError: the folder for waveforms cannot be made.
         ToolError: the simulator is missing, cannot build the unit, or takes too long.
     """
     settings = find(unit).parameters(parameters or {})
+    if coverage and unit in BUS_UNITS:
+        raise ValueError(f"coverage is of units without a bus, not {unit}")
     check_simulator(simulator)
     check_integer("items", items, 1)
     check_integer("seed", seed, 0)
@@ -168,9 +178,11 @@ def regress(
     if waves is not None:
         make_folder(waves)
     made = generated or generate(unit, **settings)
+    if waves is not None and simulator == "verilator":
+        made = replace(made, verilog=made.verilog + named_fields(made))
     _log.info("testing %s with %s", made.module, simulator)
     with temporary_folder("axs6-regress-") as folder:
-        configuration = Configuration(made.manifest, seed, items, str(folder))
+        configuration = Configuration(made.manifest, seed, items, str(folder), coverage)
         results = run(
             made,
             simulator,
@@ -195,10 +207,19 @@ def regress(
             failure,
             items=sum(line["items"] for line in figures),
             outputs=sum(line["outputs"] for line in figures),
+            coverage=merged(line["coverage"] for line in figures) if coverage else None,
         )
         if waves is not None:
             _keep_waves(folder, waves, outcome)
     return outcome
+
+
+def coverage_of_units(outcomes: Iterable[Regression]) -> dict[str, Coverage]:
+    """The coverage of each unit in all its configurations together."""
+    found: dict[str, list[Coverage]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.unit, []).append(outcome.coverage or {})
+    return {unit: merged(parts) for unit, parts in found.items()}
 
 
 def check_test(name: str | None) -> None:

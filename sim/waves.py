@@ -1,10 +1,12 @@
-"""Sizes of the waveforms of regressions."""
+"""Waveforms of regressions: their sizes, and the fields of payloads in them."""
 
 import re
 from functools import cache
+from itertools import groupby
 
+from axs6.hw.core.layouts import Field
 from axs6.hw.registry import find
-from axs6.hw.verilog import Generated
+from axs6.hw.verilog import Generated, fields_of
 from axs6.sim.bench.configuration import stalled_items
 
 ITEM_BITS = 10
@@ -45,3 +47,34 @@ def signal_bits(generated: Generated) -> int:
         return own + sum(bits(each) for each in inner if each in modules)
 
     return bits(generated.module)
+
+
+def named_fields(generated: Generated) -> str:
+    """A SystemVerilog module whose nets are the fields of a unit's payloads, bound to the unit.
+
+    The fields lie in the scopes `fields.i.payload` and `fields.o.payload`; element 3 of an array is
+    `NAME[3]`. Verilator takes it, Icarus has no `bind`.
+    """
+    module = generated.module
+    streams = [each for each in generated.manifest["streams"] if "payload" in each]
+    ports = ", ".join(f"input [{each['width'] - 1}:0] {each['payload']}" for each in streams)
+    connected = ", ".join(f".{each['payload']}({each['payload']})" for each in streams)
+    nets: list[str] = []
+    for each in streams:
+        nets += [f"if (1) begin : {each['name']}", "if (1) begin : payload"]
+        for scope, fields in groupby(fields_of(each), _scope):
+            scoped = [_net(field, each["payload"]) for field in fields]
+            nets += [f"if (1) begin : {scope}", *scoped, "end"] if scope else scoped
+        nets += ["end", "end"]
+    lines = [f"module {module}_fields({ports});", *nets, "endmodule"]
+    return "\n".join([*lines, f"bind {module} {module}_fields fields({connected});", ""])
+
+
+def _scope(field: Field) -> str:
+    return field.name.rpartition(".")[0]
+
+
+def _net(field: Field, payload: str) -> str:
+    dimensions = "".join(f"[{size - 1}:0]" for size in (*field.shape, field.width))
+    name = field.name.rpartition(".")[2]
+    return f"wire {dimensions} {name} = {payload}[{field.offset} +: {field.count * field.width}];"

@@ -142,6 +142,14 @@ class CellLibrary:
             and cell.truth(next(iter(cell.functions))) == truth
         ]
 
+    def direction(self, cell: str, pin: str) -> str:
+        """Return the direction of a pin: `input` or `output`.
+
+        Raises:
+            SynthesisError: there is no such cell.
+        """
+        return "input" if pin in self[cell].inputs else "output"
+
     def __getitem__(self, name: str) -> Cell:
         """Return a cell.
 

@@ -74,13 +74,11 @@ def energy(
     settings = entry.parameters(parameters or {})
     made = generate(unit, **settings)
     library = _library(chosen.target, chosen.liberty)
-    left, *more = entry.formats(settings)
-    work = _work(stimulus, settings["block"], (left, more[0] if more else left))
     measured = measure(
         entry.build(**settings),
         mapped_netlist(made.verilog, made.module, timeout=timeout, **vars(chosen)),
         library,
-        unit_items(unit, settings, work),
+        stimulus_items(unit, settings, stimulus),
         lambda items: entry.golden(items, settings),
         _operations(settings),
     )
@@ -94,6 +92,19 @@ def energy(
         reference,
         settings["block"],
     )
+
+
+def stimulus_items(unit: str, parameters: Mapping[str, Any], stimulus: Stimulus) -> Items:
+    """Return the sequences of items that the energy of a unit is measured on.
+
+    Args:
+        unit: its name in the registry.
+        parameters: all of the unit.
+        stimulus: the data.
+    """
+    left, *more = find(unit).formats(parameters)
+    work = _work(stimulus, parameters["block"], (left, more[0] if more else left))
+    return unit_items(unit, parameters, work)
 
 
 def check_energy(unit: str, options: Synthesis) -> None:

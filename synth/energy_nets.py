@@ -47,7 +47,7 @@ def find_nets(netlist: str, capacitances: Capacitances) -> Nets:
     module = content["mapped"]
     graph = MappedNetlist(module, capacitances.direction)
     clock = module["ports"][CLOCK]["bits"][0]
-    simulated = _counterparts(module, content["modules"]["top"])
+    simulated = counterparts(module, content["modules"]["top"])
     nets = [net for net in (*graph.inputs, *graph.driver) if net != clock]
     return Nets(
         tuple(simulated[net] for net in nets),
@@ -57,7 +57,7 @@ def find_nets(netlist: str, capacitances: Capacitances) -> Nets:
     )
 
 
-def _counterparts(mapped: Mapping[str, Any], top: Mapping[str, Any]) -> dict[Net, int | str]:
+def counterparts(mapped: Mapping[str, Any], top: Mapping[str, Any]) -> dict[Net, int | str]:
     """Map each net of the mapped module to its net in the module with the gates' logic."""
     return {
         net: bit

@@ -17,7 +17,7 @@ from axs6.synth.flow import Flow, Synthesis, check_run, flow
 from axs6.synth.graph import MappedNetlist
 from axs6.synth.names import check_name
 from axs6.synth.process import Limit, run_jobs
-from axs6.synth.structural import structural
+from axs6.synth.structural import NetNames, structural
 from axs6.synth.timing import library_timing
 
 NO_WIRES = "set_load 0 [get_nets *]"
@@ -29,6 +29,12 @@ _THRESHOLDS = {
     for edge in ("rise", "fall")
 }
 """Percent of the voltage between which the delays and slews of sky130 are published."""
+
+_CONDITIONS = (
+    "  operating_conditions (typical) { process : 1; temperature : 25; voltage : 1.8; }",
+    "  default_operating_conditions : typical;",
+)
+"""What powers need: OpenSTA takes the voltage from here."""
 
 _MARGIN = 1.05
 """The period in constraints without a clock of the user's, over the longest path. Tools differ by
@@ -44,7 +50,9 @@ class MappedDesign:
     Args:
         top: name of the module.
         module: of a Yosys JSON netlist.
+        names: of its nets and instances in the Verilog.
         verilog: structural Verilog, one module of library cells.
+        models: Verilog of these cells by their functions, without delays.
         constraints: SDC: clock, driving cells, loads, no wires; in the library's units.
         liberty: the user's library, None for the compact one of sky130.
         library: its cells.
@@ -57,7 +65,9 @@ class MappedDesign:
 
     top: str
     module: Mapping[str, Any]
+    names: NetNames
     verilog: str
+    models: str
     constraints: str
     liberty: Path | None
     library: CellLibrary
@@ -68,17 +78,19 @@ class MappedDesign:
     def files(self, path: Path) -> dict[str, str]:
         """Return the files of `--netlist`: contents by file name, the Verilog first."""
         names = companions(path, self.liberty)
-        texts = [self.verilog, self.constraints, compact_library()]
+        texts = [self.verilog, self.constraints, self.models, compact_library()]
         return {each.name: text for each, text in zip(names, texts, strict=False)}
 
 
 def companions(path: Path, liberty: Path | None) -> list[Path]:
-    """Return the Verilog file, the SDC beside it and, for the built-in library, its Liberty file.
+    """Return the Verilog file, and beside it the SDC and models of the cells.
+
+    For the built-in library its Liberty file too.
 
     Raises:
         ValueError: two of them would be one file.
     """
-    suffixes = [".sdc"] if liberty else [".sdc", ".lib"]
+    suffixes = [".sdc", ".cells.v"] if liberty else [".sdc", ".cells.v", ".lib"]
     if path.suffix in suffixes:
         raise ValueError(f"the netlist must not be a {path.suffix} file, which goes beside it")
     return [path, *map(path.with_suffix, suffixes)]
@@ -88,7 +100,7 @@ def compact_library() -> str:
     """Return the Liberty text of the compact sky130 library with what timing tools ask for."""
     head, *rest = sky130.liberty().split("\n")
     thresholds = (f"  {name} : {value};" for name, value in _THRESHOLDS.items())
-    return "\n".join([head, *thresholds, *rest])
+    return "\n".join([head, *thresholds, *_CONDITIONS, *rest])
 
 
 def timed_flow(options: Synthesis) -> Flow:
@@ -149,16 +161,18 @@ def mapped_design(
     if period is None:
         unit = library.time_unit / 1000
         period = unit * max(1, math.ceil(_MARGIN * delay / unit))
-    netlist = MappedNetlist(
-        module, lambda cell, pin: "input" if pin in library[cell].inputs else "output"
-    )
+    netlist = MappedNetlist(module, library.direction)
+    names = NetNames(module, netlist)
     clocks = _clocks(netlist, library)
     said = _STIME.findall(log)
     whole = bool(said) and not chosen.adder_cells and not clocks
     return MappedDesign(
         top,
         module,
-        structural(module, top, netlist),
+        names,
+        structural(module, top, names),
+        f"// Cells of the library {library.name} by their functions, without delays.\n"
+        + result["models"],
         _constraints(module, top, clocks, plan, (period, delay)),
         chosen.liberty,
         library,

@@ -82,8 +82,8 @@ def timing_tools(design: MappedDesign, timeout: float = 600) -> TimingTools:
             (folder / "library.lib").symlink_to(design.liberty.resolve())
         else:
             (folder / "library.lib").write_text(compact_library(), encoding="utf-8")
-        version = _run(["-version"], folder, timeout)
-        said = _run(["-no_init", "-no_splash", "-exit", "run.tcl"], folder, timeout)
+        version = run_opensta(["-version"], folder, timeout)
+        said = run_opensta(["-no_init", "-no_splash", "-exit", "run.tcl"], folder, timeout)
     with_wires, without, *_ = (_delay(part, design) for part in said.split(_MARK)[:2])
     wire_load = design.library.wire_load
     return TimingTools(
@@ -96,7 +96,7 @@ def timing_tools(design: MappedDesign, timeout: float = 600) -> TimingTools:
     )
 
 
-def _run(arguments: list[str], folder: Path, timeout: float) -> str:
+def run_opensta(arguments: list[str], folder: Path, timeout: float) -> str:
     """Run OpenSTA in a folder and return what it printed."""
     log = folder / "log.txt"
     with child_process([_TOOL, *arguments], log, dict(os.environ), folder) as child:

@@ -17,6 +17,8 @@ LIBRARY: Final = "library.lib"
 MAP_SCRIPT: Final = "map.abc"
 CONSTRAINTS: Final = "map.constr"
 NETLIST: Final = "netlist.json"
+NAME: Final = "axs6_name"
+"""The attribute of a net in a mapped netlist with its name before it was renamed."""
 
 _NO_VERIFY: Final = "scratchpad -set abc9.verify 0"
 """Proving ABC's own result can take 50 times as long as the rest (a block dot product, ECP5)."""

@@ -11,8 +11,10 @@ It reads `design.v` and `job.json`:
 With `expand` it writes as `result.json`
 
 - `modules`: the netlist that they leave,
-- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`. It is
-  left out where there are no commands, and `modules` then have the cells and the design's names.
+- `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`, and
+  have those of the design as the attribute `axs6.synth.targets.NAME`. It is left out where there
+  are no commands, and `modules` then have the cells and the design's names,
+- `models`: in the latter case, Verilog of the library's cells that are used, by their functions.
 
 Otherwise `result.json` is null where the hierarchy was asked for and the design has none, or has
 
@@ -23,7 +25,7 @@ Otherwise `result.json` is null where the hierarchy was asked for and the design
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from axs6.synth.adder_groups import INVERTED, adders_in_small_groups, inverted_a
 from axs6.synth.adders import AS_GATES, FIND
 from axs6.synth.canonical import Child, representatives
 from axs6.synth.fanout import Buffering, add_buffers
-from axs6.synth.targets import MAP_SCRIPT, NETLIST
+from axs6.synth.targets import MAP_SCRIPT, NAME, NETLIST
 
 
 class Yosys:
@@ -87,6 +89,21 @@ class Yosys:
         self.run(f"write_json -noscopeinfo {path}")
         modules: dict[str, Any] = json.loads(path.read_text())["modules"]
         return modules
+
+    def note_names(self, module: str) -> None:
+        """Give each wire of a module its name, which may change, as the attribute `NAME`."""
+        for wire in dict(self._design.modules_[libyosys.IdString(f"\\{module}")].wires_).values():
+            wire.set_string_attribute(libyosys.IdString(f"\\{NAME}"), wire.name.unescape())
+
+    def models(self, cells: Set[str], liberty: str) -> str:
+        """Return Verilog of cells as the library describes their functions; the design goes."""
+        self.run("design -reset", f"read_liberty -ignore_miss_func {liberty}")
+        for module in dict(self._design.modules_).values():
+            if module.name.str().removeprefix("\\") not in cells:
+                self._design.remove(module)
+        path = self._folder / "models.v"
+        self.run(f"write_verilog -noattr {path}")
+        return path.read_text()
 
     def statistics(self, liberty: str | None) -> dict[str, Any]:
         """Return what `stat -json` says, with areas where there is a library."""
@@ -209,7 +226,10 @@ def _expanded(yosys: Yosys, job: dict[str, Any]) -> dict[str, Any]:
     _map(yosys, job)
     yosys.run("delete t:$scopeinfo")
     if not job["expand"]:
-        return {"modules": yosys.netlist()}
+        modules = yosys.netlist()
+        used = {cell["type"] for cell in modules[job["top"]]["cells"].values()}
+        return {"modules": modules, "models": yosys.models(used, job["liberty"])}
+    yosys.note_names(job["top"])
     # A net outlives the commands by a public name without "$", and by an attribute.
     yosys.run("rename -hide", "rename -enumerate -pattern net%", "setattr -set keep 1 w:*")
     mapped = yosys.netlist()[job["top"]]

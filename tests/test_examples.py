@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,17 @@ def test_a_design_with_a_memory(tmp_path: Path) -> None:
     done = run()
     assert done.returncode == 1
     assert re.search(r"result \d+ is ", done.stderr)
+
+
+def test_the_picture_of_handshakes_is_what_the_units_do(tmp_path: Path) -> None:
+    kept = ROOT / "docs" / "handshakes.svg"
+    drawing = runpy.run_path(str(ROOT / "docs" / "draw_handshakes.py"))
+    drawing["main"](tmp_path / "drawn.svg")
+    drawn, shown = (
+        [line for line in path.read_text().splitlines() if "Matplotlib v" not in line]
+        for path in (tmp_path / "drawn.svg", kept)
+    )
+    assert drawn == shown, "python docs/draw_handshakes.py"
 
 
 def test_a_testbench_of_ones_own() -> None:

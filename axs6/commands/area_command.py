@@ -11,14 +11,23 @@ TIMED: Group = {
     "netlist": Annotated[
         Path | None,
         typer.Option(
-            help="Write the mapped Verilog to this file, with its constraints (SDC) next to it."
+            help="Write the mapped Verilog to this file, with its constraints (SDC) and models of "
+            "its cells next to it."
+        ),
+    ],
+    "saif": Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the switching of the mapped netlist's nets to this file; needs --energy."
         ),
     ],
     "opensta": (
         Annotated[
             bool,
             typer.Option(
-                "--opensta", help="Also time the netlist with OpenSTA and ABC; needs `sta`."
+                "--opensta",
+                help="Also time the netlist with OpenSTA and ABC and, with --energy, report "
+                "OpenSTA's power; needs `sta`.",
             ),
         ],
         False,
@@ -61,6 +70,8 @@ def run(
 
     Example: axs6 area block_dot --target sky130 --netlist block_dot.v
 
+    Example: axs6 area block_dot --target sky130 --energy --netlist dot.v --saif dot.saif
+
     Example: axs6 area block_dot --stages 3 --target sky130 --clock 3ns
 
     Example: axs6 area dot --sweep "stages=0..4 block=8,16,32" --jobs 2 --html dot.html
@@ -78,6 +89,8 @@ def run(
         )
     if stimulus is not None and not energy:
         raise ValueError("--stimulus needs --energy")
+    if "saif" in timed and not energy:
+        raise ValueError("--saif needs --energy")
     complete = measure(
         units,
         sweep,

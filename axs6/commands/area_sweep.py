@@ -4,7 +4,6 @@ import logging
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -136,8 +135,7 @@ def _units(
             print_table(out, render_energy(point.unit, used))
             energies[point.subject] = used
             found["energy"] = used.to_dict()
-        options = replace(point.options, optimise=measured.report.optimise)
-        found |= timed.run(measured.design, options, timeout, out)
+        found |= timed.run(result, timeout, out)
         figures.append(found)
     return figures, energies
 

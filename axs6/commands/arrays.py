@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.damaged import DAMAGED
-from axs6.golden.formats import FP32, Float, Real, block_format
-from axs6.golden.formats.floating import INPUT_DTYPES
-from axs6.hw.core.layouts import ZERO_POINT, Field, outer_names, scale_names
+from axs6.golden.formats import Float
+from axs6.hw.core.layouts import FLOAT_FIELDS, ZERO_POINT, Field, float_format
 
 FLOATS: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp16": np.dtype(np.float16)}
 """Formats that NumPy has; the patterns of the others are in unsigned integers."""
@@ -111,10 +110,6 @@ def file_contents(
     return contents
 
 
-FLOAT_FIELDS = ("value", "values", "errors")
-"""Names of fields that hold floats of a unit's dtype."""
-
-
 def _split(text: str, fields: Sequence[Field], what: str) -> tuple[str | None, Path]:
     """Field, if one is named, and file."""
     named = NAMED.fullmatch(text)
@@ -158,22 +153,10 @@ def _read(path: Path, name: str | None, fields: Sequence[Field]) -> dict[str, ND
 
 
 def _float_format(name: str, parameters: Mapping[str, Any]) -> Float | None:
-    """Format of a field's elements, where they are floats: values and real scales.
-
-    That of values is the unit's parameter `dtype`, or FP32 where it has none.
-    """
-    last = name.rpartition(".")[2]
-    if last in FLOAT_FIELDS:
-        return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
-    text = parameters.get("format", "axs6")
-    if "," in text:
-        return None
-    fmt = block_format(text)
-    names = [*outer_names(fmt), *scale_names(fmt)]
-    scales = {name: level.scale for name, level in zip(names, fmt.levels[::-1], strict=True)}
-    scale = scales.get(last)
-    known = isinstance(scale, Real) and scale.dtype.name in FLOATS
-    return scale.dtype if known and isinstance(scale, Real) else None
+    """Format of a field's elements, where they are values, or scales in a format of NumPy's."""
+    fmt = float_format(name, parameters)
+    known = name.rpartition(".")[2] in FLOAT_FIELDS or (fmt is not None and fmt.name in FLOATS)
+    return fmt if known else None
 
 
 def _items(array: NDArray[Any], field: Field, parameters: Mapping[str, Any]) -> NDArray[Any]:

@@ -62,8 +62,9 @@ def run(
     """Write a unit as Verilog-2005, with a JSON manifest of its ports, widths and latency.
 
     It also writes an instance to copy (.vh), a SystemVerilog package of widths, offsets and types,
-    interfaces, a VHDL component and a core file of FuseSoC; with --clock also constraints (.sdc)
-    and files by which LibreLane, OpenROAD-flow-scripts and Vivado take the unit.
+    interfaces, assertions of the handshakes, a VHDL component and a core file of FuseSoC; with
+    --clock also constraints (.sdc) and files by which LibreLane, OpenROAD-flow-scripts and Vivado
+    take the unit.
     Files of another design under the same name are kept, and the command ends with an error.
 
     Example: axs6 generate dot --block 32 --stages 4 --clock 2.5ns -o rtl

@@ -35,17 +35,19 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     return paths
 
 
-def write_generated(folder: Path, made: "Generated", clock: float | None = None) -> list[Path]:
+def write_generated(folder: Path, made: "Generated", period: float | None = None) -> list[Path]:
     """Write a unit's Verilog and the files beside it.
 
     Args:
-        folder: for the files. made: the unit.
-        clock: period of its clock in picoseconds: adds constraints and the files of flows.
+        folder: where.
+        made: the unit.
+        period: of its clock in picoseconds, for constraints and layout flows; None for none.
 
     Raises:
         ValueError: the folder has another design, or no design, under that name.
         OSError: as `write_files`.
     """
+    from axs6.hw.assertions import assertions
     from axs6.hw.constraints import constraints
     from axs6.hw.flows import librelane, openroad, vivado
     from axs6.hw.integration import fusesoc_core, template
@@ -60,15 +62,16 @@ def write_generated(folder: Path, made: "Generated", clock: float | None = None)
         f"{made.module}.vh": template(made),
         f"{made.module}_pkg.sv": package(made),
         f"{made.module}_if.sv": interfaces(made),
+        f"{made.module}_sva.sv": assertions(made),
         f"{made.module}.vhd": component(made),
-        f"{made.module}.core": fusesoc_core(made, constrained=clock is not None),
+        f"{made.module}.core": fusesoc_core(made, constrained=period is not None),
     }
-    if clock is not None:
+    if period is not None:
         files |= {
-            f"{made.module}.sdc": constraints(made, clock),
-            f"{made.module}.librelane.json": librelane(made, clock),
+            f"{made.module}.sdc": constraints(made, period),
+            f"{made.module}.librelane.json": librelane(made, period),
             f"{made.module}.mk": openroad(made),
-            f"{made.module}.tcl": vivado(made, clock),
+            f"{made.module}.tcl": vivado(made, period),
         }
     return write_files(folder, files)
 

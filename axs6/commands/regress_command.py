@@ -12,8 +12,10 @@ from axs6.commands.options import UNIT_OPTIONS, Json, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from axs6.hw.verilog import Generated
+    from axs6.sim.coverage import Coverage
     from axs6.sim.regress import Regression
 
 EXTRA = "sim"
@@ -48,6 +50,13 @@ def run(
     waves: Annotated[
         bool, typer.Option("--waves", help="Keep waveforms in ./waves, as FST files.")
     ] = False,
+    coverage: Annotated[
+        Path | None,
+        typer.Option(
+            help="Report which values, gaps, stalls and resets were met, and write them to this "
+            "JSON file."
+        ),
+    ] = None,
     junit: Annotated[
         Path | None, typer.Option(help="Write a JUnit XML report to this file.")
     ] = None,
@@ -61,16 +70,19 @@ def run(
     build of a configuration takes some seconds; later runs use the cache.
 
     Example: axs6 regress dot --block 32 --seed 7 --junit report.xml
+
+    Example: axs6 regress dot --format nvfp4 --coverage met.json
     """
     from axs6.commands.output import (
         check_writable,
         console,
         json_path,
+        print_table,
         write_file,
         write_json,
     )
-    from axs6.hw.registry import ALL_UNITS, find
-    from axs6.sim.regress import check_test, configurations, regress
+    from axs6.hw.registry import ALL_UNITS, UNITS, find
+    from axs6.sim.regress import check_test, configurations, coverage_of_units, regress
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
@@ -82,13 +94,13 @@ def run(
     else:
         runs = [
             (unit, each)
-            for unit in units or ALL_UNITS
+            for unit in units or (ALL_UNITS if coverage is None else UNITS)
             for each in configurations(unit, parameters, vary=every)
         ]
     for unit, configuration in runs:
         find(unit).build(**configuration)
     given = _given(*runs[0], verilog) if verilog else None
-    check_writable(junit, json_path(json))
+    check_writable(junit, coverage, json_path(json))
     outcomes: list[Regression] = []
     try:
         for unit, configuration in runs:
@@ -103,6 +115,7 @@ def run(
                 waves=WAVES_FOLDER if waves else None,
                 generated=given,
                 test=test,
+                coverage=coverage is not None,
             )
             outcomes.append(outcome)
             _show(outcome, out)
@@ -111,6 +124,10 @@ def run(
             write_file(junit, junit_xml(outcomes))
         if outcomes:
             write_json(json, [outcome.to_dict() for outcome in outcomes])
+    if coverage is not None:
+        covered = coverage_of_units(outcomes)
+        write_json(str(coverage), covered)
+        print_table(out, _coverage_table(covered))
     failed = sum(not outcome.passed for outcome in outcomes)
     out.print(f"{len(outcomes) - failed} passed, {failed} failed ({simulator}, seed {seed})")
     if failed or not outcomes:
@@ -137,6 +154,24 @@ def _show(outcome: "Regression", out: "Console") -> None:
     out.print(verdict(outcome.passed, f"{outcome.title}: {len(outcome.tests)} tests, {count}"))
     for name, reason in outcome.failures:
         out.print(f"     {name}: {reason}")
+
+
+SHOWN = 4
+"""Bins that were not met of which a table names this many."""
+
+
+def _coverage_table(covered: "Mapping[str, Coverage]") -> "Table":
+    """What was met of each group, and bins that were not."""
+    from rich.table import Table
+
+    table = Table("unit", "group", "met", "of", "not met", box=None, pad_edge=False)
+    for unit, groups in covered.items():
+        for group, bins in groups.items():
+            missing = [name for name, count in bins.items() if not count]
+            more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+            shown = ", ".join(missing[:SHOWN]) + more
+            table.add_row(unit, group, f"{len(bins) - len(missing):,}", f"{len(bins):,}", shown)
+    return table
 
 
 def _given(unit: str, parameters: Mapping[str, Any], paths: Sequence[Path]) -> "Generated":

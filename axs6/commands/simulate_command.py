@@ -57,6 +57,12 @@ def run(
             show_default=WINDOW,
         ),
     ] = None,
+    saif: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the switching of every signal to this file, as `axs6 generate` names them."
+        ),
+    ] = None,
     *,
     parameters: dict[str, Any],
     json: Json = None,
@@ -69,6 +75,8 @@ def run(
     integers. The scale of a tensor may be one number.
 
     Example: axs6 simulate encoder --input x.npy --output blocks.npz
+
+    Example: axs6 simulate encoder --input x.npy --saif encoder.saif
     """
     from axs6.commands.arrays import file_contents, input_files, output_files, read_items
     from axs6.commands.output import (
@@ -85,16 +93,20 @@ def run(
     from axs6.sim.words import check_items
 
     chosen = _engine(engine, threads, vcd, window)
+    if saif is not None and chosen != "batch":
+        raise ValueError(f"--saif needs --engine batch, not {chosen}")
     cycles = _window(window or WINDOW)
-    parameters = find_with_streams(unit).simulated(parameters)
-    component: Any = find_with_streams(unit).build(**parameters)
+    entry = find_with_streams(unit)
+    # Names of signals are of use beside the Verilog, which has the view for synthesis.
+    parameters = (entry.simulated if saif is None else entry.parameters)(parameters)
+    component: Any = entry.build(**parameters)
     if threads is not None:
         check_integer("threads", threads, 1)
     taken, given_back = port_fields(component)
     items = read_items(inputs, taken, parameters)
     count = check_items(items, taken)
     files = output_files(outputs or [], given_back)
-    check_writable(*files, vcd, json_path(json), inputs=input_files(inputs, taken))
+    check_writable(*files, vcd, saif, json_path(json), inputs=input_files(inputs, taken))
     out = console(json)
     limit = cycles[1] if vcd is not None and not outputs else None
     if chosen == "batch":
@@ -111,9 +123,11 @@ def run(
     }
     for path, content in file_contents(files, done.outputs, parameters).items():
         write_file(path, content)
+    if saif is not None:
+        write_file(saif, _switching(out, unit, parameters, items))
     write_json(json, figures)
     print_table(out, _table(figures))
-    for path in (*files, *([vcd] if vcd else [])):
+    for path in (*files, *filter(None, (vcd, saif))):
         out.print(f"wrote {path}")
 
 
@@ -176,6 +190,17 @@ def _batch(
         start = perf_counter()
         done = model.run(items, threads=threads, progress=progress)
     return done, perf_counter() - start
+
+
+def _switching(out: "Console", unit: str, parameters: dict[str, Any], items: dict[str, Any]) -> str:
+    """SAIF of the unit, which takes all items one after the other."""
+    from axs6.hw.registry import find
+    from axs6.hw.verilog import module_name
+    from axs6.sim.batch.switching import switching_file
+
+    with out.status("counting toggles"):
+        component = find(unit).build(**parameters)
+        return switching_file(component, module_name(unit, parameters), items)
 
 
 def _cxxrtl(

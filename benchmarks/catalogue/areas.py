@@ -263,6 +263,14 @@ AREAS = (
         sources=(*GENERIC, *ENERGY),
         packages=("pyosys", "torch"),
     ),
+    Figure(
+        "power",
+        ("axs6 area block_dot --stages 3 --target sky130 --energy --opensta",),
+        between(("Energy of", "")),
+        designs=(("block_dot", {"block": 32, "stages": 3}),),
+        sources=(*SKY130, *ENERGY),
+        packages=("pyosys", "torch"),
+    ),
     area(
         "random-bits",
         (

@@ -22,9 +22,12 @@ from axs6.golden.formats import (
     Scale,
     Shift,
     SignMagnitude,
+    name_of,
+    operand_formats,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.scaling import code_dtype
 
@@ -114,6 +117,29 @@ def outer_names(fmt: BlockFormat) -> list[str]:
     """Names of the fields of scales of the tensor and of channels, coarse to fine."""
     groups = [level.group for level in fmt.outer[::-1]]
     return ["outer"] if len(groups) == 1 else [f"outer_{group}" for group in groups]
+
+
+FLOAT_FIELDS = ("value", "values", "errors")
+"""Names of fields that hold floats of a unit's dtype."""
+
+
+def float_format(name: str, parameters: Mapping[str, Any]) -> Float | None:
+    """Format of a field's elements, where they are floats: values and real scales.
+
+    That of values is the unit's parameter `dtype`, or FP32 where it has none.
+
+    Args:
+        name: of the field.
+        parameters: of the unit.
+    """
+    side, _, last = name.rpartition(".")
+    if last in FLOAT_FIELDS:
+        return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
+    formats = operand_formats(parameters.get("format", name_of(AXS6)))
+    fmt = formats[-1 if side == "b" else 0]
+    names = [*outer_names(fmt), *scale_names(fmt)]
+    scale = dict(zip(names, (level.scale for level in fmt.levels[::-1]), strict=True)).get(last)
+    return scale.dtype if isinstance(scale, Real) else None
 
 
 def scaled_layout(block: int, fmt: BlockFormat) -> data.StructLayout:

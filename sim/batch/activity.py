@@ -1,4 +1,4 @@
-"""Exact toggle counts of every net of a mapped netlist, from one clock cycle to the next."""
+"""Exact toggles of every net of a netlist, from one clock cycle to the next, and its levels."""
 
 import ctypes
 import json
@@ -28,13 +28,15 @@ class Activity:
     Args: changes: uint64, shape (sequences, nets): number of toggles of each net from cycle to
         cycle. pairs: successive cycles that were compared in each sequence. outputs: the items that
         each sequence gave, one after the other, by field. given: int64, shape (sequences,): how
-        many those were.
+        many those were. ones: as `changes`, the cycles in which each net was 1, each the latter of
+        a pair; None where they were not counted.
     """
 
     changes: NDArray[np.uint64]
     pairs: int
     outputs: dict[str, NDArray[Any]]
     given: NDArray[np.int64]
+    ones: NDArray[np.uint64] | None = None
 
 
 class ActivityModel:
@@ -73,7 +75,9 @@ class ActivityModel:
         self._library.axs6_activity.restype = ctypes.c_bool
         self._copies = int(self._library.axs6_copies())
 
-    def run(self, items: Mapping[str, NDArray[Any]], settle: int = 0) -> Activity:
+    def run(
+        self, items: Mapping[str, NDArray[Any]], settle: int = 0, *, levels: bool = False
+    ) -> Activity:
         """Put each sequence of items through a copy of its own, one item a cycle from reset on.
 
         The items of a sequence follow one another in successive cycles, in their order, and both
@@ -83,6 +87,7 @@ class ActivityModel:
             items: an array for each input field, shape (sequences, items, ...).
             settle: cycles from reset on that only fill the pipeline: the first change to count is
                 the one between cycles `settle` and `settle` + 1.
+            levels: whether to count the cycles in which nets are 1, too.
 
         Raises:
             ValueError: arrays that do not fit the input payload, or too few items in a sequence.
@@ -100,10 +105,11 @@ class ActivityModel:
         results = [room(total + 1, field) for field in self._outputs]
         given = np.zeros(count, np.int64)
         changes = np.zeros((count, self._nets), np.uint64)
+        ones = np.zeros_like(changes) if levels else None
 
         def work(first: int) -> None:
             copies = min(self._copies, count - first)
-            totals = np.zeros((self._nets, self._copies), np.uint64)
+            totals = np.zeros((1 + levels, self._nets, self._copies), np.uint64)
             taken = call(
                 self._library,
                 "axs6_activity",
@@ -111,12 +117,15 @@ class ActivityModel:
                 pointers([column.index for column in columns]),
                 pointers(results),
                 *map(ctypes.c_int64, (first, copies, cycles, settle, total)),
-                totals.ctypes.data_as(ctypes.c_void_p),
+                totals[0].ctypes.data_as(ctypes.c_void_p),
+                totals[1].ctypes.data_as(ctypes.c_void_p) if levels else None,
                 given[first:].ctypes.data_as(ctypes.c_void_p),
             )
             if not taken:
                 raise ToolError(f"{self._name} must take an item in each cycle and does not")
-            changes[first : first + copies] = totals[:, :copies].T
+            changes[first : first + copies] = totals[0, :, :copies].T
+            if ones is not None:
+                ones[first : first + copies] = totals[1, :, :copies].T
 
         with workers(1) as pool:
             pool.map(work, range(0, count, self._copies))
@@ -125,7 +134,7 @@ class ActivityModel:
             field.name: array[:total].reshape(count, cycles, *field.shape)[rows]
             for field, array in zip(self._outputs, results, strict=True)
         }
-        return Activity(changes, cycles - 1 - settle, shown, given)
+        return Activity(changes, cycles - 1 - settle, shown, given, ones)
 
 
 def _watched(netlist: str, nets: Sequence[int | str]) -> str:

@@ -47,12 +47,14 @@ class Configuration:
         seed: of the random items and stalls.
         items: number of random items at full rate.
         folder: where the run reads and writes its files.
+        coverage: whether tests report what their items have met.
     """
 
     manifest: dict[str, Any]
     seed: int
     items: int
     folder: str
+    coverage: bool = False
 
     def save(self) -> Path:
         """Write the configuration into its folder and return the file's path."""

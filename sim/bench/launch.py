@@ -46,7 +46,7 @@ def build(
             for compiled in objects:
                 arguments += ["-LDFLAGS", compiled]
         if waves:
-            arguments += ["--trace-fst", "-CFLAGS", f"-I{FST_HEADERS}"]
+            arguments += ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{FST_HEADERS}"]
             os.environ["MAKEFLAGS"] += " LDLIBS=$$(VM_USER_LDLIBS)"
         else:
             arguments.append("--no-public-flat-rw")

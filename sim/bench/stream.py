@@ -60,7 +60,8 @@ class Driver:
     """Sends words into the input stream. Call its methods right after a rising clock edge.
 
     While `valid` is 0, the payload is the complement of the next word, or of the last one after
-    all of them: a unit that takes it then gives something wrong.
+    all of them: a unit that takes it then gives something wrong. `waits` has the cycles that each
+    word that was taken has waited, `pauses` those of the stall before each.
     """
 
     def __init__(self, dut: Any) -> None:
@@ -69,6 +70,8 @@ class Driver:
         self._ready = dut.i_ready
         self._payload = dut.i_payload
         self._valid.value = 0
+        self.waits: list[int] = []
+        self.pauses: list[int] = []
 
     async def send(self, words: Iterable[int], pause: Pause = never) -> list[int]:
         """Send words in order; return the cycles in which they were taken.
@@ -79,16 +82,20 @@ class Driver:
         taken: list[int] = []
         word = 0
         for word in words:
+            idle = 0
             while pause():
                 self._idle(word)
+                idle += 1
                 await RisingEdge(self._clock)
+            self.pauses.append(idle)
             self._valid.value = 1
             self._payload.value = word
-            for _ in range(PATIENCE):
+            for waited in range(PATIENCE):
                 await ReadOnly()
                 accepted = self._ready.value == 1
                 if accepted:
                     taken.append(cycle())
+                    self.waits.append(waited)
                 await RisingEdge(self._clock)
                 if accepted:
                     break
@@ -105,7 +112,8 @@ class Driver:
 class Monitor:
     """Takes words from the output stream and watches the handshake.
 
-    Once `valid` is up it must stay, with the same payload, until the word is taken.
+    Once `valid` is up it must stay, with the same payload, until the word is taken. `waits` has the
+    cycles that each word that was taken has waited.
     """
 
     def __init__(self, dut: Any) -> None:
@@ -114,10 +122,12 @@ class Monitor:
         self._ready = dut.o_ready
         self._payload = dut.o_payload
         self._ready.value = 0
+        self.waits: list[int] = []
 
     async def receive(self, take: Callable[[int, int], None], pause: Pause = never) -> Never:
         """For ever: call `take(word, cycle)` for each word that is transferred."""
         offered: int | None = None
+        waited = 0
         while True:
             ready = not pause()
             self._ready.value = int(ready)
@@ -127,7 +137,10 @@ class Monitor:
                 if offered not in (None, word):
                     raise AssertionError(f"payload changed from {offered:#x} before it was taken")
                 offered = None if ready else word
+                waited += 1
                 if ready:
+                    self.waits.append(waited - 1)
+                    waited = 0
                     take(word, cycle())
             elif offered is not None:
                 raise AssertionError("valid fell before the word was taken")

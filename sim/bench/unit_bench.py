@@ -9,7 +9,7 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge
 from numpy.typing import NDArray
 
 from axs6.hw.registry import find
@@ -26,6 +26,14 @@ from axs6.sim.bench.stream import (
     cycle,
     never,
     random_pauses,
+)
+from axs6.sim.coverage import (
+    Coverage,
+    cycle_coverage,
+    field_coverage,
+    gap_coverage,
+    merged,
+    reset_coverage,
 )
 from axs6.sim.words import completing, to_words
 
@@ -44,6 +52,7 @@ class UnitBench:
         self.dut = dut
         self.driver = Driver(dut)
         self.monitor = Monitor(dut)
+        self.met: list[Coverage] = []
 
     async def reset(self) -> None:
         """Hold reset for two cycles."""
@@ -63,7 +72,22 @@ class UnitBench:
     def report(self, test: str, items: Mapping[str, NDArray[Any]], completed: NDArray[Any]) -> None:
         """Leave the figures of a test that has passed."""
         count = len(next(iter(items.values())))
-        self.configuration.report(test=test, items=count, outputs=len(completed))
+        covered = {"coverage": self.coverage()} if self.configuration.coverage else {}
+        self.configuration.report(test=test, items=count, outputs=len(completed), **covered)
+
+    def coverage(self) -> Coverage:
+        """What has been met since the last call."""
+        waits = {
+            "i, cycles that an item waits": self.driver.waits,
+            "i, idle cycles before an item": self.driver.pauses,
+            "o, cycles that an item waits": self.monitor.waits,
+        }
+        none = reset_coverage(self.configuration.inputs)
+        found = merged([*self.met, *(cycle_coverage(*each) for each in waits.items()), none])
+        self.met.clear()
+        for cycles in waits.values():
+            cycles.clear()
+        return found
 
     async def abandon(self, items: Mapping[str, NDArray[Any]]) -> None:
         """Send items for some cycles and take no output."""
@@ -73,6 +97,11 @@ class UnitBench:
         for _ in words:
             await RisingEdge(self.dut.clk)
         sending.cancel()
+        await ReadOnly()
+        waits = self.dut.o_valid.value == 1
+        unfinished = "last" in items and not items["last"].any()
+        self.met.append(reset_coverage(self.configuration.inputs, waits, unfinished))
+        await RisingEdge(self.dut.clk)
 
     async def run(
         self,
@@ -113,6 +142,12 @@ class UnitBench:
             await RisingEdge(self.dut.clk)
         receiving.cancel()
         checker.check()
+        if self.configuration.coverage:
+            self.met += [
+                field_coverage(items, inputs, "i", self.parameters),
+                gap_coverage(self.configuration.unit, items, self.parameters),
+                field_coverage(expected, outputs, "o", self.parameters),
+            ]
         return np.array(taken)[ends], np.array(checker.cycles)
 
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 // A port is a wire where the design drives it straight from a register.
@@ -44,3 +45,29 @@ void take_field(const uint32_t* payload, void* array, int64_t row) {
     elements[e] = std::is_signed<Element>::value ? (int64_t)(value << REST) >> REST : value;
   }
 }
+
+// A field whose elements are signals of a waveform: `PATH`, or `PATH[3]` and so on in an array.
+template <size_t OFFSET, size_t WIDTH, size_t... SHAPE> struct NamedField {
+  static constexpr size_t COUNT = (SHAPE * ... * 1);
+  cxxrtl::value<WIDTH> elements[COUNT];
+
+  template <size_t BITS> void update(const cxxrtl::value<BITS>& payload) {
+    for (size_t e = 0; e < COUNT; e++)
+      for (size_t done = 0; done < WIDTH;) {
+        size_t bit = OFFSET + e * WIDTH + done;
+        size_t count = std::min({32 - bit % 32, 32 - done % 32, WIDTH - done});
+        uint32_t mask = ones(count) << done % 32, part = payload.data[bit / 32] >> bit % 32;
+        uint32_t& chunk = elements[e].data[done / 32];
+        chunk = (chunk & ~mask) | (part << done % 32 & mask);
+        done += count;
+      }
+  }
+  void add(cxxrtl::debug_items& items, const std::string& path) {
+    for (size_t e = 0; e < COUNT; e++) {
+      std::string place;
+      size_t rest = COUNT, index = e;
+      ((rest /= SHAPE, place += "[" + std::to_string(index / rest) + "]", index %= rest), ...);
+      items.add(path + place, cxxrtl::debug_item(elements[e]));
+    }
+  }
+};

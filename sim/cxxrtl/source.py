@@ -14,6 +14,9 @@ from axs6.sim.control import control_header
 from axs6.sim.cxxrtl.concatenations import balanced
 from axs6.sim.tools import ToolError, yosys
 
+INPUT, OUTPUT = "top.p_i__payload", "top.p_o__payload"
+"""The payloads in CXXRTL's model."""
+
 HEADERS = ("fields.hpp", "stream.hpp")
 
 FLATTENED = 100_000
@@ -65,10 +68,9 @@ def model_source(design: CxxrtlDesign, waves: bool) -> str:
         '#include "fields.hpp"',
         "using Top = cxxrtl_design::p_top;",
         f'#define MODULE "{design.name}"',
-        _moves("put", "Top& top, const void* const* arrays", "top.p_i__payload", design.inputs),
-        _moves(
-            "take", "const Top& top, void* const* arrays", "now(top.p_o__payload)", design.outputs
-        ),
+        _moves("put", "Top& top, const void* const* arrays", INPUT, design.inputs),
+        _moves("take", "const Top& top, void* const* arrays", f"now({OUTPUT})", design.outputs),
+        *_named(design if waves else None),
         '#include "stream.hpp"',
     ]
     return "\n".join(parts) + "\n"
@@ -95,3 +97,29 @@ def _moves(verb: str, arguments: str, port: str, fields: Sequence[Field]) -> str
         places = f"{field.offset}, {field.width}, {field.count}, {kind}"
         lines.append(f"  {verb}_field<{places}>({port}.data, arrays[{index}], row);")
     return "\n".join([*lines, "}"])
+
+
+def _named(design: CxxrtlDesign | None) -> list[str]:
+    """The signals of a waveform that are fields of payloads, in scopes `i.payload`; or none."""
+    sides = {"i": (INPUT, design.inputs), "o": (OUTPUT, design.outputs)} if design else {}
+    fields = [
+        (f"{side}{index}", side, port, field)
+        for side, (port, each) in sides.items()
+        for index, field in enumerate(each)
+    ]
+    shapes = [", ".join(map(str, (f.offset, f.width, *f.shape))) for *_, f in fields]
+    kinds = [
+        f"  NamedField<{shape}> {each[0]};" for shape, each in zip(shapes, fields, strict=True)
+    ]
+    update = [f"    {name}.update(now({port}));" for name, _, port, _ in fields]
+    add = [
+        f'    {name}.add(items, MODULE " {side} payload {field.name.replace(".", " ")}");'
+        for name, side, _, field in fields
+    ]
+    return [
+        "struct NamedFields {",
+        *kinds,
+        *("  void update(const Top& top) {", *update, "  }"),
+        *("  void add(cxxrtl::debug_items& items) {", *add, "  }"),
+        "};",
+    ]

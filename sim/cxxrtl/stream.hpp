@@ -1,6 +1,6 @@
 // Streams through one copy of a design: handshakes, stalls, traces and waveforms.
 //
-// The generated model comes before this file: Top, MODULE, put_item, take_item.
+// The generated model comes before this file: Top, MODULE, put_item, take_item, NamedFields.
 #pragma once
 #include <unistd.h>
 
@@ -23,12 +23,15 @@ struct Trace {
   void* const* payload;
 };
 
-// A waveform of every signal, in the cycles from `first` to before `end`; file -1 for none.
+// A waveform of every signal and of the payloads' fields, in the cycles from `first` to before
+// `end`; file -1 for none.
 class Waveform {
+  const Top& top;
   int64_t first, end;
   int file;
   cxxrtl::debug_items items;
   cxxrtl::vcd_writer writer;
+  NamedFields fields;
 
   bool flush() {
     for (size_t written = 0; written < writer.buffer.size();) {
@@ -41,14 +44,19 @@ class Waveform {
   }
 
  public:
-  Waveform(Top& top, int64_t first, int64_t end, int file) : first(first), end(end), file(file) {
+  Waveform(Top& top, int64_t first, int64_t end, int file)
+      : top(top), first(first), end(end), file(file) {
     if (file < 0) return;
     top.debug_info(&items, nullptr, MODULE " ");
+    fields.add(items);
     writer.timescale(1, "ns");
     writer.add(items);
   }
   bool covers(int64_t cycle) const { return file >= 0 && cycle >= first && cycle < end; }
-  void sample(int64_t time) { writer.sample(time); }
+  void sample(int64_t time) {
+    fields.update(top);
+    writer.sample(time);
+  }
   bool flush_if_full() { return writer.buffer.size() < BUFFER || flush(); }
   // The end of the last cycle, which would have no width without it.
   bool finish(int64_t cycle) {

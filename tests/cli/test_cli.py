@@ -95,6 +95,7 @@ def test_generate_writes_verilog_and_manifest(main: Cli, tmp_path: Path) -> None
         "axs6_encoder.vhd",
         "axs6_encoder_if.sv",
         "axs6_encoder_pkg.sv",
+        "axs6_encoder_sva.sv",
     ]
     manifest = json.loads((tmp_path / "new/rtl/axs6_encoder.json").read_text())
     assert manifest["latency"] == 2

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.commands.arrays import FLOAT_FIELDS
 from axs6.commands.simulate_command import rate
-from axs6.hw.core.layouts import port_fields
+from axs6.hw.core.layouts import FLOAT_FIELDS, port_fields
 from axs6.hw.registry import UNITS, find
 
 Cli = Callable[..., Any]

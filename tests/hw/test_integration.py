@@ -46,11 +46,11 @@ def design_of_two(folder: Path, *pair: Generated) -> list[Path]:
     return [folder / "top.v", *(folder / f"{made.module}.v" for made in pair)]
 
 
-@pytest.mark.parametrize("clock", [None, 2500.0])
+@pytest.mark.parametrize("period", [None, 2500.0])
 def test_fusesoc_reads_the_core_file_and_runs_verilator(
-    tmp_path: Path, clock: float | None
+    tmp_path: Path, period: float | None
 ) -> None:
-    write_generated(tmp_path / "rtl", generate("lfsr", name="words", block=8), clock)
+    write_generated(tmp_path / "rtl", generate("lfsr", name="words", block=8), period)
     core = "axs6:generated:words"
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", "rtl"]
     environment = simulator_environment("verilator") | {"XDG_CONFIG_HOME": str(tmp_path)}

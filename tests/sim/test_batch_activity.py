@@ -70,8 +70,13 @@ def items(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {"x": rows.astype(np.uint8)}
 
 
-def evaluated(gates: Gates, rows: NDArray[Any], settle: int) -> NDArray[np.int64]:
-    """Changes of the inputs and of all gates, shape (sequences, nets): each cycle in its turn."""
+def evaluated(
+    gates: Gates, rows: NDArray[Any], settle: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Changes of the inputs and of all gates, shape (sequences, nets): each cycle in its turn.
+
+    And the cycles in which they are 1.
+    """
     state = {n: np.zeros(len(rows), bool) for n, (kind, _) in enumerate(gates) if "DFF" in kind}
     history = []
     for cycle in range(rows.shape[1]):
@@ -87,7 +92,8 @@ def evaluated(gates: Gates, rows: NDArray[Any], settle: int) -> NDArray[np.int64
             [values[net] for net in (*INPUTS, *range(FIRST_GATE, FIRST_GATE + len(gates)))]
         )
     seen = np.array(history)
-    return (seen[1:] != seen[:-1])[settle:].sum(axis=0).T
+    changes = (seen[1:] != seen[:-1])[settle:].sum(axis=0).T
+    return changes, seen[1 + settle :].sum(axis=0).T
 
 
 def random_gates(
@@ -113,11 +119,14 @@ def test_changes_counted_by_hand() -> None:
     # the register, which starts at 0: 0 0 1 0 0 and 0 1 0 1 0
     run = model(gates, nets).run(items(rows))
     assert run.changes.tolist() == [[2, 2, 2, 2, 0, 0], [4, 0, 4, 4, 0, 0]]
+    assert run.ones is None
     assert run.pairs == 4
     assert run.given.tolist() == [5, 5]
     assert run.outputs["y"].tolist() == [0, 0, 1, 0, 0, 0, 1, 0, 1, 0]
-    settled = model(gates, nets).run(items(rows), settle=2)
+    settled = model(gates, nets).run(items(rows), settle=2, levels=True)
     assert settled.changes.tolist() == [[1, 1, 0, 1, 0, 0], [2, 0, 2, 2, 0, 0]]
+    assert settled.ones is not None
+    assert settled.ones.tolist() == [[1, 1, 0, 0, 2, 2], [1, 0, 1, 1, 2, 2]]
     assert settled.pairs == 2
 
 
@@ -136,14 +145,18 @@ def test_random_netlists_equal_their_evaluation(sequences: int, cycles: int, set
     gates = random_gates(rng, 200)
     rows = rng.integers(0, 1 << WIDTH, (sequences, cycles))
     nets = [*INPUTS, *range(FIRST_GATE, FIRST_GATE + len(gates))]
-    run = model(gates, nets).run(items(rows), settle)
-    assert np.array_equal(run.changes, evaluated(gates, rows, settle))
+    run = model(gates, nets).run(items(rows), settle, levels=True)
+    changes, ones = evaluated(gates, rows, settle)
+    assert np.array_equal(run.changes, changes)
+    assert run.ones is not None
+    assert np.array_equal(run.ones, ones)
     assert run.pairs == cycles - 1 - settle
 
 
 MUTATIONS = (
     ("cycle > settle", "cycle >= settle"),  # counts from before anything was seen
-    ("changes.counted == Changes::MOST", "false"),  # the bytes overflow
+    ("++counted == Counter::MOST", "false"),  # the bytes overflow
+    ("ones.add(n, model.nets[n])", "ones.add(n, before[n])"),  # levels of a cycle too early
     ("+ cycle;", "+ (cycle ^ 1);"),  # items out of their order
 )
 
@@ -168,7 +181,7 @@ def test_a_wrong_gate_is_caught() -> None:
     place = next(n for n, (kind, _) in enumerate(gates) if kind == "$_AND_")
     wrong: Gates = [*gates[:place], ("$_OR_", gates[place][1]), *gates[place + 1 :]]
     run = model(wrong, nets).run(items(rows))
-    assert not np.array_equal(run.changes, evaluated(gates, rows, 0))
+    assert not np.array_equal(run.changes, evaluated(gates, rows, 0)[0])
 
 
 def test_the_count_does_not_depend_on_how_sequences_are_run() -> None:

@@ -19,7 +19,7 @@ from axs6.sim.cxxrtl.engine import CxxrtlModel
 from axs6.sim.cxxrtl.source import design
 from axs6.sim.tools import ToolError
 from axs6.sim.trace import HANDSHAKE, Trace
-from axs6.sim.words import to_words
+from axs6.sim.words import from_words, to_words
 
 LARGE = ("feedback_encoder", "stochastic_encoder", "matmul")
 """Units over which all takes 20 s and more."""
@@ -290,6 +290,36 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
             assert int(shown[names["axs6_block_dot.o_payload"]], 2) == words[cycle]
     assert valid_cycles > 20
     assert any(name.startswith("axs6_block_dot.add_pairs0.") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("unit", "parameters"),
+    [
+        ("dot", {"block": 8, "format": "nvfp4", "stages": 1}),
+        ("matmul", {"block": 8, "rows": 2, "columns": 3}),
+    ],
+)
+def test_a_waveform_has_the_fields_of_payloads_by_name(
+    unit: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    settings = find(unit).simulated(parameters)
+    items = find(unit).random(settings, np.random.default_rng(1), 20)
+    model = CxxrtlModel(unit, **parameters)
+    model.run(items, vcd=tmp_path / "wave.vcd", window=(0, 20))
+    names, times = read_vcd((tmp_path / "wave.vcd").read_text())
+    top = f"axs6_{unit}"
+    changing = set()
+    for side, fields in {"i": model.inputs, "o": model.outputs}.items():
+        for shown in times.values():
+            word = int(shown[names[f"{top}.{side}_payload"]], 2)
+            for name, values in from_words([word], fields).items():
+                field = next(field for field in fields if field.name == name)
+                for place, value in np.ndenumerate(values[0]):
+                    path = "".join(f"[{index}]" for index in place)
+                    found = int(shown[names[f"{top}.{side}.payload.{name}{path}"]], 2)
+                    assert found == int(value) & (1 << field.width) - 1
+                    changing.add((side, name, place, found))
+    assert len(changing) > 20 * len(model.inputs)
 
 
 def test_a_waveform_ends_with_the_run(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from axs6.hw.registry import find
+from axs6.hw.integration import stream_ports
+from axs6.hw.registry import ALL_UNITS, find
 from axs6.hw.verilog import generate
 from axs6.sim.bench.launch import FST_HEADERS
 from axs6.sim.regress import regress
-from axs6.sim.waves import signal_bits, wave_size
+from axs6.sim.tools import simulator_environment
+from axs6.sim.waves import named_fields, signal_bits, wave_size
 from axs6.sim.words import from_words, to_words
 
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
@@ -43,8 +45,45 @@ def test_waveforms_hold_what_happened(simulator: str, tmp_path: Path) -> None:
     assert words == to_words(expected, made.outputs)
 
 
-def transfers(path: Path, module: str, stream: str) -> list[int]:
-    """The words that a stream transfers, read from an FST file with pylibfst."""
+@pytest.mark.slow
+def test_verilators_waveforms_have_the_fields_of_payloads_by_name(tmp_path: Path) -> None:
+    parameters = {"block": 8, "rows": 2, "columns": 1}
+    regress("matmul", parameters, items=50, waves=tmp_path, test="full_rate")
+    (path,) = tmp_path.iterdir()
+    made = generate("matmul", **parameters)
+    words = transfers(path, made.module, "i")
+    items = from_words(words, made.inputs)
+    top = f"{made.module}.fields.i.payload"
+    for row, lane in ((0, 0), (1, 5)):
+        name = f"{top}.a.codes.[{row}].codes[{row}][{lane}]"
+        assert transfers(path, made.module, "i", name) == items["a.codes"][:, row, lane].tolist()
+    assert transfers(path, made.module, "i", f"{top}.last") == items["last"].tolist()
+
+
+@pytest.mark.parametrize("unit", ALL_UNITS)
+def test_verilator_reads_the_names_of_every_unit(unit: str, tmp_path: Path) -> None:
+    made = generate(unit, block=8)
+    ports = [port for stream in made.manifest["streams"] for port in stream_ports(stream)]
+    declared = ", ".join(f"input [{width - 1}:0] {port}" for port, width in ports)
+    (tmp_path / "t.v").write_text(
+        f"module {made.module}({declared});\nendmodule\n{named_fields(made)}"
+    )
+    done = subprocess.run(
+        ["verilator", "--lint-only", "t.v"],
+        env=simulator_environment("verilator"),
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def transfers(path: Path, module: str, stream: str, shown: str | None = None) -> list[int]:
+    """The words that a stream transfers, read from an FST file with pylibfst.
+
+    Or what another signal, `shown`, has when they move.
+    """
     import pylibfst
 
     file = pylibfst.lib.fstReaderOpen(str(path).encode())
@@ -52,6 +91,7 @@ def transfers(path: Path, module: str, stream: str) -> list[int]:
     names = {name.partition(" ")[0]: signal.handle for name, signal in signals.by_name.items()}
     roles = ["clk", *(f"{stream}__{role}" for role in ("valid", "ready", "payload"))]
     handles = [names[f"{module}.{role}"] for role in roles]
+    handles[-1] = handles[-1] if shown is None else names[shown]
     now = dict.fromkeys(handles, "0")
     before, words, latest = dict(now), [], 0
     changes: list[tuple[int, int, str]] = []

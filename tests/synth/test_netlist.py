@@ -1,6 +1,7 @@
 """Netlists for other tools: the same bits as the unit, and constraints that say what is assumed."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import GateModel
 from axs6.synth import sky130
-from axs6.synth.cells import cell_library
 from axs6.synth.errors import SynthesisError
 from axs6.synth.mapped import mapped_netlist
 from axs6.synth.netlist import MappedDesign, compact_library, companions, mapped_design
@@ -34,25 +34,11 @@ def mapped(unit: str, **parameters: Any) -> MappedDesign:
     return mapped_design(made.verilog, made.module, target="sky130", adder_cells=True)
 
 
-def models() -> str:
-    """The cells of the compact library in Verilog, by their functions."""
-    modules = []
-    for cell in cell_library(sky130.liberty(), "sky130").cells.values():
-        ports = [f"input {pin}" for pin in cell.inputs]
-        ports += [f"output {'reg ' * cell.is_register}{pin}" for pin in cell.functions]
-        logic = [f"assign {pin} = {text};" for pin, text in cell.functions.items()]
-        if cell.is_register:
-            data = "DE ? D : Q" if "DE" in cell.inputs else "D"
-            logic = [f"always @(posedge CLK) Q <= {data};"]
-        modules.append(f"module {cell.name}({', '.join(ports)}); {' '.join(logic)} endmodule")
-    return "\n".join(text for text in modules if not re.search("GATE|RESET_B|SET_B", text))
-
-
 def test_verilog_computes_what_the_unit_does() -> None:
     design = mapped("block_dot", block=8, stages=2)
     assert "_fa_1 " in design.verilog
     assert "\\" not in design.verilog
-    netlist = mapped_netlist(design.verilog + models(), design.top)
+    netlist = mapped_netlist(design.verilog + design.models, design.top)
     parameters = UNITS["block_dot"].parameters({"block": 8, "stages": 2})
     items = UNITS["block_dot"].random(parameters, np.random.default_rng(0), 2000)
     outputs = GateModel(netlist, "block_dot", **parameters).run(items).outputs
@@ -137,9 +123,22 @@ def test_refusals(tiny: Path) -> None:
 
 def test_files(main: Cli, tmp_path: Path) -> None:
     done = main("area", "expander", "--block", "8", "--target", "sky130", "--netlist", "made/a.v")
-    assert "wrote made/a.v, made/a.sdc, made/a.lib\n" in done.succeeded()
+    assert "wrote made/a.v, made/a.sdc, made/a.cells.v, made/a.lib\n" in done.succeeded()
     assert (tmp_path / "made" / "a.lib").read_text() == compact_library()
     assert "module axs6_expander (" in (tmp_path / "made" / "a.v").read_text()
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
+def test_the_files_simulate_without_anything_else(main: Cli, tmp_path: Path) -> None:
+    unit = ("expander", "--block", "8", "--stages", "2")
+    main("area", *unit, "--target", "sky130", "--netlist", "a.v").succeeded()
+    check = ("regress", *unit, "--simulator", "icarus", "--items", "50", "--verilog", "a.v")
+    assert "1 passed" in main(*check, "--verilog", "a.cells.v").succeeded()
+    models = (tmp_path / "a.cells.v").read_text()
+    wrong = re.sub(r"(module \S+nand2_1\(.*?assign Y = )", r"\1~", models, count=1, flags=re.S)
+    assert wrong != models
+    (tmp_path / "wrong.v").write_text(wrong)
+    assert main(*check, "--verilog", "wrong.v").returncode == 1
 
 
 @pytest.mark.parametrize(
