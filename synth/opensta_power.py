@@ -11,7 +11,7 @@ from axs6.synth.netlist import NO_WIRES, MappedDesign, compact_library
 from axs6.synth.opensta import check_opensta, run_opensta
 
 _TOTAL = re.compile(r"^Total +([-+.e\d]+) +([-+.e\d]+) +([-+.e\d]+) +([-+.e\d]+)", re.M)
-_CELL = re.compile(r'^\s*cell\s*\(\s*"?\w+"?\s*\)\s*\{', re.M)
+_CELL = re.compile(r'\bcell\s*\(\s*"?\w+"?\s*\)\s*\{')
 _REGISTER = re.compile(r"\b(ff|latch|statetable)\s*\(")
 _PIN_OR_FUNCTION = re.compile(r'\bpin\s*\(\s*"?(\w+)"?\s*\)|\bfunction\s*:\s*"[^"]*"')
 

@@ -77,12 +77,11 @@ def run(
         check_writable,
         console,
         json_path,
-        print_table,
         write_file,
         write_json,
     )
     from axs6.hw.registry import ALL_UNITS, UNITS, find
-    from axs6.sim.regress import check_test, configurations, coverage_of_units, regress
+    from axs6.sim.regress import check_test, configurations, regress
     from axs6.sim.regress import junit as junit_xml
 
     out = console(json)
@@ -125,9 +124,7 @@ def run(
         if outcomes:
             write_json(json, [outcome.to_dict() for outcome in outcomes])
     if coverage is not None:
-        covered = coverage_of_units(outcomes)
-        write_json(str(coverage), covered)
-        print_table(out, _coverage_table(covered))
+        _report_coverage(outcomes, coverage, out)
     failed = sum(not outcome.passed for outcome in outcomes)
     out.print(f"{len(outcomes) - failed} passed, {failed} failed ({simulator}, seed {seed})")
     if failed or not outcomes:
@@ -154,6 +151,16 @@ def _show(outcome: "Regression", out: "Console") -> None:
     out.print(verdict(outcome.passed, f"{outcome.title}: {len(outcome.tests)} tests, {count}"))
     for name, reason in outcome.failures:
         out.print(f"     {name}: {reason}")
+
+
+def _report_coverage(outcomes: "Sequence[Regression]", path: Path, out: "Console") -> None:
+    """Write what was met as JSON, and show it."""
+    from axs6.commands.output import print_table, write_json
+    from axs6.sim.regress import coverage_of_units
+
+    covered = coverage_of_units(outcomes)
+    write_json(str(path), covered)
+    print_table(out, _coverage_table(covered))
 
 
 SHOWN = 4

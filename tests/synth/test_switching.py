@@ -89,8 +89,8 @@ def test_opensta_finds_the_same_energy(design: MappedDesign, netlist: str) -> No
 def test_outputs_of_gates_become_states() -> None:
     gate = 'cell ("G") { pin ("A") { direction : input; } pin (Y) { function : "!A"; } }'
     register = 'cell (R) { ff (IQ, IQN) { next_state : "D"; } pin (Q) { function : "IQ"; } }'
-    start, *cells = with_states(f"library (l) {{\n{gate}\n{register}\n}}").split("cell")
-    assert start == "library (l) {\n"
+    start, *cells = with_states(f"library (l) {{ {gate}\n{register}\n}}").split("cell")
+    assert start == "library (l) { "
     assert 'ff (axs6_Y, axs6_Y_n) { next_state : "axs6_Y"; clocked_on : "axs6_Y"; }' in cells[0]
     assert 'pin (Y) { function : "axs6_Y"; }' in cells[0]
     assert f"cell{cells[1]}" == f"{register}\n}}"
