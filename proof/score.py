@@ -133,7 +133,9 @@ def mutation_score(
     is_queue = latency and one_item_each(entry, made.inputs)
     proof = None if latency else _proof(made)
     queue = latency if is_queue else None
-    judge = Judge(made.graph, made.inputs, scales, queue, proof, SOLVER_SECONDS)
+    judge = Judge(
+        made.graph, made.inputs, made.source.outputs, scales, queue, proof, SOLVER_SECONDS
+    )
     survivors = []
     for each in made.mutations:
         if not dead[each.number]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from axs6.golden.formats import Scale
+from axs6.golden.formats import Exponent, Scale, Shift
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
@@ -14,7 +14,7 @@ from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
-from axs6.proof.solver import solve
+from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 
@@ -56,12 +56,12 @@ class Judge:
 
     Args:
         graph: of the unit with its mutants.
-        inputs: fields of the unit's payload.
+        inputs, outputs: fields of the unit's payloads.
         scales: of fields that are codes of a scale: other values than its codes do not count.
         latency: cycles from input to output of a unit that is a queue; None for others.
         proof: gives the proof that a graph is what the unit has to be, which is tried where the
         solver takes too long.
-        seconds: limit of the solver for a mutant.
+        seconds: limit of the solver for each part of the question (`axs6.proof.split`).
 
     Source: docs/verification.md, "Mutants".
     """
@@ -70,6 +70,7 @@ class Judge:
         self,
         graph: Graph,
         inputs: Sequence[Field],
+        outputs: Sequence[Field],
         scales: Mapping[str, Scale] | None = None,
         latency: int | None = None,
         proof: Callable[[Graph], Proof] | None = None,
@@ -81,6 +82,8 @@ class Judge:
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
+        numbers = [name for name, x in known.items() if not isinstance(x, Exponent | Shift)]
+        self._split = Split(graph, inputs, outputs, numbers, seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
 
@@ -95,10 +98,8 @@ class Judge:
         """Whether the mutant with this value of the selector is the unit."""
         graph, wrong = self._graph, self._outputs(number)
         right_seen, wrong_seen = self._right_seen, self._seen(wrong)
-        unlike = graph.any(graph.unlike(bit, wrong_seen[name]) for name, bit in right_seen.items())
-        if unlike == FALSE:
-            return Decision(Verdict.EQUAL)
-        found = solve(graph, [unlike], self._seconds)
+        unlike = {name: graph.unlike(bit, wrong_seen[name]) for name, bit in right_seen.items()}
+        found = self._split.solve(unlike)
         if found is None:
             ports = (graph.with_outputs(each) for each in (right_seen, wrong_seen))
             equal = compare(*ports, seconds=self._seconds).equal

@@ -49,7 +49,7 @@ def test_killed_mutants_are_not_equal_and_what_the_solver_finds_kills(
     """Of 3 items, few of which kill: both sides of every verdict are run."""
     dead = model.killed(few(made, 3))
     assert 20 < dead.sum() < 180
-    verdicts, judge = set(), Judge(made.graph, made.inputs)
+    verdicts, judge = set(), Judge(made.graph, made.inputs, made.source.outputs)
     for mutation in made.mutations[:60]:
         found = judge.decide(mutation.number)
         verdicts.add(found.verdict)
