@@ -1,8 +1,9 @@
-"""A SAT question in parts: by the elements of outputs, and by where patterns of scales begin.
+"""A SAT question in parts: by the elements of outputs, and by the values of inputs.
 
 A unit has equal lanes, so the answer for one of them is the answer for the others. What a circuit
-does with a number depends most on the highest 1 of its pattern: with it given, the zeros above are
-counted, and whether the number is subnormal is known.
+does with a scale that is a number depends most on the highest 1 of its pattern: with it given, the
+zeros above are counted, and whether the number is subnormal is known. Other inputs are split bit by
+bit.
 """
 
 from collections import defaultdict
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from axs6.hw.core.layouts import Field
 from axs6.proof.aig import FALSE, Graph
 from axs6.proof.solver import solve
+from axs6.synth.process import Limit
 
 QUICK = 1.0
 """Seconds for a question before it is split."""
@@ -21,7 +23,8 @@ class Split:
 
     Args:
         graph: of the outputs. inputs, outputs: fields of the payloads. numbers: names of the inputs
-        by whose highest 1 a question is split, in this order. seconds: limit of each part.
+        by whose highest 1 a question is split; without any it is not split. seconds: limit for each
+        element of the outputs.
     """
 
     def __init__(
@@ -33,8 +36,10 @@ class Split:
         seconds: float,
     ) -> None:
         self._graph, self._seconds = graph, seconds
-        fields = {field.name: field for field in inputs}
-        self._numbers = [_bits(graph, fields[name], 0) for name in numbers]
+        first = {field.name: _bits(graph, field, 0) for field in inputs}
+        self._numbers = [first.pop(name) for name in numbers]
+        if self._numbers:
+            self._numbers += [[bit] for bits in first.values() for bit in bits]
         self._places = {
             bit >> 1: (field, index, place)
             for field in inputs
@@ -54,17 +59,20 @@ class Split:
             outputs: literals by the names of the outputs.
 
         Returns:
-            Empty if none ever is, None if the time is over.
+            Empty if none ever is, None if the time is over, or if there is no answer at once and
+            elements of outputs depend on several elements of an input.
         """
         found = solve(self._graph, [self._graph.any(outputs.values())], QUICK)
         if found is not None:
             return found
+        pairs = [self._moved(literal) for literal in self._elements(outputs)]
+        if not self._numbers or any(moved is None for moved, _ in pairs):
+            return None
         seen, over = set(), False
-        for literal in self._elements(outputs):
-            moved, back = self._moved(literal)
-            if moved not in seen:
+        for moved, back in pairs:
+            if moved is not None and moved not in seen:
                 seen.add(moved)
-                found = self._in_cases(moved, self._numbers)
+                found = self._in_cases(moved, self._numbers, Limit(self._seconds))
                 if found:
                     return {back.get(node, node) for node in found}
                 over |= found is None
@@ -77,10 +85,10 @@ class Split:
             elements[self._element_of.get(name, (name, 0))].append(bit)
         return [self._graph.any(bits) for bits in elements.values()]
 
-    def _moved(self, literal: int) -> tuple[int, Mapping[int, int]]:
+    def _moved(self, literal: int) -> tuple[int | None, Mapping[int, int]]:
         """The same function of the first elements of inputs, and their nodes before.
 
-        A function of several elements of one input stays as it is.
+        There is none of a function of several elements of one input.
         """
         graph = self._graph
         used: dict[str, tuple[Field, set[int]]] = {}
@@ -88,7 +96,7 @@ class Split:
             field, index, _ = self._places[node]
             used.setdefault(field.name, (field, set()))[1].add(index)
         if any(len(indices) > 1 for _, indices in used.values()):
-            return literal, {}
+            return None, {}
         pairs = [
             pair
             for field, (index,) in used.values()
@@ -97,16 +105,23 @@ class Split:
         (moved,) = graph.cofactor([literal], dict(pairs))
         return moved, {first >> 1: own >> 1 for own, first in pairs}
 
-    def _in_cases(self, literal: int, numbers: Sequence[Sequence[int]]) -> set[int] | None:
-        """The nodes that are 1 where a literal is, which is asked again by the highest 1 of numbers
-        if the answer takes long."""
-        found = solve(self._graph, [literal], QUICK if numbers else self._seconds)
-        if found is not None or not numbers:
+    def _in_cases(
+        self, literal: int, numbers: Sequence[Sequence[int]], limit: Limit
+    ) -> set[int] | None:
+        """The nodes that are 1 where a literal is.
+
+        The question is asked again for each highest 1 of a number, if the answer takes long.
+        """
+        leaves = self._graph.leaves([literal])
+        numbers = [bits for bits in numbers if any(bit >> 1 in leaves for bit in bits)]
+        share = min(QUICK, limit.left) if numbers else limit.left
+        found = solve(self._graph, [literal], share)
+        if found is not None or not numbers or not limit.left:
             return found
         over = False
         for case in by_highest(numbers[0]):
             (part,) = self._graph.cofactor([literal], case)
-            found = set() if part == FALSE else self._in_cases(part, numbers[1:])
+            found = set() if part == FALSE else self._in_cases(part, numbers[1:], limit)
             if found:
                 ones = {bit >> 1 for bit, value in case.items() if value}
                 return found - {bit >> 1 for bit in case} | ones

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from axs6.golden.formats import Exponent, Scale, Shift
+from axs6.golden.formats import Scale
 from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
@@ -19,6 +19,9 @@ from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 
 PAYLOAD, VALID = "o__payload[", "o__valid[0]"
+
+WIDE = 8
+"""Bits of a scale above which a question is split by its highest 1."""
 
 
 class Verdict(StrEnum):
@@ -82,7 +85,7 @@ class Judge:
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
-        numbers = [name for name, x in known.items() if not isinstance(x, Exponent | Shift)]
+        numbers = [name for name, scale in known.items() if scale.bits > WIDE]
         self._split = Split(graph, inputs, outputs, numbers, seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
