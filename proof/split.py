@@ -59,12 +59,9 @@ class Split:
             outputs: literals by the names of the outputs.
 
         Returns:
-            Empty if none ever is, None if the time is over, or if there is no answer at once and
-            elements of outputs depend on several elements of an input.
+            Empty if none ever is, None if the time is over, or if elements of outputs depend on
+            several elements of an input.
         """
-        found = solve(self._graph, [self._graph.any(outputs.values())], QUICK)
-        if found is not None:
-            return found
         pairs = [self._moved(literal) for literal in self._elements(outputs)]
         if not self._numbers or any(moved is None for moved, _ in pairs):
             return None

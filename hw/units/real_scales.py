@@ -1,4 +1,4 @@
-"""Patterns of real scales under which a decoder has to be right in each bit, for its corner cases."""
+"""Patterns of real scales, under which each bit of a decoder counts."""
 
 from fractions import Fraction
 

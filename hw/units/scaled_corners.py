@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -39,6 +40,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     alone[np.arange(len(special)), np.arange(len(special)) % lanes] = special
     windows = np.resize(special, (-(-len(special) // lanes), lanes))
     outer = OUTER if fmt.outer else OUTER[:1]
+    parts: list[tuple[NDArray[Any], NDArray[np.int64]]]
     parts = [(np.resize(outer, len(x)), x) for x in (alone, windows, windows[::-1])]
     parts += [(np.full(1, scale), np.zeros((1, lanes), np.int64)) for scale in outer]
     for scale in outer:
@@ -115,13 +117,9 @@ def _at_random_boundaries(
 
 def _random_outer(rng: Generator, count: int) -> NDArray[np.int64]:
     """FP32 patterns of positive numbers: of any size, near 1, and subnormal ones."""
-    bits = FP32.fraction_bits
-    near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | rng.integers(
-        0, 1 << bits, count
-    )
-    subnormal = 1 + (
-        rng.integers(FP32.smallest_normal, size=count) >> rng.integers(bits, size=count)
-    )
+    bits, fractions = FP32.fraction_bits, rng.integers(0, FP32.smallest_normal, count)
+    near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | fractions
+    subnormal = 1 + (fractions >> rng.integers(bits, size=count))
     anything = rng.integers(1, FP32.max_finite, count)
     return np.choose(rng.integers(3, size=count), [anything, near_one, subnormal])
 
@@ -133,8 +131,8 @@ def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]
         return np.ones(1), np.full(1, largest)
     scale = fmt.blocked[0].scale
     if isinstance(scale, Integer):
-        codes = np.arange(1.0, scale.largest_code + 1)
-        return codes, largest * (codes - 1)
+        numbers = np.arange(1.0, scale.largest_code + 1)
+        return numbers, largest * (numbers - 1)
     assert isinstance(scale, Real)
     dtype = scale.dtype
     codes = range(1, scale.largest_code + 1)
