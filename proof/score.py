@@ -33,7 +33,7 @@ STALL = Stall(0.4, 0.4, seed=1)
 SOLVER_SECONDS = 10.0
 """For each question about a survivor."""
 
-SECONDS = 600.0
+SECONDS = 300.0
 """For all survivors."""
 
 

@@ -2,20 +2,29 @@
 
 A unit has equal lanes, so the answer for one of them is the answer for the others. What a circuit
 does with a scale that is a number depends most on the highest 1 of its pattern: with it given, the
-zeros above are counted, and whether the number is subnormal is known. Other inputs are split bit by
-bit.
+zeros above are counted, and whether the number is subnormal is known. Other inputs are given bit by
+bit, until all cases of those that are left can be tried.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from axs6.hw.core.layouts import Field
-from axs6.proof.aig import FALSE, Graph
+from axs6.proof.aig import TRUE, Graph
+from axs6.proof.cases import cases_of, counting
 from axs6.proof.solver import solve
 from axs6.synth.process import Limit
 
 QUICK = 1.0
 """Seconds for a question before it is split."""
+
+TRIED = 24
+"""Bits of which all cases are tried; for more of them the solver is asked."""
+
+AT_ONCE = 18
+"""Bits of the cases that are tried at once."""
 
 
 class Split:
@@ -110,6 +119,8 @@ class Split:
         The question is asked again for each highest 1 of a number, if the answer takes long.
         """
         leaves = self._graph.leaves([literal])
+        if len(leaves) <= TRIED:
+            return _tried(self._graph, literal, [2 * node for node in sorted(leaves)])
         numbers = [bits for bits in numbers if any(bit >> 1 in leaves for bit in bits)]
         share = min(QUICK, limit.left) if numbers else limit.left
         found = solve(self._graph, [literal], share)
@@ -118,12 +129,29 @@ class Split:
         over = False
         for case in by_highest(numbers[0]):
             (part,) = self._graph.cofactor([literal], case)
-            found = set() if part == FALSE else self._in_cases(part, numbers[1:], limit)
+            found = self._in_cases(part, numbers[1:], limit)
             if found:
                 ones = {bit >> 1 for bit, value in case.items() if value}
                 return found - {bit >> 1 for bit in case} | ones
             over |= found is None
         return None if over else set()
+
+
+def _tried(graph: Graph, literal: int, inputs: Sequence[int]) -> set[int]:
+    """The inputs that are 1 in the first case in which a literal is; empty if there is none."""
+    if not inputs:
+        return {0} if literal == TRUE else set()
+    low, high = inputs[:AT_ONCE], inputs[AT_ONCE:]
+    given = counting(low)
+    words = max(1, (1 << len(low)) // 64)
+    for case in range(1 << len(high)):
+        values = {bit: ~np.zeros(words, np.uint64) * (case >> k & 1) for k, bit in enumerate(high)}
+        (found,) = graph.values([literal], given | values)
+        if found.any():
+            place = int(np.argmax(cases_of(found, len(low))))
+            number = place | case << len(low)
+            return {0} | {bit >> 1 for k, bit in enumerate(inputs) if number >> k & 1}
+    return set()
 
 
 def by_highest(bits: Sequence[int]) -> Iterator[dict[int, int]]:

@@ -24,6 +24,9 @@ PAYLOAD, VALID = "o__payload[", "o__valid[0]"
 QUICK = 1.0
 """Seconds for a first question about a mutant."""
 
+IN_PARTS = 10
+"""Times the limit of a solver, for a question in parts."""
+
 WIDE = 8
 """Bits of a scale above which a question is split by its highest 1."""
 
@@ -68,7 +71,7 @@ class Judge:
         latency: cycles from input to output of a unit that is a queue; None for others.
         proof: gives the proof that a graph is what the unit has to be, which is tried where the
         solver takes too long.
-        seconds: limit of the solver for each part of the question (`axs6.proof.split`).
+        seconds: limit of the solvers; questions in parts (`axs6.proof.split`) have more.
 
     Source: docs/verification.md, "Mutants".
     """
@@ -90,7 +93,7 @@ class Judge:
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
         numbers = [name for name, scale in known.items() if scale.bits > WIDE]
-        self._split = Split(graph, inputs, outputs, numbers, seconds)
+        self._split = Split(graph, inputs, outputs, numbers, IN_PARTS * seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
 

@@ -17,7 +17,7 @@ def run(
     mutants: Annotated[int, typer.Option(help="Number of mutants, up to 511.", metavar="N")] = 511,
     items: Annotated[int, typer.Option(help="Number of random items.", metavar="N")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of mutants and items.")] = 1,
-    timeout: Annotated[float, typer.Option(help="Time limit for all survivors, in seconds.")] = 600,
+    timeout: Annotated[float, typer.Option(help="Time limit for all survivors, in seconds.")] = 300,
     json: Json = None,
 ) -> None:
     """Count the faults in a unit that corner cases and random items find.

@@ -88,7 +88,10 @@ def test_an_item_of_the_solver_that_does_not_kill_is_a_fault(
     ("unit", "parameters"),
     [
         ("decoder", SMALL),
-        ("expander", {"block": 8}),
+        pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
+        pytest.param("decoder", {"block": 8, "format": "nvfp4"}, marks=pytest.mark.slow),
+        pytest.param("decoder", {**SMALL, "format": "nvfp4"}, marks=pytest.mark.slow),
+        pytest.param("decoder", {**SMALL, "format": "vsq8"}, marks=pytest.mark.slow),
         pytest.param("encoder", SMALL, marks=pytest.mark.slow),
         pytest.param("encoder", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("encoder", {**SMALL, "mode": "sparse"}, marks=pytest.mark.slow),
