@@ -26,6 +26,9 @@ NO_SCALE = np.array(
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
 
+MANY = 1 << 8
+"""Scales of a block under them, at most."""
+
 OFF = 3
 """Units in the last place that they are off at most."""
 
@@ -125,7 +128,7 @@ def _random_outer(rng: Generator, count: int) -> NDArray[np.int64]:
 
 
 def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """All scales of a block, and the largest magnitude from which on each is taken."""
+    """Scales of a block, and the largest magnitude from which on each is taken."""
     largest = float(fmt.element.largest)
     if not fmt.blocked:
         return np.ones(1), np.full(1, largest)
@@ -135,9 +138,12 @@ def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]
         return numbers, largest * (numbers - 1)
     assert isinstance(scale, Real)
     dtype = scale.dtype
-    codes = range(1, scale.largest_code + 1)
-    numbers = np.array([float(_number(dtype, code) * dtype.unit) for code in codes])
-    return numbers, largest * (numbers + np.r_[0, numbers[:-1]]) / 2
+    codes = np.unique(np.linspace(1, scale.largest_code, MANY).astype(np.int64)).tolist()
+    numbers, below = (
+        np.array([float(_number(dtype, code - less) * dtype.unit) for code in codes])
+        for less in (0, 1)
+    )
+    return numbers, largest * (numbers + below) / 2
 
 
 def _patterns(dtype: Float, values: NDArray[np.float64]) -> NDArray[np.int64]:
