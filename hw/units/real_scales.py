@@ -43,14 +43,20 @@ def near_the_largest(rng: Generator, dtype: Float, values: NDArray[np.float32]) 
 
 def near_midpoints(rng: Generator, dtype: Float, values: NDArray[np.float32]) -> Patterns:
     """FP32 scales by which the products with some values are a midpoint of a dtype and a single 1
-    below it, or little less."""
-    count = len(values)
-    odd = np.maximum(np.frexp(values)[0] * (1 << FP32.fraction_bits + 1), 1).astype(np.int64)
+    below it."""
+    count, bits = len(values), FP32.fraction_bits + 1
+    odd = np.maximum(np.frexp(values)[0] * (1 << bits), 1).astype(np.int64)
     odd //= odd & -odd
-    below = FP32.fraction_bits + np.frexp(odd)[1] - rng.integers(2, size=count)
-    below = np.maximum(below - dtype.fraction_bits - 1, 1)
-    middle = rng.integers(1 << dtype.fraction_bits, 2 << dtype.fraction_bits, count) << 1 | 1
-    product = (middle << below) + (1 << rng.integers(below))
+    below = bits + np.frexp(odd)[1] - rng.integers(1, 3, count) - dtype.fraction_bits - 1
+    below = np.maximum(below, 1)
+    one = rng.integers(below)
+    # Of all midpoints those count for which the product has the factor `odd`.
+    halves = [pow(2, -int(k), int(n)) for k, n in zip(below - one, odd, strict=True)]
+    least = -np.array(halves) % odd
+    times = rng.integers((2 << dtype.fraction_bits) // odd, (4 << dtype.fraction_bits) // odd + 1)
+    middle = least + odd * times
+    middle += odd * (middle % 2 == 0)
+    product = (middle << below) + (1 << one)
     return _fp32((product // odd) * 2.0 ** rng.integers(-140, 80, count))
 
 
