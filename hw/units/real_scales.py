@@ -35,7 +35,9 @@ def near_the_largest(rng: Generator, dtype: Float, values: NDArray[np.float32]) 
     """FP32 scales that make some values, which they multiply, the last that are not too large, or
     too large by some binades."""
     count = len(values)
-    bound = float((dtype.integer(dtype.max_finite) + Fraction(1, 2)) * dtype.unit)
+    largest = dtype.integer(dtype.max_finite)
+    assert isinstance(largest, int)
+    bound = float((largest + Fraction(1, 2)) * dtype.unit)
     binades = np.maximum(rng.integers(-4, 4, count), 0)
     found = _fp32(bound * 2.0**binades / values) + rng.integers(-1, 2, count)
     return np.clip(found, 0, FP32.max_finite)
