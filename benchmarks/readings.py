@@ -1,5 +1,6 @@
 """How the output of a figure's commands becomes what its file keeps."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,25 +51,30 @@ def proofs(runs: Sequence[CommandRun]) -> dict[str, Any]:
     return {"table": {"columns": ["format", *columns], "rows": rows}}
 
 
-def mutants(runs: Sequence[CommandRun]) -> dict[str, Any]:
-    """Mutants of `axs6 verify` and what became of them: a row for each unit."""
+def verification(runs: Sequence[CommandRun]) -> dict[str, Any]:
+    """The checks of `axs6 verify`: a row for each unit, and one for what is enumerated."""
     (run,) = runs
-    names = ("killed", "equal", "different", "open")
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for check in run.json:
-        row = found.setdefault(check["unit"], dict.fromkeys(("designs", "seconds", *names), 0))
-        row["designs"] += 1
+        row = found[check["unit"] or "enumerated"]
+        row[check["kind"]] += 1
+        row["passed"] += check["passed"]
+        row["checks"] += 1
         row["seconds"] += check["seconds"]
-        for name in names:
-            row[name] += check["counts"].get(name, 0)
+        row.update(check["counts"])
     rows = []
     for unit, row in found.items():
         unlike = row["killed"] + row["different"] + row["open"]
         score = f"{100 * row['killed'] / unlike:.2f} %" if unlike else "-"
-        counts = [f"{row[name]:,}" for name in names]
-        rows.append([unit, str(row["designs"]), *counts, score, f"{row['seconds']:,.0f} s"])
-    columns = ["unit", "designs", *names, "score", "time"]
-    return {"table": {"columns": columns, "rows": rows}}
+        counts = (f"{row[name]:,}" if row[name] else "-" for name in _COUNTS)
+        passed = f"{row['passed']} of {row['checks']}"
+        rows.append([unit, passed, *counts, score, f"{row['seconds']:,.0f} s"])
+    return {
+        "table": {"columns": ["unit", "checks passed", *_COUNTS, "score", "time"], "rows": rows}
+    }
+
+
+_COUNTS = ("claims proved", "cases equal", "killed", "equal", "different", "open")
 
 
 def between(*passages: tuple[str, str]) -> Reading:

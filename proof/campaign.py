@@ -80,8 +80,9 @@ class Result:
 
     Args:
         command: that repeats it. kind, unit, format: of the check. passed: exit status 0.
-        seconds: of the command. said: its last line where it did not pass. counts: how many claims
-        are proved; mutants killed, equal, different and open; or cases equal.
+        seconds: of the command. said: its last line where it did not pass, unless counts say why.
+        counts: how many claims are proved; mutants killed, equal, different and open; or cases
+        equal.
     """
 
     command: str
@@ -95,7 +96,13 @@ class Result:
 
     def __str__(self) -> str:
         found = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
-        return f"{self.command}: {found if self.passed else self.said} ({self.seconds:.1f} s)"
+        return f"{self.command}: {self.said or found} ({self.seconds:.1f} s)"
+
+    @property
+    def final(self) -> bool:
+        """Whether it would be no other in another run: it passed, or its limits left mutants
+        open."""
+        return self.passed or (bool(self.counts.get("open")) and not self.counts["different"])
 
 
 def checks() -> list[Check]:
@@ -249,7 +256,7 @@ def choose(found: Sequence[Check], parts: Sequence[str], share: Share) -> list[C
 
 
 class Kept:
-    """The results that passed, in a file.
+    """The results that are final, in a file.
 
     Args:
         path: of the file; None for the one in the cache.
@@ -276,12 +283,12 @@ class Kept:
         return Result(**entry["result"])
 
     def put(self, result: Result) -> None:
-        """Keep a result, unless the check failed.
+        """Keep a result, if it is final.
 
         Raises:
             OSError: the file cannot be written.
         """
-        if result.passed:
+        if result.final:
             with self._writing:
                 self._results[result.command] = {"key": _key(), "result": asdict(result)}
                 self._file.write(self._results)
@@ -313,7 +320,7 @@ def run_check(check: Check, seconds: float) -> Result:
                 status, said = 1, f"not finished within {seconds:g} s"
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         figures = json.loads(json_file.read_text()) if json_file.exists() else None
-    if status and not said:
+    if status and not said and not (figures and check.kind is Kind.MUTATE):
         said = (lines[-1:] or [f"exit status {status}"])[0]
     counts = _counts(check.kind, figures) if figures else {}
     took = round(time.perf_counter() - start, 1)

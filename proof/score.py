@@ -20,6 +20,7 @@ from axs6.proof.steps import Proof
 from axs6.proof.survivors import Decision, Judge, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
+from axs6.synth.process import Limit
 
 STALLED = 1000
 """Random items that come with stalls."""
@@ -30,7 +31,10 @@ IN_CYCLES = 64
 STALL = Stall(0.4, 0.4, seed=1)
 
 SOLVER_SECONDS = 10.0
-"""For each survivor."""
+"""For each question about a survivor."""
+
+SECONDS = 300.0
+"""For all survivors."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class MutationScore:
 
     Args:
         unit: name. settings: all parameters. seed: of mutants and items. items: how many random
-        items ran. killed: number of mutants that items killed. survivors: the others.
+        items ran. killed: number of mutants that items killed. survivors: the others. over: whether
+        the time was over before all of them were decided.
     """
 
     unit: str
@@ -56,6 +61,7 @@ class MutationScore:
     items: int
     killed: int
     survivors: tuple[Survivor, ...]
+    over: bool = False
 
     def having(self, verdict: Verdict) -> list[Survivor]:
         """The survivors of which the solver said this."""
@@ -81,6 +87,7 @@ class MutationScore:
             "items": self.items,
             "killed": self.killed,
             "score": self.score,
+            "over": self.over,
             "survivors": [
                 {
                     **vars(each.mutation),
@@ -99,6 +106,7 @@ def mutation_score(
     count: int = MOST,
     items: int = 10_000,
     seed: int = 1,
+    seconds: float = SECONDS,
 ) -> MutationScore:
     """Run corner cases and random items of a unit through its mutants, and decide the survivors.
 
@@ -108,7 +116,8 @@ def mutation_score(
     Args:
         unit: name of a unit with streams `i` and `o`. parameters: of it; the others keep their
         defaults. count: number of mutants, 1 to 511. items: random items; some more come with
-        stalls. seed: of mutants and items.
+        stalls. seed: of mutants and items. seconds: limit for all survivors; what is left then is
+        open.
 
     Raises:
         ValueError: an argument is refused.
@@ -133,16 +142,21 @@ def mutation_score(
     is_queue = latency and one_item_each(entry, made.inputs)
     proof = None if latency else _proof(made)
     queue = latency if is_queue else None
-    judge = Judge(made.graph, made.inputs, scales, queue, proof, SOLVER_SECONDS)
-    survivors = []
-    for each in made.mutations:
-        if not dead[each.number]:
-            decision = judge.decide(each.number)
-            if decision.item is not None:
-                _check_kills(model, each, decision.item)
-            survivors.append(Survivor(each, decision))
+    judge = Judge(
+        made.graph, made.inputs, made.source.outputs, scales, queue, proof, SOLVER_SECONDS
+    )
+    limit, alive = Limit(seconds), [each for each in made.mutations if not dead[each.number]]
+    decisions = {each: judge.decide_quickly(each.number) for each in alive}
+    for each in alive:
+        if decisions[each].verdict is Verdict.OPEN and limit.left:
+            decisions[each] = judge.decide(each.number)
+    for each, decision in decisions.items():
+        if decision.item is not None:
+            _check_kills(model, each, decision.item)
+    survivors = [Survivor(each, decision) for each, decision in decisions.items()]
     killed = len(made.mutations) - len(survivors)
-    return MutationScore(unit, settings, seed, items, killed, tuple(survivors))
+    over = not limit.left
+    return MutationScore(unit, settings, seed, items, killed, tuple(survivors), over)
 
 
 def _proof(made: Mutants) -> Callable[[Graph], Proof] | None:

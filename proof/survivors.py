@@ -1,6 +1,6 @@
 """A SAT solver on mutants that no item kills: equal to the unit, or an item that kills."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -11,14 +11,24 @@ from axs6.hw.core.layouts import Field
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.colours import Property
-from axs6.proof.equivalence import compare
+from axs6.proof.equivalence import WAYS, compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.solver import solve
+from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.stream import PipelinedUnit
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
+
+QUICK = 1.0
+"""Seconds for a first question about a mutant."""
+
+IN_PARTS = 10
+"""Times the limit of a solver, for a question in parts."""
+
+WIDE = 8
+"""Bits of a scale above which a question is split by its highest 1."""
 
 
 class Verdict(StrEnum):
@@ -56,12 +66,12 @@ class Judge:
 
     Args:
         graph: of the unit with its mutants.
-        inputs: fields of the unit's payload.
+        inputs, outputs: fields of the unit's payloads.
         scales: of fields that are codes of a scale: other values than its codes do not count.
         latency: cycles from input to output of a unit that is a queue; None for others.
         proof: gives the proof that a graph is what the unit has to be, which is tried where the
         solver takes too long.
-        seconds: limit of the solver for a mutant.
+        seconds: limit of the solvers; questions in parts (`axs6.proof.split`) have more.
 
     Source: docs/verification.md, "Mutants".
     """
@@ -70,6 +80,7 @@ class Judge:
         self,
         graph: Graph,
         inputs: Sequence[Field],
+        outputs: Sequence[Field],
         scales: Mapping[str, Scale] | None = None,
         latency: int | None = None,
         proof: Callable[[Graph], Proof] | None = None,
@@ -81,6 +92,8 @@ class Judge:
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
+        numbers = [name for name, scale in known.items() if scale.bits > WIDE]
+        self._split = Split(graph, inputs, outputs, numbers, IN_PARTS * seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
 
@@ -91,24 +104,46 @@ class Judge:
         found = graph.cofactor(list(graph.outputs.values()), bits)
         return dict(zip(graph.outputs, found, strict=True))
 
+    def decide_quickly(self, number: int) -> Decision:
+        """Whether the mutant with this value of the selector is the unit, or OPEN."""
+        wrong = self._outputs(number)
+        unlike = self._graph.any(self._differences(self._seen(wrong)).values())
+        return self._decided(wrong, solve(self._graph, [unlike], QUICK))
+
     def decide(self, number: int) -> Decision:
-        """Whether the mutant with this value of the selector is the unit."""
-        graph, wrong = self._graph, self._outputs(number)
-        right_seen, wrong_seen = self._right_seen, self._seen(wrong)
-        unlike = graph.any(graph.unlike(bit, wrong_seen[name]) for name, bit in right_seen.items())
-        if unlike == FALSE:
-            return Decision(Verdict.EQUAL)
-        found = solve(graph, [unlike], self._seconds)
+        """The same, by all that may show it: this may take long."""
+        wrong = self._outputs(number)
+        seen = self._seen(wrong)
+        found = self._split.solve(self._differences(seen))
+        return self._decided(wrong, found) if found is not None else self._compared(wrong, seen)
+
+    def _differences(self, seen: Mapping[str, int]) -> dict[str, int]:
+        """Where outputs of a mutant are not those of the unit, by their names."""
+        return {name: self._graph.unlike(bit, seen[name]) for name, bit in self._right_seen.items()}
+
+    def _decided(self, wrong: Mapping[str, int], found: set[int] | None) -> Decision:
+        """What the nodes say that are 1 where outputs differ; OPEN without an answer."""
         if found is None:
-            ports = (graph.with_outputs(each) for each in (right_seen, wrong_seen))
-            equal = compare(*ports, seconds=self._seconds).equal
-            equal = equal or self._proved(graph.with_outputs(wrong))
-            return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
+            return Decision(Verdict.OPEN)
         if not found:
             return Decision(Verdict.EQUAL)
+        ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in found}
+        return self._unlike(wrong, ones)
+
+    def _compared(self, wrong: Mapping[str, int], wrong_seen: Mapping[str, int]) -> Decision:
+        """What ABC or the proof of the unit says of a mutant."""
+        graph, seconds = self._graph, 2 * self._seconds
+        ports = (graph.with_outputs(each) for each in (self._right_seen, wrong_seen))
+        found = compare(*ports, seconds=seconds, ways=WAYS[-1:])
+        if found.equal is False:
+            return self._unlike(wrong, found.inputs)
+        equal = found.equal or self._proved(graph.with_outputs(wrong))
+        return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
+
+    def _unlike(self, wrong: Mapping[str, int], ones: Container[str]) -> Decision:
+        """A mutant with other outputs or registers where some inputs are 1."""
         if self._registers:
             return self._as_queue(wrong)
-        ones = {name for name, bit in graph.inputs.items() if bit >> 1 in found}
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
 
     def _seen(self, outputs: Mapping[str, int]) -> dict[str, int]:

@@ -17,14 +17,15 @@ def run(
     mutants: Annotated[int, typer.Option(help="Number of mutants, up to 511.", metavar="N")] = 511,
     items: Annotated[int, typer.Option(help="Number of random items.", metavar="N")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of mutants and items.")] = 1,
+    timeout: Annotated[float, typer.Option(help="Time limit for all survivors, in seconds.")] = 300,
     json: Json = None,
 ) -> None:
     """Count the faults in a unit that corner cases and random items find.
 
     Each mutant is the unit with one fault. All of them run in one pass of the batch simulator. A
     SAT solver checks the mutants that survive: it shows that they equal the unit, or gives an item
-    that tells them apart. The exit status is 1 unless all mutants that do not equal the unit are
-    killed.
+    that tells them apart. Those that it does not decide in time are open. The exit status is 1
+    unless all mutants that do not equal the unit are killed.
 
     Example: axs6 mutate decoder --format nvfp4
     """
@@ -36,10 +37,12 @@ def run(
     need("pysat")
     out = console(json)
     check_writable(json_path(json))
-    found = mutation_score(unit, parameters, count=mutants, items=items, seed=seed)
+    found = mutation_score(unit, parameters, count=mutants, items=items, seed=seed, seconds=timeout)
     counts = {each: len(found.having(each)) for each in Verdict}
     said = [f"{found.killed} killed", *(f"{count} {each}" for each, count in counts.items())]
     text = f"{unit}: {found.total} mutants, {', '.join(said)}; score {100 * found.score:.1f} %"
+    if found.over:
+        text += f"; not all survivors were decided within {timeout:g} s"
     passed = not counts[Verdict.DIFFERENT] and not counts[Verdict.OPEN]
     out.print(verdict(passed, text))
     for each in found.having(Verdict.DIFFERENT) + found.having(Verdict.OPEN):

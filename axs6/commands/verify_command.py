@@ -40,8 +40,9 @@ def run(
     """Run every proof, every mutation score and every enumeration.
 
     Each check is a command of its own, which is printed with its outcome and repeats it. Checks
-    that passed are kept: run the command again to resume an interrupted run, unless sources have
-    changed. The exit status is 1 if a claim is refuted or open, or a mutant is alive.
+    that passed, or left mutants open, are kept: run the command again to resume an interrupted run,
+    unless sources have changed. The exit status is 1 if a claim is refuted or open, or a mutant is
+    alive.
 
     Example: axs6 verify --only block_dot --jobs 2
     """

@@ -83,22 +83,22 @@ PROVED_NETLISTS = Figure(
     as_json=True,
 )
 
-MUTANTS = Figure(
-    "mutants",
-    ("axs6 verify --only mutate",),
-    readings.mutants,
-    sources=("proof/*.py", "hw/units/*.py", *SIMULATORS),
-    packages=PROOFS.packages,
+VERIFICATION = Figure(
+    "verification",
+    ("axs6 verify",),
+    readings.verification,
+    sources=("proof/*.py", "proof/*.v", "hw/units/*.py", "sim/exhaustive/*.py", *SIMULATORS),
+    packages=(*PROOFS.packages, "bitwuzla"),
     varies=r"\d[\d,]* s",
     as_json=True,
-    # 1 where a mutant is alive.
+    # 1 where mutants are open.
     statuses=(0, 1),
 )
 
 STUDIES = (
     PROOFS,
     PROVED_NETLISTS,
-    MUTANTS,
+    VERIFICATION,
     Figure(
         "claims",
         ("python benchmarks/claims.py",),

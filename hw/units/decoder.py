@@ -1,6 +1,6 @@
 """Decoder and expander as units."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import AXS6, BlockFormat, Float, Real
+from axs6.golden.formats import AXS6, FP32, BlockFormat, Float, Real
 from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.formats.floating import OUTPUT_DTYPES
@@ -36,6 +36,13 @@ from axs6.hw.units.blocks import (
     scale_codes,
 )
 from axs6.hw.units.packed import packed_corners, packed_random
+from axs6.hw.units.real_scales import (
+    by_highest,
+    near_midpoints,
+    near_the_largest,
+    sparse,
+    subnormal,
+)
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 
@@ -140,6 +147,9 @@ def _decoder_corners(parameters: Parameters) -> Items:
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}
         some = rows[:: max(1, len(rows) // 32)]
         parts.append(under_scales(some, fmt, few | {tensor: _outer_codes(outer)}))
+    if fmt.outer and isinstance(finest := fmt.outer[0].scale, Real):
+        dtype = OUTPUT_DTYPES[parameters["dtype"]]
+        parts += _under_real_scales(fmt, block, dtype, finest.dtype)
     items = {name: np.concatenate([each[name] for each in parts]) for name in items}
     return _with_faults(items, fmt, parameters) if packed else items
 
@@ -150,6 +160,35 @@ def _outer_codes(scale: Real) -> NDArray[np.int64]:
     bits = 1 << np.arange(scale.dtype.fraction_bits + 1)
     leading = [bits, 2 * bits - 1, bits | rng.integers(0, bits), bits | rng.integers(0, bits)]
     return np.unique(np.concatenate([*leading, scale_codes(scale, rng)]))
+
+
+UNDER_REAL = 1 << 11
+"""Corner cases of a decoder under real scales, of each kind."""
+
+
+def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, scale: Float) -> Iterator[Items]:
+    """Blocks under chosen scales of the finest outer level, which are real numbers."""
+    rng, count = np.random.default_rng(12), UNDER_REAL
+    *_, name = outer_names(fmt)
+
+    def blocks() -> Items:
+        return {**random_outer(rng, fmt, count), **random_blocks(rng, fmt, block, count)}
+
+    yield {**blocks(), name: sparse(rng, scale, count)}
+    yield {**blocks(), name: subnormal(rng, scale, count)}
+    items = {**blocks(), name: np.full(count, scale.bias << scale.fraction_bits)}
+    if scale == FP32:
+        values = np.abs(decoded(items, fmt, FP32).astype(np.uint32).view(np.float32))
+        some = values[np.arange(count), rng.integers(block, size=count)]
+        some = np.where(np.isfinite(some) & (some > 0), some, np.float32(1))
+        yield {**items, name: near_the_largest(rng, dtype, some)}
+        yield {**items, name: near_midpoints(rng, dtype, some)}
+    for inner, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+        items[inner] = by_highest(rng, level.scale.bits - 1, items[inner].shape)
+    width, shape = fmt.element.width, items["codes"].shape
+    signs = rng.choice([0, 1 << width - 1, (1 << width) - 1], shape)
+    items["codes"] = by_highest(rng, width - 1, shape) ^ signs
+    yield {**items, name: subnormal(rng, scale, count)}
 
 
 def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:

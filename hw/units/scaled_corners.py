@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +23,15 @@ NO_SCALE = np.array(
 )
 """Patterns that are no positive finite number."""
 
+AT_BOUNDARIES = 1 << 12
+"""Blocks at random boundaries."""
+
+MANY = 1 << 8
+"""Scales of a block under them, at most."""
+
+OFF = 3
+"""Units in the last place that they are off at most."""
+
 FACTORS = 14
 """Scales of a block under each outer one, about."""
 
@@ -33,6 +43,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     alone[np.arange(len(special)), np.arange(len(special)) % lanes] = special
     windows = np.resize(special, (-(-len(special) // lanes), lanes))
     outer = OUTER if fmt.outer else OUTER[:1]
+    parts: list[tuple[NDArray[Any], NDArray[np.int64]]]
     parts = [(np.resize(outer, len(x)), x) for x in (alone, windows, windows[::-1])]
     parts += [(np.full(1, scale), np.zeros((1, lanes), np.int64)) for scale in outer]
     for scale in outer:
@@ -41,6 +52,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     if fmt.outer:
         turns = np.resize(NO_SCALE, len(windows))
         parts.append((turns, windows))
+    parts.append(_at_random_boundaries(fmt, dtype, lanes))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
 
@@ -81,6 +93,67 @@ def _scales(fmt: BlockFormat) -> list[tuple[Fraction, list[Fraction]]]:
         here, above = (Fraction(_number(dtype, each)) * dtype.unit for each in (code, code + 1))
         found.append((here, [top * here, top * (here + above) / 2]))
     return found
+
+
+def _at_random_boundaries(
+    fmt: BlockFormat, dtype: Float, lanes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Random outer scales, and blocks at boundaries under them, a few units in the last place off.
+
+    Most have a largest magnitude at which the scale of the block changes; it is in a random lane.
+    The others are at boundaries of elements.
+    """
+    rng = np.random.default_rng(13)
+    shape = (AT_BOUNDARIES, lanes)
+    outer = _random_outer(rng, AT_BOUNDARIES) if fmt.outer else np.full(AT_BOUNDARIES, OUTER[0])
+    held = outer.astype(np.uint32).view(np.float32).astype(np.float64)
+    sizes = np.array([*map(float, boundaries(fmt.element))])
+    factors, maxima = _factors(fmt)
+    which = rng.integers(len(factors), size=AT_BOUNDARIES)
+    values = held[:, None] * factors[which, None] * rng.choice(sizes, shape)
+    rows = np.arange(AT_BOUNDARIES)
+    values[rows, rng.integers(lanes, size=AT_BOUNDARIES)] = held * maxima[which]
+    patterns = _patterns(dtype, values) + rng.integers(-OFF, OFF, shape, endpoint=True)
+    signs = rng.integers(2, size=shape) << dtype.width - 1
+    return outer, np.clip(patterns, 0, dtype.max_finite) | signs
+
+
+def _random_outer(rng: Generator, count: int) -> NDArray[np.int64]:
+    """FP32 patterns of positive numbers: of any size, near 1, and subnormal ones."""
+    bits, fractions = FP32.fraction_bits, rng.integers(0, FP32.smallest_normal, count)
+    near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | fractions
+    subnormal = 1 + (fractions >> rng.integers(bits, size=count))
+    anything = rng.integers(1, FP32.max_finite, count)
+    return np.choose(rng.integers(3, size=count), [anything, near_one, subnormal])
+
+
+def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scales of a block, and the largest magnitude from which on each is taken."""
+    largest = float(fmt.element.largest)
+    if not fmt.blocked:
+        return np.ones(1), np.full(1, largest)
+    scale = fmt.blocked[0].scale
+    if isinstance(scale, Integer):
+        numbers = np.arange(1.0, scale.largest_code + 1)
+        return numbers, largest * (numbers - 1)
+    assert isinstance(scale, Real)
+    dtype = scale.dtype
+    codes = np.unique(np.linspace(1, scale.largest_code, MANY).astype(np.int64)).tolist()
+    numbers, below = (
+        np.array([float(_number(dtype, code - less) * dtype.unit) for code in codes])
+        for less in (0, 1)
+    )
+    return numbers, largest * (numbers + below) / 2
+
+
+def _patterns(dtype: Float, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Patterns near magnitudes."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32).view(np.uint32).astype(np.int64)
+    if dtype.exponent_bits == FP32.exponent_bits:
+        return single >> FP32.width - dtype.width
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).view(np.uint16).astype(np.int64)
 
 
 def _number(dtype: Float, code: int) -> int:

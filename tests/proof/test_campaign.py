@@ -1,15 +1,17 @@
 """`axs6 verify`: its list of checks is whole, each is run by its command, and runs resume."""
 
 import json
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from axs6.golden.formats import formats
+from axs6.golden.formats import block_format, formats
 from axs6.hw.registry import UNITS
 from axs6.proof import campaign
-from axs6.proof.campaign import Check, Kept, Kind, checks, choose, run_check, unproved
+from axs6.proof.campaign import Check, Kept, Kind, Result, checks, choose, run_check, unproved
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.sim.exhaustive.runner import Share
 
@@ -52,6 +54,39 @@ def test_a_check_that_passed_is_not_run_again(
     assert Kept(state).get(QUICK) == found
     monkeypatch.setattr(campaign, "_key", lambda: "other sources")
     assert Kept(state).get(QUICK) is None
+
+
+def test_mutants_that_stay_open_do_not_pass_and_are_not_asked_again(tmp_path: Path) -> None:
+    counts = {"killed": 500, "equal": 8, "different": 0, "open": 3}
+    left = Result(QUICK.command, QUICK.kind, "expander", "axs6", False, 9.0, "", counts)
+    alive = replace(left, counts={**counts, "different": 1})
+    for name, each, kept in (("open", left, left), ("alive", alive, None)):
+        Kept(tmp_path / name).put(each)
+        assert Kept(tmp_path / name).get(QUICK) == kept
+    assert str(left).endswith("500 killed, 8 equal, 0 different, 3 open (9.0 s)")
+
+
+def quick(kind: Kind) -> list[Check]:
+    """Checks that take some seconds: blocks of few bits under scales that are powers of two."""
+    units = ("block_dot", "decoder", "expander")
+    found = []
+    for each in checks():
+        fmt = block_format(each.format) if each.format else None
+        small = fmt and not fmt.outer and fmt.element.width <= 6 and len(fmt.levels) == 1
+        if each.kind is kind and each.unit in units and small and "--target" not in each.options:
+            found.append(each)
+    return found
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("kind", [Kind.PROVE, Kind.MUTATE])
+def test_a_check_of_this_day_passes(kind: Kind) -> None:
+    """Another one each day, of those that take some seconds; `axs6 verify` runs all."""
+    found = quick(kind)
+    assert len(found) > 10
+    chosen = found[date.today().toordinal() % len(found)]
+    result = run_check(chosen, 300)
+    assert result.passed, str(result)
 
 
 def test_a_check_that_fails_says_why_and_is_not_kept(tmp_path: Path) -> None:

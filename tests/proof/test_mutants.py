@@ -49,7 +49,7 @@ def test_killed_mutants_are_not_equal_and_what_the_solver_finds_kills(
     """Of 3 items, few of which kill: both sides of every verdict are run."""
     dead = model.killed(few(made, 3))
     assert 20 < dead.sum() < 180
-    verdicts, judge = set(), Judge(made.graph, made.inputs)
+    verdicts, judge = set(), Judge(made.graph, made.inputs, made.source.outputs)
     for mutation in made.mutations[:60]:
         found = judge.decide(mutation.number)
         verdicts.add(found.verdict)
@@ -88,7 +88,10 @@ def test_an_item_of_the_solver_that_does_not_kill_is_a_fault(
     ("unit", "parameters"),
     [
         ("decoder", SMALL),
-        ("expander", {"block": 8}),
+        pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
+        pytest.param("decoder", {"block": 8, "format": "nvfp4"}, marks=pytest.mark.slow),
+        pytest.param("decoder", {**SMALL, "format": "nvfp4"}, marks=pytest.mark.slow),
+        pytest.param("decoder", {**SMALL, "format": "vsq8"}, marks=pytest.mark.slow),
         pytest.param("encoder", SMALL, marks=pytest.mark.slow),
         pytest.param("encoder", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("encoder", {**SMALL, "mode": "sparse"}, marks=pytest.mark.slow),
