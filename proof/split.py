@@ -56,7 +56,7 @@ class Split:
             for place, bit in enumerate(_bits(graph, field, index))
         }
         self._element_of = {
-            f"o__payload[{field.offset + k}]": (field.name, k // field.width)
+            f"o_payload[{field.offset + k}]": (field.name, k // field.width)
             for field in outputs
             for k in range(field.count * field.width)
         }
@@ -162,4 +162,4 @@ def by_highest(bits: Sequence[int]) -> Iterator[dict[int, int]]:
 
 
 def _bits(graph: Graph, field: Field, index: int) -> list[int]:
-    return graph.bus("i__payload", field.offset + index * field.width, field.width)
+    return graph.bus("i_payload", field.offset + index * field.width, field.width)

@@ -19,7 +19,7 @@ VALUES = Field("values", 0, 2, False, (LANES,))
 
 @pytest.fixture
 def graph() -> Graph:
-    return Graph(f"i__payload[{k}]" for k in range(NUMBER.width + LANES * CODES.width))
+    return Graph(f"i_payload[{k}]" for k in range(NUMBER.width + LANES * CODES.width))
 
 
 @pytest.fixture(params=[1, 4, 30], ids="tried up to {} bits".format)
@@ -40,13 +40,13 @@ def asked(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> li
 def ask(graph: Graph, lanes: Sequence[Sequence[int]]) -> set[int] | None:
     """Ask whether a bit of the lanes can be 1."""
     bits = [bit for lane in lanes for bit in lane]
-    outputs = {f"o__payload[{k}]": bit for k, bit in enumerate(bits)}
+    outputs = {f"o_payload[{k}]": bit for k, bit in enumerate(bits)}
     return Split(graph, [NUMBER, CODES], [VALUES], ["number"], 10).solve(outputs)
 
 
 def rare(graph: Graph, lane: int, number: int, code: int) -> int:
     """Whether the number and the code of a lane are those."""
-    bits = [*graph.bus("i__payload", 0, 5), *graph.bus("i__payload", 5 + 2 * lane, 2)]
+    bits = [*graph.bus("i_payload", 0, 5), *graph.bus("i_payload", 5 + 2 * lane, 2)]
     wanted = number | code << NUMBER.width
     return graph.all(bit ^ 1 ^ (wanted >> k & 1) for k, bit in enumerate(bits))
 
@@ -68,7 +68,7 @@ def test_no_case_is_found_where_there_is_none_and_equal_lanes_are_asked_once(
 ) -> None:
     def never(lane: int) -> int:
         """The carry of number + number out of the highest bit, unless that bit is 1."""
-        bits, code = graph.bus("i__payload", 0, 5), graph.bus("i__payload", 5 + 2 * lane, 2)
+        bits, code = graph.bus("i_payload", 0, 5), graph.bus("i_payload", 5 + 2 * lane, 2)
         low = [graph.both(bit, code[0]) for bit in bits]
         total = graph.sum(low, low, 6)
         return graph.all([total[5], bits[4] ^ 1, code[1]])
