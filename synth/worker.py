@@ -14,7 +14,8 @@ With `expand` it writes as `result.json`
 - `mapped`: the module before them, of mapped cells; its nets keep their names in `modules`, and
   have those of the design as the attribute `axs6.synth.targets.NAME`. It is left out where there
   are no commands, and `modules` then have the cells and the design's names,
-- `models`: in the latter case, Verilog of the library's cells that are used, by their functions.
+- `models`: in the latter case and with a library, Verilog of its cells that are used, by their
+  functions.
 
 Otherwise `result.json` is null where the hierarchy was asked for and the design has none, or has
 
@@ -227,6 +228,8 @@ def _expanded(yosys: Yosys, job: dict[str, Any]) -> dict[str, Any]:
     yosys.run("delete t:$scopeinfo")
     if not job["expand"]:
         modules = yosys.netlist()
+        if job["liberty"] is None:
+            return {"modules": modules}
         used = {cell["type"] for cell in modules[job["top"]]["cells"].values()}
         return {"modules": modules, "models": yosys.models(used, job["liberty"])}
     yosys.note_names(job["top"])

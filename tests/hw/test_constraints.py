@@ -11,7 +11,7 @@ import pytest
 
 from axs6.hw.constraints import constraints
 from axs6.hw.core.clock import clock_text, read_clock
-from axs6.hw.verilog import PORTS, Generated, generate
+from axs6.hw.verilog import FIELDS, KEEP, PACKED, Generated, generate
 from axs6.synth.netlist import compact_library, mapped_design
 
 Cli = Callable[..., Any]
@@ -66,9 +66,11 @@ def ports_of(line: str) -> list[str]:
     return line[line.index("{") + 1 : line.index("}")].split()
 
 
-@pytest.mark.parametrize("ports", PORTS)
-def test_every_port_is_constrained_once(ports: str) -> None:
-    made = generate("dot", block=8, ports=ports)
+@pytest.mark.parametrize(
+    ("unit", "ports"), [("dot", PACKED), ("dot", FIELDS), ("axis_dot", PACKED), ("axis_dot", KEEP)]
+)
+def test_every_port_is_constrained_once(unit: str, ports: str) -> None:
+    made = generate(unit, block=8, ports=ports)
     text = constraints(made, 2500)
     assert "create_clock -name clk -period 2.5 [get_ports {clk}]\n" in text
     taken, given = (

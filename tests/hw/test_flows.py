@@ -26,7 +26,7 @@ def test_make_finds_the_files_of_the_design(folder: Path, tmp_path: Path) -> Non
     makefile = "include $(DESIGN_CONFIG)\nall:\n\t@echo $$DESIGN_NAME $$VERILOG_FILES $$SDC_FILE\n"
     (tmp_path / "Makefile").write_text(makefile)
     done = subprocess.run(
-        ["make", f"DESIGN_CONFIG=rtl/{MODULE}.mk"],
+        ["make", "-s", "--no-print-directory", f"DESIGN_CONFIG=rtl/{MODULE}.mk"],
         cwd=tmp_path,
         check=True,
         capture_output=True,
