@@ -84,6 +84,7 @@ def test_a_design_with_a_memory(tmp_path: Path) -> None:
     assert re.search(r"result \d+ is ", done.stderr)
 
 
+@pytest.mark.slow
 def test_the_picture_of_handshakes_is_what_the_units_do(tmp_path: Path) -> None:
     kept = ROOT / "docs" / "handshakes.svg"
     drawing = runpy.run_path(str(ROOT / "docs" / "draw_handshakes.py"))

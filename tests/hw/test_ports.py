@@ -29,6 +29,10 @@ WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iveri
 SMALL = {"block": 8, "stages": 2}
 
 
+QUICK = [("dot", "sync-low"), ("axis_dot", "async-low")]
+"""Units and resets of the ordinary run, which have each level and each kind once."""
+
+
 def behind_usual_ports(made: Generated, body: Callable[[Generated], str]) -> Generated:
     """A unit as it is usually generated, with a body of its own and the Verilog of `made`."""
     usual = generate(made.manifest["unit"], **made.manifest["parameters"])
@@ -54,15 +58,9 @@ def instance(made: Generated, **connected: str) -> str:
 @pytest.mark.parametrize(
     ("unit", "kind"),
     [
-        ("dot", "async-high"),
-        ("dot", "sync-low"),
-        ("axis_dot", "async-low"),
-        ("stochastic_encoder", "async-low"),
-        *(
-            pytest.param(unit, kind, marks=pytest.mark.slow)
-            for unit in ("dot", "matmul", "axis_dot", "stochastic_encoder")
-            for kind in RESETS
-        ),
+        pytest.param(unit, kind, marks=[pytest.mark.slow] * ((unit, kind) not in QUICK))
+        for unit in ("dot", "matmul", "axis_dot", "stochastic_encoder")
+        for kind in RESETS
     ],
 )
 def test_a_unit_does_the_same_with_every_kind_of_reset(unit: str, kind: str) -> None:
@@ -172,7 +170,11 @@ def null_bytes(made: Generated, usual: Generated) -> str:
 
 
 @pytest.mark.parametrize(
-    "unit", ["axis_encoder", "axis_dot", pytest.param("axis_decoder", marks=pytest.mark.slow)]
+    "unit",
+    [
+        "axis_encoder",
+        *(pytest.param(f"axis_{u}", marks=pytest.mark.slow) for u in ("dot", "decoder")),
+    ],
 )
 def test_null_bytes_are_taken_as_zeros(unit: str) -> None:
     made = generate(unit, name="inner_unit", ports="keep", **SMALL)
@@ -204,7 +206,7 @@ def by_interfaces(made: Generated, usual: Generated) -> str:
     ("unit", "ports"),
     [
         ("dot", "fields"),
-        ("axis_dot", "packed"),
+        pytest.param("axis_dot", "packed", marks=pytest.mark.slow),
         pytest.param("matmul", "packed", marks=pytest.mark.slow),
     ],
 )
