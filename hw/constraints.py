@@ -1,7 +1,7 @@
 """Constraints of a unit's Verilog for tools of synthesis, in SDC."""
 
 from axs6.hw.core.clock import clock_text
-from axs6.hw.integration import stream_ports
+from axs6.hw.integration import input_ports
 from axs6.hw.verilog import Generated
 
 
@@ -17,9 +17,7 @@ def constraints(made: Generated, period: float) -> str:
     """
     clock, inputs = made.manifest["clock"], {made.manifest["reset"]}
     for stream in made.manifest["streams"]:
-        own = {port for port, _ in stream_ports(stream)}
-        ready = {stream["ready"]}
-        inputs |= own - ready if stream["direction"] == "input" else ready
+        inputs |= input_ports(stream)
     ports = [port for port in made.ports if port != clock]
     taken = [port for port in ports if port in inputs]
     given = [port for port in ports if port not in inputs]

@@ -72,6 +72,12 @@ def stream_ports(stream: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield ports[field.name], field.count * field.width
 
 
+def input_ports(stream: Mapping[str, Any]) -> set[str]:
+    """Names of the ports of a stream that are inputs of the unit."""
+    ready, taken = stream["ready"], stream["direction"] == "input"
+    return {port for port, _ in stream_ports(stream) if (port != ready) == taken}
+
+
 def role_width(stream: Mapping[str, Any], role: str) -> int:
     """Width of the port that has a role in a stream."""
     return int({"payload": stream["width"], "keep": stream["width"] // 8}.get(role, 1))

@@ -15,7 +15,7 @@ from axs6.golden.formats import AXS6, name_of, operand_formats
 from axs6.hw.axi_stream import AxiStream
 from axs6.hw.core import rtlil
 from axs6.hw.core.amaranth_internals import ToolNotFound, YosysError, find_yosys
-from axs6.hw.core.clocking import RESETS, Clocking, clocking
+from axs6.hw.core.clocking import USUAL, Clocking, clocking
 from axs6.hw.core.layouts import Field, fields
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.field_ports import FieldPorts, port_of
@@ -108,7 +108,7 @@ def generate(
     *,
     name: str | None = None,
     ports: str = PACKED,
-    reset: str = RESETS[0],
+    reset: str = USUAL.kind,
     **parameters: Any,
 ) -> Generated:
     """Verilog-2005 and a manifest for a unit; the same parameters always give the same bytes.
@@ -119,7 +119,7 @@ def generate(
             block format and the accumulator behind it where they are not the default.
         ports: "packed"; "fields" for a port for each field in place of a stream's payload; or
             "keep" for a `tkeep` at each AXI4-Stream.
-        reset: one of `RESETS`.
+        reset: one of `axs6.hw.core.clocking.RESETS`.
         parameters: those of the unit; the others keep their defaults.
 
     Returns:
@@ -159,7 +159,7 @@ def generate(
     _log.info("writing the Verilog of %s", unit)
     text = convert(component, module, clocked)
     chosen = {"name": name, "ports": ports, "reset": clocked.kind}
-    usual = {"name": None, "ports": PACKED, "reset": RESETS[0]}
+    usual = {"name": None, "ports": PACKED, "reset": USUAL.kind}
     words = [*entry.options(parameters), *option_words(chosen, usual)]
     manifest = {
         "module": module,
@@ -190,7 +190,7 @@ def module_name(unit: str, settings: Mapping[str, Any]) -> str:
 def convert(
     component: wiring.Component,
     module: str,
-    clocked: Clocking = Clocking(),  # noqa: B008  frozen
+    clocked: Clocking = USUAL,
 ) -> str:
     """Verilog of a component as `module`, with ports of clock and reset beside its own.
 

@@ -2,7 +2,7 @@
 
 import re
 
-from axs6.hw.integration import stream_ports
+from axs6.hw.integration import input_ports, stream_ports
 from axs6.hw.verilog import Generated
 
 _PLAIN = re.compile(r"[A-Za-z]_?[A-Za-z0-9]+(_[A-Za-z0-9]+)*")
@@ -29,10 +29,9 @@ def component(made: Generated) -> str:
     manifest, module = made.manifest, made.module
     ports = [(port, "in", 1) for port in (manifest["clock"], manifest["reset"])]
     for stream in manifest["streams"]:
-        forward, back = ("in", "out") if stream["direction"] == "input" else ("out", "in")
+        inputs = input_ports(stream)
         ports += [
-            (port, back if port == stream["ready"] else forward, width)
-            for port, width in stream_ports(stream)
+            (port, "in" if port in inputs else "out", width) for port, width in stream_ports(stream)
         ]
     declared = ";\n".join(
         f"      {identifier(port)} : {direction} {_type(width)}" for port, direction, width in ports

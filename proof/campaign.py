@@ -54,7 +54,7 @@ class Check:
     """A command, and the place of its outcome in the report.
 
     Args:
-        kind: what it does. unit: name of a unit, or of a part of units; "" if it is for all units.
+        kind: what it does. unit: name of a unit or of a part of one; "" for all units.
         format: name of the block format. options: words of the command line after the unit.
     """
 

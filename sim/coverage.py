@@ -191,7 +191,7 @@ def _ranges(values: NDArray[np.int64], most: int, *, signed: bool = False) -> di
 
 
 def _range(length: int, last: int) -> str:
-    """The name of the numbers of so many bits, negative ones where that is negative."""
+    """The name of the bin of numbers with `length` bits; a negative length has negative numbers."""
     sign, bits = "-" if length < 0 else "", abs(length)
     low, high = 1 << bits >> 1, (1 << bits) - 1
     if bits == last:

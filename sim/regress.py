@@ -41,8 +41,8 @@ class Regression:
     """The outcome of one unit's bench.
 
     `failure` says why the run as a whole does not count, beside any test that failed: no results
-    file, or no tests in it. `coverage` is that of the tests that passed, None where it was not
-    asked for.
+    file, or no tests in it. `coverage` counts what the tests that passed have met; it is None
+    unless it was asked for.
     """
 
     unit: str

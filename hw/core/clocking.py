@@ -38,6 +38,9 @@ class Clocking:
         return {self.clock: (domain.clk, None), self.reset: (reset, None)}
 
 
+USUAL: Final = Clocking()
+"""The ports of the tools' own designs: `clk` and `rst`, synchronous and high."""
+
 RESETS: Final = ("sync-high", "sync-low", "async-high", "async-low")
 """Kinds of resets."""
 

@@ -21,7 +21,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Flow, In
 
 from axs6.hw.core.amaranth_internals import convert_fragment
-from axs6.hw.core.clocking import Clocking
+from axs6.hw.core.clocking import USUAL, Clocking
 
 
 class Modules:
@@ -58,7 +58,7 @@ class Modules:
 def convert(
     component: wiring.Component,
     name: str,
-    clocking: Clocking = Clocking(),  # noqa: B008  frozen
+    clocking: Clocking = USUAL,
 ) -> str:
     """RTLIL of a component as the module `name`, with ports of clock and reset beside its own."""
     modules = Modules(name, Clocking(asynchronous=clocking.asynchronous))

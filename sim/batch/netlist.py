@@ -87,8 +87,16 @@ def yosys_json(component: wiring.Component) -> str:
     Raises:
         ToolError: Yosys is missing or fails.
     """
-    text = with_functions(without_fields(convert(component, TOP)), TOP)
+    return flattened(with_functions(without_fields(convert(component, TOP)), TOP), SCRIPT)
+
+
+def flattened(rtlil: str, script: str) -> str:
+    """What Yosys prints of a design after the commands of a script.
+
+    Raises:
+        ToolError: Yosys is missing or fails.
+    """
     try:
-        return str(yosys().run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{SCRIPT}"))
+        return str(yosys().run(["-q", "-"], f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{script}"))
     except YosysError as error:
         raise ToolError(f"Yosys could not flatten the design: {error}") from error

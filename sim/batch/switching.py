@@ -6,15 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from axs6.hw.core.amaranth_internals import YosysError
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.core.rtlil import convert, without_fields
 from axs6.hw.names import plain_names
 from axs6.sim.batch.activity import ActivityModel
-from axs6.sim.batch.netlist import TOP
+from axs6.sim.batch.netlist import TOP, flattened
 from axs6.sim.batch.read import CLOCK
 from axs6.sim.saif import SaifInstance, Switching, clock_net, saif
-from axs6.sim.tools import ToolError, yosys
 
 PERIOD = 10_000
 """Picoseconds of a cycle, as in waveforms."""
@@ -38,7 +36,7 @@ def switching_file(component: Any, module: str, items: Mapping[str, NDArray[Any]
         ToolError: Yosys or g++ is missing or fails, or the component does not take an item in each
             cycle.
     """
-    netlist = _netlist(component)
+    netlist = flattened(plain_names(without_fields(convert(component, TOP))), _SCRIPT)
     top = json.loads(netlist)["modules"][TOP]
     (clock,) = top["ports"][CLOCK]["bits"]
     nets = _named_nets(top)
@@ -55,15 +53,6 @@ def switching_file(component: Any, module: str, items: Mapping[str, NDArray[Any]
     for (*path, name), bit in nets.items():
         scope.within(tuple(path)).nets[name] = counted[bit]
     return saif(scope, activity.pairs, PERIOD, module)
-
-
-def _netlist(component: Any) -> str:
-    """Yosys JSON of a component, flat, with the names of its signals."""
-    text = plain_names(without_fields(convert(component, TOP)))
-    try:
-        return str(yosys().run(["-q", "-"], f"read_rtlil <<rtlil\n{text}\nrtlil\n{_SCRIPT}"))
-    except YosysError as error:
-        raise ToolError(f"Yosys could not flatten the design: {error}") from error
 
 
 def _named_nets(top: Mapping[str, Any]) -> dict[tuple[str, ...], int | str]:

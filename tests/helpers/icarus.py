@@ -1,4 +1,4 @@
-"""A stream of items through a module in Icarus Verilog, without stalls, and what it shows."""
+"""Runs a module on items in Icarus Verilog, without stalls, and reads its signals."""
 
 import subprocess
 from pathlib import Path

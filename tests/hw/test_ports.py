@@ -1,4 +1,4 @@
-"""A unit with other ports does what it does with its usual ones.
+"""A unit behaves the same with other ports as with its usual ones.
 
 Resets of every kind, a port for each field, and interfaces of SystemVerilog.
 """
