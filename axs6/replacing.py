@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import BinaryIO
 _PARTIAL = ".axs6-"
 
 _partial_files: set[Path] = set()
-"""Partial files that this process writes."""
+"""Partial files and folders that this process writes."""
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
@@ -72,11 +73,40 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             _partial_files.discard(partial)
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which gets the name `path` unless something fails.
+
+    Raises:
+        OSError: it cannot be written; the message names it.
+        ValueError: `path` is a file, or a folder with files.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(f"{path} must not exist, or be an empty folder")
+    make_folder(path.parent)
+    partial = path.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
+    try:
+        _partial_files.add(partial)
+        partial.mkdir()
+        yield partial
+        partial.replace(path)
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        raise OSError(f"cannot write to {path}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        _partial_files.discard(partial)
+
+
 def remove_partial_files() -> None:
-    """Remove the files that `replacing` has begun: for a process that ends without going on."""
+    """Remove what `replacing` has begun: for a process that ends without going on."""
     for partial in tuple(_partial_files):
         with contextlib.suppress(OSError):
-            partial.unlink()
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink()
 
 
 def _new(partial: Path, target: Path) -> BinaryIO:

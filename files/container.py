@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.checkpoint import Pair, joined
 from axs6.files.coding import CHUNK, Encoded, Piece
 from axs6.files.stored import Stored
 from axs6.files.tensors import Tensor, open_tensors
@@ -88,8 +87,8 @@ def _of_any(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def open_container(path: Path, checkpoints: bool = False) -> Iterator[Container]:
-    """A container; with `checkpoints` an MXFP4 checkpoint too, with a tensor for each of its pairs.
+def open_container(path: Path) -> Iterator[Container]:
+    """A container.
 
     Raises:
         OSError: the file cannot be read.
@@ -100,11 +99,6 @@ def open_container(path: Path, checkpoints: bool = False) -> Iterator[Container]
         raise ValueError(f"{path} must end in .safetensors")
     with open_tensors(path) as (tensors, metadata):
         try:
-            if checkpoints and KEY not in metadata:
-                found = joined(tensors)
-                if found[1]:
-                    yield Container(*found, metadata)
-                    return
             yield Container(tensors, _checked(tensors, metadata), metadata)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -193,9 +187,6 @@ def blocks_of(tensor: Tensor, encoding: Encoded) -> Iterator[tuple[Piece, Blocks
             the tensor and the block.
     """
     try:
-        if isinstance(tensor, Pair):
-            yield from tensor.blocks(encoding)
-            return
         yield from (_with_outer if encoding.outer() else _alone)(tensor.stored, encoding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error

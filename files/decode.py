@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.files.checkpoints.decode import decode_checkpoint
+from axs6.files.checkpoints.source import is_checkpoint
 from axs6.files.coding import Encoded
 from axs6.files.container import blocks_of, container_metadata, open_container
 from axs6.files.scratch import scratch_array
@@ -25,11 +27,13 @@ GOLDEN: dict[str, Any] = {"F64": np.float64, "F32": np.float32, "BF16": "bfloat1
 def decode_file(
     source: Path, target: Path, progress: Callable[[str], object] | None = None
 ) -> list[str]:
-    """Decode a container; values get their original dtype, but float16 becomes float32.
+    """Decode a container or a checkpoint.
+
+    Values of a container get their original dtype, but float16 becomes float32; those of a
+    checkpoint become bfloat16, as `decode_checkpoint` says.
 
     Args:
-        source: a container that `encode_file` wrote, or an MXFP4 checkpoint, whose pairs of tensors
-            `NAME_blocks` and `NAME_scales` become bfloat16 tensors `NAME`.
+        source: a container that `encode_file` wrote, or a checkpoint.
         target: a .safetensors file for all tensors, or a .npy file for the only one.
         progress: called with the name of each tensor before it is decoded.
 
@@ -41,10 +45,12 @@ def decode_file(
         ValueError: the container is damaged; the message names the tensor and the block. Or
             `target` is `source`, neither kind of file, or a .npy file for several tensors.
     """
+    if is_checkpoint(source):
+        return decode_checkpoint(source, target, progress)
     if target.suffix not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy")
     check_apart([target], [source])
-    with open_container(source, checkpoints=True) as (tensors, encoded, metadata):
+    with open_container(source) as (tensors, encoded, metadata):
         entries = [_entry(tensor, encoded.get(tensor.name)) for tensor in tensors]
         pieces = [_pieces(tensor, encoded.get(tensor.name)) for tensor in tensors]
         if target.suffix == ".npy":

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from axs6.files.checkpoints.convert import check_tensors
+from axs6.files.checkpoints.source import is_checkpoint, open_checkpoint
 from axs6.files.coding import Encoded
 from axs6.files.container import blocks_of, open_container
 from axs6.golden.formats import Mode
@@ -19,7 +21,8 @@ class TensorDescription:
         name: of the tensor.
         dtype, shape: of its values.
         bytes: number of bytes in the file. encoded: its encoding; None if it is not encoded. modes:
-        number of blocks by the name of their mode; all dense in formats without modes.
+        number of blocks by the name of their mode; all dense in formats without modes. layout: name
+        of its layout, if it is a weight of a checkpoint.
     """
 
     name: str
@@ -28,6 +31,7 @@ class TensorDescription:
     bytes: int
     encoded: Encoded | None
     modes: dict[str, int]
+    layout: str = ""
 
     @property
     def blocks(self) -> int:
@@ -36,14 +40,16 @@ class TensorDescription:
 
 
 def describe_file(path: Path) -> list[TensorDescription]:
-    """Read every block of a container or MXFP4 checkpoint, and describe its tensors.
+    """Read every block of a container, or every scale of a checkpoint, and describe its tensors.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is damaged or no container; the message names the tensor and the block.
+        ValueError: it is damaged, or neither; the message names the tensor and the block.
     """
+    if is_checkpoint(path):
+        return _of_checkpoint(path)
     found = []
-    with open_container(path, checkpoints=True) as (tensors, encoded, _):
+    with open_container(path) as (tensors, encoded, _):
         for tensor in tensors:
             encoding = encoded.get(tensor.name)
             modes: Counter[str] = Counter()
@@ -56,4 +62,32 @@ def describe_file(path: Path) -> list[TensorDescription]:
             found.append(
                 TensorDescription(tensor.name, dtype, shape, tensor.nbytes, encoding, dict(modes))
             )
+    return found
+
+
+def _of_checkpoint(path: Path) -> list[TensorDescription]:
+    found = []
+    with open_checkpoint(path) as checkpoint:
+        try:
+            check_tensors(checkpoint)
+            for weight in checkpoint.found.weights:
+                blocks = {Mode.DENSE.label: weight.scales[0].codes.size}
+                weight.release()
+                found.append(
+                    TensorDescription(
+                        weight.name,
+                        "BF16",
+                        weight.shape,
+                        weight.nbytes,
+                        None,
+                        blocks,
+                        weight.layout.name,
+                    )
+                )
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        found += [
+            TensorDescription(each.name, each.dtype, each.shape, each.nbytes, None, {})
+            for each in checkpoint.found.plain
+        ]
     return found

@@ -4,14 +4,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.checkpoint import check_pair, pair_contents, pair_entries
 from axs6.files.coding import Coding, Encoded, Piece, reduction
 from axs6.files.container import container_metadata, encoded_before
 from axs6.files.outer import Values, Whole
@@ -26,7 +24,6 @@ from axs6.golden.lfsr import Lfsr
 from axs6.golden.metrics import ErrorSums
 from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
 from axs6.golden.pack import pack
-from axs6.golden.planar import check_checkpoint
 from axs6.golden.rounding import Rounding
 from axs6.replacing import check_apart
 
@@ -38,36 +35,33 @@ class Options(Coding):
     Args:
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors that one of
             `include` and none of `exclude` matches are encoded, others are copied unchanged.
-        checkpoint: write an MXFP4 checkpoint in place of a container: pairs of tensors
-            `NAME_blocks` and `NAME_scales`, along the last axis, without metadata.
         nonfinite: treatment of NaN and infinities, as in `axs6.encode`.
 
     Raises:
-        ValueError: as `Coding`, checkpoints do not have such blocks, or NaN is to be propagated in
-            a format without it.
+        ValueError: as `Coding`, or NaN is to be propagated in a format without it.
     """
 
     include: Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
-    checkpoint: bool = False
     nonfinite: NonFinite = "error"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_nonfinite_in(self.layout.format, self.nonfinite)
-        if self.checkpoint:
-            check_checkpoint(self.layout.format)
-            if self.align > 1:
-                raise ValueError("checkpoints have no padding, so align must be 1")
 
     def chosen(self, tensor: Tensor) -> bool:
         """Whether a tensor is encoded."""
         return (
             tensor.dtype in FLOATS
             and len(tensor.shape) > 0
-            and any(fnmatchcase(tensor.name, pattern) for pattern in self.include)
-            and not any(fnmatchcase(tensor.name, pattern) for pattern in self.exclude)
+            and matches(tensor.name, self.include, self.exclude)
         )
+
+
+def matches(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether one of the patterns to include matches a name, and none of those to exclude."""
+    included = any(fnmatchcase(name, pattern) for pattern in include)
+    return included and not any(fnmatchcase(name, pattern) for pattern in exclude)
 
 
 @dataclass(frozen=True)
@@ -123,54 +117,38 @@ def encode_file(
         if not any(kinds):
             raise ValueError(f"{source} has no floating-point tensor with an included name")
         encoded = encoded_before(source, tensors, metadata)
-        if encoded and options.checkpoint:
-            raise ValueError(f"{source} is a container of blocks, which cannot become a checkpoint")
         entries = [
-            [_kept(tensor, encoded.get(tensor.name))]
-            if kind is None
-            else _entries(tensor, kind, options.checkpoint)
+            _entry(tensor, kind, encoded.get(tensor.name))
             for tensor, kind in zip(tensors, kinds, strict=True)
         ]
-        every = list(chain(*entries))
         rows = []
-        described = container_metadata(every, metadata)
-        with writing(target, every, described) as writer:
-            for tensor, kind, written in zip(tensors, kinds, entries, strict=True):
+        described = container_metadata(entries, metadata)
+        with writing(target, entries, described) as writer:
+            for tensor, kind, entry in zip(tensors, kinds, entries, strict=True):
                 if progress:
                     progress(tensor.name)
                 errors = ErrorSums() if kind else None
-                contents = _contents(tensor, kind, errors, options)
-                lengths = [writer.add(*each) for each in zip(written, contents, strict=False)]
-                before, after = tensor.nbytes, sum(lengths)
-                shape = tensor.shape
+                after = writer.add(entry, _contents(tensor, kind, errors, options))
+                before, shape = tensor.nbytes, tensor.shape
                 rows.append(TensorRow(tensor.name, tensor.dtype, shape, before, after, errors))
     return rows
 
 
-def _kept(tensor: Tensor, encoding: Encoded | None) -> Entry:
-    """A tensor that is copied; `encoding` is its encoding, if it is encoded already."""
-    return Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, encoding)
-
-
-def _entries(tensor: Tensor, encoding: Encoded, checkpoint: bool) -> list[Entry]:
-    """The tensors that are written for one that is encoded."""
-    if checkpoint:
-        return pair_entries(tensor.name, encoding)
-    return [Entry(tensor.name, tensor.dtype, tensor.shape, encoding.most_bytes, encoding)]
+def _entry(tensor: Tensor, encoding: Encoded | None, before: Encoded | None) -> Entry:
+    """What is written for a tensor: encoded, or copied; `before` is its encoding in the source."""
+    size = tensor.nbytes if encoding is None else encoding.most_bytes
+    return Entry(tensor.name, tensor.dtype, tensor.shape, size, encoding or before)
 
 
 def _contents(
     tensor: Tensor, encoding: Encoded | None, errors: ErrorSums | None, options: Options
-) -> Iterator[Iterator[bytes]]:
-    """The bytes of each of the tensors that are written for one, in pieces."""
+) -> Iterator[bytes]:
+    """The bytes of the tensor that is written for one, in pieces."""
     if encoding is None or errors is None:
-        yield plain(tensor.stored)
+        yield from plain(tensor.stored)
         return
     whole = Whole(encoding, _reader(tensor, encoding), options.nonfinite)
-    if options.checkpoint:
-        yield from pair_contents(_blocks(tensor, whole, errors))
-    else:
-        yield _packed(tensor, whole, errors)
+    yield from _packed(tensor, whole, errors)
 
 
 def _encoded(tensor: Tensor, options: Options) -> Encoded:
@@ -178,24 +156,25 @@ def _encoded(tensor: Tensor, options: Options) -> Encoded:
     try:
         coding = {each.name: getattr(options, each.name) for each in fields(Coding)}
         if options.axis is None and options.flatten is None:
-            coding |= {"axis": -1} if options.checkpoint else reduction(len(shape))
-        encoded = Encoded(shape=shape, dtype=tensor.dtype, **coding)
-        if options.checkpoint:
-            check_pair(encoded)
-        return encoded
+            coding |= reduction(len(shape))
+        return Encoded(shape=shape, dtype=tensor.dtype, **coding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
 def _reader(tensor: Tensor, encoding: Encoded) -> Callable[[Piece], Values]:
-    """A function that returns the exact values of a piece."""
+    """A function that returns the values of a piece."""
 
     def read(piece: Piece) -> Values:
-        values = taken(tensor.stored, encoding, piece)
-        bits = fp32_bits(values)
-        return values.astype(np.float64) if bits is None else bits.view(np.float32)
+        return exact(taken(tensor.stored, encoding, piece))
 
     return read
+
+
+def exact(values: NDArray[Any]) -> Values:
+    """Values of a dtype of `FLOATS` as float32, or float64 where float32 does not hold them."""
+    bits = fp32_bits(values)
+    return values.astype(np.float64) if bits is None else bits.view(np.float32)
 
 
 def _packed(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[bytes]:

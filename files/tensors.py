@@ -79,20 +79,26 @@ class _RefusedError(ValueError):
 
 
 @contextmanager
-def open_tensors(path: Path) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
+def open_tensors(
+    path: Path, suffix: str | None = None
+) -> Iterator[tuple[list[Tensor], dict[str, str]]]:
     """The tensors of a file, and the metadata of a safetensors file.
+
+    Args:
+        path: the file.
+        suffix: of the file, if its name does not have it.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: it is none of the three kinds, damaged, or holds what safetensors files do not
             have, such as Python objects.
     """
-    readers = {".safetensors": _safetensors, ".npy": _npy, ".npz": _npz}
-    if path.suffix not in readers:
-        raise ValueError(f"{path} must end in {', '.join(readers)}")
+    suffix = suffix or path.suffix
+    if suffix not in READERS:
+        raise ValueError(f"{path} must end in {', '.join(READERS)}")
     with ExitStack() as stack:
         try:
-            found = readers[path.suffix](path, stack)
+            found = READERS[suffix](path, stack)
         except OSError as error:
             missing = "No such file or directory" if isinstance(error, FileNotFoundError) else None
             if (reason := error.strerror or missing) is None:
@@ -172,3 +178,7 @@ def _from_npy(name: str, path: Path, file: BinaryIO) -> Tensor:
         raise ValueError(f"{name!r} must have {size} bytes, not {path.stat().st_size - start}")
     stored = Stored(path, file, start, dtype, shape, column_major)
     return Tensor(name, NAMES[dtype.kind, dtype.itemsize], shape, stored)
+
+
+READERS = {".safetensors": _safetensors, ".npy": _npy, ".npz": _npz}
+"""What reads files, by the ends of their names."""

@@ -11,15 +11,22 @@ EXTRA = "files"
 def run(
     source: Annotated[
         Path,
-        typer.Argument(help="A container that `axs6 encode` wrote, or an MXFP4 checkpoint."),
+        typer.Argument(
+            help="A container that `axs6 encode` wrote, or a checkpoint: a folder of .safetensors "
+            "files, such a file, or a .gguf file."
+        ),
     ],
     target: Annotated[
-        Path, typer.Argument(help="A .safetensors file, or a .npy file for a single tensor.")
+        Path,
+        typer.Argument(
+            help="A .safetensors file, a folder for a checkpoint, or a .npy file for a single "
+            "tensor of a container."
+        ),
     ],
 ) -> None:
     """Decode packed blocks to the original dtypes of the tensors; float16 becomes float32.
 
-    Pairs of tensors NAME_blocks and NAME_scales of MXFP4 checkpoints become bfloat16 tensors NAME.
+    Weights of checkpoints become bfloat16 tensors, with the values that their loaders compute.
 
     Example: axs6 decode packed.safetensors weights.safetensors
     """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from axs6.commands.options import (
+    KINDS,
     Group,
     Json,
     OneFormat,
@@ -61,16 +62,6 @@ ENCODING: Group = {
     "align": Annotated[
         int | None, typer.Option(help="Pad blocks to a multiple of BYTES.", metavar="BYTES")
     ],
-    "checkpoint": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--checkpoint",
-                help="Write pairs NAME_blocks and NAME_scales, as in MXFP4 checkpoints.",
-            ),
-        ],
-        False,
-    ),
     "include": Patterns,
     "exclude": Patterns,
 }
@@ -79,8 +70,14 @@ ENCODING: Group = {
 
 @with_options(options=ENCODING)
 def run(
-    source: Annotated[Path, typer.Argument(help="A .safetensors, .npy or .npz file.")],
-    target: Annotated[Path, typer.Argument(help="The .safetensors container to write.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A .safetensors, .npy or .npz file; with --as a model's folder too."),
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(help="The .safetensors container to write; with --as a file or folder."),
+    ],
     *,
     options: dict[str, Any],
     rule: Annotated[
@@ -91,6 +88,10 @@ def run(
         ),
     ] = None,
     scale: Annotated[str | None, ScaleOption] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--as", metavar="KIND", help=f"Write a checkpoint of another tool: {KINDS}."),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
@@ -99,6 +100,9 @@ def run(
     tensors that are not included, are copied unchanged. Blocks lie along the axes that the hardware
     reduces: the last axis of vectors and matrices, and all axes but the first, flattened, of
     tensors with more axes, such as weights of convolutions.
+
+    With --as the file or folder is a checkpoint that another tool loads; matrices alone are
+    encoded then, along their last axis.
 
     Example: axs6 encode weights.safetensors packed.safetensors --format mxfp4 --exclude "*.bias"
     """
@@ -114,6 +118,9 @@ def run(
         options["format"] = block_format(options.get("format", AXS6)).with_rule(rule)
     if scale:
         options["format"] = block_format(options.get("format", AXS6)).with_choice(scale)
+    if kind:
+        _checkpoint(source, target, kind, options, json)
+        return
     chosen = Options(**options)
     figures_file = json_path(json)
     check_apart([target, *([figures_file] if figures_file else [])], [source])
@@ -126,6 +133,37 @@ def run(
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
     out.print(f"{before:,} bytes became {after:,}: wrote {target}")
     write_json(json, [_figures(row) for row in rows])
+
+
+CHECKPOINT = ("format", "include", "exclude", "nonfinite")
+"""Options that go with --as."""
+
+
+def _checkpoint(
+    source: Path, target: Path, name: str, options: dict[str, Any], json: str | None
+) -> None:
+    from rich.text import Text
+
+    from axs6.commands.convert_command import figures_of, table
+    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.files.checkpoints import Chosen, encode_checkpoint, kind_of
+
+    if others := [each for each in options if each not in CHECKPOINT]:
+        raise ValueError(f"--as does not go with --{others[0].replace('_', '-')}")
+    kind = kind_of(name)
+    if "format" not in options:
+        raise ValueError(f"--as {name} needs --format: one of {', '.join(kind.formats)}")
+    layout = kind.of_format(options.pop("format"))
+    check_writable(json_path(json), inputs=[source] if source.is_file() else [])
+    out = console(json)
+    with out.status(Text(f"encoding {source}")) as status:
+        rows = encode_checkpoint(
+            source, target, kind, layout, Chosen(**options), lambda text: status.update(Text(text))
+        )
+    print_table(out, table(rows))
+    encoded = sum(row.errors is not None for row in rows)
+    out.print(f"{encoded} tensors encoded as {layout.name}: wrote {target}")
+    write_json(json, [figures_of(row) for row in rows])
 
 
 SIZES = ("bytes_before", "bytes_after")

@@ -19,21 +19,21 @@ def run(
     source: Annotated[
         str,
         typer.Argument(
-            help="A container that `axs6 encode` wrote, or a block format: a name that `axs6 list "
-            "--formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that name takes "
-            "precedence."
+            help="A container that `axs6 encode` wrote, a checkpoint (a file, or a folder of "
+            ".safetensors files), or a block format: a name that `axs6 list --formats` shows, or a "
+            "string such as e4m3fn_e8m0_t32. A file of that name takes precedence."
         ),
     ],
     json: Json = None,
 ) -> None:
-    """Check every block of a container and show how its tensors are encoded, or explain a format.
+    """Check every block of a container or checkpoint and show its tensors, or explain a format.
 
     Example: axs6 info packed.safetensors
     """
     from axs6.golden.formats import block_format
 
     path = Path(source)
-    if path.exists() and not path.is_dir():
+    if path.is_file() or any(path.glob("*.safetensors")):
         _container(path, json, _is_format(source))
     elif path.suffix or len(path.parts) > 1:
         _container(path, json)
@@ -65,7 +65,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     from axs6.files import describe_file
     from axs6.terminal import shown
 
-    check_writable(json_path(json), inputs=[source])
+    check_writable(json_path(json), inputs=[source] if source.is_file() else [])
     out = console(json)
     if is_format:
         out.print(f"{source} is a block format and a file here; this is the file")
@@ -78,7 +78,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
             shown(each.name, keep=""),
             each.dtype,
             shape_text(each.shape),
-            str(encoded) if encoded else "",
+            str(encoded) if encoded else each.layout,
             _blocks(each),
             f"{each.bytes:,}",
         )
@@ -88,7 +88,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
 
 
 def _blocks(each: "TensorDescription") -> str:
-    if each.encoded is None or each.encoded.layout.format.has_modes:
+    if not each.layout and (each.encoded is None or each.encoded.layout.format.has_modes):
         return ", ".join(f"{count:,} {mode}" for mode, count in each.modes.items())
     return f"{each.blocks:,}"
 

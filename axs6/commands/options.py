@@ -82,6 +82,12 @@ ScaleOption = typer.Option(
 )
 """The option --scale."""
 
+KINDS = "gpt-oss, modelopt, compressed-tensors, quark, fp8-blocks or gguf"
+"""Kinds of checkpoints, as help texts have them."""
+
+Kind = typer.Option(metavar="KIND", help=f"Kind of the checkpoint: {KINDS}.")
+"""The option --to."""
+
 Group = Mapping[str, Any]
 """Options that go together, by their names: each an annotation, or one with its default value."""
 

@@ -1,0 +1,131 @@
+"""`axs6 convert`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from axs6.commands.options import Json, Kind
+
+if TYPE_CHECKING:
+    from axs6.files.checkpoints.convert import Row
+
+EXTRA = "files"
+
+
+def run(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of .safetensors files, with an index or without, a .safetensors or a "
+            ".gguf file."
+        ),
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(help="The folder to write, which must not exist or be empty, or a file."),
+    ],
+    *,
+    to: Annotated[str, Kind],
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LAYOUT",
+            help="Layout of all weights, one of the kind's.",
+            show_default="for each weight the nearest",
+        ),
+    ] = None,
+    requantise: Annotated[
+        bool,
+        typer.Option(
+            "--requantise",
+            help="Encode weights again that the kind cannot hold with their values.",
+        ),
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Convert the weights of a checkpoint to another tool's layout, bit for bit.
+
+    Codes and scales are moved, and nothing is rounded; then both checkpoints are decoded and
+    compared. A weight that the other layout cannot hold with its values is refused, or encoded
+    again with --requantise, and the loss is printed. Other tensors are copied unchanged, and so
+    are further files of a folder; config.json says how the weights are held.
+
+    Example: axs6 convert model-nvfp4 model-ct --to compressed-tensors
+    """
+    from rich.text import Text
+
+    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.files.checkpoints import convert_checkpoint, kind_of
+
+    kind = kind_of(to)
+    figures = json_path(json)
+    check_writable(figures, inputs=[source] if source.is_file() else [])
+    out = console(json)
+    with out.status(Text(f"converting {source}")) as status:
+        rows = convert_checkpoint(
+            source,
+            target,
+            kind,
+            layout=kind.named(layout) if layout else None,
+            requantise=requantise,
+            progress=lambda text: status.update(Text(text)),
+        )
+    print_table(out, table(rows))
+    out.print(f"{summary(rows)}: wrote {target}")
+    write_json(json, [figures_of(row) for row in rows])
+
+
+def table(rows: "list[Row]") -> Any:
+    """A line for each weight, and for each tensor that was copied."""
+    from rich.table import Table
+
+    from axs6.commands.output import shape_text
+    from axs6.terminal import shown
+
+    found = Table("tensor", "shape", "before", "after", "values", box=None, pad_edge=False)
+    for name in ("bytes", "now", "QSNR dB"):
+        found.add_column(name, justify="right")
+    for row in rows:
+        errors = row.errors
+        found.add_row(
+            shown(row.name, keep=""),
+            shape_text(row.shape),
+            row.before,
+            row.after,
+            _values(row),
+            f"{row.bytes_before:,}",
+            f"{row.bytes_after:,}",
+            f"{errors.qsnr:.2f}" if errors else "",
+        )
+    return found
+
+
+def _values(row: "Row") -> str:
+    if row.errors:
+        return "encoded"
+    return f"equal in {row.same}" if row.same else "as they are"
+
+
+def summary(rows: "list[Row]") -> str:
+    """What became of the weights."""
+    equal = sum(bool(row.same) for row in rows)
+    again = sum(row.errors is not None for row in rows)
+    said = f"{equal} weights with the same values"
+    return f"{said}, {again} encoded again" if again else said
+
+
+def figures_of(row: "Row") -> dict[str, Any]:
+    """A row as JSON."""
+    errors = row.errors
+    return {
+        "tensor": row.name,
+        "shape": row.shape,
+        "before": row.before,
+        "after": row.after,
+        "equal_in": row.same or None,
+        "bytes_before": row.bytes_before,
+        "bytes_after": row.bytes_after,
+        "qsnr_db": errors.qsnr if errors and errors.squared_errors else None,
+        "largest_error": errors.largest if errors else None,
+    }

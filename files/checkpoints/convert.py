@@ -1,0 +1,240 @@
+"""Converting checkpoints from one kind to another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from axs6.files.checkpoints.configuration import MODELOPT, Contents, Documents
+from axs6.files.checkpoints.encode import Unencoded, encoded
+from axs6.files.checkpoints.held import Held
+from axs6.files.checkpoints.kinds import Kind, nearest_first
+from axs6.files.checkpoints.layouts import GGML, Layout
+from axs6.files.checkpoints.recode import CannotHoldError, differences, recode
+from axs6.files.checkpoints.recognise import MODULE
+from axs6.files.checkpoints.source import GGUF, SAFETENSORS, Checkpoint, open_checkpoint
+from axs6.files.checkpoints.weight import Weight
+from axs6.files.checkpoints.write import Item, write_checkpoint
+from axs6.files.tensors import FLOATS, READERS, Tensor
+from axs6.golden.metrics import ErrorSums
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a tensor of the source.
+
+    Args:
+        name: of the weight, or of the tensor.
+        shape: of the values.
+        before, after: the layouts; the dtype of a tensor that is no weight.
+        same: "float32" or "bfloat16" where the values are the same, proved by decoding both;
+            empty if they were encoded again.
+        errors: of the values that were encoded again.
+        bytes_before, bytes_after: in the files.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    before: str
+    after: str
+    same: str
+    errors: ErrorSums | None
+    bytes_before: int
+    bytes_after: int
+
+
+def convert_checkpoint(
+    source: Path,
+    target: Path,
+    kind: Kind,
+    *,
+    layout: Layout | None = None,
+    requantise: bool = False,
+    progress: Callable[[str], object] | None = None,
+) -> list[Row]:
+    """Write a checkpoint of another kind, whose loader gets the same values.
+
+    Args:
+        source: a folder of safetensors files, a .safetensors or a .gguf file.
+        target: a folder, which must not exist or be empty, or a file.
+        kind: of the target.
+        layout: of the kind, for all weights; by default for each the one nearest to what it has.
+        requantise: encode weights again that no layout of the kind can hold with their values; or
+            keep their codes, where only the inverse of a scale is the nearest float32.
+        progress: called with the name of each tensor before it is written, and before its values
+            are compared.
+
+    Returns:
+        A row for each weight and tensor.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: the source is damaged or has no weights, or the kind cannot hold one of them.
+            Nothing is written then.
+    """
+    check_target(target, kind.suffix)
+    with open_checkpoint(source) as checkpoint:
+        try:
+            check_tensors(checkpoint)
+            items = list(_items(checkpoint, kind, layout, requantise))
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
+        return write_checkpoint(
+            target,
+            items,
+            checkpoint,
+            documents_of(items, checkpoint, kind),
+            progress or (lambda _: None),
+            lambda path, suffix: _proved(items, path, suffix),
+        )
+
+
+def check_target(target: Path, suffix: str = SAFETENSORS) -> None:
+    """Raise ValueError unless a target is a folder or file for files of this ending."""
+    if suffix == GGUF and target.suffix != GGUF:
+        raise ValueError(f"{target} must end in {GGUF}")
+    if suffix != GGUF and target.suffix in (GGUF, *READERS) and target.suffix != suffix:
+        raise ValueError(f"{target} must be a folder, or end in {suffix}")
+
+
+def check_tensors(checkpoint: Checkpoint) -> None:
+    """Raise ValueError for tensors that cannot be read: parts of weights, or types of ggml."""
+    found = checkpoint.found
+    if found.problems:
+        raise ValueError(str(found.problems[0]))
+    if not found.weights:
+        raise ValueError("it has no weight in a layout that is known")
+    for tensor in found.plain:
+        if tensor.dtype.startswith(GGML):
+            raise ValueError(
+                f"tensor {tensor.name!r} has the type {tensor.dtype.removeprefix(GGML)} of ggml, "
+                "which is not supported"
+            )
+
+
+def _items(
+    checkpoint: Checkpoint, kind: Kind, layout: Layout | None, requantise: bool
+) -> Iterator[Item]:
+    """What is to be written, in the order of the source."""
+    where = checkpoint.shard_numbers
+    for weight in checkpoint.found.weights:
+        held = _held(weight, kind, layout, requantise)
+        yield Item(weight, where[weight.files[0]], held)
+    for tensor in checkpoint.found.plain:
+        yield Item(tensor, where[tensor.name])
+
+
+def _held(weight: Weight, kind: Kind, layout: Layout | None, requantise: bool) -> Held:
+    """A weight in a layout of the kind: the same values, or encoded again."""
+    reason: CannotHoldError | None = None
+    choices = [layout] if layout else nearest_first(kind, weight.layout)
+    rounded: Held | None = None
+    for each in choices:
+        try:
+            held = recode(weight, each)
+        except CannotHoldError as error:
+            reason = reason or error
+            continue
+        if not held.rounded:
+            return held
+        rounded = rounded or held
+    if rounded:
+        return rounded
+    if not requantise:
+        raise ValueError(f"{reason}; with --requantise it is encoded again")
+    for each in choices:
+        with suppress(CannotHoldError):
+            return recode(weight, each, exact=False)
+    return encoded(Unencoded(weight.name, weight.shape, weight.values), choices[0])
+
+
+def documents_of(
+    items: Sequence[Item], checkpoint: Checkpoint, kind: Kind | None = None
+) -> Documents:
+    """The documents of a folder of these weights: those of the source, with what the kind adds."""
+    documents = {
+        name: {key: value for key, value in each.items() if key != "quantization_config"}
+        for name, each in checkpoint.documents.items()
+        if name != MODELOPT
+    }
+    added = kind.configuration(_contents(items)) if kind else {}
+    for name, entries in added.items():
+        documents[name] = {**documents.get(name, {}), **entries}
+    return documents
+
+
+def _contents(items: Sequence[Item]) -> Contents:
+    weights = [
+        (item.source.name.removesuffix(MODULE), item.held.layout, item.held.input is not None)
+        for item in items
+        if item.held
+    ]
+    ignored = [
+        item.source.name.removesuffix(MODULE)
+        for item in items
+        if isinstance(item.source, Tensor)
+        and item.source.name.endswith(MODULE)
+        and item.source.dtype in FLOATS
+        and len(item.source.shape) == 2
+    ]
+    return Contents(weights, ignored)
+
+
+def _proved(items: Sequence[Item], path: Path, suffix: str | None) -> list[Row]:
+    """Read what was written, and compare the values of every weight with the source's."""
+    rows = []
+    with open_checkpoint(path, suffix) as written:
+        weights = {weight.name: weight for weight in written.found.weights}
+        sizes = {tensor.name: tensor.nbytes for shard in written.shards for tensor in shard.tensors}
+        for item in items:
+            source, size = item.source, sum(sizes[entry.name] for entry in item.entries())
+            if isinstance(source, Tensor):
+                rows.append(
+                    Row(
+                        source.name,
+                        source.shape,
+                        source.dtype,
+                        source.dtype,
+                        "",
+                        None,
+                        source.nbytes,
+                        size,
+                    )
+                )
+                continue
+            assert item.held
+            found = weights.get(source.name)
+            if found is None:
+                raise AssertionError(f"{source.name} is not found in what was written")
+            errors, same = None, "bfloat16" if item.held.rounded else "float32"
+            if item.held.encoded_again:
+                errors, same = _errors(source, found), ""
+            elif wrong := differences(source, found, item.held.rounded):
+                raise AssertionError(f"{source.name} has other values from row {wrong[0][0]} on")
+            source.release()
+            found.release()
+            rows.append(
+                Row(
+                    source.name,
+                    source.shape,
+                    source.layout.name,
+                    item.held.layout.name,
+                    same,
+                    errors,
+                    source.nbytes,
+                    size,
+                )
+            )
+    return rows
+
+
+def _errors(source: Weight, found: Weight) -> ErrorSums:
+    errors = ErrorSums()
+    for first, count in source.bands():
+        before = source.values(first, count).astype(np.float64)
+        after = found.values(first, count).astype(np.float64)
+        known = np.isfinite(before) & np.isfinite(after)
+        errors.add(before[known], after[known])
+    return errors

@@ -1,0 +1,136 @@
+"""Encoding values in a layout, by the block format that the layout has."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files.checkpoints.held import Coded, Held
+from axs6.files.checkpoints.interleaved import Block
+from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.recognise import grid
+from axs6.files.checkpoints.weight import Scales
+from axs6.files.coding import Encoded, Piece
+from axs6.files.outer import Values, Whole
+from axs6.golden.blocks import Blocks
+from axs6.golden.encode import encode
+from axs6.golden.nonfinite import NonFinite
+
+Rows = Callable[[int, int], Values]
+"""Gives the values (count, K) of rows from a row on."""
+
+
+@dataclass(frozen=True)
+class Unencoded:
+    """Values to be encoded.
+
+    Args:
+        name, shape: of the weight.
+        rows: gives its values, float32 or float64.
+        nonfinite: as in `axs6.encode`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    rows: Rows
+    nonfinite: NonFinite = "error"
+
+
+def encoded(values: Unencoded, layout: Layout) -> Held:
+    """Values in a layout, which are encoded when they are written; codes and scales in memory.
+
+    Raises:
+        ValueError: the layout has no blocks for a row; when it is written, a value has no code.
+            The message names the tensor.
+    """
+    part, length = layout.scales[0], values.shape[-1]
+    if part.values and part.rows == 1 and length % part.values:
+        raise ValueError(
+            f"tensor {values.name!r}: {layout.name} has blocks of {part.values} values, and rows "
+            f"of {length} are no whole blocks"
+        )
+    if layout.interleaved:
+        Block(layout).row_bytes(length)
+    return Held(
+        name=values.name,
+        shape=values.shape,
+        layout=layout,
+        dtypes=tuple(next(iter(part.numbers)) for part in layout.scales),
+        shared=tuple(not part.rows and not part.values for part in layout.scales),
+        load=lambda: _encoded(values, layout),
+        encoded_again=True,
+    )
+
+
+def _encoded(values: Unencoded, layout: Layout) -> Coded:
+    try:
+        tiles = layout.scales[0].rows > 1
+        codes, levels = (_in_tiles if tiles else _in_rows)(values, layout)
+    except ValueError as error:
+        raise ValueError(f"tensor {values.name!r}: {error}") from error
+    scales = []
+    for part, level in zip(layout.scales, levels, strict=True):
+        number = next(iter(part.numbers.values()))
+        matrices, tall, wide = grid(values.shape, part)
+        if not part.rows and not part.values:
+            matrices = 1
+        shaped = level.astype(number.dtype).reshape(matrices, tall, wide)
+        factors = number.values(shaped)
+        with np.errstate(all="ignore"):
+            held = np.float32(1) / factors if part.inverse else factors
+        scales.append(Scales.of(number, number.codes(held)[0], part))
+    return Coded(tuple(scales), lambda first, count: codes[first : first + count])
+
+
+def _in_rows(values: Unencoded, layout: Layout) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+    """Codes (rows, K), and the codes of scales, fine to coarse, of blocks along rows."""
+    coding = Encoded(shape=values.shape, dtype="F32", format=layout.format, axis=-1)
+
+    def read(piece: Piece) -> Values:
+        rows = values.rows(piece.first_row, piece.rows)
+        return rows[:, piece.start : piece.start + piece.values]
+
+    codes = np.empty((math.prod(values.shape[:-1]), values.shape[-1]), np.uint8)
+    found: list[list[NDArray[Any]]] = [[] for _ in layout.scales]
+    for piece, blocks in _pieces(Whole(coding, read, values.nonfinite), coding):
+        whole = blocks.codes.reshape(piece.rows, -1)[:, : piece.values]
+        end = piece.start + piece.values
+        codes[piece.first_row : piece.first_row + piece.rows, piece.start : end] = whole
+        for level, scales, part in zip(found, blocks.scales[::-1], layout.scales, strict=True):
+            # A scale of rows or of the tensor comes with every piece of them.
+            if part.values or (part.rows and not piece.start) or not level:
+                level.append(scales.reshape(-1))
+    return codes, [np.concatenate(level) for level in found]
+
+
+def _pieces(whole: Whole, coding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+    pieces = coding.pieces()
+    for _, blocks in whole.encode(lambda _: None):
+        yield next(pieces), blocks
+
+
+def _in_tiles(values: Unencoded, layout: Layout) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+    """As `_in_rows`, of tiles of several rows: each is encoded as a channel, edges with zeros."""
+    (part,) = layout.scales
+    height = values.shape[-2] if len(values.shape) > 1 else 1
+    length = values.shape[-1]
+    wide = -(-length // part.values)
+    codes = np.empty((math.prod(values.shape[:-1]), length), np.uint8)
+    found = []
+    for matrix in range(0, len(codes), height):
+        for first in range(matrix, matrix + height, part.rows):
+            count = min(part.rows, matrix + height - first)
+            band = np.zeros((part.rows, wide * part.values), np.float32)
+            band[:count, :length] = values.rows(first, count)
+            tiles = band.reshape(part.rows, wide, part.values).swapaxes(0, 1)
+            blocks = encode(tiles.reshape(wide, -1), layout.format, nonfinite=values.nonfinite)
+            size = part.rows * part.values
+            held = blocks.codes.reshape(wide, -1)[:, :size].reshape(wide, part.rows, part.values)
+            codes[first : first + count] = held.swapaxes(0, 1).reshape(part.rows, -1)[
+                :count, :length
+            ]
+            found.append(blocks.scales[0].reshape(-1))
+    return codes, [np.concatenate(found) if found else np.zeros(0, np.uint8)]

@@ -1,0 +1,85 @@
+"""Writing GGUF files, through the package gguf."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axs6.files.checkpoints.layouts import GGML
+from axs6.files.checkpoints.source import CONFIG, GGML_PLAIN
+from axs6.files.tensors import DTYPES
+from axs6.files.writer import Entry
+
+NAME_BYTES = 63
+"""Bytes of a tensor's name that llama.cpp reads, at most."""
+
+ARCHITECTURE = "general.architecture"
+
+
+def write_gguf(
+    path: Path,
+    entries: Sequence[Entry],
+    contents: Iterable[Iterable[bytes]],
+    origin: Path | None,
+    documents: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Write a GGUF file.
+
+    Args:
+        path: the file.
+        entries: the tensors. contents: the bytes of each, in pieces.
+        origin: a GGUF file whose metadata are kept, or None.
+        documents: of a folder from which they come: `model_type` of `config.json` is taken as the
+            architecture.
+
+    Raises:
+        ValueError: GGUF files have no such name, dtype or shape.
+    """
+    from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+
+    for entry in entries:
+        _check(entry)
+    fields = GGUFReader(origin).fields if origin else {}
+    architecture = documents.get(CONFIG, {}).get("model_type", "unknown")
+    if ARCHITECTURE in fields:
+        architecture = fields[ARCHITECTURE].contents()
+    writer = GGUFWriter(path, str(architecture))
+    for key, field in fields.items():
+        if key != ARCHITECTURE and not key.startswith("GGUF."):
+            outer = field.types[0]
+            inner = field.types[-1] if outer == GGUFValueType.ARRAY else None
+            writer.add_key_value(key, field.contents(), outer, inner)
+    numbers = {dtype: number for number, dtype in GGML_PLAIN.items()}
+    for entry in entries:
+        kind = entry.dtype.removeprefix(GGML)
+        number = int(kind) if kind != entry.dtype else numbers[entry.dtype]
+        shape = entry.shape
+        dtype = np.dtype(DTYPES.get(entry.dtype, "|u1"))
+        if kind != entry.dtype:
+            rows = int(np.prod(entry.shape[:-1], dtype=object))
+            shape = (*entry.shape[:-1], entry.most_bytes // max(1, rows))
+        writer.add_tensor_info(
+            entry.name, shape, dtype, entry.most_bytes, GGMLQuantizationType(number)
+        )
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for pieces in contents:
+        writer.write_tensor_data(np.frombuffer(b"".join(pieces), np.uint8))
+    writer.close()
+
+
+def _check(entry: Entry) -> None:
+    """Raise ValueError for a tensor that llama.cpp would not read."""
+    if len(entry.name.encode()) > NAME_BYTES:
+        raise ValueError(
+            f"tensor {entry.name!r}: names in GGUF files have at most {NAME_BYTES} bytes"
+        )
+    if entry.dtype not in GGML_PLAIN.values() and not entry.dtype.startswith(GGML):
+        raise ValueError(f"tensor {entry.name!r}: GGUF files have no tensors of {entry.dtype}")
+    if len(entry.shape) > 4:
+        raise ValueError(
+            f"tensor {entry.name!r}: GGUF files have tensors of at most 4 axes, not "
+            f"{len(entry.shape)}"
+        )

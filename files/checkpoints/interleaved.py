@@ -1,0 +1,162 @@
+"""Codes and scales in the blocks of one tensor, and two codes in a byte."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files import coding
+from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.weight import Scales
+from axs6.files.stored import Stored
+
+
+def unpaired(pairs: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Codes (count, 2 n) of 4 bits in bytes (count, n), the first in the low bits."""
+    codes = np.empty((*pairs.shape, 2), np.uint8)
+    np.bitwise_and(pairs, 15, out=codes[..., 0])
+    np.right_shift(pairs, 4, out=codes[..., 1])
+    return codes.reshape(*pairs.shape[:-1], -1)
+
+
+def paired(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bytes (count, n) of codes (count, 2 n) of 4 bits."""
+    return _joined(codes[..., ::2], codes[..., 1::2])
+
+
+def _joined(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.bitwise_or(low, np.left_shift(high, 4, dtype=np.uint8), dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bytes of a block of an interleaved layout."""
+
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        assert self.layout.interleaved
+
+    @property
+    def group(self) -> int:
+        """Values of a scale."""
+        return self.layout.scales[0].values
+
+    @property
+    def scales(self) -> int:
+        """Scales of a block."""
+        assert self.layout.interleaved
+        return self.layout.interleaved.scales
+
+    @property
+    def values(self) -> int:
+        """Values of a block."""
+        return self.group * self.scales
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the codes of scales."""
+        (number,) = self.layout.scales[0].numbers.values()
+        return number.dtype
+
+    @property
+    def ahead(self) -> int:
+        """Bytes of the scales."""
+        return self.scales * self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block."""
+        return self.ahead + self.values * self.layout.element.width // 8
+
+    def row_bytes(self, length: int) -> int:
+        """Bytes of a row of `length` values.
+
+        Raises:
+            ValueError: they are no whole blocks.
+        """
+        if length % self.values:
+            raise ValueError(
+                f"{self.layout.name} has blocks of {self.values} values, and rows of {length} are "
+                "no whole blocks"
+            )
+        return length // self.values * self.nbytes
+
+    def join(self, codes: NDArray[np.uint8], scales: NDArray[Any]) -> NDArray[np.uint8]:
+        """The bytes of rows (count, bytes) from their codes (count, K) and scales."""
+        count, length = codes.shape
+        whole = np.empty((count, length // self.values, self.nbytes), np.uint8)
+        ahead = np.ascontiguousarray(scales.astype(self.dtype)).view(np.uint8)
+        whole[..., : self.ahead] = ahead.reshape(*whole.shape[:2], self.ahead)
+        if self.layout.packed:
+            halves = codes.reshape(count, -1, 2, self.group // 2)
+            codes = _joined(halves[:, :, 0], halves[:, :, 1])
+        whole[..., self.ahead :] = codes.reshape(*whole.shape[:2], -1)
+        return whole.reshape(count, -1)
+
+    def split(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """The codes (count, K) and scales (count, K / group) of rows of bytes."""
+        blocks = rows.reshape(len(rows), -1, self.nbytes)
+        scales = np.ascontiguousarray(blocks[..., : self.ahead]).view(self.dtype)
+        held = blocks[..., self.ahead :]
+        if self.layout.packed:
+            nibbles = held.reshape(len(rows), -1, 1, self.group // 2)
+            held = np.concatenate([nibbles & 15, nibbles >> 4], axis=2)
+        return held.reshape(len(rows), -1), scales.reshape(len(rows), -1)
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """A tensor of blocks.
+
+    Args:
+        name: of the weight.
+        layout: what a block has.
+        shape: of the values.
+        stored: the bytes.
+    """
+
+    name: str
+    layout: Layout
+    shape: tuple[int, ...]
+    stored: Stored
+
+    @property
+    def _block(self) -> Block:
+        return Block(self.layout)
+
+    def _rows(self, first: int, count: int) -> NDArray[np.uint8]:
+        length = self._block.row_bytes(self.shape[-1])
+        return self.stored.items(first * length, count * length).reshape(count, length)
+
+    def codes(self, first: int, count: int) -> NDArray[np.uint8]:
+        """The codes (count, K) of rows."""
+        return self._block.split(self._rows(first, count))[0]
+
+    def scales(self) -> Scales:
+        """The scales of all blocks."""
+        part = self.layout.scales[0]
+        (number,) = part.numbers.values()
+        return Scales(number, self._scale_codes, 1, part.values)
+
+    def _scale_codes(self) -> NDArray[Any]:
+        """Their codes.
+
+        Raises:
+            ValueError: one is 2^128, which float32 does not have.
+        """
+        part = self.layout.scales[0]
+        (number,) = part.numbers.values()
+        rows, length = math.prod(self.shape[:-1]), self.shape[-1]
+        codes = np.empty((rows, length // part.values), number.dtype)
+        step = max(1, coding.CHUNK // max(1, length))
+        for first in range(0, rows, step):
+            held = self._rows(first, min(step, rows - first))
+            codes[first : first + step] = self._block.split(held)[1]
+        if np.isinf(number.values(codes)).any():
+            raise ValueError(
+                f"tensor {self.name!r}: a scale is 2^128 or infinite, which float32 does not have"
+            )
+        return codes.reshape(math.prod(self.shape[:-2]), -1, codes.shape[-1])

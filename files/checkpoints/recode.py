@@ -1,0 +1,248 @@
+"""A weight in another layout with the same values: its codes and scales, or why there are none."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files.checkpoints.held import Coded, Held
+from axs6.files.checkpoints.interleaved import Block
+from axs6.files.checkpoints.layouts import Layout, ScalePart
+from axs6.files.checkpoints.numbers import code_of, element_table, to_bfloat16
+from axs6.files.checkpoints.recognise import grid, ones
+from axs6.files.checkpoints.weight import Scales, Weight
+
+NEIGHBOURS = 4
+"""Float32 numbers on each side of 1 / x that may stand for it, where a layout divides by x."""
+
+
+class CannotHoldError(ValueError):
+    """A layout that cannot hold a weight with its values."""
+
+
+def recode(weight: Weight, layout: Layout, exact: bool = True) -> Held:
+    """A weight in another layout, with the same values.
+
+    Args:
+        weight: as it was found.
+        layout: the other.
+        exact: whether an inverse of a scale must give the same values, or is the nearest float32.
+
+    Raises:
+        CannotHoldError: the layout does not have the element, blocks of such scales, a scale, or
+            the inverse of one.
+    """
+    scales, dtypes, rounded = _recoded(weight, layout, exact)
+    shared = tuple(len(level.codes) == 1 for level in scales)
+    given = _input(weight, layout)
+    weight.release()
+
+    def load() -> Coded:
+        table = _table(weight, layout)
+        if table is None:
+            return Coded(_recoded(weight, layout, exact)[0], weight.read, weight.raw)
+        held = table
+        return Coded(
+            _recoded(weight, layout, exact)[0], lambda first, count: held[weight.read(first, count)]
+        )
+
+    return Held(
+        name=weight.name,
+        shape=weight.shape,
+        layout=layout,
+        dtypes=dtypes,
+        shared=shared,
+        load=load,
+        input=given,
+        rounded=rounded,
+        encoded_again=not exact,
+    )
+
+
+def _recoded(
+    weight: Weight, layout: Layout, exact: bool
+) -> tuple[tuple[Scales, ...], tuple[str, ...], bool]:
+    """The scales in the layout, their dtypes, and whether values are the same in bfloat16 alone."""
+    _table(weight, layout)
+    _check_rows(weight, layout)
+    scales, dtypes, rounded = [], [], False
+    for number, (level, part) in enumerate(
+        zip(_levels(weight, layout), layout.scales, strict=True)
+    ):
+        factors = _factors(weight, level, part, layout)
+        if level.inverse is not part.inverse:
+            fine = np.unique(weight.scales[0].factors) if number else np.ones(1, np.float32)
+            factors, in_bfloat16 = (
+                _inverses(weight, layout, factors, fine, level.inverse)
+                if exact
+                else (_nearest(factors), False)
+            )
+            rounded |= in_bfloat16
+        dtype, held = _held(weight, layout, part, factors, level)
+        scales.append(held)
+        dtypes.append(dtype)
+    return tuple(scales), tuple(dtypes), rounded
+
+
+def _check_rows(weight: Weight, layout: Layout) -> None:
+    """Raise CannotHoldError for rows that are no whole blocks, where the layout has no others."""
+    whole = 2 if layout.packed else 1
+    if layout.codes.block:
+        whole = 2 * layout.codes.block
+    if layout.interleaved:
+        whole = Block(layout).values
+    if weight.length % whole:
+        raise _cannot(
+            weight, layout, f"rows of {weight.length} values, but of whole blocks of {whole}"
+        )
+
+
+def _cannot(weight: Weight, layout: Layout, what: str) -> CannotHoldError:
+    return CannotHoldError(f"tensor {weight.name!r}: {layout.name} does not have {what}")
+
+
+def _table(weight: Weight, layout: Layout) -> NDArray[np.uint8] | None:
+    """The code that the layout has for each code of the weight."""
+    if layout.element == weight.layout.element:
+        return None
+    table, found = code_of(element_table(layout.element), element_table(weight.layout.element))
+    if not found.all():
+        value = element_table(weight.layout.element)[~found][0]
+        raise _cannot(weight, layout, f"the element {value:g} of {weight.layout.name}")
+    return table
+
+
+def _levels(weight: Weight, layout: Layout) -> list[Scales]:
+    """As many levels as the layout has: coarse ones are multiplied, or 1 is added."""
+    levels = list(weight.scales)
+    while len(levels) > len(layout.scales):
+        coarse = levels.pop()
+        if coarse.factors.size and (coarse.factors != 1).any():
+            raise _cannot(
+                weight, layout, f"a second level of scales, such as {coarse.factors.flat[0]:g}"
+            )
+    levels += [ones(part) for part in layout.scales[len(levels) :]]
+    return levels
+
+
+def _factors(weight: Weight, level: Scales, part: ScalePart, layout: Layout) -> NDArray[np.float32]:
+    """The factors of a level in the grid of a part.
+
+    A tile of the part lies within one of the level; or all scales of a matrix are one number.
+    """
+    factors = level.factors
+    matrices, tall, wide = grid(weight.shape, part)
+    for axis, (tile, wanted) in enumerate(
+        ((level.rows, part.rows), (level.values, part.values)), start=1
+    ):
+        if factors.shape[axis] == 1 or wanted == tile:
+            continue
+        if wanted and tile % wanted == 0:
+            where = np.arange((tall, wide)[axis - 1]) * wanted // tile
+            factors = factors.take(where, axis)
+        elif (factors == factors.take([0], axis)).all():
+            factors = factors.take([0], axis)
+        else:
+            raise _cannot(
+                weight, layout, f"scales of {level.rows or 'all'} x {level.values or 'all'} values"
+            )
+    if part.rows or part.values:
+        return np.broadcast_to(factors, (matrices, tall, wide))
+    return factors
+
+
+def _inverses(
+    weight: Weight,
+    layout: Layout,
+    factors: NDArray[np.float32],
+    fine: NDArray[np.float32],
+    divided: bool,
+) -> tuple[NDArray[np.float32], bool]:
+    """Numbers by which to multiply in place of dividing, or the other way round.
+
+    They give the same values in float32 where such numbers exist, otherwise in bfloat16. Returns
+    whether it is bfloat16 for one of them.
+    """
+    elements = element_table(weight.layout.element)
+    found = np.empty_like(factors)
+    rounded = False
+    for factor in np.unique(factors):
+        number, in_bfloat16 = _inverse(factor, fine, elements, divided)
+        if number is None:
+            raise _cannot(weight, layout, f"an inverse of {factor:g} with the same values")
+        found[factors == factor] = number
+        rounded |= in_bfloat16
+    return found, rounded
+
+
+def _nearest(factors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The nearest float32 numbers to inverses."""
+    with np.errstate(all="ignore"):
+        return np.float32(1) / factors
+
+
+def _inverse(
+    factor: np.float32, fine: NDArray[np.float32], elements: NDArray[np.float32], divided: bool
+) -> tuple[np.float32 | None, bool]:
+    with np.errstate(all="ignore"):
+        nearest = np.float32(1) / factor
+        if not np.isfinite(nearest) or not nearest:
+            return None, False
+        near = nearest.view(np.uint32).astype(np.int64) + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)
+        # The nearest number comes first, so that it is taken where several serve.
+        order = np.argsort(np.abs(near - int(nearest.view(np.uint32))), kind="stable")
+        candidates = np.maximum(near[order], 0).astype(np.uint32).view(np.float32)
+        before = (fine / factor if divided else fine * factor)[:, None] * elements
+        for rounded in (False, True):
+            for candidate in candidates:
+                scale = fine * candidate if divided else fine / candidate
+                after = scale[:, None] * elements
+                if same(before, after, rounded):
+                    return candidate, rounded
+    return None, False
+
+
+def same(one: NDArray[np.float32], other: NDArray[np.float32], rounded: bool = False) -> bool:
+    """Whether numbers have the same bits in float32, or in bfloat16; all NaN are the same."""
+    if rounded:
+        one_bits, other_bits = to_bfloat16(one), to_bfloat16(other)
+    else:
+        one_bits = np.ascontiguousarray(one).view(np.uint32)
+        other_bits = np.ascontiguousarray(other).view(np.uint32)
+    if np.array_equal(one_bits, other_bits):
+        return True
+    return bool(((one_bits == other_bits) | (np.isnan(one) & np.isnan(other))).all())
+
+
+def _held(
+    weight: Weight, layout: Layout, part: ScalePart, factors: NDArray[np.float32], level: Scales
+) -> tuple[str, Scales]:
+    """The codes of factors, in the dtype that they had if the part has it."""
+    before = [dtype for dtype, number in part.numbers.items() if number == level.number]
+    for dtype in dict.fromkeys([*before[:1], *part.numbers]):
+        number = part.numbers[dtype]
+        codes, exact = number.codes(np.ascontiguousarray(factors))
+        if exact.all():
+            return dtype, Scales.of(number, codes, part)
+    raise _cannot(weight, layout, f"the scale {factors[~exact].flat[0]:g}")
+
+
+def _input(weight: Weight, layout: Layout) -> tuple[Scales, str] | None:
+    """The scale of activations as the layout has it: the nearest float32 where it is inverted."""
+    if weight.input is None or layout.input is None:
+        return None
+    factors = weight.input.factors
+    if weight.input.inverse is not layout.input.inverse:
+        factors = _nearest(factors)
+    dtype, held = _held(weight, layout, layout.input, factors, weight.input)
+    return replace(held, inverse=layout.input.inverse), dtype
+
+
+def differences(one: Weight, other: Weight, rounded: bool) -> Sequence[tuple[int, int]]:
+    """Bands of rows, (first, count), in which the values of two weights differ."""
+    return [
+        (first, count)
+        for first, count in one.bands()
+        if not same(one.values(first, count), other.values(first, count), rounded)
+    ]

@@ -1,0 +1,217 @@
+"""Finding the weights of a checkpoint: by names, dtypes and shapes of tensors."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from axs6.files.checkpoints.interleaved import Interleaving, unpaired
+from axs6.files.checkpoints.layouts import LAYOUTS, Layout, ScalePart
+from axs6.files.checkpoints.weight import Scales, Weight
+from axs6.files.tensors import Tensor
+
+MODULE = ".weight"
+"""End of a weight's name after the name of its module."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A tensor that looks like a part of a weight and is none: its name, and what is wrong."""
+
+    tensor: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"tensor {self.tensor!r}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The contents of a checkpoint: weights, tensors of other kinds, and what fits nowhere."""
+
+    weights: list[Weight]
+    plain: list[Tensor]
+    problems: list[Problem]
+
+
+def part_name(template: str, name: str) -> str:
+    """The name of a part of a weight."""
+    return template.format(name, module=name.removesuffix(MODULE))
+
+
+def recognise(tensors: Sequence[Tensor], layouts: Sequence[Layout] = LAYOUTS) -> Found:
+    """Find the weights among tensors; layouts that come first take precedence.
+
+    A weight whose name another tensor has, that is no part of one, is a problem.
+    """
+    held = {tensor.name: tensor for tensor in tensors}
+    weights: dict[str, Weight] = {}
+    used: set[str] = set()
+    problems: dict[str, Problem] = {}
+    # Whether a tensor is a part is known when its name is looked for: a weight's name is shorter.
+    for tensor in sorted(held.values(), key=lambda each: len(each.name)):
+        for layout, name, alternative in _candidates(tensor, layouts):
+            found = _weight(name, tensor, layout, alternative, held)
+            if found and name in held and name not in used and name != tensor.name:
+                found = Problem(tensor.name, f"the weight {name!r} has the name of another tensor")
+            if isinstance(found, Problem):
+                problems.setdefault(tensor.name, found)
+            elif found and name not in weights:
+                weights[name] = found
+                used |= set(found.files)
+                problems.pop(tensor.name, None)
+                break
+    plain = [tensor for tensor in tensors if tensor.name not in used]
+    left = [problem for name, problem in problems.items() if name not in used]
+    order = {tensor.name: number for number, tensor in enumerate(tensors)}
+    ordered = sorted(weights.values(), key=lambda each: order[each.files[0]])
+    return Found(ordered, plain, left)
+
+
+def _candidates(tensor: Tensor, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, str, int]]:
+    """Layouts whose codes a tensor may be, the weight's name, and which of the names it has."""
+    for layout in layouts:
+        if layout.codes.dtype != tensor.dtype:
+            continue
+        for number, template in enumerate(layout.codes.names):
+            before, after = template.split("{}")
+            if tensor.name.endswith(after) and len(tensor.name) > len(before + after):
+                yield layout, tensor.name.removesuffix(after), number
+
+
+def _weight(
+    name: str, codes: Tensor, layout: Layout, number: int, held: Mapping[str, Tensor]
+) -> Weight | Problem | None:
+    """The weight of these codes; None if tensors that the layout has are missing or others."""
+    parts = []
+    for part in layout.parts:
+        tensor = held.get(part_name(part.names[number], name))
+        if tensor is None and part.optional:
+            continue
+        if tensor is None or tensor.dtype not in part.numbers:
+            return _missing(codes, layout, part_name(part.names[number], name), tensor)
+        parts.append((part, tensor))
+    shape = _shape(codes, layout)
+    if shape is None:
+        return Problem(codes.name, f"its shape {codes.shape} is not one of {layout.name}")
+    scales = []
+    for part, tensor in parts:
+        wanted = grid(shape, part)
+        if not _fits(tensor.shape, wanted, shape, part):
+            return Problem(
+                tensor.name,
+                f"{layout.name} needs scales of shape {stored_shape(shape, part)} for a weight of "
+                f"shape {shape}, not {tensor.shape}",
+            )
+        scales.append(_scales(tensor, wanted, part))
+    tensors, given = [tensor for _, tensor in parts], None
+    if layout.input:
+        tensor = held.get(part_name(layout.input.names[0], name))
+        if tensor is not None and tensor.dtype in layout.input.numbers:
+            given = _scales(tensor, (1, 1, tensor.stored.size), layout.input)
+            tensors.append(tensor)
+    return _read(name, codes, layout, shape, scales, tensors, given)
+
+
+def _missing(codes: Tensor, layout: Layout, wanted: str, found: Tensor | None) -> Problem | None:
+    """What to say of codes without scales: nothing, unless their name says what they are."""
+    if all(template.endswith("{}") for template in layout.codes.names):
+        return None
+    if found is None:
+        return Problem(codes.name, f"{layout.name} needs a tensor {wanted!r}, which is missing")
+    return Problem(found.name, f"{layout.name} has no scales of dtype {found.dtype}")
+
+
+def _shape(codes: Tensor, layout: Layout) -> tuple[int, ...] | None:
+    """The shape of the values whose codes have the shape of a tensor, if there is one."""
+    if not codes.shape:
+        return None
+    if layout.interleaved or not layout.packed:
+        return codes.shape
+    if layout.codes.block:
+        if len(codes.shape) < 2 or codes.shape[-1] != layout.codes.block:
+            return None
+        return (*codes.shape[:-2], codes.shape[-2] * codes.shape[-1] * 2)
+    return (*codes.shape[:-1], codes.shape[-1] * 2)
+
+
+def grid(shape: tuple[int, ...], part: ScalePart) -> tuple[int, int, int]:
+    """Matrices, tiles of rows and tiles of values of a weight of a shape."""
+    height = shape[-2] if len(shape) > 1 else 1
+    tall = -(-height // part.rows) if part.rows else 1
+    wide = -(-shape[-1] // part.values) if part.values else 1
+    return math.prod(shape[:-2]), tall, wide
+
+
+def stored_shape(shape: tuple[int, ...], part: ScalePart) -> tuple[int, ...]:
+    """The shape of the tensor of scales that is written, where all matrices have their own."""
+    matrices, tall, wide = grid(shape, part)
+    if not part.rows and not part.values:
+        each = (matrices,) if len(shape) > 2 else ()
+        return (*each, 1) if part.axes and not each else each
+    rows = (tall,) if len(shape) > 1 else ()
+    values = (wide,) if part.values or part.axes else ()
+    return (*shape[:-2], *rows, *values)
+
+
+def _fits(
+    found: tuple[int, ...], wanted: tuple[int, int, int], shape: tuple[int, ...], part: ScalePart
+) -> bool:
+    """Whether scales of a tensor's shape are those of a weight: axes of length 1 do not count."""
+    if not part.rows and not part.values:
+        one = math.prod(found) == 1
+        return one or found[: len(shape) - 2] == shape[:-2] == tuple(n for n in found if n > 1)
+    full = stored_shape(shape, part)
+    if part.values:
+        return found == full
+    return tuple(n for n in found if n != 1) == tuple(n for n in full if n != 1)
+
+
+def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> Scales:
+    number, shape = part.numbers[tensor.dtype], wanted
+    if tensor.stored.size == 1 or tensor.stored.nbytes == number.dtype.itemsize:
+        shape = (1, 1, 1)
+
+    def load() -> NDArray[Any]:
+        return np.ascontiguousarray(tensor.stored.all()).view(number.dtype).reshape(shape)
+
+    return Scales(number, load, part.rows, part.values, part.inverse)
+
+
+def ones(part: ScalePart) -> Scales:
+    """Scales of 1, one for all."""
+    number = part.numbers[next(iter(part.numbers))]
+    codes, _ = number.codes(np.ones((1, 1, 1), np.float32))
+    return Scales(number, lambda: codes, 0, 0, part.inverse)
+
+
+def _read(
+    name: str,
+    codes: Tensor,
+    layout: Layout,
+    shape: tuple[int, ...],
+    scales: list[Scales],
+    parts: list[Tensor],
+    given: Scales | None,
+) -> Weight:
+    files = (codes.name, *(tensor.name for tensor in parts))
+    nbytes = codes.nbytes + sum(tensor.nbytes for tensor in parts)
+    if layout.interleaved:
+        blocks = Interleaving(name, layout, shape, codes.stored)
+        if len(scales) < len(layout.parts):
+            scales = [ones(part) for part in layout.parts]
+        levels = (blocks.scales(), *scales)
+        return Weight(name, layout, shape, levels, blocks.codes, None, nbytes, files, given)
+    length = shape[-1] // 2 if layout.packed else shape[-1]
+
+    def raw(first: int, count: int) -> NDArray[np.uint8]:
+        held = codes.stored.items(first * length, count * length)
+        return held.view(np.uint8).reshape(count, length)
+
+    def read(first: int, count: int) -> NDArray[np.uint8]:
+        return unpaired(raw(first, count)) if layout.packed else raw(first, count)
+
+    return Weight(name, layout, shape, tuple(scales), read, raw, nbytes, files, given)

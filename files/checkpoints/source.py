@@ -1,0 +1,201 @@
+"""Opening checkpoints: a folder of safetensors files, one such file, or a GGUF file."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, Layout
+from axs6.files.checkpoints.recognise import Found, recognise
+from axs6.files.container import KEY
+from axs6.files.gguf import GgufFile
+from axs6.files.stored import Stored
+from axs6.files.tensors import DTYPES, READERS, Tensor, open_tensors
+
+SAFETENSORS, GGUF = ".safetensors", ".gguf"
+INDEX = "model.safetensors.index.json"
+CONFIG, MODELOPT = "config.json", "hf_quant_config.json"
+DOCUMENTS = (CONFIG, MODELOPT)
+"""Files of a folder that describe how its tensors are held."""
+
+GGML_PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64", 24: "I8", 25: "I16", 26: "I32", 27: "I64"}
+"""Dtypes, as safetensors name them, of types of ggml that have no blocks."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of a checkpoint: its name, its tensors, and its metadata."""
+
+    name: str
+    tensors: list[Tensor]
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An open checkpoint.
+
+    Args:
+        path: the folder or file.
+        shards: its files of tensors.
+        documents: `config.json` and `hf_quant_config.json`, where they are there.
+        others: further files of the folder.
+        found: weights and other tensors.
+    """
+
+    path: Path
+    shards: list[Shard]
+    documents: dict[str, dict[str, Any]]
+    others: list[Path]
+    found: Found
+
+    @property
+    def quantisation(self) -> dict[str, Any]:
+        """What its configuration says of quantisation: `quantization_config`, or ModelOpt's."""
+        found = self.documents.get(CONFIG, {}).get("quantization_config")
+        return found or self.documents.get(MODELOPT, {}).get("quantization", {})
+
+    @property
+    def shard_numbers(self) -> dict[str, int]:
+        """Number of the file that has each tensor."""
+        return {
+            tensor.name: number
+            for number, shard in enumerate(self.shards)
+            for tensor in shard.tensors
+        }
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a path is a folder, a GGUF file, or a safetensors file with weights in a layout.
+
+    Raises:
+        OSError, ValueError: a safetensors file cannot be read.
+    """
+    if path.is_dir() or path.suffix == GGUF:
+        return True
+    if path.suffix != SAFETENSORS:
+        return False
+    with open_tensors(path) as (tensors, metadata):
+        if KEY in metadata:
+            return False
+        try:
+            found = recognise(tensors)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        return bool(found.weights or found.problems)
+
+
+@contextmanager
+def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoint]:
+    """A checkpoint, and its weights.
+
+    Args:
+        path: a folder, a .safetensors or a .gguf file.
+        suffix: of the file, if its name does not have it.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: it is damaged, no checkpoint, or of a version that is not known; a file that
+            the index names is missing, or two files have a tensor of one name.
+    """
+    with ExitStack() as stack:
+        documents: dict[str, dict[str, Any]] = {}
+        others: list[Path] = []
+        if path.is_dir():
+            names = _shard_names(path)
+            shards = [_shard(path / name, SAFETENSORS, stack) for name in names]
+            documents = {
+                name: _document(path / name) for name in DOCUMENTS if (path / name).exists()
+            }
+            apart = {*names, *DOCUMENTS, INDEX}
+            others = sorted(x for x in path.iterdir() if x.is_file() and x.name not in apart)
+        else:
+            shards = [_shard(path, suffix or path.suffix, stack)]
+        tensors = [tensor for shard in shards for tensor in shard.tensors]
+        _check_names(path, shards)
+        checkpoint = Checkpoint(path, shards, documents, others, Found([], [], []))
+        try:
+            found = recognise(tensors, _layouts(checkpoint.quantisation))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        yield replace(checkpoint, found=found)
+
+
+def _layouts(quantisation: dict[str, Any]) -> Sequence[Layout]:
+    """The layouts, with the tiles that a configuration names first."""
+    size = quantisation.get("weight_block_size")
+    if not (isinstance(size, list) and len(size) == 2 and all(type(n) is int for n in size)):
+        return LAYOUTS
+    part = replace(FP8_BLOCKS.scales[0], rows=size[0], values=size[1])
+    return (replace(FP8_BLOCKS, scales=(part,)), *LAYOUTS)
+
+
+def _shard_names(folder: Path) -> list[str]:
+    """The files of tensors in a folder: those of the index, or all."""
+    if not (folder / INDEX).exists():
+        names = sorted(each.name for each in folder.glob(f"*{SAFETENSORS}"))
+        if not names:
+            raise ValueError(f"{folder} has no {SAFETENSORS} files")
+        return names
+    index = _document(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
+        raise ValueError(f"{folder / INDEX} has no weight_map of tensors and files")
+    names = sorted(set(index.values()))
+    for name in names:
+        if Path(name).name != name or not (folder / name).is_file():
+            raise ValueError(f"{folder / INDEX} names {name}, which is not in the folder")
+    return names
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} must be an object of JSON, not {type(found).__name__}")
+    return found
+
+
+def _shard(path: Path, suffix: str, stack: ExitStack) -> Shard:
+    if suffix == GGUF:
+        return _gguf(path, stack)
+    if suffix not in READERS:
+        raise ValueError(f"{path} must be a folder, or end in {', '.join((*READERS, GGUF))}")
+    tensors, metadata = stack.enter_context(open_tensors(path, suffix))
+    if KEY in metadata:
+        raise ValueError(f"{path} is a container of blocks, not a checkpoint: decode it")
+    return Shard(path.name, tensors, metadata)
+
+
+def _gguf(path: Path, stack: ExitStack) -> Shard:
+    try:
+        held = GgufFile(path)
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror}") from error
+    file = stack.enter_context(path.open("rb", buffering=0))
+    tensors = []
+    for name, each in held.tensors.items():
+        dtype = GGML_PLAIN.get(each.kind, f"{GGML}{each.kind}")
+        known = dtype in DTYPES
+        shape = each.shape if known else (each.size,)
+        stored = Stored(path, file, each.offset, np.dtype(DTYPES.get(dtype, "|u1")), shape)
+        tensors.append(Tensor(name, dtype, each.shape, stored))
+    return Shard(path.name, tensors, held.metadata)
+
+
+def _check_names(path: Path, shards: list[Shard]) -> None:
+    where: dict[str, str] = {}
+    for shard in shards:
+        for tensor in shard.tensors:
+            if tensor.name in where:
+                raise ValueError(
+                    f"{path}: {where[tensor.name]} and {shard.name} both have {tensor.name!r}"
+                )
+            where[tensor.name] = shard.name

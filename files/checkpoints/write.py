@@ -1,0 +1,170 @@
+"""Writing checkpoints: a file, or a folder with the files that the source has."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from axs6.files.checkpoints.configuration import Documents
+from axs6.files.checkpoints.ggml import write_gguf
+from axs6.files.checkpoints.held import Bytes, Held
+from axs6.files.checkpoints.source import (
+    GGUF,
+    INDEX,
+    SAFETENSORS,
+    Checkpoint,
+)
+from axs6.files.checkpoints.weight import Weight
+from axs6.files.tensors import Tensor
+from axs6.files.writer import Entry, Writer, plain
+from axs6.replacing import check_apart, replacing, replacing_folder
+
+T = TypeVar("T")
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A tensor or weight of the source, and what is written for it.
+
+    Args:
+        source: it.
+        shard: number of its file.
+        held: the weight as it is written; None for other tensors.
+        decoded: the tensor of its values in place of `held`, and what gives its bytes.
+    """
+
+    source: Weight | Tensor
+    shard: int
+    held: Held | None = None
+    decoded: tuple[Entry, Callable[[], Bytes]] | None = None
+
+    def entries(self) -> list[Entry]:
+        """The tensors that are written."""
+        if self.held:
+            return self.held.entries()
+        if self.decoded:
+            return [self.decoded[0]]
+        tensor = self.source
+        assert isinstance(tensor, Tensor)
+        return [Entry(tensor.name, tensor.dtype, tensor.shape, tensor.nbytes)]
+
+    def contents(self) -> Iterator[Bytes]:
+        """The bytes of each of them, in pieces; take those of one before the next."""
+        if self.held:
+            yield from self.held.contents()
+        elif self.decoded:
+            yield self.decoded[1]()
+        else:
+            assert isinstance(self.source, Tensor)
+            yield plain(self.source.stored)
+        if isinstance(self.source, Weight):
+            self.source.release()
+
+
+def write_checkpoint(
+    target: Path,
+    items: Sequence[Item],
+    checkpoint: Checkpoint,
+    documents: Documents,
+    say: Say,
+    check: Callable[[Path, str | None], T],
+) -> T:
+    """Write tensors to a file, or to a folder of files as the source has them.
+
+    Args:
+        target: a file that ends in .safetensors or .gguf, or a folder.
+        items: what is written.
+        checkpoint: the source.
+        documents: of the target, if it is a folder.
+        say: called with what is done.
+        check: called with what was written, before it gets its name, and with the suffix that the
+            file will have. It gives the result.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: the target is the source or a folder with files, or two tensors have one name.
+            Nothing is written then.
+    """
+    for shard in checkpoint.shards:
+        whole = checkpoint.path.is_dir()
+        check_apart([target], [checkpoint.path / shard.name if whole else checkpoint.path])
+    names: set[str] = set()
+    for item in items:
+        for entry in item.entries():
+            if entry.name in names:
+                raise ValueError(f"two tensors would have the name {entry.name!r}")
+            names.add(entry.name)
+    suffix = target.suffix
+    if suffix in (SAFETENSORS, GGUF):
+        with replacing(target) as file:
+            _write(file, items, checkpoint, suffix, say)
+            file.flush()
+            return check(Path(file.name), suffix)
+    with replacing_folder(target) as folder:
+        _write_folder(folder, items, checkpoint, documents, say)
+        return check(folder, None)
+
+
+def _write(
+    file: BinaryIO,
+    items: Sequence[Item],
+    checkpoint: Checkpoint,
+    suffix: str,
+    say: Say,
+) -> int:
+    """Write tensors to a file. Returns the bytes of the tensors."""
+    entries = [entry for item in items for entry in item.entries()]
+    total = sum(entry.most_bytes for entry in entries)
+    contents = (pieces for item in items for pieces in _said(item, say))
+    if suffix == GGUF:
+        origin = checkpoint.path if checkpoint.path.suffix == GGUF else None
+        write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
+        return total
+    metadata: dict[str, Any] = {}
+    if checkpoint.path.suffix != GGUF:
+        for number in sorted({item.shard for item in items}):
+            metadata |= checkpoint.shards[number].metadata
+    writer = Writer(file, entries, lambda _header, _digests: metadata)
+    for entry, pieces in zip(entries, contents, strict=True):
+        writer.add(entry, pieces)
+    writer.finish()
+    return total
+
+
+def _said(item: Item, say: Say) -> Iterator[Bytes]:
+    say(f"writing {item.source.name}")
+    yield from item.contents()
+
+
+def _write_folder(
+    folder: Path,
+    items: Sequence[Item],
+    checkpoint: Checkpoint,
+    documents: Documents,
+    say: Say,
+) -> None:
+    """Write files of tensors as the source has them, an index, and the documents."""
+    index: dict[str, str] = {}
+    total = 0
+    names = [shard.name for shard in checkpoint.shards]
+    if not checkpoint.path.is_dir():
+        names = [f"model{SAFETENSORS}"]
+    for number, name in enumerate(names):
+        own = [item for item in items if item.shard == number]
+        with (folder / name).open("wb") as file:
+            total += _write(file, own, checkpoint, SAFETENSORS, say)
+        index |= {entry.name: name for item in own for entry in item.entries()}
+    if len(names) > 1:
+        found = {"metadata": {"total_size": total}, "weight_map": dict(sorted(index.items()))}
+        _write_json(folder / INDEX, found)
+    for name, each in documents.items():
+        _write_json(folder / name, each)
+    for path in checkpoint.others:
+        shutil.copyfile(path, folder / path.name)
+
+
+def _write_json(path: Path, found: dict[str, Any]) -> None:
+    path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
