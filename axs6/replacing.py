@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _PARTIAL = ".axs6-"
+_PARTIAL_FOLDER = ".axs6-folder-"
 
 _partial_files: set[Path] = set()
 """Partial files and folders that this process writes."""
@@ -84,12 +85,14 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise ValueError(f"{path} must not exist, or be an empty folder")
     make_folder(path.parent)
-    partial = path.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
+    _clear(path.parent)
+    partial = path.parent / f"{_PARTIAL_FOLDER}{secrets.token_hex(8)}"
     try:
         _partial_files.add(partial)
         partial.mkdir()
-        yield partial
-        partial.replace(path)
+        with _locked(partial):
+            yield partial
+            partial.replace(path)
     except OSError as error:
         if error.strerror is None:
             raise
@@ -135,11 +138,27 @@ def _new(partial: Path, target: Path) -> BinaryIO:
 
 
 def _clear(folder: Path) -> None:
-    """Remove files of `_new` that no process writes any more."""
+    """Remove files and folders that no process writes any more."""
+    for left in folder.glob(_PARTIAL_FOLDER + "[0-9a-f]" * 16):
+        with contextlib.suppress(OSError), _locked(left):
+            shutil.rmtree(left, ignore_errors=True)
     for left in folder.glob(_PARTIAL + "[0-9a-f]" * 16):
         with contextlib.suppress(OSError), open(left, "rb", opener=_regular) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """A folder of this user that nobody else locks, locked. Raises OSError for others."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(handle).st_uid != os.geteuid():
+            raise PermissionError(f"{folder} is another user's")
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _regular(path: str, flags: int) -> int:

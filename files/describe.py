@@ -71,6 +71,7 @@ def _of_checkpoint(path: Path) -> list[TensorDescription]:
         try:
             check_tensors(checkpoint)
             for weight in checkpoint.found.weights:
+                weight.check()
                 blocks = {Mode.DENSE.label: weight.scales[0].codes.size}
                 weight.release()
                 found.append(

@@ -61,7 +61,9 @@ class GgufFile:
         except (ValueError, struct.error) as error:
             raise ValueError(f"{path} must be a whole GGUF file: {error}") from None
         self.metadata: dict[str, Any] = header.metadata
-        """Numbers, texts and lists by their keys."""
+        """Numbers, texts and lists by their keys; bytes that are not Unicode as surrogates."""
+        self.kinds: dict[str, tuple[int, int | None]] = header.kinds
+        """Types of the metadata in ggml, and of the items of lists."""
         self.tensors: dict[str, StoredTensor] = header.tensors
 
     def values(self, name: str) -> NDArray[np.float32]:
@@ -98,7 +100,12 @@ class _Header:
         if version not in VERSIONS:
             raise ValueError(f"version must be one of {VERSIONS}, not {version}")
         tensors, values = self._number("Q"), self._number("Q")
-        self.metadata = {self._text(): self._value(self._number("I")) for _ in range(values)}
+        self.metadata: dict[str, Any] = {}
+        self.kinds: dict[str, tuple[int, int | None]] = {}
+        for _ in range(values):
+            key, kind = self._text(), self._number("I")
+            inner = struct.unpack_from("<I", data, self._at)[0] if kind == _ARRAY else None
+            self.kinds[key], self.metadata[key] = (kind, inner), self._value(kind)
         listed = [self._tensor() for _ in range(tensors)]
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         start = -(-self._at // alignment) * alignment
@@ -115,7 +122,7 @@ class _Header:
         if len(text) < size:
             raise ValueError("it ends within a string")
         self._at += size
-        return text.decode(errors="replace")
+        return text.decode(errors="surrogateescape")
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:

@@ -35,8 +35,9 @@ TARGETS = {
     "unpack": Target(blocks.unpacked, blocks.seeds, 60),
     "container": Target(tensors.container, tensors.container_seeds, 15),
     "checkpoint": Target(checkpoints.checkpoint, checkpoints.seeds, 5),
-    "npy": Target(tensors.npy, tensors.npy_seeds, 10),
-    "npz": Target(tensors.npz, tensors.npz_seeds, 9),
+    "gguf": Target(checkpoints.gguf, checkpoints.gguf_seeds, 4),
+    "npy": Target(tensors.npy, tensors.npy_seeds, 8),
+    "npz": Target(tensors.npz, tensors.npz_seeds, 7),
     "command": Target(command.command, command.seeds, 1),
     **{f"wrong-{name}": Target(function, blocks.seeds) for name, function in wrong.WRONG.items()},
 }

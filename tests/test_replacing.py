@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from axs6.commands.output import write_files
-from axs6.replacing import make_folder, replacing
+from axs6.replacing import make_folder, replacing, replacing_folder
 
 
 def test_a_file_takes_its_place_when_it_is_complete(tmp_path: Path) -> None:
@@ -207,3 +207,41 @@ def test_a_signal_at_any_moment_leaves_nothing(tmp_path: Path, moments: range) -
         for path in tmp_path.iterdir():
             assert path.read_bytes() == b"new"
             path.unlink()
+
+
+def filled_in_part(path: Path) -> None:
+    with replacing_folder(path) as folder:
+        (folder / "x").touch()
+        raise TypeError
+
+
+def test_a_folder_is_there_when_it_is_complete(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        filled_in_part(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "b").mkdir()
+    for name in ("a", "b"):
+        with replacing_folder(tmp_path / name) as folder:
+            (folder / "x").touch()
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["x"]
+    with pytest.raises(ValueError, match="must not exist, or be an empty"):
+        filled_in_part(tmp_path / "a")
+
+
+def killed_in_folder(path: Path) -> None:
+    with replacing_folder(path) as folder:
+        (folder / "x").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_folder_that_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=killed_in_folder, args=(tmp_path / "a",))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    with replacing_folder(tmp_path / "b"), replacing_folder(tmp_path / "c"):
+        assert not left.exists()
+        assert len(list(tmp_path.iterdir())) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"b", "c"}

@@ -9,9 +9,11 @@ from axs6.commands.options import (
     KINDS,
     Group,
     Json,
+    LayoutOption,
     OneFormat,
     ScaleOption,
     check_stochastic,
+    given,
     with_options,
 )
 
@@ -92,6 +94,7 @@ def run(
         str | None,
         typer.Option("--as", metavar="KIND", help=f"Write a checkpoint of another tool: {KINDS}."),
     ] = None,
+    layout: Annotated[str | None, LayoutOption] = None,
     json: Json = None,
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
@@ -114,13 +117,17 @@ def run(
     from axs6.replacing import check_apart
 
     check_stochastic(options)
+    if kind and (rule or scale) and "format" not in options:
+        raise ValueError(f"{'--rule' if rule else '--scale'} with --as needs --format")
     if rule:
         options["format"] = block_format(options.get("format", AXS6)).with_rule(rule)
     if scale:
         options["format"] = block_format(options.get("format", AXS6)).with_choice(scale)
     if kind:
-        _checkpoint(source, target, kind, options, json)
+        _checkpoint(source, target, kind, given(**options, layout=layout), json)
         return
+    if layout:
+        raise ValueError("--layout needs --as")
     chosen = Options(**options)
     figures_file = json_path(json)
     check_apart([target, *([figures_file] if figures_file else [])], [source])
@@ -135,7 +142,7 @@ def run(
     write_json(json, [_figures(row) for row in rows])
 
 
-CHECKPOINT = ("format", "include", "exclude", "nonfinite")
+CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite")
 """Options that go with --as."""
 
 
@@ -151,18 +158,15 @@ def _checkpoint(
     if others := [each for each in options if each not in CHECKPOINT]:
         raise ValueError(f"--as does not go with --{others[0].replace('_', '-')}")
     kind = kind_of(name)
-    if "format" not in options:
-        raise ValueError(f"--as {name} needs --format: one of {', '.join(kind.formats)}")
-    layout = kind.of_format(options.pop("format"))
     check_writable(json_path(json), inputs=[source] if source.is_file() else [])
     out = console(json)
     with out.status(Text(f"encoding {source}")) as status:
         rows = encode_checkpoint(
-            source, target, kind, layout, Chosen(**options), lambda text: status.update(Text(text))
+            source, target, kind, Chosen(**options), lambda text: status.update(Text(text))
         )
     print_table(out, table(rows))
     encoded = sum(row.errors is not None for row in rows)
-    out.print(f"{encoded} tensors encoded as {layout.name}: wrote {target}")
+    out.print(f"{encoded} tensors encoded: wrote {target}")
     write_json(json, [figures_of(row) for row in rows])
 
 

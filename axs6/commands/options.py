@@ -88,6 +88,11 @@ KINDS = "gpt-oss, modelopt, compressed-tensors, quark, fp8-blocks or gguf"
 Kind = typer.Option(metavar="KIND", help=f"Kind of the checkpoint: {KINDS}.")
 """The option --to."""
 
+LayoutOption = typer.Option(
+    metavar="LAYOUT", help="Layout of the weights, one of the kind's.", show_default="by the format"
+)
+"""The option --layout of a checkpoint."""
+
 Group = Mapping[str, Any]
 """Options that go together, by their names: each an annotation, or one with its default value."""
 

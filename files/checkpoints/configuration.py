@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.golden.formats import Exponent, Float
 
 CONFIG, MODELOPT = "config.json", "hf_quant_config.json"
@@ -21,11 +21,11 @@ class Contents:
         ignored: modules with a matrix that is held as it is.
     """
 
-    weights: Sequence[tuple[str, Layout, bool]]
+    weights: Sequence[tuple[str, WeightLayout, bool]]
     ignored: Sequence[str]
 
     @property
-    def layouts(self) -> list[Layout]:
+    def layouts(self) -> list[WeightLayout]:
         """The layouts that weights have, in their order."""
         return list(dict.fromkeys(layout for _, layout, _ in self.weights))
 
@@ -75,7 +75,7 @@ def modelopt(contents: Contents) -> Documents:
     }
 
 
-def _modelopt_layer(layout: Layout, algorithms: dict[int, str]) -> dict[str, Any]:
+def _modelopt_layer(layout: WeightLayout, algorithms: dict[int, str]) -> dict[str, Any]:
     size = layout.scales[0].values
     return {
         "quant_algo": algorithms[layout.element.width],
@@ -85,7 +85,7 @@ def _modelopt_layer(layout: Layout, algorithms: dict[int, str]) -> dict[str, Any
 
 def compressed_tensors(contents: Contents) -> Documents:
     """Of weights in groups, as compressed-tensors reads them."""
-    groups: dict[tuple[Layout, bool], list[str]] = {}
+    groups: dict[tuple[WeightLayout, bool], list[str]] = {}
     for module, layout, has_input in contents.weights:
         groups.setdefault((layout, has_input), []).append(module)
     formats = list(dict.fromkeys(_compressed_format(layout) for layout, _ in groups))
@@ -110,7 +110,7 @@ def compressed_tensors(contents: Contents) -> Documents:
     )
 
 
-def _compressed(layout: Layout) -> dict[str, Any]:
+def _compressed(layout: WeightLayout) -> dict[str, Any]:
     part, inner = layout.scales[0], len(layout.scales) > 1
     found: dict[str, Any] = {
         "num_bits": layout.element.width,
@@ -134,14 +134,14 @@ def _compressed(layout: Layout) -> dict[str, Any]:
     return found
 
 
-def _compressed_input(layout: Layout) -> dict[str, Any]:
+def _compressed_input(layout: WeightLayout) -> dict[str, Any]:
     found = _compressed(layout)
     if len(layout.scales) > 1:
         return {**found, "dynamic": "local"}
     return {**found, "strategy": "tensor"}
 
 
-def _compressed_format(layout: Layout) -> str:
+def _compressed_format(layout: WeightLayout) -> str:
     if not isinstance(layout.element, Float):
         return "int-quantized"
     if len(layout.scales) > 1:
@@ -177,7 +177,7 @@ def quark(contents: Contents) -> Documents:
     )
 
 
-def _quark(layout: Layout, has_input: bool) -> dict[str, Any]:
+def _quark(layout: WeightLayout, has_input: bool) -> dict[str, Any]:
     part, exponent = layout.scales[0], _is_exponent(layout)
     weight: dict[str, Any] = {
         "dtype": "fp4" if layout.packed else "fp8_e4m3",
@@ -196,7 +196,7 @@ def _quark(layout: Layout, has_input: bool) -> dict[str, Any]:
     return {"weight": weight, "input_tensors": inputs, "output_tensors": None, "bias": None}
 
 
-def _is_exponent(layout: Layout) -> bool:
+def _is_exponent(layout: WeightLayout) -> bool:
     return all(isinstance(x.number, Exponent) for x in layout.scales[0].numbers.values())
 
 

@@ -11,7 +11,7 @@ from axs6.files.checkpoints.configuration import MODELOPT, Contents, Documents
 from axs6.files.checkpoints.encode import Unencoded, encoded
 from axs6.files.checkpoints.held import Held
 from axs6.files.checkpoints.kinds import Kind, nearest_first
-from axs6.files.checkpoints.layouts import GGML, Layout
+from axs6.files.checkpoints.layouts import GGML, WeightLayout
 from axs6.files.checkpoints.recode import CannotHoldError, differences, recode
 from axs6.files.checkpoints.recognise import MODULE
 from axs6.files.checkpoints.source import GGUF, SAFETENSORS, Checkpoint, open_checkpoint
@@ -50,7 +50,7 @@ def convert_checkpoint(
     target: Path,
     kind: Kind,
     *,
-    layout: Layout | None = None,
+    layout: WeightLayout | None = None,
     requantise: bool = False,
     progress: Callable[[str], object] | None = None,
 ) -> list[Row]:
@@ -115,7 +115,7 @@ def check_tensors(checkpoint: Checkpoint) -> None:
 
 
 def _items(
-    checkpoint: Checkpoint, kind: Kind, layout: Layout | None, requantise: bool
+    checkpoint: Checkpoint, kind: Kind, layout: WeightLayout | None, requantise: bool
 ) -> Iterator[Item]:
     """What is to be written, in the order of the source."""
     where = checkpoint.shard_numbers
@@ -126,7 +126,7 @@ def _items(
         yield Item(tensor, where[tensor.name])
 
 
-def _held(weight: Weight, kind: Kind, layout: Layout | None, requantise: bool) -> Held:
+def _held(weight: Weight, kind: Kind, layout: WeightLayout | None, requantise: bool) -> Held:
     """A weight in a layout of the kind: the same values, or encoded again."""
     reason: CannotHoldError | None = None
     choices = [layout] if layout else nearest_first(kind, weight.layout)
@@ -175,6 +175,7 @@ def _contents(items: Sequence[Item]) -> Contents:
         item.source.name.removesuffix(MODULE)
         for item in items
         if isinstance(item.source, Tensor)
+        and not item.held
         and item.source.name.endswith(MODULE)
         and item.source.dtype in FLOATS
         and len(item.source.shape) == 2
@@ -206,8 +207,11 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None) -> list[Row]:
                 continue
             assert item.held
             found = weights.get(source.name)
-            if found is None:
-                raise AssertionError(f"{source.name} is not found in what was written")
+            if found is None or found.shape != source.shape:
+                raise ValueError(
+                    f"tensor {source.name!r}: {item.held.layout.name} beside the other tensors "
+                    "would be read as something else"
+                )
             errors, same = None, "bfloat16" if item.held.rounded else "float32"
             if item.held.encoded_again:
                 errors, same = _errors(source, found), ""

@@ -64,6 +64,7 @@ def decoded_items(checkpoint: Checkpoint, dtype: str) -> list[Item]:
 
 
 def _values(weight: Weight, dtype: str) -> Bytes:
+    weight.check()
     for first, count in weight.bands():
         values = weight.values(first, count)
         yield (to_bfloat16(values) if dtype == "BF16" else values).tobytes()

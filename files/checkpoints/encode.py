@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.checkpoints.held import Coded, Held
-from axs6.files.checkpoints.interleaved import Block
-from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.interleaved import InterleavedBlock
+from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.recognise import grid
-from axs6.files.checkpoints.weight import Scales
+from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.coding import Encoded, Piece
 from axs6.files.outer import Values, Whole
 from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
+from axs6.golden.formats import BlockFormat
 from axs6.golden.nonfinite import NonFinite
 
 Rows = Callable[[int, int], Values]
@@ -31,15 +32,17 @@ class Unencoded:
         name, shape: of the weight.
         rows: gives its values, float32 or float64.
         nonfinite: as in `axs6.encode`.
+        format: with other rules of its scales than the layout's format has, or None.
     """
 
     name: str
     shape: tuple[int, ...]
     rows: Rows
     nonfinite: NonFinite = "error"
+    format: BlockFormat | None = None
 
 
-def encoded(values: Unencoded, layout: Layout) -> Held:
+def encoded(values: Unencoded, layout: WeightLayout) -> Held:
     """Values in a layout, which are encoded when they are written; codes and scales in memory.
 
     Raises:
@@ -53,7 +56,7 @@ def encoded(values: Unencoded, layout: Layout) -> Held:
             f"of {length} are no whole blocks"
         )
     if layout.interleaved:
-        Block(layout).row_bytes(length)
+        InterleavedBlock(layout).row_bytes(length)
     return Held(
         name=values.name,
         shape=values.shape,
@@ -65,7 +68,7 @@ def encoded(values: Unencoded, layout: Layout) -> Held:
     )
 
 
-def _encoded(values: Unencoded, layout: Layout) -> Coded:
+def _encoded(values: Unencoded, layout: WeightLayout) -> Coded:
     try:
         tiles = layout.scales[0].rows > 1
         codes, levels = (_in_tiles if tiles else _in_rows)(values, layout)
@@ -81,13 +84,17 @@ def _encoded(values: Unencoded, layout: Layout) -> Coded:
         factors = number.values(shaped)
         with np.errstate(all="ignore"):
             held = np.float32(1) / factors if part.inverse else factors
-        scales.append(Scales.of(number, number.codes(held)[0], part))
+        scales.append(ScaleLevel.of(number, number.codes(held)[0], part))
     return Coded(tuple(scales), lambda first, count: codes[first : first + count])
 
 
-def _in_rows(values: Unencoded, layout: Layout) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+def _in_rows(
+    values: Unencoded, layout: WeightLayout
+) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
     """Codes (rows, K), and the codes of scales, fine to coarse, of blocks along rows."""
-    coding = Encoded(shape=values.shape, dtype="F32", format=layout.format, axis=-1)
+    coding = Encoded(
+        shape=values.shape, dtype="F32", format=values.format or layout.format, axis=-1
+    )
 
     def read(piece: Piece) -> Values:
         rows = values.rows(piece.first_row, piece.rows)
@@ -112,7 +119,9 @@ def _pieces(whole: Whole, coding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         yield next(pieces), blocks
 
 
-def _in_tiles(values: Unencoded, layout: Layout) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+def _in_tiles(
+    values: Unencoded, layout: WeightLayout
+) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
     """As `_in_rows`, of tiles of several rows: each is encoded as a channel, edges with zeros."""
     (part,) = layout.scales
     height = values.shape[-2] if len(values.shape) > 1 else 1
@@ -126,7 +135,9 @@ def _in_tiles(values: Unencoded, layout: Layout) -> tuple[NDArray[np.uint8], lis
             band = np.zeros((part.rows, wide * part.values), np.float32)
             band[:count, :length] = values.rows(first, count)
             tiles = band.reshape(part.rows, wide, part.values).swapaxes(0, 1)
-            blocks = encode(tiles.reshape(wide, -1), layout.format, nonfinite=values.nonfinite)
+            blocks = encode(
+                tiles.reshape(wide, -1), values.format or layout.format, nonfinite=values.nonfinite
+            )
             size = part.rows * part.values
             held = blocks.codes.reshape(wide, -1)[:, :size].reshape(wide, part.rows, part.values)
             codes[first : first + count] = held.swapaxes(0, 1).reshape(part.rows, -1)[

@@ -9,12 +9,13 @@ import numpy as np
 from axs6.files.checkpoints.convert import Row, check_target, documents_of
 from axs6.files.checkpoints.encode import Unencoded, encoded
 from axs6.files.checkpoints.kinds import Kind
-from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
 from axs6.files.checkpoints.write import Item, write_checkpoint
 from axs6.files.encode import exact, matches
 from axs6.files.outer import Values
 from axs6.files.tensors import FLOATS, Tensor
+from axs6.golden.formats import BlockFormat, block_format
 from axs6.golden.metrics import ErrorSums
 from axs6.golden.nonfinite import NonFinite
 
@@ -27,11 +28,25 @@ class Chosen:
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors of two axes
             or more that one of `include` and none of `exclude` matches.
         nonfinite: treatment of NaN and infinities, as in `axs6.encode`.
+        format: the format, of a layout of the kind; by default that of the layout.
+        layout: the name of the layout; by default the first of the kind with the format.
     """
 
     include: Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
     nonfinite: NonFinite = "error"
+    format: str | BlockFormat | None = None
+    layout: str | None = None
+
+    def layout_of(self, kind: Kind) -> WeightLayout:
+        """The layout of a kind in which tensors are encoded.
+
+        Raises:
+            ValueError: the kind has none of this format and name.
+        """
+        if self.layout is not None:
+            return kind.named(self.layout, self.format)
+        return kind.layouts[0] if self.format is None else kind.of_format(self.format)
 
     def has(self, tensor: Tensor) -> bool:
         """Whether a tensor is encoded."""
@@ -46,7 +61,6 @@ def encode_checkpoint(
     source: Path,
     target: Path,
     kind: Kind,
-    layout: Layout,
     chosen: Chosen | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> list[Row]:
@@ -56,7 +70,6 @@ def encode_checkpoint(
         source: a folder of safetensors files, or a .safetensors, .npz or .npy file.
         target: a folder, which must not exist or be empty, or a file.
         kind: of the checkpoint.
-        layout: of the kind.
         chosen: by default every matrix is encoded.
         progress: called with the name of each tensor before it is written.
 
@@ -65,10 +78,12 @@ def encode_checkpoint(
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the source is damaged, no tensor is chosen, a value has no code, or the layout
-            has no blocks for a row; the message names the tensor. Nothing is written then.
+        ValueError: the kind has no such format, the source is damaged, no tensor is chosen, a
+            value has no code, or the layout has no blocks for a row; the message names the tensor.
+            Nothing is written then.
     """
     chosen = chosen or Chosen()
+    layout = chosen.layout_of(kind)
     check_target(target, kind.suffix)
     with open_checkpoint(source) as checkpoint:
         where = checkpoint.shard_numbers
@@ -92,10 +107,11 @@ def encode_checkpoint(
         )
 
 
-def _item(tensor: Tensor, shard: int, layout: Layout, chosen: Chosen) -> Item:
+def _item(tensor: Tensor, shard: int, layout: WeightLayout, chosen: Chosen) -> Item:
     if not chosen.has(tensor):
         return Item(tensor, shard)
-    values = Unencoded(tensor.name, tensor.shape, _rows_of(tensor), chosen.nonfinite)
+    fmt = None if chosen.format is None else block_format(chosen.format)
+    values = Unencoded(tensor.name, tensor.shape, _rows_of(tensor), chosen.nonfinite, fmt)
     return Item(tensor, shard, encoded(values, layout))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from axs6.files.checkpoints.layouts import GGML
 from axs6.files.checkpoints.source import CONFIG, GGML_PLAIN
+from axs6.files.gguf import GgufFile
 from axs6.files.tensors import DTYPES
 from axs6.files.writer import Entry
 
@@ -21,7 +22,7 @@ def write_gguf(
     path: Path,
     entries: Sequence[Entry],
     contents: Iterable[Iterable[bytes]],
-    origin: Path | None,
+    origin: GgufFile | None,
     documents: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Write a GGUF file.
@@ -36,20 +37,19 @@ def write_gguf(
     Raises:
         ValueError: GGUF files have no such name, dtype or shape.
     """
-    from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+    from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter
 
     for entry in entries:
         _check(entry)
-    fields = GGUFReader(origin).fields if origin else {}
     architecture = documents.get(CONFIG, {}).get("model_type", "unknown")
-    if ARCHITECTURE in fields:
-        architecture = fields[ARCHITECTURE].contents()
-    writer = GGUFWriter(path, str(architecture))
-    for key, field in fields.items():
-        if key != ARCHITECTURE and not key.startswith("GGUF."):
-            outer = field.types[0]
-            inner = field.types[-1] if outer == GGUFValueType.ARRAY else None
-            writer.add_key_value(key, field.contents(), outer, inner)
+    metadata = origin.metadata if origin else {}
+    writer = GGUFWriter(path, str(metadata.get(ARCHITECTURE, architecture)))
+    for key, value in metadata.items():
+        if key != ARCHITECTURE and origin:
+            _check_text(key, value)
+            outer, inner = origin.kinds[key]
+            held = None if inner is None else GGUFValueType(inner)
+            writer.add_key_value(key, value, GGUFValueType(outer), held)
     numbers = {dtype: number for number, dtype in GGML_PLAIN.items()}
     for entry in entries:
         kind = entry.dtype.removeprefix(GGML)
@@ -68,6 +68,16 @@ def write_gguf(
     for pieces in contents:
         writer.write_tensor_data(np.frombuffer(b"".join(pieces), np.uint8))
     writer.close()
+
+
+def _check_text(key: str, value: Any) -> None:
+    """Raise ValueError for text of the metadata that is not Unicode."""
+    for text in (key, *(value if isinstance(value, list) else [value])):
+        try:
+            if isinstance(text, str):
+                text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"the metadata {key!r} are not Unicode text") from None
 
 
 def _check(entry: Entry) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files import coding
-from axs6.files.checkpoints.interleaved import Block, paired
-from axs6.files.checkpoints.layouts import Layout, ScalePart
-from axs6.files.checkpoints.recognise import grid, part_name, stored_shape
-from axs6.files.checkpoints.weight import Scales
+from axs6.files.checkpoints.interleaved import InterleavedBlock, paired
+from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
+from axs6.files.checkpoints.recognise import part_name, stored_shape
+from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.writer import Entry
 
 Bytes = Iterator[bytes]
@@ -29,7 +29,7 @@ class Coded:
         raw: gives them as bytes of the tensor, if there is a shorter way.
     """
 
-    scales: tuple[Scales, ...]
+    scales: tuple[ScaleLevel, ...]
     codes: Rows
     raw: Rows | None = None
 
@@ -51,11 +51,11 @@ class Held:
 
     name: str
     shape: tuple[int, ...]
-    layout: Layout
+    layout: WeightLayout
     dtypes: tuple[str, ...]
     shared: tuple[bool, ...]
     load: Callable[[], Coded]
-    input: tuple[Scales, str] | None = None
+    input: tuple[ScaleLevel, str] | None = None
     rounded: bool = False
     encoded_again: bool = False
 
@@ -85,7 +85,7 @@ class Held:
         layout, shape = self.layout, self.shape
         name = part_name(layout.codes.names[0], self.name)
         if layout.interleaved:
-            size = Block(layout).row_bytes(shape[-1]) * math.prod(shape[:-1])
+            size = InterleavedBlock(layout).row_bytes(shape[-1]) * math.prod(shape[:-1])
             return Entry(name, layout.codes.dtype, shape, size)
         if layout.packed:
             shape = (*shape[:-1], shape[-1] // 2)
@@ -96,7 +96,7 @@ class Held:
 
     def _scales_entry(self, part: ScalePart, dtype: str, shared: bool) -> Entry:
         shape = stored_shape(self.shape, part)
-        if shared and math.prod(grid(self.shape, part)[1:]) == 1:
+        if shared and not part.rows and not part.values:
             shape = (1,) if part.axes else ()
         size = part.numbers[dtype].dtype.itemsize * math.prod(shape)
         return Entry(part_name(part.names[0], self.name), dtype, shape, size)
@@ -116,7 +116,7 @@ class Held:
                 yield (paired(codes) if self.layout.packed else codes).tobytes()
 
     def _blocks(self, coded: Coded) -> Bytes:
-        block, fine = Block(self.layout), coded.scales[0].codes
+        block, fine = InterleavedBlock(self.layout), coded.scales[0].codes
         rows = fine.reshape(-1, fine.shape[-1])
         for first, count in self._bands():
             yield block.join(coded.codes(first, count), rows[first : first + count]).tobytes()

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files import coding
-from axs6.files.checkpoints.layouts import Layout
-from axs6.files.checkpoints.weight import Scales
+from axs6.files.checkpoints.layouts import WeightLayout
+from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.stored import Stored
 
 
@@ -31,10 +31,10 @@ def _joined(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8
 
 
 @dataclass(frozen=True)
-class Block:
+class InterleavedBlock:
     """The bytes of a block of an interleaved layout."""
 
-    layout: Layout
+    layout: WeightLayout
 
     def __post_init__(self) -> None:
         assert self.layout.interleaved
@@ -119,13 +119,13 @@ class Interleaving:
     """
 
     name: str
-    layout: Layout
+    layout: WeightLayout
     shape: tuple[int, ...]
     stored: Stored
 
     @property
-    def _block(self) -> Block:
-        return Block(self.layout)
+    def _block(self) -> InterleavedBlock:
+        return InterleavedBlock(self.layout)
 
     def _rows(self, first: int, count: int) -> NDArray[np.uint8]:
         length = self._block.row_bytes(self.shape[-1])
@@ -135,11 +135,11 @@ class Interleaving:
         """The codes (count, K) of rows."""
         return self._block.split(self._rows(first, count))[0]
 
-    def scales(self) -> Scales:
+    def scales(self) -> ScaleLevel:
         """The scales of all blocks."""
         part = self.layout.scales[0]
         (number,) = part.numbers.values()
-        return Scales(number, self._scale_codes, 1, part.values)
+        return ScaleLevel(number, self._scale_codes, 1, part.values)
 
     def _scale_codes(self) -> NDArray[Any]:
         """Their codes.

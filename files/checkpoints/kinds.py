@@ -1,7 +1,7 @@
 """Kinds of checkpoints: the layouts that a library's loader knows, and the files that say so."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from axs6.files.checkpoints import layouts as l
@@ -13,7 +13,7 @@ from axs6.files.checkpoints.configuration import (
     modelopt,
     quark,
 )
-from axs6.files.checkpoints.layouts import Layout
+from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.source import GGUF, SAFETENSORS
 from axs6.golden.formats import BlockFormat, block_format, name_of
 
@@ -33,11 +33,11 @@ class Kind:
     """
 
     name: str
-    layouts: tuple[Layout, ...]
+    layouts: tuple[WeightLayout, ...]
     configuration: Callable[[Contents], Documents]
     suffix: str = SAFETENSORS
 
-    def of_format(self, format: str | BlockFormat) -> Layout:
+    def of_format(self, format: str | BlockFormat) -> WeightLayout:
         """The layout that has the elements and scales of a format.
 
         Raises:
@@ -45,7 +45,7 @@ class Kind:
         """
         wanted = block_format(format)
         for layout in self.layouts:
-            if _plain(layout.format) == _plain(wanted):
+            if layout.scales[0].rows < 2 and _plain(layout.format) == _plain(wanted):
                 return layout
         raise ValueError(
             f"{self.name} has no layout for {name_of(wanted)}, but for {', '.join(self.formats)}"
@@ -56,17 +56,21 @@ class Kind:
         """Names of the formats of its layouts, without those that tiles of several rows have."""
         return [name_of(each.format) for each in self.layouts if each.scales[0].rows < 2]
 
-    def named(self, name: str) -> Layout:
+    def named(self, name: str, format: str | BlockFormat | None = None) -> WeightLayout:
         """The layout of a name.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is none, or it has other elements or scales than the format.
         """
-        for layout in self.layouts:
-            if layout.name == name:
-                return layout
-        known = ", ".join(each.name for each in self.layouts)
-        raise ValueError(f"the layout of {self.name} must be one of {known}, not {name!r}")
+        layout = next((each for each in self.layouts if each.name == name), None)
+        if layout is None:
+            known = ", ".join(each.name for each in self.layouts)
+            raise ValueError(f"the layout of {self.name} must be one of {known}, not {name!r}")
+        if format is not None and _plain(block_format(format)) != _plain(layout.format):
+            raise ValueError(
+                f"{name} holds {name_of(layout.format)}, not {name_of(block_format(format))}"
+            )
+        return layout
 
 
 def _plain(fmt: BlockFormat) -> tuple[Any, ...]:
@@ -74,12 +78,6 @@ def _plain(fmt: BlockFormat) -> tuple[Any, ...]:
     scales = [(getattr(x.scale, "dtype", x.scale.bits), x.group) for x in fmt.levels]
     return fmt.element, tuple(scales)
 
-
-_COMPRESSED_BLOCKS = replace(
-    l.FP8_BLOCKS,
-    name="compressed-tensors-fp8-blocks",
-    scales=(replace(l.FP8_BLOCKS.scales[0], names=("{}_scale",)),),
-)
 
 KINDS = {
     kind.name: kind
@@ -94,7 +92,7 @@ KINDS = {
                 l.MXFP8,
                 l.FP8_TENSOR,
                 l.FP8_CHANNEL,
-                _COMPRESSED_BLOCKS,
+                l.COMPRESSED_FP8_BLOCKS,
                 l.INT8_TENSOR,
                 l.INT8_CHANNEL,
             ),
@@ -119,10 +117,10 @@ def kind_of(name: str) -> Kind:
     return KINDS[name]
 
 
-def nearest_first(kind: Kind, layout: Layout) -> Sequence[Layout]:
+def nearest_first(kind: Kind, layout: WeightLayout) -> Sequence[WeightLayout]:
     """The layouts of a kind, those whose elements, scales and tiles are like a layout's first."""
 
-    def unlike(other: Layout) -> tuple[bool, bool, bool]:
+    def unlike(other: WeightLayout) -> tuple[bool, bool, bool]:
         tiles = [(part.rows, part.values) for part in layout.scales]
         return (
             other.element != layout.element,
@@ -133,5 +131,5 @@ def nearest_first(kind: Kind, layout: Layout) -> Sequence[Layout]:
     return sorted(kind.layouts, key=unlike)
 
 
-def _numbers(layout: Layout) -> list[Any]:
+def _numbers(layout: WeightLayout) -> list[Any]:
     return [next(iter(part.numbers.values())).number for part in layout.scales]

@@ -100,7 +100,7 @@ class Interleaved:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class WeightLayout:
     """How a weight is held.
 
     Args:
@@ -161,55 +161,58 @@ _INPUT_GLOBAL = ScalePart(
 )
 
 
-def _fp8(name: str, element: Float, part: ScalePart) -> Layout:
+def _fp8(name: str, element: Float, part: ScalePart) -> WeightLayout:
     bits = f"E{element.exponent_bits}M{element.fraction_bits}"
-    return Layout(name, element, _weight(f"F8_{bits}"), (part,), input=_INPUT)
+    return WeightLayout(name, element, _weight(f"F8_{bits}"), (part,), input=_INPUT)
 
 
-def _tiles(name: str, rows: int, values: int, numbers: dict[str, ScaleNumber]) -> Layout:
-    scales = ScalePart(("{}_scale_inv",), numbers, rows, values)
-    return Layout(name, E4M3, _weight("F8_E4M3"), (scales,))
+def _tiles(
+    name: str, rows: int, values: int, numbers: dict[str, ScaleNumber], scales: str = "{}_scale_inv"
+) -> WeightLayout:
+    part = ScalePart((scales,), numbers, rows, values)
+    return WeightLayout(name, E4M3, _weight("F8_E4M3"), (part,))
 
 
-def _ggml(name: str, element: Element, block: Interleaved, *scales: ScalePart) -> Layout:
+def _ggml(name: str, element: Element, block: Interleaved, *scales: ScalePart) -> WeightLayout:
     codes = CodesPart(("{}",), f"{GGML}{block.kind}")
-    return Layout(name, element, codes, scales, block, _INPUT if len(scales) > 1 else None)
+    return WeightLayout(name, element, codes, scales, block, _INPUT if len(scales) > 1 else None)
 
 
-GPT_OSS = Layout(
+GPT_OSS = WeightLayout(
     "gpt-oss-mxfp4",
     E2M1,
     CodesPart(("{}_blocks", "{}.blocks"), "U8", block=16),
     (ScalePart(("{}_scales", "{}.scales"), POWERS, 1, 32),),
 )
-MODELOPT_NVFP4 = Layout(
+MODELOPT_NVFP4 = WeightLayout(
     "modelopt-nvfp4",
     E2M1,
     _weight("U8"),
     (_FP8_SCALE, ScalePart(("{}_scale_2",), _GLOBAL, 0, 0)),
     input=_INPUT,
 )
-COMPRESSED_NVFP4 = Layout(
+COMPRESSED_NVFP4 = WeightLayout(
     "compressed-tensors-nvfp4",
     E2M1,
     _PACKED,
     (_FP8_SCALE, ScalePart(("{}_global_scale",), _GLOBAL, 0, 0, inverse=True, axes=True)),
     input=_INPUT_GLOBAL,
 )
-COMPRESSED_MXFP4 = Layout("compressed-tensors-mxfp4", E2M1, _PACKED, (_POWERS_32,))
-MXFP8 = Layout("mxfp8", E4M3, _weight("F8_E4M3"), (_POWERS_32,))
-MXFP8_E5M2 = Layout("mxfp8-e5m2", E5M2, _weight("F8_E5M2"), (_POWERS_32,))
-QUARK_MXFP4 = Layout("quark-mxfp4", E2M1, _weight("U8"), (_POWERS_32,))
+COMPRESSED_MXFP4 = WeightLayout("compressed-tensors-mxfp4", E2M1, _PACKED, (_POWERS_32,))
+MXFP8 = WeightLayout("mxfp8", E4M3, _weight("F8_E4M3"), (_POWERS_32,))
+MXFP8_E5M2 = WeightLayout("mxfp8-e5m2", E5M2, _weight("F8_E5M2"), (_POWERS_32,))
+QUARK_MXFP4 = WeightLayout("quark-mxfp4", E2M1, _weight("U8"), (_POWERS_32,))
 FP8_BLOCKS = _tiles("fp8-blocks", 128, 128, NUMBERS)
 FP8_BLOCKS_E8M0 = _tiles("fp8-blocks-e8m0", 32, 32, POWERS)
-FP8_TENSOR = Layout("fp8-tensor", E4M3, _weight("F8_E4M3"), (_TENSOR_SCALE,), input=_INPUT)
-FP8_CHANNEL = Layout("fp8-channel", E4M3, _weight("F8_E4M3"), (_ROW_SCALE,), input=_INPUT)
-FP8_TENSOR_E5M2 = Layout(
-    "fp8-tensor-e5m2", E5M2, _weight("F8_E5M2"), (_TENSOR_SCALE,), input=_INPUT
+COMPRESSED_FP8_BLOCKS = _tiles(
+    "compressed-tensors-fp8-blocks", 128, 128, NUMBERS, scales="{}_scale"
 )
-FP8_CHANNEL_E5M2 = Layout("fp8-channel-e5m2", E5M2, _weight("F8_E5M2"), (_ROW_SCALE,), input=_INPUT)
-INT8_TENSOR = Layout("int8-tensor", INT8, _weight("I8"), (_TENSOR_SCALE,))
-INT8_CHANNEL = Layout("int8-channel", INT8, _weight("I8"), (_ROW_SCALE,))
+FP8_TENSOR = _fp8("fp8-tensor", E4M3, _TENSOR_SCALE)
+FP8_CHANNEL = _fp8("fp8-channel", E4M3, _ROW_SCALE)
+FP8_TENSOR_E5M2 = _fp8("fp8-tensor-e5m2", E5M2, _TENSOR_SCALE)
+FP8_CHANNEL_E5M2 = _fp8("fp8-channel-e5m2", E5M2, _ROW_SCALE)
+INT8_TENSOR = WeightLayout("int8-tensor", INT8, _weight("I8"), (_TENSOR_SCALE,))
+INT8_CHANNEL = WeightLayout("int8-channel", INT8, _weight("I8"), (_ROW_SCALE,))
 GGUF_MXFP4 = _ggml(
     "gguf-mxfp4",
     E2M1,
@@ -240,6 +243,7 @@ LAYOUTS = (
     QUARK_MXFP4,
     FP8_BLOCKS,
     FP8_BLOCKS_E8M0,
+    COMPRESSED_FP8_BLOCKS,
     FP8_TENSOR,
     FP8_CHANNEL,
     FP8_TENSOR_E5M2,

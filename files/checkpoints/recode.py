@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.checkpoints.held import Coded, Held
-from axs6.files.checkpoints.interleaved import Block
-from axs6.files.checkpoints.layouts import Layout, ScalePart
+from axs6.files.checkpoints.interleaved import InterleavedBlock
+from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
 from axs6.files.checkpoints.numbers import code_of, element_table, to_bfloat16
 from axs6.files.checkpoints.recognise import grid, ones
-from axs6.files.checkpoints.weight import Scales, Weight
+from axs6.files.checkpoints.weight import ScaleLevel, Weight
 
 NEIGHBOURS = 4
 """Float32 numbers on each side of 1 / x that may stand for it, where a layout divides by x."""
@@ -21,7 +21,7 @@ class CannotHoldError(ValueError):
     """A layout that cannot hold a weight with its values."""
 
 
-def recode(weight: Weight, layout: Layout, exact: bool = True) -> Held:
+def recode(weight: Weight, layout: WeightLayout, exact: bool = True) -> Held:
     """A weight in another layout, with the same values.
 
     Args:
@@ -33,6 +33,7 @@ def recode(weight: Weight, layout: Layout, exact: bool = True) -> Held:
         CannotHoldError: the layout does not have the element, blocks of such scales, a scale, or
             the inverse of one.
     """
+    weight.check()
     scales, dtypes, rounded = _recoded(weight, layout, exact)
     shared = tuple(len(level.codes) == 1 for level in scales)
     given = _input(weight, layout)
@@ -61,8 +62,8 @@ def recode(weight: Weight, layout: Layout, exact: bool = True) -> Held:
 
 
 def _recoded(
-    weight: Weight, layout: Layout, exact: bool
-) -> tuple[tuple[Scales, ...], tuple[str, ...], bool]:
+    weight: Weight, layout: WeightLayout, exact: bool
+) -> tuple[tuple[ScaleLevel, ...], tuple[str, ...], bool]:
     """The scales in the layout, their dtypes, and whether values are the same in bfloat16 alone."""
     _table(weight, layout)
     _check_rows(weight, layout)
@@ -85,24 +86,24 @@ def _recoded(
     return tuple(scales), tuple(dtypes), rounded
 
 
-def _check_rows(weight: Weight, layout: Layout) -> None:
+def _check_rows(weight: Weight, layout: WeightLayout) -> None:
     """Raise CannotHoldError for rows that are no whole blocks, where the layout has no others."""
     whole = 2 if layout.packed else 1
     if layout.codes.block:
         whole = 2 * layout.codes.block
     if layout.interleaved:
-        whole = Block(layout).values
+        whole = InterleavedBlock(layout).values
     if weight.length % whole:
         raise _cannot(
-            weight, layout, f"rows of {weight.length} values, but of whole blocks of {whole}"
+            weight, layout, f"rows of {weight.length} values, but whole blocks of {whole}"
         )
 
 
-def _cannot(weight: Weight, layout: Layout, what: str) -> CannotHoldError:
+def _cannot(weight: Weight, layout: WeightLayout, what: str) -> CannotHoldError:
     return CannotHoldError(f"tensor {weight.name!r}: {layout.name} does not have {what}")
 
 
-def _table(weight: Weight, layout: Layout) -> NDArray[np.uint8] | None:
+def _table(weight: Weight, layout: WeightLayout) -> NDArray[np.uint8] | None:
     """The code that the layout has for each code of the weight."""
     if layout.element == weight.layout.element:
         return None
@@ -113,7 +114,7 @@ def _table(weight: Weight, layout: Layout) -> NDArray[np.uint8] | None:
     return table
 
 
-def _levels(weight: Weight, layout: Layout) -> list[Scales]:
+def _levels(weight: Weight, layout: WeightLayout) -> list[ScaleLevel]:
     """As many levels as the layout has: coarse ones are multiplied, or 1 is added."""
     levels = list(weight.scales)
     while len(levels) > len(layout.scales):
@@ -126,13 +127,17 @@ def _levels(weight: Weight, layout: Layout) -> list[Scales]:
     return levels
 
 
-def _factors(weight: Weight, level: Scales, part: ScalePart, layout: Layout) -> NDArray[np.float32]:
+def _factors(
+    weight: Weight, level: ScaleLevel, part: ScalePart, layout: WeightLayout
+) -> NDArray[np.float32]:
     """The factors of a level in the grid of a part.
 
     A tile of the part lies within one of the level; or all scales of a matrix are one number.
     """
     factors = level.factors
     matrices, tall, wide = grid(weight.shape, part)
+    if not factors.size:
+        return np.ones((matrices, tall, wide), np.float32)
     for axis, (tile, wanted) in enumerate(
         ((level.rows, part.rows), (level.values, part.values)), start=1
     ):
@@ -154,7 +159,7 @@ def _factors(weight: Weight, level: Scales, part: ScalePart, layout: Layout) -> 
 
 def _inverses(
     weight: Weight,
-    layout: Layout,
+    layout: WeightLayout,
     factors: NDArray[np.float32],
     fine: NDArray[np.float32],
     divided: bool,
@@ -216,19 +221,25 @@ def same(one: NDArray[np.float32], other: NDArray[np.float32], rounded: bool = F
 
 
 def _held(
-    weight: Weight, layout: Layout, part: ScalePart, factors: NDArray[np.float32], level: Scales
-) -> tuple[str, Scales]:
-    """The codes of factors, in the dtype that they had if the part has it."""
+    weight: Weight,
+    layout: WeightLayout,
+    part: ScalePart,
+    factors: NDArray[np.float32],
+    level: ScaleLevel,
+) -> tuple[str, ScaleLevel]:
+    """The codes of factors, in the dtype that they had, or one of the same numbers."""
     before = [dtype for dtype, number in part.numbers.items() if number == level.number]
+    if weight.layout is layout:
+        before = [dtype for dtype in before if dtype == level.dtype]
     for dtype in dict.fromkeys([*before[:1], *part.numbers]):
         number = part.numbers[dtype]
         codes, exact = number.codes(np.ascontiguousarray(factors))
         if exact.all():
-            return dtype, Scales.of(number, codes, part)
+            return dtype, ScaleLevel.of(number, codes, part)
     raise _cannot(weight, layout, f"the scale {factors[~exact].flat[0]:g}")
 
 
-def _input(weight: Weight, layout: Layout) -> tuple[Scales, str] | None:
+def _input(weight: Weight, layout: WeightLayout) -> tuple[ScaleLevel, str] | None:
     """The scale of activations as the layout has it: the nearest float32 where it is inverted."""
     if weight.input is None or layout.input is None:
         return None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.checkpoints.interleaved import Interleaving, unpaired
-from axs6.files.checkpoints.layouts import LAYOUTS, Layout, ScalePart
-from axs6.files.checkpoints.weight import Scales, Weight
+from axs6.files.checkpoints.layouts import LAYOUTS, ScalePart, WeightLayout
+from axs6.files.checkpoints.weight import ScaleLevel, Weight
 from axs6.files.tensors import Tensor
 
 MODULE = ".weight"
@@ -42,7 +42,7 @@ def part_name(template: str, name: str) -> str:
     return template.format(name, module=name.removesuffix(MODULE))
 
 
-def recognise(tensors: Sequence[Tensor], layouts: Sequence[Layout] = LAYOUTS) -> Found:
+def recognise(tensors: Sequence[Tensor], layouts: Sequence[WeightLayout] = LAYOUTS) -> Found:
     """Find the weights among tensors; layouts that come first take precedence.
 
     A weight whose name another tensor has, that is no part of one, is a problem.
@@ -71,19 +71,21 @@ def recognise(tensors: Sequence[Tensor], layouts: Sequence[Layout] = LAYOUTS) ->
     return Found(ordered, plain, left)
 
 
-def _candidates(tensor: Tensor, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, str, int]]:
+def _candidates(
+    tensor: Tensor, layouts: Sequence[WeightLayout]
+) -> Iterator[tuple[WeightLayout, str, int]]:
     """Layouts whose codes a tensor may be, the weight's name, and which of the names it has."""
     for layout in layouts:
         if layout.codes.dtype != tensor.dtype:
             continue
         for number, template in enumerate(layout.codes.names):
-            before, after = template.split("{}")
-            if tensor.name.endswith(after) and len(tensor.name) > len(before + after):
+            after = template.removeprefix("{}")
+            if tensor.name.endswith(after):
                 yield layout, tensor.name.removesuffix(after), number
 
 
 def _weight(
-    name: str, codes: Tensor, layout: Layout, number: int, held: Mapping[str, Tensor]
+    name: str, codes: Tensor, layout: WeightLayout, number: int, held: Mapping[str, Tensor]
 ) -> Weight | Problem | None:
     """The weight of these codes; None if tensors that the layout has are missing or others."""
     parts = []
@@ -116,7 +118,9 @@ def _weight(
     return _read(name, codes, layout, shape, scales, tensors, given)
 
 
-def _missing(codes: Tensor, layout: Layout, wanted: str, found: Tensor | None) -> Problem | None:
+def _missing(
+    codes: Tensor, layout: WeightLayout, wanted: str, found: Tensor | None
+) -> Problem | None:
     """What to say of codes without scales: nothing, unless their name says what they are."""
     if all(template.endswith("{}") for template in layout.codes.names):
         return None
@@ -125,7 +129,7 @@ def _missing(codes: Tensor, layout: Layout, wanted: str, found: Tensor | None) -
     return Problem(found.name, f"{layout.name} has no scales of dtype {found.dtype}")
 
 
-def _shape(codes: Tensor, layout: Layout) -> tuple[int, ...] | None:
+def _shape(codes: Tensor, layout: WeightLayout) -> tuple[int, ...] | None:
     """The shape of the values whose codes have the shape of a tensor, if there is one."""
     if not codes.shape:
         return None
@@ -170,7 +174,7 @@ def _fits(
     return tuple(n for n in found if n != 1) == tuple(n for n in full if n != 1)
 
 
-def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> Scales:
+def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> ScaleLevel:
     number, shape = part.numbers[tensor.dtype], wanted
     if tensor.stored.size == 1 or tensor.stored.nbytes == number.dtype.itemsize:
         shape = (1, 1, 1)
@@ -178,24 +182,24 @@ def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> Sc
     def load() -> NDArray[Any]:
         return np.ascontiguousarray(tensor.stored.all()).view(number.dtype).reshape(shape)
 
-    return Scales(number, load, part.rows, part.values, part.inverse)
+    return ScaleLevel(number, load, part.rows, part.values, part.inverse, tensor.dtype)
 
 
-def ones(part: ScalePart) -> Scales:
+def ones(part: ScalePart) -> ScaleLevel:
     """Scales of 1, one for all."""
     number = part.numbers[next(iter(part.numbers))]
     codes, _ = number.codes(np.ones((1, 1, 1), np.float32))
-    return Scales(number, lambda: codes, 0, 0, part.inverse)
+    return ScaleLevel(number, lambda: codes, 0, 0, part.inverse)
 
 
 def _read(
     name: str,
     codes: Tensor,
-    layout: Layout,
+    layout: WeightLayout,
     shape: tuple[int, ...],
-    scales: list[Scales],
+    scales: list[ScaleLevel],
     parts: list[Tensor],
-    given: Scales | None,
+    given: ScaleLevel | None,
 ) -> Weight:
     files = (codes.name, *(tensor.name for tensor in parts))
     nbytes = codes.nbytes + sum(tensor.nbytes for tensor in parts)

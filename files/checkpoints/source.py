@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, Layout
+from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, WeightLayout
 from axs6.files.checkpoints.recognise import Found, recognise
 from axs6.files.container import KEY
 from axs6.files.gguf import GgufFile
@@ -108,6 +108,7 @@ def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoin
         if path.is_dir():
             names = _shard_names(path)
             shards = [_shard(path / name, SAFETENSORS, stack) for name in names]
+            _check_index(path, shards)
             documents = {
                 name: _document(path / name) for name in DOCUMENTS if (path / name).exists()
             }
@@ -125,7 +126,7 @@ def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoin
         yield replace(checkpoint, found=found)
 
 
-def _layouts(quantisation: dict[str, Any]) -> Sequence[Layout]:
+def _layouts(quantisation: dict[str, Any]) -> Sequence[WeightLayout]:
     """The layouts, with the tiles that a configuration names first."""
     size = quantisation.get("weight_block_size")
     if not (isinstance(size, list) and len(size) == 2 and all(type(n) is int for n in size)):
@@ -136,19 +137,36 @@ def _layouts(quantisation: dict[str, Any]) -> Sequence[Layout]:
 
 def _shard_names(folder: Path) -> list[str]:
     """The files of tensors in a folder: those of the index, or all."""
-    if not (folder / INDEX).exists():
+    index = _weight_map(folder)
+    if not index:
         names = sorted(each.name for each in folder.glob(f"*{SAFETENSORS}"))
         if not names:
             raise ValueError(f"{folder} has no {SAFETENSORS} files")
         return names
-    index = _document(folder / INDEX).get("weight_map")
-    if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
-        raise ValueError(f"{folder / INDEX} has no weight_map of tensors and files")
     names = sorted(set(index.values()))
     for name in names:
         if Path(name).name != name or not (folder / name).is_file():
             raise ValueError(f"{folder / INDEX} names {name}, which is not in the folder")
     return names
+
+
+def _weight_map(folder: Path) -> dict[str, str]:
+    """The files of tensors by the index; none without one."""
+    if not (folder / INDEX).exists():
+        return {}
+    index = _document(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(x, str) for x in index.values()):
+        raise ValueError(f"{folder / INDEX} has no weight_map of tensors and files")
+    return index
+
+
+def _check_index(folder: Path, shards: Sequence[Shard]) -> None:
+    held = {(tensor.name, shard.name) for shard in shards for tensor in shard.tensors}
+    for tensor, name in _weight_map(folder).items():
+        if (tensor, name) not in held:
+            raise ValueError(
+                f"{folder / INDEX} names a tensor {tensor!r}, which {name} does not have"
+            )
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -194,6 +212,12 @@ def _check_names(path: Path, shards: list[Shard]) -> None:
     where: dict[str, str] = {}
     for shard in shards:
         for tensor in shard.tensors:
+            try:
+                tensor.name.encode()
+            except UnicodeEncodeError:
+                raise ValueError(
+                    f"{path}: the name of a tensor must be Unicode text, not {tensor.name!r}"
+                ) from None
             if tensor.name in where:
                 raise ValueError(
                     f"{path}: {where[tensor.name]} and {shard.name} both have {tensor.name!r}"

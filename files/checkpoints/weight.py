@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files import coding
-from axs6.files.checkpoints.layouts import Layout, ScalePart
+from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
 from axs6.files.checkpoints.numbers import ScaleNumber, element_table
 
 
 @dataclass(frozen=True, eq=False)
-class Scales:
+class ScaleLevel:
     """A level of scales, which is read when it is looked at, and kept until `release`.
 
     Args:
@@ -24,6 +24,7 @@ class Scales:
             `matrices` where all matrices of the weight share the scales.
         rows, values: of the weight in a tile; 0 stands for all.
         inverse: whether the finer scale is divided by it.
+        dtype: of the tensor in the file, as safetensors name it; empty if there is none.
     """
 
     number: ScaleNumber
@@ -31,9 +32,10 @@ class Scales:
     rows: int
     values: int
     inverse: bool = False
+    dtype: str = ""
 
     @classmethod
-    def of(cls, number: ScaleNumber, codes: NDArray[Any], part: ScalePart) -> "Scales":
+    def of(cls, number: ScaleNumber, codes: NDArray[Any], part: ScalePart) -> "ScaleLevel":
         """Scales in memory, in the tiles of a part."""
         return cls(number, lambda: codes, part.rows, part.values, part.inverse)
 
@@ -70,14 +72,25 @@ class Weight:
     """
 
     name: str
-    layout: Layout
+    layout: WeightLayout
     shape: tuple[int, ...]
-    scales: tuple[Scales, ...]
+    scales: tuple[ScaleLevel, ...]
     read: Callable[[int, int], NDArray[np.uint8]]
     raw: Callable[[int, int], NDArray[np.uint8]] | None
     nbytes: int
     files: tuple[str, ...]
-    input: Scales | None = None
+    input: ScaleLevel | None = None
+
+    def check(self) -> None:
+        """Raise ValueError for an infinite or NaN scale of a dtype of 16 bits or more, and for an
+        inverse that is 0."""
+        for level in self.scales:
+            if level.number.dtype.itemsize == 1:
+                continue
+            factors = level.factors
+            wrong = ~np.isfinite(factors) | (factors == 0 if level.inverse else False)
+            if wrong.any():
+                raise ValueError(f"tensor {self.name!r}: a scale is {factors[wrong].flat[0]:g}")
 
     def release(self) -> None:
         """Forget the scales that were read."""

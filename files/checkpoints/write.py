@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -17,6 +18,7 @@ from axs6.files.checkpoints.source import (
     Checkpoint,
 )
 from axs6.files.checkpoints.weight import Weight
+from axs6.files.gguf import GgufFile
 from axs6.files.tensors import Tensor
 from axs6.files.writer import Entry, Writer, plain
 from axs6.replacing import check_apart, replacing, replacing_folder
@@ -91,12 +93,8 @@ def write_checkpoint(
     for shard in checkpoint.shards:
         whole = checkpoint.path.is_dir()
         check_apart([target], [checkpoint.path / shard.name if whole else checkpoint.path])
-    names: set[str] = set()
-    for item in items:
-        for entry in item.entries():
-            if entry.name in names:
-                raise ValueError(f"two tensors would have the name {entry.name!r}")
-            names.add(entry.name)
+    with _naming(checkpoint.path):
+        _check_names(items)
     suffix = target.suffix
     if suffix in (SAFETENSORS, GGUF):
         with replacing(target) as file:
@@ -118,10 +116,11 @@ def _write(
     """Write tensors to a file. Returns the bytes of the tensors."""
     entries = [entry for item in items for entry in item.entries()]
     total = sum(entry.most_bytes for entry in entries)
-    contents = (pieces for item in items for pieces in _said(item, say))
+    contents = (pieces for item in items for pieces in _said(item, checkpoint.path, say))
     if suffix == GGUF:
-        origin = checkpoint.path if checkpoint.path.suffix == GGUF else None
-        write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
+        origin = GgufFile(checkpoint.path) if checkpoint.path.suffix == GGUF else None
+        with _naming(checkpoint.path):
+            write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
         return total
     metadata: dict[str, Any] = {}
     if checkpoint.path.suffix != GGUF:
@@ -134,9 +133,43 @@ def _write(
     return total
 
 
-def _said(item: Item, say: Say) -> Iterator[Bytes]:
+def _said(item: Item, source: Path, say: Say) -> Iterator[Bytes]:
+    """The contents of an item; errors name the source."""
     say(f"writing {item.source.name}")
-    yield from item.contents()
+    contents = item.contents()
+    while True:
+        with _naming(source):
+            pieces = next(contents, None)
+        if pieces is None:
+            return
+        yield _named(pieces, source)
+
+
+def _named(pieces: Bytes, source: Path) -> Bytes:
+    while True:
+        with _naming(source):
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
+
+
+@contextmanager
+def _naming(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(said if str(source) in said else f"{source}: {said}") from error
+
+
+def _check_names(items: Sequence[Item]) -> None:
+    names: set[str] = set()
+    for item in items:
+        for entry in item.entries():
+            if entry.name in names:
+                raise ValueError(f"two tensors would have the name {entry.name!r}")
+            names.add(entry.name)
 
 
 def _write_folder(

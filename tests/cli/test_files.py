@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import axs6
 
@@ -88,13 +89,15 @@ def test_nan_and_infinities(main: Cli, folder: Path) -> None:
 
 def test_checkpoints(main: Cli, folder: Path) -> None:
     x = np.load(folder / "x.npy")
-    main("encode", "x.npy", "x.safetensors", "--format", "mxfp4", "--checkpoint").succeeded()
-    assert "mxfp4, nearest, axis -1" in main("info", "x.safetensors").succeeded()
-    assert main("decode", "x.safetensors", "y.npy").succeeded() == "wrote y.npy: 1 tensors\n"
-    patterns = np.load(folder / "y.npy").astype(np.uint32) << 16
-    assert np.array_equal(patterns.view(np.float32), axs6.decode(axs6.encode(x, "mxfp4")))
-    line = main("encode", "x.npy", "z.safetensors", "--checkpoint").refused()
-    assert line.endswith("exponent of 8 bits for each block, as mxfp4, not axs6")
+    command = ("encode", "x.npy", "x.safetensors", "--as", "gpt-oss", "--format", "mxfp4")
+    assert "gpt-oss-mxfp4" in main(*command).succeeded()
+    assert "gpt-oss-mxfp4" in main("info", "x.safetensors").succeeded()
+    said = main("decode", "x.safetensors", "y.safetensors").succeeded()
+    assert said == "wrote y.safetensors: 1 tensors\n"
+    decoded = load_file(folder / "y.safetensors")["x"]
+    assert np.array_equal(decoded.astype(np.float32), axs6.decode(axs6.encode(x, "mxfp4")))
+    line = main(*command[:-1], "nvfp4").refused()
+    assert line == "gpt-oss has no layout for nvfp4, but for mxfp4"
 
 
 def test_names_are_no_markup(cli: Cli, folder: Path) -> None:

@@ -1,18 +1,19 @@
 """What goes through files as it is: metadata, tensors that are not encoded, and their names."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from raw_safetensors import content, header_of, write
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import axs6
 from axs6.files import Options, decode_file, encode_file, writer
+from axs6.files.checkpoints import KINDS, encode_checkpoint
 
 X = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
 
@@ -30,41 +31,18 @@ OTHERS = {
 """Bits of the dtypes that are kept and that NumPy, but for one, does not have."""
 
 
-def header_of(path: Path) -> dict[str, Any]:
-    data = path.read_bytes()
-    header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return header
+def as_pairs(source: Path, target: Path) -> None:
+    """Encode all matrices as pairs of tensors in MXFP4."""
+    encode_checkpoint(source, target, KINDS["gpt-oss"])
 
 
-def content(path: Path) -> dict[str, tuple[str, list[int], bytes]]:
-    """Dtype, shape and bytes of each tensor."""
-    data = path.read_bytes()
-    body = 8 + int.from_bytes(data[:8], "little")
-    return {
-        name: (each["dtype"], each["shape"], data[body + start : body + end])
-        for name, each in header_of(path).items()
-        if name != "__metadata__"
-        for start, end in [each["data_offsets"]]
-    }
-
-
-def write(path: Path, tensors: Mapping[str, tuple[str, list[int], bytes]]) -> None:
-    header, start = {}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [start, start + len(data)]}
-        start += len(data)
-    text = json.dumps(header).encode()
-    body = b"".join(data for _, _, data in tensors.values())
-    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
-
-
-@pytest.mark.parametrize("options", [{}, {"format": "mxfp4", "checkpoint": True}])
+@pytest.mark.parametrize("encode", [encode_file, as_pairs])
 @pytest.mark.parametrize("metadata", [None, {"format": "pt", "made": "here"}])
 def test_metadata_of_the_source_stay(
-    tmp_path: Path, options: dict[str, Any], metadata: dict[str, str] | None
+    tmp_path: Path, encode: Callable[[Path, Path], object], metadata: dict[str, str] | None
 ) -> None:
     save_file({"x": X}, tmp_path / "in.safetensors", metadata)
-    encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", Options(**options))
+    encode(tmp_path / "in.safetensors", tmp_path / "x.safetensors")
     decode_file(tmp_path / "x.safetensors", tmp_path / "out.safetensors")
     with safe_open(tmp_path / "out.safetensors", "np") as file:
         assert file.metadata() == metadata
@@ -155,8 +133,7 @@ def test_names_that_no_tensor_can_have(tmp_path: Path) -> None:
 
 def test_a_pair_of_the_name_of_the_metadata(tmp_path: Path) -> None:
     save_file({"x": X}, tmp_path / "in.safetensors")
-    options = Options(format="mxfp4", checkpoint=True)
-    encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", options)
+    as_pairs(tmp_path / "in.safetensors", tmp_path / "x.safetensors")
     renamed = {
         name.replace("x_", "__metadata___"): each
         for name, each in content(tmp_path / "x.safetensors").items()
@@ -183,9 +160,8 @@ def test_pairs_whose_names_are_parts_of_others(tmp_path: Path, names: list[str])
         tmp_path / "in.safetensors",
         {name: ("F32", [4, 64], x.tobytes()) for name, x in tensors.items()},
     )
-    options = Options(format="mxfp4", checkpoint=True)
     try:
-        encode_file(tmp_path / "in.safetensors", tmp_path / "x.safetensors", options)
+        as_pairs(tmp_path / "in.safetensors", tmp_path / "x.safetensors")
     except ValueError as error:
         assert "two tensors would have the name" in str(error)  # noqa: PT017
         assert {"w_blocks", "w_blocks_scales"} <= set(names)
@@ -198,13 +174,13 @@ def test_pairs_whose_names_are_parts_of_others(tmp_path: Path, names: list[str])
         assert out[name] == ("BF16", [4, 64], expected.tobytes())
 
 
-def test_a_tensor_of_a_pairs_name_stays(tmp_path: Path) -> None:
-    """A pair and a tensor of its name: both are as they are, and so is what depends on them."""
+def test_a_tensor_of_a_pairs_name_is_an_error(tmp_path: Path) -> None:
+    """A pair and a tensor of its name cannot both be in the decoded file."""
     codes, scales = np.zeros((4, 2, 16), np.uint8), np.zeros((4, 2), np.uint8)
-    tensors = {"w": X, "w_blocks": codes, "w_scales": scales, "v_blocks": codes, "v_scales": scales}
-    save_file(tensors, tmp_path / "x.safetensors")
-    names = decode_file(tmp_path / "x.safetensors", tmp_path / "out.safetensors")
-    assert sorted(names) == ["v", "w", "w_blocks", "w_scales"]
+    save_file({"w": X, "w_blocks": codes, "w_scales": scales}, tmp_path / "x.safetensors")
+    with pytest.raises(ValueError, match="the weight 'w' has the name of another tensor"):
+        decode_file(tmp_path / "x.safetensors", tmp_path / "out.safetensors")
+    assert not (tmp_path / "out.safetensors").exists()
 
 
 def test_a_container_is_encoded_further(tmp_path: Path) -> None:
@@ -214,7 +190,7 @@ def test_a_container_is_encoded_further(tmp_path: Path) -> None:
     encode_file(tmp_path / "in.safetensors", one, Options(format="nvfp4", include=["a"]))
     encode_file(one, two, Options(format="mx9", include=["b"]))
     with pytest.raises(ValueError, match=r"one\.safetensors is a container of blocks"):
-        encode_file(one, tmp_path / "z.safetensors", Options(format="mxfp4", checkpoint=True))
+        as_pairs(one, tmp_path / "z.safetensors")
     decode_file(two, out)
     found = load_file(out)
     for name, values, fmt in (("a", X, "nvfp4"), ("b", X[:2], "mx9")):
