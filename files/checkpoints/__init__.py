@@ -6,6 +6,7 @@ finds its weights, `recode` gives a weight in another layout, and `convert` writ
 
 from axs6.files.checkpoints.convert import Row, convert_checkpoint
 from axs6.files.checkpoints.decode import decode_checkpoint
+from axs6.files.checkpoints.doctor import Finding, examine
 from axs6.files.checkpoints.encode_file import Chosen, encode_checkpoint
 from axs6.files.checkpoints.kinds import KINDS, Kind, kind_of
 from axs6.files.checkpoints.source import Checkpoint, is_checkpoint, open_checkpoint
@@ -14,11 +15,13 @@ __all__ = [
     "KINDS",
     "Checkpoint",
     "Chosen",
+    "Finding",
     "Kind",
     "Row",
     "convert_checkpoint",
     "decode_checkpoint",
     "encode_checkpoint",
+    "examine",
     "is_checkpoint",
     "kind_of",
     "open_checkpoint",
