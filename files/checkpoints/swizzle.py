@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 ROWS, SCALES = 128, 4
 """Size of a tile."""
