@@ -1,5 +1,6 @@
 """AXS-6 in torch: models whose matrix products have the bits of the hardware."""
 
+from axs6.torch.checkpoints import checkpoint_policy, load_checkpoint, save_checkpoint
 from axs6.torch.convert import convert
 from axs6.torch.feedback import ErrorFeedback
 from axs6.torch.freeze import freeze, unfreeze
@@ -24,16 +25,19 @@ __all__ = [
     "Report",
     "UnconvertedWarning",
     "bmm",
+    "checkpoint_policy",
     "convert",
     "decode",
     "encode",
     "fake_quantise",
     "freeze",
     "hadamard",
+    "load_checkpoint",
     "load_packed",
     "matmul",
     "packed_policy",
     "profile",
+    "save_checkpoint",
     "save_packed",
     "unfreeze",
 ]

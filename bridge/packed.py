@@ -57,13 +57,13 @@ def save_packed(model: nn.Module, path: str | Path) -> None:
     path = Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"{path} must end in .safetensors")
-    weights = _weights(model)
+    weights = packed_weights(model)
     look_again(model)
     entries, contents = [], []
     for name, tensor in model.state_dict().items():
-        dtype, array = _array(name, tensor)
+        dtype, array = array_of(name, tensor)
         if name in weights:
-            data = pack(_encoded(tensor, weights[name]))
+            data = pack(blocks_of_site(tensor, weights[name]))
             fmt, shape = weights[name][0].formats[1], tuple(tensor.shape)
             along = _reduction(weights[name][0], tensor.ndim)
             encoding = Encoded(shape=shape, dtype=dtype, format=fmt, **along)
@@ -131,7 +131,7 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
             another policy. The model stays as it was.
     """
     path = Path(path)
-    weights, own = _weights(model), model.state_dict()
+    weights, own = packed_weights(model), model.state_dict()
     state: dict[str, Tensor] = {}
     loaded: dict[str, Blocks] = {}
     with open_container(path) as (tensors, encoded, metadata):
@@ -139,9 +139,9 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
         for tensor in tensors:
             encoding = encoded.get(tensor.name)
             shape = tensor.shape if encoding is None else encoding.shape
-            _check_shape(tensor.name, shape, own[tensor.name])
+            check_shape(tensor.name, shape, own[tensor.name])
             if encoding is None:
-                state[tensor.name] = _tensor(tensor)
+                state[tensor.name] = tensor_of(tensor)
             else:
                 blocks = _blocks(tensor, encoding)
                 rows = (
@@ -158,6 +158,23 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
             f"{path} is of a model that was converted with another policy: "
             "convert this one with packed_policy"
         )
+    set_weights(model, weights, state, loaded)
+
+
+def set_weights(
+    model: nn.Module,
+    weights: Mapping[str, list[Site]],
+    state: dict[str, Tensor],
+    loaded: Mapping[str, Blocks],
+) -> None:
+    """Set the parameters of a model, and the blocks that its products use.
+
+    Args:
+        model: changed in place.
+        weights: what `packed_weights` gives.
+        state: values of all parameters and buffers.
+        loaded: blocks (rows, K) of weights.
+    """
     for name, sites in weights.items():
         for site in sites:
             site.load(loaded.get(name))
@@ -166,7 +183,7 @@ def load_packed(model: nn.Module, path: str | Path) -> None:
         note_origin(model.get_parameter(name), name)
 
 
-def _weights(model: nn.Module) -> dict[str, list[Site]]:
+def packed_weights(model: nn.Module) -> dict[str, list[Site]]:
     """The places of each parameter that no other module has, by its name.
 
     Raises:
@@ -210,7 +227,7 @@ def _packs(site: Site) -> bool:
     return site.rows is None or all(x.group != TENSOR for x in site.formats[1].levels)
 
 
-def _encoded(weight: Tensor, sites: list[Site]) -> Blocks:
+def blocks_of_site(weight: Tensor, sites: list[Site]) -> Blocks:
     """The blocks of places joined, of shape (N, K): each place has its rows of the weight."""
     parts = []
     for site in sites:
@@ -257,7 +274,8 @@ def _check_names(own: Mapping[str, Tensor], found: list[str]) -> None:
             raise ValueError(f"the model has no tensor {name!r}")
 
 
-def _check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
+def check_shape(name: str, came: tuple[int, ...], own: Tensor) -> None:
+    """Raise ValueError unless a tensor of a file has the shape of the model's."""
     if came != tuple(own.shape):
         raise ValueError(f"tensor {name!r} must have shape {tuple(own.shape)}, not {came}")
 
@@ -273,7 +291,7 @@ def _check_kind(name: str, encoding: Encoded, blocks: Blocks, site: Site) -> Non
         raise ValueError(f"tensor {name!r} has high-precision blocks, which cannot be multiplied")
 
 
-def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
+def array_of(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
     """A tensor's dtype as safetensors files name it, and its values."""
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
@@ -290,7 +308,12 @@ def _array(name: str, tensor: Any) -> tuple[str, NDArray[Any]]:
         raise TypeError(f"{name} has dtype {tensor.dtype}, which the file cannot hold") from None
 
 
-def _tensor(tensor: Stored) -> Tensor:
+def tensor_of(tensor: Stored) -> Tensor:
+    """A tensor of a file.
+
+    Raises:
+        ValueError: torch has no such dtype here.
+    """
     if tensor.dtype not in DTYPES:
         raise ValueError(f"tensor {tensor.name!r} has dtype {tensor.dtype}, which cannot be loaded")
     values = torch.from_numpy(tensor.stored.all())

@@ -167,18 +167,16 @@ def documents_of(
 
 def _contents(items: Sequence[Item]) -> Contents:
     weights = [
-        (item.source.name.removesuffix(MODULE), item.held.layout, item.held.input is not None)
+        (item.name.removesuffix(MODULE), item.held.layout, item.held.input is not None)
         for item in items
         if item.held
     ]
     ignored = [
-        item.source.name.removesuffix(MODULE)
+        entry.name.removesuffix(MODULE)
         for item in items
-        if isinstance(item.source, Tensor)
-        and not item.held
-        and item.source.name.endswith(MODULE)
-        and item.source.dtype in FLOATS
-        and len(item.source.shape) == 2
+        if not item.held
+        for entry in item.entries()
+        if entry.name.endswith(MODULE) and entry.dtype in FLOATS and len(entry.shape) == 2
     ]
     return Contents(weights, ignored)
 
@@ -190,7 +188,9 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None) -> list[Row]:
         weights = {weight.name: weight for weight in written.found.weights}
         sizes = {tensor.name: tensor.nbytes for shard in written.shards for tensor in shard.tensors}
         for item in items:
-            source, size = item.source, sum(sizes[entry.name] for entry in item.entries())
+            source = item.source
+            assert not isinstance(source, str)
+            size = sum(sizes[entry.name] for entry in item.entries())
             if isinstance(source, Tensor):
                 rows.append(
                     Row(

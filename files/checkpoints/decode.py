@@ -41,7 +41,7 @@ def decode_checkpoint(
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from error
         items = decoded_items(checkpoint, dtype)
-        names = [item.source.name for item in items]
+        names = [item.name for item in items]
         documents = documents_of(items, checkpoint)
         say = progress or (lambda _: None)
         write_checkpoint(target, items, checkpoint, documents, say, lambda *_: None)

@@ -45,7 +45,7 @@ class Kind:
         """
         wanted = block_format(format)
         for layout in self.layouts:
-            if layout.scales[0].rows < 2 and _plain(layout.format) == _plain(wanted):
+            if layout.scales[0].rows < 2 and meaning(layout.format) == meaning(wanted):
                 return layout
         raise ValueError(
             f"{self.name} has no layout for {name_of(wanted)}, but for {', '.join(self.formats)}"
@@ -66,14 +66,14 @@ class Kind:
         if layout is None:
             known = ", ".join(each.name for each in self.layouts)
             raise ValueError(f"the layout of {self.name} must be one of {known}, not {name!r}")
-        if format is not None and _plain(block_format(format)) != _plain(layout.format):
+        if format is not None and meaning(block_format(format)) != meaning(layout.format):
             raise ValueError(
                 f"{name} holds {name_of(layout.format)}, not {name_of(block_format(format))}"
             )
         return layout
 
 
-def _plain(fmt: BlockFormat) -> tuple[Any, ...]:
+def meaning(fmt: BlockFormat) -> tuple[Any, ...]:
     """What a format's codes mean, whatever the rule of the scales."""
     scales = [(getattr(x.scale, "dtype", x.scale.bits), x.group) for x in fmt.levels]
     return fmt.element, tuple(scales)

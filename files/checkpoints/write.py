@@ -32,16 +32,21 @@ class Item:
     """A tensor or weight of the source, and what is written for it.
 
     Args:
-        source: it.
+        source: it; its name, if it is no tensor of a file.
         shard: number of its file.
         held: the weight as it is written; None for other tensors.
         decoded: the tensor of its values in place of `held`, and what gives its bytes.
     """
 
-    source: Weight | Tensor
+    source: Weight | Tensor | str
     shard: int
     held: Held | None = None
     decoded: tuple[Entry, Callable[[], Bytes]] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.source if isinstance(self.source, str) else self.source.name
 
     def entries(self) -> list[Entry]:
         """The tensors that are written."""
@@ -118,12 +123,14 @@ def _write(
     total = sum(entry.most_bytes for entry in entries)
     contents = (pieces for item in items for pieces in _said(item, checkpoint.path, say))
     if suffix == GGUF:
-        origin = GgufFile(checkpoint.path) if checkpoint.path.suffix == GGUF else None
+        origin = None
+        if checkpoint.shards and checkpoint.path.suffix == GGUF:
+            origin = GgufFile(checkpoint.path)
         with _naming(checkpoint.path):
             write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
         return total
     metadata: dict[str, Any] = {}
-    if checkpoint.path.suffix != GGUF:
+    if checkpoint.shards and checkpoint.path.suffix != GGUF:
         for number in sorted({item.shard for item in items}):
             metadata |= checkpoint.shards[number].metadata
     writer = Writer(file, entries, lambda _header, _digests: metadata)
@@ -135,7 +142,7 @@ def _write(
 
 def _said(item: Item, source: Path, say: Say) -> Iterator[Bytes]:
     """The contents of an item; errors name the source."""
-    say(f"writing {item.source.name}")
+    say(f"writing {item.name}")
     contents = item.contents()
     while True:
         with _naming(source):
@@ -183,7 +190,7 @@ def _write_folder(
     index: dict[str, str] = {}
     total = 0
     names = [shard.name for shard in checkpoint.shards]
-    if not checkpoint.path.is_dir():
+    if not (names and checkpoint.path.is_dir()):
         names = [f"model{SAFETENSORS}"]
     for number, name in enumerate(names):
         own = [item for item in items if item.shard == number]
