@@ -13,12 +13,13 @@ from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.stored import Stored
 
 
+_CODES = np.array([byte & 15 | byte >> 4 << 8 for byte in range(256)], "<u2")
+"""The two codes of each byte as two bytes."""
+
+
 def unpaired(pairs: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes (count, 2 n) of 4 bits in bytes (count, n), the first in the low bits."""
-    codes = np.empty((*pairs.shape, 2), np.uint8)
-    np.bitwise_and(pairs, 15, out=codes[..., 0])
-    np.right_shift(pairs, 4, out=codes[..., 1])
-    return codes.reshape(*pairs.shape[:-1], -1)
+    return np.take(_CODES, pairs).view(np.uint8)
 
 
 def paired(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -98,13 +99,18 @@ class InterleavedBlock:
 
     def split(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         """The codes (count, K) and scales (count, K / group) of rows of bytes."""
-        blocks = rows.reshape(len(rows), -1, self.nbytes)
-        scales = np.ascontiguousarray(blocks[..., : self.ahead]).view(self.dtype)
-        held = blocks[..., self.ahead :]
+        held = rows.reshape(len(rows), -1, self.nbytes)[..., self.ahead :]
         if self.layout.packed:
-            nibbles = held.reshape(len(rows), -1, 1, self.group // 2)
-            held = np.concatenate([nibbles & 15, nibbles >> 4], axis=2)
-        return held.reshape(len(rows), -1), scales.reshape(len(rows), -1)
+            nibbles = held.reshape(len(rows), -1, self.group // 2)
+            held = np.empty((*nibbles.shape[:2], 2, self.group // 2), np.uint8)
+            np.bitwise_and(nibbles, 15, out=held[:, :, 0])
+            np.right_shift(nibbles, 4, out=held[:, :, 1])
+        return held.reshape(len(rows), -1), self.scales_of(rows)
+
+    def scales_of(self, rows: NDArray[np.uint8]) -> NDArray[Any]:
+        """The scales (count, K / group) of rows of bytes."""
+        ahead = rows.reshape(len(rows), -1, self.nbytes)[..., : self.ahead]
+        return np.ascontiguousarray(ahead).view(self.dtype).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ class Interleaving:
         step = max(1, coding.CHUNK // max(1, length))
         for first in range(0, rows, step):
             held = self._rows(first, min(step, rows - first))
-            codes[first : first + step] = self._block.split(held)[1]
+            codes[first : first + step] = self._block.scales_of(held)
         if np.isinf(number.values(codes)).any():
             raise ValueError(
                 f"tensor {self.name!r}: a scale is 2^128 or infinite, which float32 does not have"

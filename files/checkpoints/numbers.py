@@ -75,6 +75,14 @@ def element_table(element: Element) -> NDArray[np.float32]:
     return values
 
 
+@lru_cache
+def pair_table(element: Element) -> NDArray[np.uint64]:
+    """The bits of the two values of each byte of 4-bit codes, the first in the low bits."""
+    table, codes = element_table(element), np.arange(256)
+    pairs = np.stack([table[codes & 15], table[codes >> 4]], axis=-1)
+    return pairs.view(np.uint64).reshape(-1)
+
+
 def _value(element: Element | Float, code: int) -> float:
     found = element.integer(code)
     if isinstance(found, NotANumber):

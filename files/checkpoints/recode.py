@@ -1,7 +1,7 @@
 """A weight in another layout with the same values: its codes and scales, or why there are none."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,16 +71,18 @@ def _recoded(
     for number, (level, part) in enumerate(
         zip(_levels(weight, layout), layout.scales, strict=True)
     ):
-        factors = _factors(weight, level, part, layout)
-        if level.inverse is not part.inverse:
-            fine = np.unique(weight.scales[0].factors) if number else np.ones(1, np.float32)
-            factors, in_bfloat16 = (
-                _inverses(weight, layout, factors, fine, level.inverse)
-                if exact
-                else (_nearest(factors), False)
-            )
-            rounded |= in_bfloat16
-        dtype, held = _held(weight, layout, part, factors, level)
+        if level.inverse is part.inverse:
+            codes = _tiled(weight, level, part, layout, level.codes)
+            dtype, held = _moved(weight, layout, part, level, codes)
+        else:
+            factors = _tiled(weight, level, part, layout, level.factors)
+            if exact:
+                fine = np.unique(weight.scales[0].factors) if number else np.ones(1, np.float32)
+                factors, in_bfloat16 = _inverses(weight, layout, factors, fine, level.inverse)
+                rounded |= in_bfloat16
+            else:
+                factors = _nearest(factors)
+            dtype, held = _held(weight, layout, part, factors)
         scales.append(held)
         dtypes.append(dtype)
     return tuple(scales), tuple(dtypes), rounded
@@ -127,34 +129,33 @@ def _levels(weight: Weight, layout: WeightLayout) -> list[ScaleLevel]:
     return levels
 
 
-def _factors(
-    weight: Weight, level: ScaleLevel, part: ScalePart, layout: WeightLayout
-) -> NDArray[np.float32]:
-    """The factors of a level in the grid of a part.
+def _tiled(
+    weight: Weight, level: ScaleLevel, part: ScalePart, layout: WeightLayout, held: NDArray[Any]
+) -> NDArray[Any]:
+    """Codes or factors of a level in the grid of a part.
 
     A tile of the part lies within one of the level; or all scales of a matrix are one number.
     """
-    factors = level.factors
     matrices, tall, wide = grid(weight.shape, part)
-    if not factors.size:
-        return np.ones((matrices, tall, wide), np.float32)
+    if not held.size:
+        return np.zeros((matrices, tall, wide), held.dtype)
     for axis, (tile, wanted) in enumerate(
         ((level.rows, part.rows), (level.values, part.values)), start=1
     ):
-        if factors.shape[axis] == 1 or wanted == tile:
+        if held.shape[axis] == 1 or wanted == tile:
             continue
         if wanted and tile % wanted == 0:
             where = np.arange((tall, wide)[axis - 1]) * wanted // tile
-            factors = factors.take(where, axis)
-        elif (factors == factors.take([0], axis)).all():
-            factors = factors.take([0], axis)
+            held = held.take(where, axis)
+        elif (held == held.take([0], axis)).all():
+            held = held.take([0], axis)
         else:
             raise _cannot(
                 weight, layout, f"scales of {level.rows or 'all'} x {level.values or 'all'} values"
             )
     if part.rows or part.values:
-        return np.broadcast_to(factors, (matrices, tall, wide))
-    return factors
+        return np.broadcast_to(held, (matrices, tall, wide))
+    return held
 
 
 def _inverses(
@@ -220,19 +221,30 @@ def same(one: NDArray[np.float32], other: NDArray[np.float32], rounded: bool = F
     return bool(((one_bits == other_bits) | (np.isnan(one) & np.isnan(other))).all())
 
 
-def _held(
-    weight: Weight,
-    layout: WeightLayout,
-    part: ScalePart,
-    factors: NDArray[np.float32],
-    level: ScaleLevel,
+def _moved(
+    weight: Weight, layout: WeightLayout, part: ScalePart, level: ScaleLevel, codes: NDArray[Any]
 ) -> tuple[str, ScaleLevel]:
-    """The codes of factors, in the dtype that they had, or one of the same numbers."""
+    """The scales of codes of a level, in the dtype that they had, or one of the same numbers."""
     before = [dtype for dtype, number in part.numbers.items() if number == level.number]
     if weight.layout is layout:
         before = [dtype for dtype in before if dtype == level.dtype]
-    for dtype in dict.fromkeys([*before[:1], *part.numbers]):
-        number = part.numbers[dtype]
+    for dtype in before[:1]:
+        return dtype, ScaleLevel.of(level.number, codes, part)
+    if level.number.dtype.itemsize > 1:
+        return _held(weight, layout, part, level.number.values(codes))
+    values = level.number.values(np.arange(256, dtype=np.uint8))
+    for dtype, number in part.numbers.items():
+        table, exact = number.codes(values)
+        if exact[codes].all():
+            return dtype, ScaleLevel.of(number, table[codes], part)
+    raise _cannot(weight, layout, f"the scale {values[codes[~exact[codes]][0]]:g}")
+
+
+def _held(
+    weight: Weight, layout: WeightLayout, part: ScalePart, factors: NDArray[np.float32]
+) -> tuple[str, ScaleLevel]:
+    """The scales of factors, in the first dtype that holds them."""
+    for dtype, number in part.numbers.items():
         codes, exact = number.codes(np.ascontiguousarray(factors))
         if exact.all():
             return dtype, ScaleLevel.of(number, codes, part)
@@ -243,11 +255,12 @@ def _input(weight: Weight, layout: WeightLayout) -> tuple[ScaleLevel, str] | Non
     """The scale of activations as the layout has it: the nearest float32 where it is inverted."""
     if weight.input is None or layout.input is None:
         return None
-    factors = weight.input.factors
-    if weight.input.inverse is not layout.input.inverse:
-        factors = _nearest(factors)
-    dtype, held = _held(weight, layout, layout.input, factors, weight.input)
-    return replace(held, inverse=layout.input.inverse), dtype
+    factors, part = weight.input.factors, layout.input
+    if weight.input.inverse is part.inverse:
+        dtype, held = _moved(weight, layout, part, weight.input, weight.input.codes)
+    else:
+        dtype, held = _held(weight, layout, part, _nearest(factors))
+    return held, dtype
 
 
 def differences(one: Weight, other: Weight, rounded: bool) -> Sequence[tuple[int, int]]:
@@ -255,5 +268,21 @@ def differences(one: Weight, other: Weight, rounded: bool) -> Sequence[tuple[int
     return [
         (first, count)
         for first, count in one.bands()
-        if not same(one.values(first, count), other.values(first, count), rounded)
+        if not (
+            _same_parts(one, other, first, count)
+            or same(one.values(first, count), other.values(first, count), rounded)
+        )
     ]
+
+
+def _same_parts(one: Weight, other: Weight, first: int, count: int) -> bool:
+    """Whether rows have the same elements under the same factors, and so the same values."""
+    factors, size = one.factors(first, count)
+    others, other_size = other.factors(first, count)
+    if size != other_size or not same(factors, others):
+        return False
+    if one.layout.element != other.layout.element:
+        return same(one.elements(first, count), other.elements(first, count))
+    if one.raw and other.raw:
+        return np.array_equal(one.raw(first, count), other.raw(first, count))
+    return np.array_equal(one.read(first, count), other.read(first, count))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.files import coding
 from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
-from axs6.files.checkpoints.numbers import ScaleNumber, element_table
+from axs6.files.checkpoints.numbers import ScaleNumber, element_table, pair_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +143,16 @@ class Weight:
         assert found is not None
         return found, size
 
+    def elements(self, first: int, count: int) -> NDArray[np.float32]:
+        """The elements (count, K) of rows, before their scales."""
+        if self.raw and self.layout.packed:
+            pairs = np.take(pair_table(self.layout.element), self.raw(first, count))
+            return pairs.view(np.float32)
+        return np.take(element_table(self.layout.element), self.read(first, count))
+
     def values(self, first: int, count: int) -> NDArray[np.float32]:
         """The values (count, K) of rows, rounded to float32 after each product."""
-        elements = element_table(self.layout.element)[self.read(first, count)]
+        elements = self.elements(first, count)
         factors, size = self.factors(first, count)
         whole = self.length // size * size
         tiles = elements[:, :whole].reshape(count, -1, size)
