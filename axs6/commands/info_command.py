@@ -24,6 +24,12 @@ def run(
             "string such as e4m3fn_e8m0_t32. A file of that name takes precedence."
         ),
     ],
+    show_bytes: Annotated[
+        bool,
+        typer.Option(
+            "--bytes", help="Show the first bytes of a checkpoint's weights, and what they mean."
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
     """Check every block of a container or checkpoint and show its tensors, or explain a format.
@@ -33,12 +39,25 @@ def run(
     from axs6.golden.formats import block_format
 
     path = Path(source)
-    if path.is_file() or any(path.glob("*.safetensors")):
+    if show_bytes:
+        _bytes(path, json)
+    elif path.is_file() or any(path.glob("*.safetensors")):
         _container(path, json, _is_format(source))
     elif path.suffix or len(path.parts) > 1:
         _container(path, json)
     else:
         _format(block_format(source), json)
+
+
+def _bytes(source: Path, json: str | None) -> None:
+    from axs6.commands.output import console
+    from axs6.files.checkpoints.drawing import drawn
+
+    if json is not None:
+        raise ValueError("--bytes is text: do not give --json with it")
+    out = console(None)
+    for line in drawn(source):
+        out.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _is_format(text: str) -> bool:

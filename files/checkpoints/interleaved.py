@@ -12,7 +12,6 @@ from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.stored import Stored
 
-
 _CODES = np.array([byte & 15 | byte >> 4 << 8 for byte in range(256)], "<u2")
 """The two codes of each byte as two bytes."""
 
