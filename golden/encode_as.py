@@ -235,9 +235,7 @@ class _Run:
         arrays = [x.reshape(y) for x, y in zip(scales, shapes, strict=True)]
         if found is not None:
             arrays.insert(0, np.asarray(found.scale).view(np.uint32))
-        blocks = Blocks(
-            fmt, tuple(arrays), codes.reshape(*leading, count, fmt.block), shape, axis
-        )
+        blocks = Blocks(fmt, tuple(arrays), codes.reshape(*leading, count, fmt.block), shape, axis)
         return Encoded(blocks, None if found is None else found.kept)
 
     def _tensor(self, rows: Values32, outer: float | None) -> Outer | None:
@@ -245,7 +243,9 @@ class _Run:
             raise ValueError(f"outer must be a positive finite number, not {outer!r}")
         if not self.fmt.outer:
             if outer is not None:
-                raise ValueError(f"outer is for a scale of the tensor: {name_of(self.fmt)} has none")
+                raise ValueError(
+                    f"outer is for a scale of the tensor: {name_of(self.fmt)} has none"
+                )
             return None
         amax = np.abs(rows).max(initial=np.float32(0))
         return tensor_scale(self.fmt, self.steps, amax, self.dtype, outer)
@@ -367,7 +367,8 @@ class _Run:
             return x * outer.inverse
         if how is Division.UNROUNDED:
             assert quotient is not None
-            return x * spread(ONE / quotient, size)
+            inverse = np.where(quotient == 0, quotient, ONE / quotient)
+            return x * spread(inverse, size)
         if how is Division.RECIPROCALS:
             factor = ONE if outer is None else ONE / outer.scale
             return x * (factor if block is None else spread(factor / block, size))

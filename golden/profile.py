@@ -53,7 +53,7 @@ class Division(Enum):
     MULTIPLIED = "multiplied"
     """fp32(x * g)."""
     UNROUNDED = "unrounded"
-    """fp32(x * fp32(1 / q)), with q the scale of the block before it is rounded."""
+    """fp32(x * fp32(1 / q)), with q the scale of the block before it is rounded; 0 if q is."""
     SEARCHED = "searched"
     """None: the first code c of the smallest |fp32(fp32(scale * value of c) - x)|."""
 
@@ -237,7 +237,7 @@ def _llama_cpp() -> dict[str, Steps]:
     searched = Steps(dtypes=("fp32",), division=Division.SEARCHED)
     return {
         "mxfp4": searched,
-        "e2m1_e4m3fn_t16": replace(searched, block=BlockScale(held=False, cast=Cast.LLAMA)),
+        "e2m1fn_e4m3fn_t16": replace(searched, block=BlockScale(held=False, cast=Cast.LLAMA)),
         "int8_float16_t32": Steps(
             dtypes=("fp32",),
             block=BlockScale(held=False),
@@ -272,9 +272,7 @@ PROFILES: Final[dict[str, Profile]] = {
         "AMD Quark 0.13, torch/kernel/hw_emulation",
         {x: Steps(flush=True, power=PowerScale(empty_shift=0)) for x in ("mx9", "mx6")},
     ),
-    "torchao": Profile(
-        "torchao 0.18, prototype/mx_formats and float8/float8_utils.py", _torchao()
-    ),
+    "torchao": Profile("torchao 0.18, prototype/mx_formats and float8/float8_utils.py", _torchao()),
     "transformer-engine": Profile(
         "TransformerEngine 2.x, pytorch/custom_recipes/quantization_ref_nvfp4.py, "
         "common/util/ptx.cuh and common/recipe/recipe_common.cuh",
