@@ -55,6 +55,10 @@ class Options(Coding):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_nonfinite_in(self.layout.format, self.nonfinite)
+        if self.profile is not None and self.nonfinite != "error":
+            raise ValueError(
+                f"a profile has finite values only, so no nonfinite {self.nonfinite!r}"
+            )
         if self.checkpoint:
             check_checkpoint(self.layout.format)
             if self.align > 1:

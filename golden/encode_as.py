@@ -38,6 +38,7 @@ from axs6.golden.profile import (
     Division,
     Kept,
     Steps,
+    TensorScale,
     Ties,
     steps_of,
 )
@@ -76,7 +77,7 @@ def encode_as(
     profile: str,
     *,
     axis: int = -1,
-    outer: float | None = None,
+    outer: float | Outer | None = None,
     dtype: str | None = None,
 ) -> Encoded:
     """Encode values into blocks as a library does.
@@ -88,7 +89,7 @@ def encode_as(
         profile: a name of `axs6.golden.profile.PROFILES`.
         axis: the axis along which values are blocked.
         outer: the number of the tensor that the library keeps, in place of the one that follows
-            from the values.
+            from the values; or what `tensor_scale` returns for a larger array with the values.
         dtype: "fp32", "bf16" or "fp16", of values in a wider array.
 
     Raises:
@@ -99,37 +100,38 @@ def encode_as(
     Source: the packages that `axs6 info FORMAT --profile NAME` names.
     """
     fmt = block_format(format)
-    return run(x, fmt, steps_of(profile, fmt), f"profile {profile}", axis, outer, dtype)
+    return run(x, fmt, steps_of(profile, fmt), profile, axis, outer, dtype)
 
 
 def run(
     x: ArrayLike,
     fmt: BlockFormat,
     steps: Steps,
-    name: str = "steps",
+    name: str = "of one's own",
     axis: int = -1,
-    outer: float | None = None,
+    outer: float | Outer | None = None,
     dtype: str | None = None,
 ) -> Encoded:
-    """As `encode_as`, under any steps, which `name` names in errors."""
+    """As `encode_as`, under steps of a profile of this name, or of none."""
     check_unmasked("values", x)
     values = np.asarray(x)
     values = np.asarray(values, values.dtype.newbyteorder("="))
     bits = fp32_bits(values)
     if bits is None:
         raise TypeError(
-            f"values under a {name} must be float32, float16 or bfloat16, not {values.dtype}"
+            f"values under a profile must be float32, float16 or bfloat16, not {values.dtype}"
         )
     given = dtype or input_dtype(values)
-    if given not in steps.dtypes:
-        raise ValueError(f"{name} takes {' or '.join(steps.dtypes)} for this format, not {given}")
+    steps.check_dtype(given, name)
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
     check_axis(axis, values.shape)
     exact = bits.view(np.float32)
     if not np.isfinite(exact).all():
         index = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(exact)))
-        raise ValueError(f"{name} needs finite values: element {index} is {exact[index]}")
+        raise ValueError(
+            f"values under a profile must be finite: element {index} is {exact[index]}"
+        )
     moved = np.ascontiguousarray(np.moveaxis(exact, axis, -1))
     rows = padded(moved, fmt.block).reshape(-1, fmt.block)
     with np.errstate(all="ignore"):  # infinities and NaN are what the libraries get there
@@ -172,35 +174,36 @@ def tensor_scale(
         outer: the number that the library keeps.
     """
     how = steps.tensor
+    within = dtype if steps.narrow else FP32
     if outer is not None and how.kept is Kept.AMAX:
         amax, outer = np.float32(outer), None
-    top = number(divisor(fmt, fmt.levels[-1]) if how.top is None else how.top)
-    within = dtype if steps.narrow else FP32
-    if how.inverse:
+    with np.errstate(all="ignore"):
         if outer is None:
-            found = narrowed(np.asarray(top / amax, np.float32), within)[()]
-            if np.isinf(found) and how.infinite is not None:
-                found = number(how.infinite)
-            found = min(found, number(how.most))
-            if how.empty is not None and amax == 0:
-                found = _empty(how.empty, within)
-        elif how.kept is Kept.INVERSE:
-            found = np.float32(outer)
-        else:
-            found = ONE / np.float32(outer)
-        scale, inverse = ONE / found, found
-    else:
-        if outer is None:
-            found = narrowed(np.asarray(amax / top, np.float32), within)[()]
-            if how.held:
-                found = min(max(found, SMALLEST_SCALE), LARGEST)
-            if how.empty is not None and (amax == 0 or found == 0):
-                found = _empty(how.empty, within)
+            found = _from_amax(fmt, how, amax, within)
         else:
             found = np.float32(outer)
-        scale, inverse = found, ONE / found
+            if how.inverse and how.kept is Kept.SCALE:
+                found = ONE / found
+        other = ONE / found
+    scale, inverse = (other, found) if how.inverse else (found, other)
     kept = {Kept.SCALE: scale, Kept.INVERSE: inverse, Kept.AMAX: amax}[how.kept]
-    return Outer(np.float32(scale), np.float32(inverse), np.float32(kept))
+    return Outer(scale, inverse, kept)
+
+
+def _from_amax(fmt: BlockFormat, how: TensorScale, amax: np.float32, within: Float) -> np.float32:
+    """The scale of a tensor, or its inverse, from the largest magnitude."""
+    top = number(divisor(fmt, fmt.levels[-1]) if how.top is None else how.top)
+    quotient = np.asarray(top / amax if how.inverse else amax / top)
+    found = np.float32(narrowed(quotient, within))
+    if how.inverse:
+        if np.isinf(found) and how.infinite is not None:
+            found = number(how.infinite)
+        found = min(found, number(how.most))
+    elif how.held:
+        found = min(max(found, SMALLEST_SCALE), LARGEST)
+    if how.empty is not None and (amax == 0 or found == 0):
+        return _empty(how.empty, within)
+    return found
 
 
 def _empty(what: Fraction | str, dtype: Float) -> np.float32:
@@ -218,7 +221,7 @@ class _Run:
     dtype: Float
 
     def encode(
-        self, rows: Values32, shape: tuple[int, ...], axis: int, outer: float | None
+        self, rows: Values32, shape: tuple[int, ...], axis: int, outer: float | Outer | None
     ) -> Encoded:
         fmt = self.fmt
         found = self._tensor(rows, outer)
@@ -238,7 +241,9 @@ class _Run:
         blocks = Blocks(fmt, tuple(arrays), codes.reshape(*leading, count, fmt.block), shape, axis)
         return Encoded(blocks, None if found is None else found.kept)
 
-    def _tensor(self, rows: Values32, outer: float | None) -> Outer | None:
+    def _tensor(self, rows: Values32, outer: float | Outer | None) -> Outer | None:
+        if isinstance(outer, Outer):
+            return outer
         if outer is not None and not (np.isfinite(np.float32(outer)) and np.float32(outer) > 0):
             raise ValueError(f"outer must be a positive finite number, not {outer!r}")
         if not self.fmt.outer:
@@ -268,8 +273,9 @@ class _Run:
             block, quotient = self._block(x, level, outer, into[level])
         power = self._powers(x, into)
         if steps.division is Division.SEARCHED:
-            scale = spread(block if block is not None else power, x.shape[1])
-            codes[:] = self._searched(x, scale)
+            scale = block if power is None else power
+            assert scale is not None
+            codes[:] = self._searched(x, spread(scale, x.shape[1]))
             return
         value = self._divided(x, outer, block, quotient)
         value = value / spread(power, x.shape[1]) if power is not None else value

@@ -8,6 +8,7 @@ the steps of `axs6.golden.encode`; `axs6.golden.encode_as` runs them, and
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 from axs6.golden.formats import FP32, BlockFormat, Rule, block_format, name_of
@@ -165,6 +166,12 @@ class Steps:
     narrow_quotient: bool = False
     rounding: Rounding = Rounding()
 
+    def check_dtype(self, dtype: str, profile: str) -> None:
+        """Raise ValueError unless the library takes values of a dtype; `profile` is its name."""
+        if dtype not in self.dtypes:
+            known = " or ".join(self.dtypes)
+            raise ValueError(f"profile {profile} takes {known} in this format, not {dtype}")
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -289,13 +296,18 @@ def check_profile(profile: str) -> Profile:
     return PROFILES[profile]
 
 
+@cache
+def _formats(profile: str) -> dict[BlockFormat, Steps]:
+    return {block_format(name): steps for name, steps in check_profile(profile).formats.items()}
+
+
 def steps_of(profile: str, fmt: BlockFormat) -> Steps:
     """The steps of a format in a profile.
 
     Raises:
         ValueError: the profile is unknown, or does not have the format.
     """
-    known = {block_format(name): steps for name, steps in check_profile(profile).formats.items()}
+    known = _formats(profile)
     if fmt not in known:
         names = ", ".join(map(name_of, known))
         raise ValueError(f"profile {profile} has the formats {names}, not {name_of(fmt)}")

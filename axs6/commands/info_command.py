@@ -24,6 +24,13 @@ def run(
             "precedence."
         ),
     ],
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="Show the steps by which a library encodes the format, and the first that is not "
+            "the definition's."
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Check every block of a container and show how its tensors are encoded, or explain a format.
@@ -33,7 +40,9 @@ def run(
     from axs6.golden.formats import block_format
 
     path = Path(source)
-    if path.exists() and not path.is_dir():
+    if profile is not None:
+        _profile(block_format(source), profile, json)
+    elif path.exists() and not path.is_dir():
         _container(path, json, _is_format(source))
     elif path.suffix or len(path.parts) > 1:
         _container(path, json)
@@ -115,3 +124,12 @@ def _format(fmt: "BlockFormat", json: str | None) -> None:
         ],
     }
     write_json(json, figures)
+
+
+def _profile(fmt: "BlockFormat", profile: str, json: str | None) -> None:
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.golden.explain_profile import explain_profile, facts_of_profile
+
+    check_writable(json_path(json))
+    console(json).print("\n".join(explain_profile(fmt, profile)), highlight=False)
+    write_json(json, facts_of_profile(fmt, profile))
