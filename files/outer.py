@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from axs6.files.coding import Encoded, Piece
 from axs6.golden.blocks import Blocks, padded
 from axs6.golden.encode import encode
-from axs6.golden.encode_as import Outer, encode_as, tensor_scale
+from axs6.golden.encode_as import encode_as
 from axs6.golden.formats import CHANNEL, TENSOR, BlockFormat
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.outer import OuterScales, Reach
 from axs6.golden.profile import steps_of
+from axs6.golden.profile_scales import Outer, tensor_scale
 
 Values = NDArray[np.float32] | NDArray[np.float64]
 

@@ -5,7 +5,6 @@ the steps of the definition the results are those of `axs6.golden.encode`, bit f
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,10 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from axs6.golden.arguments import check_axis, check_unmasked
 from axs6.golden.blocks import Blocks, chunks, padded, scale_shape
 from axs6.golden.factors import divisor
-from axs6.golden.floats import fp32_bits, round_to_float
+from axs6.golden.floats import fp32_bits
 from axs6.golden.formats import (
-    BF16,
-    FP16,
     FP32,
     BlockFormat,
     Exponent,
@@ -34,19 +31,22 @@ from axs6.golden.formats import (
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.profile import (
     Above,
-    Cast,
     Division,
-    Kept,
     Steps,
-    TensorScale,
     Ties,
     steps_of,
 )
-from axs6.golden.scaling import SMALLEST_SCALE, Values32, as_wide, code_dtype, real_values, spread
-
-LARGEST = np.float32(FP32.largest)
-ONE = np.float32(1)
-HALF = np.float32(0.5)
+from axs6.golden.profile_scales import (
+    HALF,
+    LARGEST,
+    ONE,
+    Outer,
+    cast,
+    narrowed,
+    number,
+    tensor_scale,
+)
+from axs6.golden.scaling import SMALLEST_SCALE, Values32, code_dtype, real_values, spread
 
 
 class Encoded(NamedTuple):
@@ -61,14 +61,6 @@ class Encoded(NamedTuple):
 
     blocks: Blocks
     outer: np.float32 | None
-
-
-class Outer(NamedTuple):
-    """The scale of a tensor, its inverse, and the number that is kept: each exact FP32."""
-
-    scale: np.float32
-    inverse: np.float32
-    kept: np.float32
 
 
 def encode_as(
@@ -141,75 +133,6 @@ def run(
 def input_dtype(values: NDArray[Any]) -> str:
     """The name of the dtype of an array of FP32, FP16 or BF16 values."""
     return {4: "fp32", 2: "fp16" if values.dtype == np.float16 else "bf16"}[values.itemsize]
-
-
-def number(x: Fraction) -> np.float32:
-    """fp32(x), by way of a float64 number, as of constants in libraries."""
-    return np.float32(float(x))
-
-
-def narrowed(x: Values32, dtype: Float) -> Values32:
-    """FP32 values, rounded to the nearest value of a dtype and widened again."""
-    if dtype == FP32:
-        return x
-    if dtype == FP16:
-        return x.astype(np.float16).astype(np.float32)
-    assert dtype == BF16
-    bits = x.view(np.uint32)
-    odd = bits >> np.uint32(16) & np.uint32(1)
-    rounded = bits + np.uint32(0x7FFF) + odd & np.uint32(0xFFFF0000)
-    return np.where(np.isnan(x), x, rounded.view(np.float32))
-
-
-def tensor_scale(
-    fmt: BlockFormat, steps: Steps, amax: np.float32, dtype: Float, outer: float | None = None
-) -> Outer:
-    """The scale of a tensor with this largest magnitude.
-
-    Args:
-        fmt: the format; the scale is its outermost.
-        steps: of the library.
-        amax: the largest magnitude; `outer` comes in place of what follows from it.
-        dtype: of the values.
-        outer: the number that the library keeps.
-    """
-    how = steps.tensor
-    within = dtype if steps.narrow else FP32
-    if outer is not None and how.kept is Kept.AMAX:
-        amax, outer = np.float32(outer), None
-    with np.errstate(all="ignore"):
-        if outer is None:
-            found = _from_amax(fmt, how, amax, within)
-        else:
-            found = np.float32(outer)
-            if how.inverse and how.kept is Kept.SCALE:
-                found = ONE / found
-        other = ONE / found
-    scale, inverse = (other, found) if how.inverse else (found, other)
-    kept = {Kept.SCALE: scale, Kept.INVERSE: inverse, Kept.AMAX: amax}[how.kept]
-    return Outer(scale, inverse, kept)
-
-
-def _from_amax(fmt: BlockFormat, how: TensorScale, amax: np.float32, within: Float) -> np.float32:
-    """The scale of a tensor, or its inverse, from the largest magnitude."""
-    top = number(divisor(fmt, fmt.levels[-1]) if how.top is None else how.top)
-    quotient = np.asarray(top / amax if how.inverse else amax / top)
-    found = np.float32(narrowed(quotient, within))
-    if how.inverse:
-        if np.isinf(found) and how.infinite is not None:
-            found = number(how.infinite)
-        found = min(found, number(how.most))
-    elif how.held:
-        found = min(max(found, SMALLEST_SCALE), LARGEST)
-    if how.empty is not None and (amax == 0 or found == 0):
-        return _empty(how.empty, within)
-    return found
-
-
-def _empty(what: Fraction | str, dtype: Float) -> np.float32:
-    if isinstance(what, str):
-        return np.float32(2.0**-dtype.fraction_bits)
-    return number(what)
 
 
 @dataclass(frozen=True)
@@ -301,11 +224,11 @@ class _Run:
             quotient = amax * (outer.inverse * (ONE / top))
         smallest = number(scale.smallest) if how.held else np.float32(0)
         held = np.clip(quotient, smallest, number(scale.dtype.largest))
-        codes[:] = _cast(scale.dtype, held, how.cast)
+        codes[:] = cast(scale.dtype, held, how.cast)
         value = real_values(scale.dtype, codes)
         if how.empty is not None and not codes.all():
             nothing = codes == 0
-            codes[nothing] = _cast(scale.dtype, np.asarray([number(how.empty)]), how.cast)
+            codes[nothing] = cast(scale.dtype, np.asarray([number(how.empty)]), how.cast)
             value = np.where(nothing, number(how.empty), value)
         return value, quotient
 
@@ -402,7 +325,8 @@ class _Run:
         return np.array([float(int(v) * element.unit) for v in integers], np.float32)
 
     def _rounded(self, value: Values32) -> NDArray[np.uint8]:
-        """Codes of quotients."""
+        """Codes of quotients; a NaN, 0 over a scale of 0, counts as 0."""
+        value = np.where(np.isnan(value), np.float32(0), value)
         element, how = self.fmt.element, self.steps.rounding
         table, size = self._magnitudes, np.abs(value)
         middle = (table[1:] + table[:-1]) * HALF  # exact: codes have few bits
@@ -428,20 +352,3 @@ class _Run:
             closer = apart < best
             best, codes = np.where(closer, apart, best), np.where(closer, np.uint8(code), codes)
         return codes
-
-
-def _cast(dtype: Float, x: Values32, how: Cast) -> NDArray[Any]:
-    """Codes of numbers from 0 to the largest of a dtype."""
-    if how is Cast.EVEN:
-        wide = as_wide(x.view(np.uint32))
-        return round_to_float(
-            dtype, wide.negative, wide.significand >> np.uint64(2), wide.exponent + 2
-        ).astype(code_dtype(dtype.width))
-    normal = 1 << dtype.fraction_bits
-    shift = FP32.fraction_bits - dtype.fraction_bits
-    bits = x.view(np.uint32).astype(np.int64)
-    rounded = (bits + (1 << shift - 1) >> shift) - ((FP32.bias - dtype.bias) << dtype.fraction_bits)
-    low = (x / number(dtype.unit) + HALF).astype(np.int64)
-    codes = np.where(x < number(dtype.unit * normal), np.minimum(low, normal - 1), rounded)
-    last = dtype.exponent_special << dtype.fraction_bits
-    return np.where(codes >= last, dtype.largest_code, codes).astype(code_dtype(dtype.width))
