@@ -233,7 +233,8 @@ class _Run:
         return value, quotient
 
     def _amax(self, x: Values32, level: Level) -> Values32:
-        return np.abs(x).reshape(len(x), -1, int(level.group)).max(axis=2)
+        group = int(level.group)
+        return np.abs(x).reshape(len(x), x.shape[1] // group, group).max(axis=2)
 
     def _powers(self, x: Values32, into: dict[Level, NDArray[Any]]) -> Values32 | None:
         """The powers of two by which the finest groups are divided, (rows, groups)."""

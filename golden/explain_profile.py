@@ -37,7 +37,7 @@ FIELDS: Final = {
 }
 """The steps in order, and the fields of `Steps` that say them."""
 
-TRIALS: Final = 600
+TRIALS: Final = 240
 """Tensors of 64 blocks among which an example is searched."""
 
 
