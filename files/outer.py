@@ -21,7 +21,7 @@ from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.outer import OuterScales, Reach
 from axs6.golden.profile import steps_of
-from axs6.golden.profile_scales import Outer, tensor_scale
+from axs6.golden.profile_scales import TensorNumbers, tensor_scale
 
 Values = NDArray[np.float32] | NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Whole:
         return OuterScales.find(self._format, channels, self._tensor)
 
     @cached_property
-    def _under_profile(self) -> Outer | None:
+    def _under_profile(self) -> TensorNumbers | None:
         """The scale of the tensor under the profile, if there are both."""
         encoding = self.encoding
         if encoding.profile is None or not self._has(TENSOR):

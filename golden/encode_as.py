@@ -32,7 +32,7 @@ from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.profile import (
     Above,
     Division,
-    Steps,
+    EncodingSteps,
     Ties,
     steps_of,
 )
@@ -40,7 +40,7 @@ from axs6.golden.profile_scales import (
     HALF,
     LARGEST,
     ONE,
-    Outer,
+    TensorNumbers,
     cast,
     narrowed,
     number,
@@ -49,7 +49,7 @@ from axs6.golden.profile_scales import (
 from axs6.golden.scaling import SMALLEST_SCALE, Values32, code_dtype, real_values, spread
 
 
-class Encoded(NamedTuple):
+class EncodedAs(NamedTuple):
     """Blocks, and what the library's file keeps beside them.
 
     Args:
@@ -69,9 +69,9 @@ def encode_as(
     profile: str,
     *,
     axis: int = -1,
-    outer: float | Outer | None = None,
+    outer: float | TensorNumbers | None = None,
     dtype: str | None = None,
-) -> Encoded:
+) -> EncodedAs:
     """Encode values into blocks as a library does.
 
     Args:
@@ -98,12 +98,12 @@ def encode_as(
 def run(
     x: ArrayLike,
     fmt: BlockFormat,
-    steps: Steps,
+    steps: EncodingSteps,
     name: str = "of one's own",
     axis: int = -1,
-    outer: float | Outer | None = None,
+    outer: float | TensorNumbers | None = None,
     dtype: str | None = None,
-) -> Encoded:
+) -> EncodedAs:
     """As `encode_as`, under steps of a profile of this name, or of none."""
     check_unmasked("values", x)
     values = np.asarray(x)
@@ -127,7 +127,9 @@ def run(
     moved = np.ascontiguousarray(np.moveaxis(exact, axis, -1))
     rows = padded(moved, fmt.block).reshape(-1, fmt.block)
     with np.errstate(all="ignore"):  # infinities and NaN are what the libraries get there
-        return _Run(fmt, steps, INPUT_DTYPES[given]).encode(rows, values.shape, axis, outer)
+        return _ProfileEncoding(fmt, steps, INPUT_DTYPES[given]).encode(
+            rows, values.shape, axis, outer
+        )
 
 
 def input_dtype(values: NDArray[Any]) -> str:
@@ -136,16 +138,16 @@ def input_dtype(values: NDArray[Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _ProfileEncoding:
     """Encoding of rows of blocks in a format under some steps, of values of a dtype."""
 
     fmt: BlockFormat
-    steps: Steps
+    steps: EncodingSteps
     dtype: Float
 
     def encode(
-        self, rows: Values32, shape: tuple[int, ...], axis: int, outer: float | Outer | None
-    ) -> Encoded:
+        self, rows: Values32, shape: tuple[int, ...], axis: int, outer: float | TensorNumbers | None
+    ) -> EncodedAs:
         fmt = self.fmt
         found = self._tensor(rows, outer)
         scales = [
@@ -162,10 +164,10 @@ class _Run:
         if found is not None:
             arrays.insert(0, np.asarray(found.scale).view(np.uint32))
         blocks = Blocks(fmt, tuple(arrays), codes.reshape(*leading, count, fmt.block), shape, axis)
-        return Encoded(blocks, None if found is None else found.kept)
+        return EncodedAs(blocks, None if found is None else found.kept)
 
-    def _tensor(self, rows: Values32, outer: float | Outer | None) -> Outer | None:
-        if isinstance(outer, Outer):
+    def _tensor(self, rows: Values32, outer: float | TensorNumbers | None) -> TensorNumbers | None:
+        if isinstance(outer, TensorNumbers):
             return outer
         if outer is not None and not (np.isfinite(np.float32(outer)) and np.float32(outer) > 0):
             raise ValueError(f"outer must be a positive finite number, not {outer!r}")
@@ -181,7 +183,7 @@ class _Run:
     def _rows(
         self,
         x: Values32,
-        outer: Outer | None,
+        outer: TensorNumbers | None,
         scales: list[NDArray[Any]],
         codes: NDArray[np.uint8],
     ) -> None:
@@ -207,7 +209,7 @@ class _Run:
         codes[:] = self._rounded(value)
 
     def _block(
-        self, x: Values32, level: Level, outer: Outer | None, codes: NDArray[Any]
+        self, x: Values32, level: Level, outer: TensorNumbers | None, codes: NDArray[Any]
     ) -> tuple[Values32, Values32]:
         """Real scales of blocks (rows, groups), and what they are before they are rounded."""
         how, scale = self.steps.block, level.scale
@@ -284,7 +286,7 @@ class _Run:
     def _divided(
         self,
         x: Values32,
-        outer: Outer | None,
+        outer: TensorNumbers | None,
         block: Values32 | None,
         quotient: Values32 | None,
     ) -> Values32:

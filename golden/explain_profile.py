@@ -20,8 +20,8 @@ from axs6.golden.profile import (
     Above,
     Cast,
     Division,
-    Kept,
-    Steps,
+    EncodingSteps,
+    KeptNumber,
     TensorScale,
     Ties,
     steps_of,
@@ -35,7 +35,7 @@ FIELDS: Final = {
     "division": ("division", "narrow_quotient"),
     "rounding": ("rounding",),
 }
-"""The steps in order, and the fields of `Steps` that say them."""
+"""The steps in order, and the fields of `EncodingSteps` that say them."""
 
 TRIALS: Final = 240
 """Tensors of 64 blocks among which an example is searched."""
@@ -59,7 +59,7 @@ class Example:
     values: tuple[float, float]
 
 
-def in_words(fmt: BlockFormat, steps: Steps) -> dict[str, str]:
+def in_words(fmt: BlockFormat, steps: EncodingSteps) -> dict[str, str]:
     """Each step that a format has, by its name."""
     found = {
         "values": "zeros and magnitudes below 2^-126 count as +0" if steps.flush else "as they are",
@@ -78,7 +78,7 @@ def in_words(fmt: BlockFormat, steps: Steps) -> dict[str, str]:
     return found
 
 
-def _searched(steps: Steps) -> bool:
+def _searched(steps: EncodingSteps) -> bool:
     return steps.division is Division.SEARCHED
 
 
@@ -86,11 +86,11 @@ def _top(fmt: BlockFormat, how: TensorScale) -> Fraction:
     return divisor(fmt, fmt.levels[-1]) if how.top is None else how.top
 
 
-def _rounder(steps: Steps) -> str:
+def _rounder(steps: EncodingSteps) -> str:
     return "dt" if steps.narrow else "fp32"
 
 
-def _tensor(steps: Steps, top: str) -> str:
+def _tensor(steps: EncodingSteps, top: str) -> str:
     how, fp = steps.tensor, _rounder(steps)
     parts = []
     if how.inverse:
@@ -109,15 +109,15 @@ def _tensor(steps: Steps, top: str) -> str:
         parts.append(f"{number_for} for zeros")
     if how.inverse:
         parts.append("s = fp32(1 / g)")
-    kept = "" if how.kept is Kept.SCALE else f"; the file keeps {how.kept.value}"
+    kept = "" if how.kept is KeptNumber.SCALE else f"; the file keeps {how.kept.value}"
     return ", ".join(parts) + kept + _dt(steps)
 
 
-def _dt(steps: Steps) -> str:
+def _dt(steps: EncodingSteps) -> str:
     return "; dt rounds to the dtype of the values" if steps.narrow else ""
 
 
-def _block(steps: Steps, scale: Real, top: str, below: bool) -> str:
+def _block(steps: EncodingSteps, scale: Real, top: str, below: bool) -> str:
     how, fp = steps.block, _rounder(steps)
     found = f"{fp}(amax / {top})"
     if below:
@@ -140,7 +140,7 @@ def _block(steps: Steps, scale: Real, top: str, below: bool) -> str:
     return f"b = q = {found}, {held}, {cast}{empty}{_dt(steps)}"
 
 
-def _power(fmt: BlockFormat, scale: Exponent, steps: Steps) -> str:
+def _power(fmt: BlockFormat, scale: Exponent, steps: EncodingSteps) -> str:
     how, element = steps.power, fmt.element
     rule = how.rule or scale.rule
     offset = scale.bias - element.emax
@@ -162,12 +162,12 @@ def _power(fmt: BlockFormat, scale: Exponent, steps: Steps) -> str:
     return text
 
 
-def _empty_shift(fmt: BlockFormat, steps: Steps) -> int:
+def _empty_shift(fmt: BlockFormat, steps: EncodingSteps) -> int:
     most = next(x.scale.largest_code for x in fmt.levels if isinstance(x.scale, Shift))
     return most if steps.power.empty_shift is None else steps.power.empty_shift
 
 
-def _division(fmt: BlockFormat, steps: Steps) -> str:
+def _division(fmt: BlockFormat, steps: EncodingSteps) -> str:
     block = any(isinstance(level.scale, Real) for level in fmt.blocked)
     both = block and bool(fmt.outer)
     one = "b" if block else "s"
@@ -186,7 +186,7 @@ def _division(fmt: BlockFormat, steps: Steps) -> str:
     return text + (", rounded to the dtype of the values" if steps.narrow_quotient else "")
 
 
-def _rounding(fmt: BlockFormat, steps: Steps) -> str:
+def _rounding(fmt: BlockFormat, steps: EncodingSteps) -> str:
     how, element = steps.rounding, fmt.element
     if _searched(steps):
         return "the first of equally near codes, from 0 up, then from -0 down"
@@ -199,13 +199,13 @@ def _rounding(fmt: BlockFormat, steps: Steps) -> str:
     return f"to the nearest element, ties {ties}, within {low} and {top}{zero}"
 
 
-def first_difference(fmt: BlockFormat, steps: Steps) -> str | None:
+def first_difference(fmt: BlockFormat, steps: EncodingSteps) -> str | None:
     """The name of the first step that is not the definition's; None if there is none."""
     ours, theirs = in_words(fmt, DEFINITION), in_words(fmt, steps)
     return next((name for name in theirs if ours.get(name) != theirs[name]), None)
 
 
-def example(fmt: BlockFormat, steps: Steps) -> Example | None:
+def example(fmt: BlockFormat, steps: EncodingSteps) -> Example | None:
     """A value whose code differs by the first step alone and by all steps, or else by all.
 
     Returns:
@@ -224,7 +224,9 @@ def example(fmt: BlockFormat, steps: Steps) -> Example | None:
     return None
 
 
-def _differing(x: NDArray[np.float32], fmt: BlockFormat, both: tuple[Steps, ...]) -> Example | None:
+def _differing(
+    x: NDArray[np.float32], fmt: BlockFormat, both: tuple[EncodingSteps, ...]
+) -> Example | None:
     """A value whose code is not the definition's under any of several steps; that of the last."""
     ours, differs = run(x, fmt, DEFINITION).blocks, np.ones(x.shape, bool)
     for steps in both:
@@ -295,7 +297,7 @@ def explain_profile(fmt: BlockFormat, profile: str) -> list[str]:
     return [*lines, "", *_conclusion(fmt, profile, steps)]
 
 
-def _conclusion(fmt: BlockFormat, profile: str, steps: Steps) -> list[str]:
+def _conclusion(fmt: BlockFormat, profile: str, steps: EncodingSteps) -> list[str]:
     first = first_difference(fmt, steps)
     if first is None:
         return ["no step differs: the codes are those of the definition"]

@@ -1,8 +1,8 @@
 """Profiles: the steps by which libraries encode, as data beside those of the definition.
 
-A profile has `Steps` for each format that its library writes. The defaults of every class here are
-the steps of `axs6.golden.encode`; `axs6.golden.encode_as` runs them, and
-`axs6.golden.explain_profile` says them in words. docs/formats.md has the sources.
+A profile has `EncodingSteps` for each format that its library writes. The defaults of every class
+here are the steps of `axs6.golden.encode`; `axs6.golden.encode_as` runs them, and
+`axs6.golden.explain_profile` says them in words. docs/formats.md has a table of them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from typing import Final
 from axs6.golden.formats import FP32, BlockFormat, Rule, block_format, name_of
 
 
-class Kept(Enum):
+class KeptNumber(Enum):
     """The number of a tensor that the library's file keeps."""
 
     SCALE = "s"
@@ -87,7 +87,7 @@ class TensorScale:
     infinite: Fraction | None = None
     most: Fraction = FP32.largest
     empty: Fraction | str | None = Fraction(1)
-    kept: Kept = Kept.SCALE
+    kept: KeptNumber = KeptNumber.SCALE
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class PowerScale:
 
 
 @dataclass(frozen=True)
-class Rounding:
+class QuotientRounding:
     """Rounding of quotients to elements; they are held at the largest element.
 
     Args:
@@ -143,7 +143,7 @@ class Rounding:
 
 
 @dataclass(frozen=True)
-class Steps:
+class EncodingSteps:
     """How a library encodes the values of a format, in order; the definition by default.
 
     Args:
@@ -164,7 +164,7 @@ class Steps:
     power: PowerScale = PowerScale()
     division: Division = Division.RECIPROCALS
     narrow_quotient: bool = False
-    rounding: Rounding = Rounding()
+    rounding: QuotientRounding = QuotientRounding()
 
     def check_dtype(self, dtype: str, profile: str) -> None:
         """Raise ValueError unless the library takes values of a dtype; `profile` is its name."""
@@ -183,11 +183,11 @@ class Profile:
     """
 
     source: str
-    formats: dict[str, Steps] = field(hash=False)
+    formats: dict[str, EncodingSteps] = field(hash=False)
 
 
-DEFINITION: Final = Steps()
-ZERO_LOST: Final = Rounding(zero_sign=False)
+DEFINITION: Final = EncodingSteps()
+ZERO_LOST: Final = QuotientRounding(zero_sign=False)
 
 _MX: Final = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4")
 _FLOAT8: Final = ("fp8_e4m3", "fp8_e5m2")
@@ -195,31 +195,33 @@ _AO_EPSILON: Final = Fraction(1e-12)
 """amax is at least this float64 number in torchao's FP8, so that g has a largest number."""
 
 
-def _torchao() -> dict[str, Steps]:
+def _torchao() -> dict[str, EncodingSteps]:
     found = {"nvfp4": DEFINITION}
     for name in _MX:
         for rule in Rule:
             lowest = Fraction(1) if rule is Rule.RCEIL else 1 / Fraction(2) ** 126
             named = name if rule is Rule.FLOOR else f"{name}-{rule}"
-            steps = Steps(dtypes=("fp32", "bf16"), power=PowerScale(lowest=lowest))
+            steps = EncodingSteps(dtypes=("fp32", "bf16"), power=PowerScale(lowest=lowest))
             found[named] = steps
     for name in _FLOAT8:
         most = block_format(name).element.largest / _AO_EPSILON
-        tensor = TensorScale(inverse=True, most=most, held=False, empty=None, kept=Kept.INVERSE)
-        found[name] = Steps(tensor=tensor, division=Division.MULTIPLIED)
+        tensor = TensorScale(
+            inverse=True, most=most, held=False, empty=None, kept=KeptNumber.INVERSE
+        )
+        found[name] = EncodingSteps(tensor=tensor, division=Division.MULTIPLIED)
     return found
 
 
-def _compressed_tensors() -> dict[str, Steps]:
+def _compressed_tensors() -> dict[str, EncodingSteps]:
     inverse = TensorScale(
-        inverse=True, held=False, infinite=Fraction(1), empty=None, kept=Kept.INVERSE
+        inverse=True, held=False, infinite=Fraction(1), empty=None, kept=KeptNumber.INVERSE
     )
-    divided = Steps(
+    divided = EncodingSteps(
         narrow=True, division=Division.DIVIDED, narrow_quotient=True, rounding=ZERO_LOST
     )
     whole = replace(divided, tensor=TensorScale(held=False, empty="epsilon"))
     mx = replace(divided, dtypes=("fp32", "bf16"), power=PowerScale(rule=Rule.EVEN))
-    signed = replace(mx, rounding=Rounding())
+    signed = replace(mx, rounding=QuotientRounding())
     coarse = replace(signed, power=PowerScale(rule=Rule.EVEN, bits=1))
     return {
         "nvfp4": replace(
@@ -231,41 +233,41 @@ def _compressed_tensors() -> dict[str, Steps]:
         "mxfp4": mx,
         "mxfp6_e2m3": signed,
         "mxfp8_e4m3": coarse,
-        "fp8_e4m3": replace(whole, rounding=Rounding()),
+        "fp8_e4m3": replace(whole, rounding=QuotientRounding()),
         "int8": replace(
             whole,
             tensor=replace(whole.tensor, top=Fraction(255, 2)),
-            rounding=Rounding(full_range=True),
+            rounding=QuotientRounding(full_range=True),
         ),
     }
 
 
-def _llama_cpp() -> dict[str, Steps]:
-    searched = Steps(dtypes=("fp32",), division=Division.SEARCHED)
+def _llama_cpp() -> dict[str, EncodingSteps]:
+    searched = EncodingSteps(dtypes=("fp32",), division=Division.SEARCHED)
     return {
         "mxfp4": searched,
         "e2m1fn_e4m3fn_t16": replace(searched, block=BlockScale(held=False, cast=Cast.LLAMA)),
-        "int8_float16_t32": Steps(
+        "int8_float16_t32": EncodingSteps(
             dtypes=("fp32",),
             block=BlockScale(held=False),
             division=Division.UNROUNDED,
-            rounding=Rounding(Ties.AWAY),
+            rounding=QuotientRounding(Ties.AWAY),
         ),
     }
 
 
-def _transformer_engine() -> dict[str, Steps]:
+def _transformer_engine() -> dict[str, EncodingSteps]:
     current = TensorScale(inverse=True, held=False)
     power = PowerScale(rule=Rule.RCEIL, reciprocal=True, lowest=Fraction(1))
     return {
-        "nvfp4": Steps(
-            tensor=TensorScale(inverse=True, held=False, empty=None, kept=Kept.AMAX),
+        "nvfp4": EncodingSteps(
+            tensor=TensorScale(inverse=True, held=False, empty=None, kept=KeptNumber.AMAX),
             block=BlockScale(Above.FOLDED, held=False),
             division=Division.PRODUCT,
             rounding=ZERO_LOST,
         ),
-        **{name: Steps(power=power) for name in _MX[:2]},
-        **{name: Steps(tensor=current, division=Division.MULTIPLIED) for name in _FLOAT8},
+        **{name: EncodingSteps(power=power) for name in _MX[:2]},
+        **{name: EncodingSteps(tensor=current, division=Division.MULTIPLIED) for name in _FLOAT8},
     }
 
 
@@ -277,7 +279,7 @@ PROFILES: Final[dict[str, Profile]] = {
     "llama.cpp": Profile("gguf 0.19, quants.py, and llama.cpp's ggml-quants.c", _llama_cpp()),
     "quark": Profile(
         "AMD Quark 0.13, torch/kernel/hw_emulation",
-        {x: Steps(flush=True, power=PowerScale(empty_shift=0)) for x in ("mx9", "mx6")},
+        {x: EncodingSteps(flush=True, power=PowerScale(empty_shift=0)) for x in ("mx9", "mx6")},
     ),
     "torchao": Profile("torchao 0.18, prototype/mx_formats and float8/float8_utils.py", _torchao()),
     "transformer-engine": Profile(
@@ -297,11 +299,11 @@ def check_profile(profile: str) -> Profile:
 
 
 @cache
-def _formats(profile: str) -> dict[BlockFormat, Steps]:
+def _formats(profile: str) -> dict[BlockFormat, EncodingSteps]:
     return {block_format(name): steps for name, steps in check_profile(profile).formats.items()}
 
 
-def steps_of(profile: str, fmt: BlockFormat) -> Steps:
+def steps_of(profile: str, fmt: BlockFormat) -> EncodingSteps:
     """The steps of a format in a profile.
 
     Raises:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from axs6.golden.factors import divisor
 from axs6.golden.floats import round_to_float
 from axs6.golden.formats import BF16, FP16, FP32, BlockFormat, Float
-from axs6.golden.profile import Cast, Kept, Steps, TensorScale
+from axs6.golden.profile import Cast, EncodingSteps, KeptNumber, TensorScale
 from axs6.golden.scaling import SMALLEST_SCALE, Values32, as_wide, code_dtype
 
 LARGEST = np.float32(FP32.largest)
@@ -17,7 +17,7 @@ ONE = np.float32(1)
 HALF = np.float32(0.5)
 
 
-class Outer(NamedTuple):
+class TensorNumbers(NamedTuple):
     """The scale of a tensor, its inverse, and the number that is kept: each exact FP32."""
 
     scale: np.float32
@@ -44,8 +44,12 @@ def narrowed(x: Values32, dtype: Float) -> Values32:
 
 
 def tensor_scale(
-    fmt: BlockFormat, steps: Steps, amax: np.float32, dtype: Float, outer: float | None = None
-) -> Outer:
+    fmt: BlockFormat,
+    steps: EncodingSteps,
+    amax: np.float32,
+    dtype: Float,
+    outer: float | None = None,
+) -> TensorNumbers:
     """The scale of a tensor with this largest magnitude.
 
     Args:
@@ -57,19 +61,19 @@ def tensor_scale(
     """
     how = steps.tensor
     within = dtype if steps.narrow else FP32
-    if outer is not None and how.kept is Kept.AMAX:
+    if outer is not None and how.kept is KeptNumber.AMAX:
         amax, outer = np.float32(outer), None
     with np.errstate(all="ignore"):
         if outer is None:
             found = _from_amax(fmt, how, amax, within)
         else:
             found = np.float32(outer)
-            if how.inverse and how.kept is Kept.SCALE:
+            if how.inverse and how.kept is KeptNumber.SCALE:
                 found = ONE / found
         other = ONE / found
     scale, inverse = (other, found) if how.inverse else (found, other)
-    kept = {Kept.SCALE: scale, Kept.INVERSE: inverse, Kept.AMAX: amax}[how.kept]
-    return Outer(scale, inverse, kept)
+    kept = {KeptNumber.SCALE: scale, KeptNumber.INVERSE: inverse, KeptNumber.AMAX: amax}[how.kept]
+    return TensorNumbers(scale, inverse, kept)
 
 
 def _from_amax(fmt: BlockFormat, how: TensorScale, amax: np.float32, within: Float) -> np.float32:

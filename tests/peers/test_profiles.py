@@ -15,7 +15,7 @@ from axs6.golden.profile import (
     BlockScale,
     Cast,
     Division,
-    Rounding,
+    QuotientRounding,
     Ties,
     steps_of,
 )
@@ -304,8 +304,8 @@ WRONG = (
     {"block": BlockScale(Above.MULTIPLIED, empty=Fraction(1, 8))},
     {"block": BlockScale(Above.MULTIPLIED, held=False)},
     {"block": BlockScale(Above.MULTIPLIED, False, Cast.LLAMA, Fraction(1, 8))},
-    {"rounding": Rounding()},
-    {"rounding": Rounding(Ties.AWAY, zero_sign=False)},
+    {"rounding": QuotientRounding()},
+    {"rounding": QuotientRounding(Ties.AWAY, zero_sign=False)},
 )
 
 
