@@ -72,7 +72,8 @@ def in_words(fmt: BlockFormat, steps: EncodingSteps) -> dict[str, str]:
             found["scale of a block"] = _block(steps, level.scale, top, bool(fmt.outer))
     if fmt.exponent is not None:
         found["exponent of a block"] = _power(fmt, fmt.exponent, steps)
-    if any(isinstance(level.scale, Real) for level in fmt.levels) or _searched(steps):
+    real = any(isinstance(level.scale, Real) for level in fmt.levels)
+    if real or _searched(steps) or steps.narrow_quotient:
         found["division"] = _division(fmt, steps)
     found["rounding"] = _rounding(fmt, steps)
     return found

@@ -243,12 +243,11 @@ def _compressed_tensors() -> dict[str, EncodingSteps]:
 
 
 def _llama_cpp() -> dict[str, EncodingSteps]:
-    searched = EncodingSteps(dtypes=("fp32",), division=Division.SEARCHED)
+    searched = EncodingSteps(division=Division.SEARCHED)
     return {
         "mxfp4": searched,
         "e2m1fn_e4m3fn_t16": replace(searched, block=BlockScale(held=False, cast=Cast.LLAMA)),
         "int8_float16_t32": EncodingSteps(
-            dtypes=("fp32",),
             block=BlockScale(held=False),
             division=Division.UNROUNDED,
             rounding=QuotientRounding(Ties.AWAY),

@@ -75,6 +75,7 @@ def test_every_field_is_in_the_words() -> None:
         ("mx9", EncodingSteps(flush=True)),
         ("nvfp4", EncodingSteps(narrow=True)),
         ("nvfp4", EncodingSteps(narrow_quotient=True)),
+        ("mxfp4", EncodingSteps(narrow_quotient=True)),
         *(("nvfp4", EncodingSteps(tensor=TensorScale(**x))) for x in (
             {"inverse": True}, {"top": Fraction(5)}, {"held": False}, {"empty": None},
             {"kept": KeptNumber.AMAX}, {"inverse": True, "most": Fraction(3)},

@@ -335,8 +335,8 @@ def test_refused() -> None:
     for message, call in (
         ("profile must be one of compressed-tensors, .* not 'x'", lambda: encode_as(x, "mx9", "x")),
         ("profile quark has the formats mx9, mx6, not mx4", lambda: encode_as(x, "mx4", "quark")),
-        ("takes fp32 in this format, not bf16",
-         lambda: encode_as(x.view(np.uint16), "mxfp4", "llama.cpp")),
+        ("takes fp32 or bf16 in this format, not fp16",
+         lambda: encode_as(np.float16(x), "mxfp4", "compressed-tensors")),
         (r"must be finite: element \(0, 1\) is inf",
          lambda: encode_as(np.float32([[1, np.inf]]), "nvfp4", "torchao")),
         ("outer must be a positive finite number, not -1",
