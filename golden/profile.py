@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from axs6.golden.formats import FP32, BlockFormat, Rule, block_format, name_of
 
@@ -86,7 +86,7 @@ class TensorScale:
     held: bool = True
     infinite: Fraction | None = None
     most: Fraction = FP32.largest
-    empty: Fraction | str | None = Fraction(1)
+    empty: Fraction | Literal["epsilon"] | None = Fraction(1)
     kept: KeptNumber = KeptNumber.SCALE
 
 

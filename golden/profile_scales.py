@@ -1,7 +1,7 @@
 """Real scales under a profile: of a tensor, and the casts of all to their dtypes."""
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ def _from_amax(fmt: BlockFormat, how: TensorScale, amax: np.float32, within: Flo
     return found
 
 
-def _empty(what: Fraction | str, dtype: Float) -> np.float32:
+def _empty(what: Fraction | Literal["epsilon"], dtype: Float) -> np.float32:
     if isinstance(what, str):
         return np.float32(2.0**-dtype.fraction_bits)
     return number(what)
