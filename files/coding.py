@@ -14,6 +14,7 @@ from axs6.golden.formats import CHANNEL, BlockFormat, Mode, name_of
 from axs6.golden.lfsr import RANDOM_SEED, check_seed
 from axs6.golden.modes import check_mode
 from axs6.golden.pack import BlockLayout, layout_of
+from axs6.golden.profile import steps_of
 from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.golden.scaling import code_dtype
 
@@ -52,6 +53,7 @@ class Coding:
         order, and blocks lie along the result. Without both, `reduction` chooses them for each
         tensor. align: blocks are padded to a multiple of this number of bytes. seed: of the random
         words of stochastic rounding, `axs6.golden.lfsr`; every tensor starts at the seed.
+        profile: a library whose steps are taken, as in `axs6.encode`.
 
     Raises:
         ValueError: one of them is out of range.
@@ -66,6 +68,7 @@ class Coding:
     rounding: str = Rounding.NEAREST
     random_bits: int = RANDOM_BITS
     seed: int = RANDOM_SEED
+    profile: str | None = None
 
     def __post_init__(self) -> None:
         if self.axis is not None and self.flatten is not None:
@@ -80,6 +83,10 @@ class Coding:
         check_rounding(self.rounding)
         check_random_bits(self.random_bits)
         check_seed(self.seed)
+        if self.profile is not None:
+            steps_of(self.profile, fmt)
+            if self.rounding != Rounding.NEAREST:
+                raise ValueError(f"a profile rounds to nearest, so no rounding {self.rounding!r}")
 
     @property
     def layout(self) -> BlockLayout:
@@ -122,9 +129,16 @@ class Encoded(Coding):
         axes = len(check_shape(self.shape))
         if self.dtype not in FLOATS:
             raise ValueError(f"dtype must be one of {', '.join(FLOATS)}, not {self.dtype!r}")
+        if self.profile is not None:
+            steps_of(self.profile, self.layout.format).check_dtype(self.input_dtype, self.profile)
         name, first = ("axis", self.axis) if self.flatten is None else ("flatten", self.flatten)
         if type(first) is not int or not -axes <= first < axes:
             raise ValueError(f"{name} must be one of {axes} axes, not {first!r}")
+
+    @property
+    def input_dtype(self) -> str:
+        """The dtype of its values, as the golden model names it."""
+        return {"F16": "fp16", "BF16": "bf16", "F32": "fp32", "F64": "fp64"}[self.dtype]
 
     @property
     def blocked_shape(self) -> tuple[int, ...]:
@@ -149,13 +163,16 @@ class Encoded(Coding):
         where = f"axis {self.axis}" if self.flatten is None else f"axes from {self.flatten} on"
         fmt = self.layout.format
         name = f"{name_of(fmt)}, {self.mode}" if fmt.has_modes else name_of(fmt)
-        return f"{name}, {self.rounding}, {where}"
+        steps = self.rounding if self.profile is None else f"as {self.profile}"
+        return f"{name}, {steps}, {where}"
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The entry as JSON has it: the format, its block with it, is a string."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["block"]
+        if self.profile is None:
+            del values["profile"]
         return {**values, "format": str(self.format)}
 
     @property

@@ -48,6 +48,10 @@ class Options(Coding):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_nonfinite_in(self.layout.format, self.nonfinite)
+        if self.profile is not None and self.nonfinite != "error":
+            raise ValueError(
+                f"a profile has finite values only, so no nonfinite {self.nonfinite!r}"
+            )
 
     def chosen(self, tensor: Tensor) -> bool:
         """Whether a tensor is encoded."""

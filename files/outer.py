@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from axs6.files.coding import Encoded, Piece
 from axs6.golden.blocks import Blocks, padded
 from axs6.golden.encode import encode
+from axs6.golden.encode_as import encode_as
 from axs6.golden.formats import CHANNEL, TENSOR, BlockFormat
+from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.outer import OuterScales, Reach
+from axs6.golden.profile import steps_of
+from axs6.golden.profile_scales import TensorNumbers, tensor_scale
 
 Values = NDArray[np.float32] | NDArray[np.float64]
 
@@ -63,8 +67,23 @@ class Whole:
             channels = Reach.merged([self._reach(piece) for piece in pieces])
         return OuterScales.find(self._format, channels, self._tensor)
 
+    @cached_property
+    def under_profile(self) -> TensorNumbers | None:
+        """The scale of the tensor under the profile, if there are both."""
+        encoding = self.encoding
+        if encoding.profile is None or not self._has(TENSOR):
+            return None
+        (largest,) = self._tensor.largest
+        assert largest.bits is not None
+        steps = steps_of(encoding.profile, self._format)
+        amax = largest.bits.view(np.float32).max()
+        return tensor_scale(self._format, steps, amax, INPUT_DTYPES[encoding.input_dtype])
+
     def outer_bytes(self) -> Iterator[bytes]:
         """The bytes before the blocks."""
+        if self.under_profile is not None:
+            yield self.under_profile.scale.astype("<f4").tobytes()
+            return
         for number, (_, count) in enumerate(self.encoding.outer()):
             for pieces in self.encoding.groups() if self._has(CHANNEL) else [[Piece(0, 1, 0, 0)]]:
                 outer = self._outer(pieces)
@@ -87,15 +106,24 @@ class Whole:
         Raises:
             ValueError: a value has no code; the message names the piece.
         """
-        options["nonfinite"] = self.nonfinite
+        options["nonfinite"], profile = self.nonfinite, self.encoding.profile
         for pieces in self.encoding.groups():
-            outer = self._outer(pieces) if self._format.outer else None
+            outer = self._outer(pieces) if self._format.outer and not profile else None
             for piece in pieces if self.encoding.length else ():
                 values = self.read(piece)
                 try:
-                    blocks = encode(
-                        values, self._format, random=random(piece), outer=outer, **options
-                    )
+                    if profile:
+                        blocks = encode_as(
+                            values,
+                            self._format,
+                            profile,
+                            outer=self.under_profile,
+                            dtype=self.encoding.input_dtype,
+                        ).blocks
+                    else:
+                        blocks = encode(
+                            values, self._format, random=random(piece), outer=outer, **options
+                        )
                 except ValueError as error:
                     raise ValueError(f"{piece}: {error}") from error
                 yield values, blocks

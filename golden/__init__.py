@@ -4,6 +4,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.dot import accumulate, block_dot, matmul
 from axs6.golden.encode import encode
+from axs6.golden.encode_as import encode_as
 from axs6.golden.formats import BlockFormat, block_format
 from axs6.golden.metrics import errors_by_binade, qsnr
 from axs6.golden.pack import pack, packed_bytes
@@ -20,6 +21,7 @@ __all__ = [
     "checkpoint_pair",
     "decode",
     "encode",
+    "encode_as",
     "errors_by_binade",
     "from_checkpoint",
     "from_planar",

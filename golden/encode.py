@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from axs6.golden.arguments import check_axis, check_unmasked
 from axs6.golden.blocks import Blocks, chunks, padded, scale_shape
 from axs6.golden.decode import decode
+from axs6.golden.encode_as import encode_as
 from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
 from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format, name_of
@@ -38,6 +39,7 @@ def encode(
     scale: ArrayLike | None = None,
     outer: OuterScales | None = None,
     choice: str | None = None,
+    profile: str | None = None,
 ) -> Blocks:
     """Encode values into blocks along an axis.
 
@@ -67,6 +69,8 @@ def encode(
         dtype. outer: all scales of channels and the tensor, computed by `axs6.golden.outer` from a
         larger array that contains the values; replaces the scales computed from the values.
         choice: of the finest scales, in place of the format's: "max", "four-over-six" or "mse".
+        profile: a library whose steps replace those below: `axs6.golden.profile.PROFILES`. It goes
+            with `block` and `axis` alone; `axs6.golden.encode_as` also returns what its file keeps.
 
     Returns:
         The blocks. A group of zeros has the smallest exponent. A negative value that rounds to zero
@@ -84,6 +88,17 @@ def encode(
     fmt, rounding_mode = block_format(format), check_rounding(rounding)
     if block is not None:
         fmt = fmt.with_block(block)
+    if profile is not None:
+        _check_fixed(
+            rounding=rounding_mode is not Rounding.NEAREST,
+            mode=check_mode(mode) is not Mode.DENSE,
+            random=random is not None,
+            nonfinite=nonfinite != "error",
+            scale=scale is not None,
+            outer=outer is not None,
+            choice=choice is not None,
+        )
+        return encode_as(x, fmt, profile, axis=axis).blocks
     if choice is not None:
         fmt = fmt.with_choice(choice)
     wanted = check_mode(mode)
@@ -108,6 +123,12 @@ def encode(
         return encoded(wanted)
     sparse = _sparse(encoded(Mode.DENSE))
     return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
+
+
+def _check_fixed(**given: bool) -> None:
+    """Raise ValueError if an argument is given that a profile fixes."""
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ValueError(f"{name} must not be given with a profile, which fixes all steps")
 
 
 def _random_words(

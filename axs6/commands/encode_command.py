@@ -44,6 +44,10 @@ ENCODING: Group = {
         typer.Option(help="Bits of the random words of stochastic rounding, 1 to 32.", metavar="R"),
     ],
     "seed": Annotated[int | None, typer.Option(help="Seed of stochastic rounding.")],
+    "profile": Annotated[
+        str | None,
+        typer.Option(help="Encode by the steps of a library; `axs6 info FORMAT --profile NAME`."),
+    ],
     "nonfinite": Annotated[
         str | None,
         typer.Option(
@@ -142,7 +146,7 @@ def run(
     write_json(json, [_figures(row) for row in rows])
 
 
-CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite")
+CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite", "profile")
 """Options that go with --as."""
 
 

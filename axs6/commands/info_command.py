@@ -30,6 +30,13 @@ def run(
             "--bytes", help="Show the first bytes of a checkpoint's weights, and what they mean."
         ),
     ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="Show the steps by which a library encodes the format, and the first that is not "
+            "the definition's."
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Check every block of a container or checkpoint and show its tensors, or explain a format.
@@ -39,7 +46,9 @@ def run(
     from axs6.golden.formats import block_format
 
     path = Path(source)
-    if show_bytes:
+    if profile is not None:
+        _profile(block_format(source), profile, json)
+    elif show_bytes:
         _bytes(path, json)
     elif path.is_file() or any(path.glob("*.safetensors")):
         _container(path, json, _is_format(source))
@@ -134,3 +143,12 @@ def _format(fmt: "BlockFormat", json: str | None) -> None:
         ],
     }
     write_json(json, figures)
+
+
+def _profile(fmt: "BlockFormat", profile: str, json: str | None) -> None:
+    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.golden.explain_profile import explain_profile, facts_of_profile
+
+    check_writable(json_path(json))
+    console(json).print("\n".join(explain_profile(fmt, profile)), highlight=False)
+    write_json(json, facts_of_profile(fmt, profile))

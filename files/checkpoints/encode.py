@@ -19,6 +19,7 @@ from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
 from axs6.golden.formats import BlockFormat
 from axs6.golden.nonfinite import NonFinite
+from axs6.golden.profile_scales import TensorNumbers
 
 Rows = Callable[[int, int], Values]
 """Gives the values (count, K) of rows from a row on."""
@@ -33,6 +34,8 @@ class Unencoded:
         rows: gives its values, float32 or float64.
         nonfinite: as in `axs6.encode`.
         format: with other rules of its scales than the layout's format has, or None.
+        profile: a library whose steps are taken, as in `axs6.encode`, or None.
+        dtype: of the values in the file, as safetensors name it; a profile looks at it.
     """
 
     name: str
@@ -40,6 +43,8 @@ class Unencoded:
     rows: Rows
     nonfinite: NonFinite = "error"
     format: BlockFormat | None = None
+    profile: str | None = None
+    dtype: str = "F32"
 
 
 def encoded(values: Unencoded, layout: WeightLayout) -> Held:
@@ -71,7 +76,7 @@ def encoded(values: Unencoded, layout: WeightLayout) -> Held:
 def _encoded(values: Unencoded, layout: WeightLayout) -> Coded:
     try:
         tiles = layout.scales[0].rows > 1
-        codes, levels = (_in_tiles if tiles else _in_rows)(values, layout)
+        codes, levels, tensor = (_in_tiles if tiles else _in_rows)(values, layout)
     except ValueError as error:
         raise ValueError(f"tensor {values.name!r}: {error}") from error
     scales = []
@@ -81,36 +86,50 @@ def _encoded(values: Unencoded, layout: WeightLayout) -> Coded:
         if not part.rows and not part.values:
             matrices = 1
         shaped = level.astype(number.dtype).reshape(matrices, tall, wide)
-        factors = number.values(shaped)
-        with np.errstate(all="ignore"):
-            held = np.float32(1) / factors if part.inverse else factors
+        held = number.values(shaped)
+        if part.inverse:
+            with np.errstate(all="ignore"):
+                held = np.float32(1) / held
+        if tensor is not None and not part.rows and not part.values:
+            held = np.full((1, 1, 1), tensor.inverse if part.inverse else tensor.scale)
         scales.append(ScaleLevel.of(number, number.codes(held)[0], part))
     return Coded(tuple(scales), lambda first, count: codes[first : first + count])
 
 
-def _in_rows(
-    values: Unencoded, layout: WeightLayout
-) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
-    """Codes (rows, K), and the codes of scales, fine to coarse, of blocks along rows."""
+Found = tuple[NDArray[np.uint8], list[NDArray[Any]], TensorNumbers | None]
+"""Codes (rows, K), the codes of scales, fine to coarse, and a tensor's scale under a profile."""
+
+
+def _in_rows(values: Unencoded, layout: WeightLayout) -> Found:
+    """Values in blocks along rows."""
     coding = Encoded(
-        shape=values.shape, dtype="F32", format=values.format or layout.format, axis=-1
+        shape=values.shape,
+        dtype=values.dtype,
+        format=values.format or layout.format,
+        axis=-1,
+        profile=values.profile,
     )
 
     def read(piece: Piece) -> Values:
         rows = values.rows(piece.first_row, piece.rows)
         return rows[:, piece.start : piece.start + piece.values]
 
+    whole = Whole(coding, read, values.nonfinite)
     codes = np.empty((math.prod(values.shape[:-1]), values.shape[-1]), np.uint8)
     found: list[list[NDArray[Any]]] = [[] for _ in layout.scales]
-    for piece, blocks in _pieces(Whole(coding, read, values.nonfinite), coding):
-        whole = blocks.codes.reshape(piece.rows, -1)[:, : piece.values]
+    for piece, blocks in _pieces(whole, coding):
+        held = blocks.codes.reshape(piece.rows, -1)[:, : piece.values]
         end = piece.start + piece.values
-        codes[piece.first_row : piece.first_row + piece.rows, piece.start : end] = whole
+        codes[piece.first_row : piece.first_row + piece.rows, piece.start : end] = held
         for level, scales, part in zip(found, blocks.scales[::-1], layout.scales, strict=True):
             # A scale of rows or of the tensor comes with every piece of them.
             if part.values or (part.rows and not piece.start) or not level:
                 level.append(scales.reshape(-1))
-    return codes, [np.concatenate(level) for level in found]
+    return codes, [_joined(level) for level in found], whole.under_profile
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
 
 
 def _pieces(whole: Whole, coding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
@@ -119,11 +138,11 @@ def _pieces(whole: Whole, coding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         yield next(pieces), blocks
 
 
-def _in_tiles(
-    values: Unencoded, layout: WeightLayout
-) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
-    """As `_in_rows`, of tiles of several rows: each is encoded as a channel, edges with zeros."""
+def _in_tiles(values: Unencoded, layout: WeightLayout) -> Found:
+    """Values in tiles of several rows: each is encoded as a channel, edges with zeros."""
     (part,) = layout.scales
+    if values.profile is not None:
+        raise ValueError(f"the profile {values.profile} has no scales of tiles")
     height = values.shape[-2] if len(values.shape) > 1 else 1
     length = values.shape[-1]
     wide = -(-length // part.values)
@@ -132,8 +151,9 @@ def _in_tiles(
     for matrix in range(0, len(codes), height):
         for first in range(matrix, matrix + height, part.rows):
             count = min(part.rows, matrix + height - first)
-            band = np.zeros((part.rows, wide * part.values), np.float32)
-            band[:count, :length] = values.rows(first, count)
+            rows = values.rows(first, count)
+            band = np.zeros((part.rows, wide * part.values), rows.dtype)
+            band[:count, :length] = rows
             tiles = band.reshape(part.rows, wide, part.values).swapaxes(0, 1)
             blocks = encode(
                 tiles.reshape(wide, -1), values.format or layout.format, nonfinite=values.nonfinite
@@ -144,4 +164,4 @@ def _in_tiles(
                 :count, :length
             ]
             found.append(blocks.scales[0].reshape(-1))
-    return codes, [np.concatenate(found) if found else np.zeros(0, np.uint8)]
+    return codes, [_joined(found)], None

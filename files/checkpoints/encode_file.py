@@ -30,6 +30,7 @@ class Chosen:
         nonfinite: treatment of NaN and infinities, as in `axs6.encode`.
         format: the format, of a layout of the kind; by default that of the layout.
         layout: the name of the layout; by default the first of the kind with the format.
+        profile: a library whose steps are taken, as in `axs6.encode`.
     """
 
     include: Sequence[str] = ("*",)
@@ -37,6 +38,7 @@ class Chosen:
     nonfinite: NonFinite = "error"
     format: str | BlockFormat | None = None
     layout: str | None = None
+    profile: str | None = None
 
     def layout_of(self, kind: Kind) -> WeightLayout:
         """The layout of a kind in which tensors are encoded.
@@ -111,7 +113,15 @@ def _item(tensor: Tensor, shard: int, layout: WeightLayout, chosen: Chosen) -> I
     if not chosen.has(tensor):
         return Item(tensor, shard)
     fmt = None if chosen.format is None else block_format(chosen.format)
-    values = Unencoded(tensor.name, tensor.shape, _rows_of(tensor), chosen.nonfinite, fmt)
+    values = Unencoded(
+        tensor.name,
+        tensor.shape,
+        _rows_of(tensor),
+        chosen.nonfinite,
+        fmt,
+        chosen.profile,
+        tensor.dtype,
+    )
     return Item(tensor, shard, encoded(values, layout))
 
 

@@ -122,6 +122,12 @@ def link(folder: Path, how: str) -> str:
     return {"same": "in.safetensors", "roundabout": "../" + folder.name + "/in.safetensors"}[how]
 
 
+def test_a_profile_is_in_the_container(main: Cli, folder: Path) -> None:
+    options = ("--format", "nvfp4", "--profile", "compressed-tensors")
+    main("encode", "x.npy", "y.safetensors", *options).succeeded()
+    assert "nvfp4, as compressed-tensors, axis -1" in main("info", "y.safetensors").succeeded()
+
+
 @pytest.mark.parametrize("how", ["same", "roundabout", "symlink", "hard link"])
 @pytest.mark.parametrize(
     "command",

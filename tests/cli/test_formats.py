@@ -10,6 +10,7 @@ import pytest
 
 import axs6
 from axs6.golden.explain import explain
+from axs6.golden.explain_profile import explain_profile
 
 Cli = Callable[..., Any]
 
@@ -102,3 +103,30 @@ def test_info_says_that_it_shows_the_file(
 )
 def test_what_is_neither_is_refused_in_one_line(main: Cli, text: str, message: str) -> None:
     assert message in main("info", text).refused()
+
+
+def test_a_profile_is_explained(main: Cli) -> None:
+    printed = main("info", "mxfp4", "--profile", "llama.cpp").succeeded()
+    assert printed.splitlines() == explain_profile(axs6.block_format("mxfp4"), "llama.cpp")
+    figures = json.loads(main("info", "mx6", "--profile", "quark", "--json", "-").succeeded())
+    assert figures["first_difference"] == "values"
+    assert [step["step"] for step in figures["steps"]] == [
+        "values", "exponent of a block", "rounding",
+    ]  # fmt: skip
+    assert figures["example"]["codes"][1] == 0
+    same = json.loads(main("info", "nvfp4", "--profile", "torchao", "--json", "-").succeeded())
+    assert same["first_difference"] is same["example"] is None
+
+
+@pytest.mark.parametrize("command", ["info", "encode"])
+def test_profiles_that_do_not_have_the_format(main: Cli, tmp_path: Path, command: str) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 32), np.float32))
+    for profile, message in (
+        ("quark", "profile quark has the formats mx9, mx6, not mxfp4"),
+        ("none", "profile must be one of compressed-tensors, llama.cpp, quark, torchao"),
+    ):
+        files = ("x.npy", "y.safetensors", "--format") if command == "encode" else ()
+        assert message in main(command, *files, "mxfp4", "--profile", profile).refused()
+    assert not (tmp_path / "y.safetensors").exists()
+    refused = main("info", "y.safetensors", "--profile", "quark").refused()
+    assert refused.startswith("'y.safetensors' is no block format")

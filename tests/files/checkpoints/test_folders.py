@@ -207,3 +207,28 @@ def test_rules_of_scales(model: Path) -> None:
     (shard,) = (p for p in (model.parent / "b").glob("*1-of*"))
     found = load_file(shard)["layers.0.q.weight"].astype(np.float32)
     assert np.array_equal(found, axs6.decode(axs6.encode(values, fmt)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "profile", "fmt"),
+    [
+        ("compressed-tensors", "compressed-tensors", "nvfp4"),
+        ("modelopt", "transformer-engine", "nvfp4"),
+        ("compressed-tensors", "compressed-tensors", "mxfp4"),
+        ("gguf", "llama.cpp", "mxfp4"),
+        ("gguf", "llama.cpp", "int8_float16_t32"),
+    ],
+)
+def test_profiles_of_libraries(kind: str, profile: str, fmt: str, model: Path) -> None:
+    """Codes are those of the library's steps, and the file has its scale of the tensor exactly."""
+    name, target = "layers.0.q.weight", model.parent / f"out{KINDS[kind].suffix}"
+    chosen = Chosen(include=[name], format=fmt, profile=profile)
+    encode_checkpoint(model, target, KINDS[kind], chosen)
+    expected = axs6.encode_as(weights()[name], fmt, profile)
+    with open_checkpoint(target) as checkpoint:
+        (weight,) = checkpoint.found.weights
+        assert np.array_equal(weight.read(0, 96), expected.blocks.codes.reshape(96, -1))
+        fine = weight.scales[0].codes.reshape(expected.blocks.scales[-1].shape)
+        assert np.array_equal(fine, expected.blocks.scales[-1])
+        if weight.scales[-1].inverse:
+            assert weight.scales[-1].factors.item() == expected.outer
