@@ -82,7 +82,8 @@ def test_transcripts_show_what_commands_print(
 ) -> None:
     program, *arguments = shlex.split(command)
     assert program in ("axs6", "python")
-    (tmp_path / "examples").symlink_to(pages.ROOT / "examples")
+    for folder in ("examples", "vectors"):
+        (tmp_path / folder).symlink_to(pages.ROOT / folder)
     (tmp_path / "docs").mkdir()
     if program == "axs6":
         printed = main(*arguments).succeeded()

@@ -44,7 +44,7 @@ def _weight(checkpoint: Checkpoint, weight: Weight, held: dict[str, Tensor]) -> 
     for each in tensors:
         start = f"{each.name:{names}}  {_dtype(each):{kinds}}  {_shape(each.shape):{shapes}}"
         data = np.concatenate([*each.stored.chunks(BYTES)][:1] or [np.zeros(0, np.uint8)])
-        more = " ..." if each.nbytes > BYTES else ""
+        more = f" and {each.nbytes - BYTES:,} more" if each.nbytes > BYTES else ""
         yield f"  {start}  {' '.join(f'{byte:02x}' for byte in data.tolist())}{more}"
     if not weight.rows:
         return
