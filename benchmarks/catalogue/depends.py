@@ -170,6 +170,16 @@ ENCODING = (
 )  # fmt: skip
 """Sources of the speed of the golden model's encode, decode and pack."""
 
+CHECKPOINTS = (
+    *(
+        f"files/checkpoints/{name}.py"
+        for name in ("convert", "held", "interleaved", "numbers", "recode", "weight", "write")
+    ),
+    "files/stored.py",
+    "files/writer.py",
+)
+"""Sources of the speed of converting checkpoints."""
+
 CODES = ("encode", "factors", "levels", "quantise", "scaling")
 """Sources of the codes of values."""
 

@@ -9,6 +9,7 @@ from catalogue.depends import (
     ADDERS,
     BESIDE_VERILATOR,
     BLOCK_DOT,
+    CHECKPOINTS,
     CXXRTL,
     ENCODED,
     ENCODING,
@@ -31,6 +32,14 @@ BENCHMARKS = (
             *(f"golden/{n}.py" for n in (*ENCODING, *PRODUCTS)),
         ),
         packages=("numpy",),
+        varies=r"  +[\d.]+|; .*(?=\")",
+    ),
+    Figure(
+        "checkpoint-speed",
+        ("python benchmarks/checkpoints.py",),
+        printed,
+        sources=("benchmarks/checkpoints.py", *CHECKPOINTS),
+        packages=("numpy", "safetensors", "gguf"),
         varies=r"  +[\d.]+|; .*(?=\")",
     ),
     Figure(
