@@ -101,7 +101,8 @@ def load_checkpoint(model: nn.Module, path: str | Path) -> None:
 
     Parameters are set to the decoded values; the blocks are kept beside them, as `load_packed`
     does. Weights that no product of the model takes as they are, such as experts that a `forward`
-    itself multiplies by, are decoded alone: a UserWarning names them.
+    itself multiplies by, are decoded alone: a UserWarning names them, and tensors that are no
+    weights and that the model does not have.
 
     Args:
         model: what `convert` returned, with `checkpoint_policy` or one that gives the same
@@ -122,7 +123,13 @@ def load_checkpoint(model: nn.Module, path: str | Path) -> None:
         found = checkpoint.found
         names = {weight.name for weight in found.weights} | {each.name for each in found.plain}
         _check_names(path, own, names)
+        left = [each.name for each in found.plain if each.name not in own]
+        for weight in found.weights:
+            if weight.name not in own:
+                raise ValueError(f"{path}: the model has no tensor {weight.name!r}")
         for tensor in found.plain:
+            if tensor.name not in own:
+                continue
             check_shape(tensor.name, tensor.shape, own[tensor.name])
             state[tensor.name] = tensor_of(tensor)
         for weight in found.weights:
@@ -135,6 +142,8 @@ def load_checkpoint(model: nn.Module, path: str | Path) -> None:
                 decoded.append(weight.name)
                 values = weight.values(0, weight.rows).reshape(weight.shape)
                 state[weight.name] = torch.from_numpy(np.ascontiguousarray(values))
+    if left:
+        warnings.warn(f"{path}: the model does not have {', '.join(left)}", stacklevel=2)
     if decoded:
         warnings.warn(
             f"{path}: no product takes {', '.join(decoded)} as blocks: only their values are "
@@ -190,7 +199,7 @@ def _check(checkpoint: Checkpoint) -> None:
 
 
 def _check_names(path: str | Path, own: Mapping[str, Tensor], found: set[str]) -> None:
-    """Raise ValueError for tensors that the other has not; tied parameters count as one."""
+    """Raise ValueError for tensors that the file has not; tied parameters count as one."""
     memory = {own[name].data_ptr() for name in found & set(own) if own[name].numel()}
     for name, tensor in own.items():
         if tensor.is_meta:
@@ -200,8 +209,6 @@ def _check_names(path: str | Path, own: Mapping[str, Tensor], found: set[str]) -
             )
         if name not in found and tensor.data_ptr() not in memory:
             raise ValueError(f"{path}: tensor {name!r} of the model is missing")
-    for name in sorted(found - set(own)):
-        raise ValueError(f"{path}: the model has no tensor {name!r}")
 
 
 def _add_tied(own: Mapping[str, Tensor], state: dict[str, Tensor]) -> None:

@@ -43,7 +43,7 @@ class Checkpoint:
         path: the folder or file.
         shards: its files of tensors.
         documents: `config.json` and `hf_quant_config.json`, where they are there.
-        others: further files of the folder.
+        others: further files and folders in the folder, but hidden ones.
         found: weights and other tensors.
     """
 
@@ -113,7 +113,11 @@ def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoin
                 name: _document(path / name) for name in DOCUMENTS if (path / name).exists()
             }
             apart = {*names, *DOCUMENTS, INDEX}
-            others = sorted(x for x in path.iterdir() if x.is_file() and x.name not in apart)
+            others = sorted(
+                each
+                for each in path.iterdir()
+                if each.name not in apart and not each.name.startswith(".")
+            )
         else:
             shards = [_shard(path, suffix or path.suffix, stack)]
         tensors = [tensor for shard in shards for tensor in shard.tensors]

@@ -203,7 +203,8 @@ def _write_folder(
     for name, each in documents.items():
         _write_json(folder / name, each)
     for path in checkpoint.others:
-        shutil.copyfile(path, folder / path.name)
+        copied = shutil.copytree if path.is_dir() else shutil.copyfile
+        copied(path, folder / path.name)
 
 
 def _write_json(path: Path, found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from raw_safetensors import content
+from raw_safetensors import content, write
 from safetensors.torch import save_file
 from torch import nn
 
@@ -162,6 +162,21 @@ def test_other_models_are_refused(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         hardware = convert(wide, policy=policy)
     with pytest.raises(ValueError, match=r"tensor 'extra.\w+' of the model is missing"):
+        load_checkpoint(hardware, path)
+
+
+def test_tensors_that_the_model_does_not_have(tmp_path: Path) -> None:
+    """Those that are no weights are named; a weight is an error."""
+    path = encoded(tmp_path, "modelopt", "nvfp4")
+    hardware = convert(made(1), policy=checkpoint_policy(made(0), path), unconverted="ignore")
+    tensors = content(path)
+    write(path, {**tensors, "position_ids": ("I64", [1], bytes(8))})
+    with pytest.warns(UserWarning, match="the model does not have position_ids"):
+        load_checkpoint(hardware, path)
+    others = {name.replace("up.", "over."): each for name, each in tensors.items()}
+    write(path, {**others, "up.weight": ("F32", [128, 64], bytes(128 * 64 * 4))})
+    write(path, {**content(path), "up.bias": tensors["up.bias"]})
+    with pytest.raises(ValueError, match=r"the model has no tensor 'over.weight'"):
         load_checkpoint(hardware, path)
 
 

@@ -49,6 +49,8 @@ def model(tmp_path: Path) -> Path:
     (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": index}))
     (folder / "config.json").write_text(json.dumps(CONFIG))
     (folder / "tokenizer.json").write_text("{}")
+    (folder / "pooling").mkdir()
+    (folder / "pooling" / "config.json").write_text("{}")
     return folder
 
 
@@ -139,6 +141,7 @@ def test_a_folder_keeps_its_files(model: Path) -> None:
         assert name in content(second / shard)
     decode_checkpoint(second, third)
     assert document(third) == CONFIG
+    assert document(third / "pooling") == {}
     assert {path.name for path in third.iterdir()} == {path.name for path in model.iterdir()}
     for path in model.glob("*.safetensors"):
         assert set(content(third / path.name)) == set(content(path))
