@@ -198,17 +198,13 @@ STUDIES = (
     Figure(
         "training-gpt-1m",
         (
-            "axs6 study training gpt_1m --recipe mxfp4 --recipe nvfp4 --checkpoints runs -o study",
-            "axs6 study training gpt_1m --seeds 1 --recipe mxfp4 --recipe mxfp4_rotated "
-            "--recipe nvfp4 --recipe nvfp4_rotated --checkpoints runs -o rotated",
+            "axs6 study training gpt_1m --recipe mxfp4 --recipe mxfp4_rotated "
+            "--recipe nvfp4 --recipe nvfp4_rotated --checkpoints runs -o study",
         ),
         printed,
         sources=("studies/training/*.py", "golden/lfsr.py", *TORCH_BITS),
         packages=("torch",),
-        pictures={
-            "study/training.svg": "training-gpt-1m.svg",
-            "rotated/training.svg": "training-gpt-1m-rotated.svg",
-        },
+        pictures={"study/training.svg": "training-gpt-1m.svg"},
     ),
     Figure(
         "training-accumulators",
