@@ -17,8 +17,8 @@ def run(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A folder of .safetensors files, with an index or without, a .safetensors or a "
-            ".gguf file."
+            help="A folder of .safetensors files, with an index or without, or with an .onnx "
+            "model; or a .safetensors, .gguf or .onnx file."
         ),
     ],
     target: Annotated[

@@ -20,8 +20,9 @@ def run(
         str,
         typer.Argument(
             help="A container that `axs6 encode` wrote, a checkpoint (a file, or a folder of "
-            ".safetensors files), or a block format: a name that `axs6 list --formats` shows, or a "
-            "string such as e4m3fn_e8m0_t32. A file of that name takes precedence."
+            ".safetensors files or with an .onnx file), or a block format: a name that "
+            "`axs6 list --formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that "
+            "name takes precedence."
         ),
     ],
     json: Json = None,
@@ -33,7 +34,7 @@ def run(
     from axs6.golden.formats import block_format
 
     path = Path(source)
-    if path.is_file() or any(path.glob("*.safetensors")):
+    if path.is_file() or any(x.suffix in (".safetensors", ".onnx") for x in path.glob("*")):
         _container(path, json, _is_format(source))
     elif path.suffix or len(path.parts) > 1:
         _container(path, json)

@@ -14,7 +14,7 @@ from axs6.files.checkpoints.kinds import Kind, nearest_first
 from axs6.files.checkpoints.layouts import GGML, Layout
 from axs6.files.checkpoints.recode import CannotHoldError, differences, recode
 from axs6.files.checkpoints.recognise import MODULE
-from axs6.files.checkpoints.source import GGUF, SAFETENSORS, Checkpoint, open_checkpoint
+from axs6.files.checkpoints.source import GGUF, ONNX, SAFETENSORS, Checkpoint, open_checkpoint
 from axs6.files.checkpoints.weight import Weight
 from axs6.files.checkpoints.write import Item, write_checkpoint
 from axs6.files.tensors import FLOATS, READERS, Tensor
@@ -57,7 +57,8 @@ def convert_checkpoint(
     """Write a checkpoint of another kind, whose loader gets the same values.
 
     Args:
-        source: a folder of safetensors files, a .safetensors or a .gguf file.
+        source: a folder of safetensors files or with an ONNX model, a .safetensors, .gguf or .onnx
+            file.
         target: a folder, which must not exist or be empty, or a file.
         kind: of the target.
         layout: of the kind, for all weights; by default for each the one nearest to what it has.
@@ -88,6 +89,7 @@ def convert_checkpoint(
             documents_of(items, checkpoint, kind),
             progress or (lambda _: None),
             lambda path, suffix: _proved(items, path, suffix),
+            kind.suffix,
         )
 
 
@@ -95,7 +97,7 @@ def check_target(target: Path, suffix: str = SAFETENSORS) -> None:
     """Raise ValueError unless a target is a folder or file for files of this ending."""
     if suffix == GGUF and target.suffix != GGUF:
         raise ValueError(f"{target} must end in {GGUF}")
-    if suffix != GGUF and target.suffix in (GGUF, *READERS) and target.suffix != suffix:
+    if suffix != GGUF and target.suffix in (GGUF, ONNX, *READERS) and target.suffix != suffix:
         raise ValueError(f"{target} must be a folder, or end in {suffix}")
 
 

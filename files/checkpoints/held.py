@@ -87,9 +87,9 @@ class Held:
         if layout.interleaved:
             size = Block(layout).row_bytes(shape[-1]) * math.prod(shape[:-1])
             return Entry(name, layout.codes.dtype, shape, size)
-        if layout.packed:
+        size = math.prod(shape) * layout.element.width // 8
+        if layout.pairs:
             shape = (*shape[:-1], shape[-1] // 2)
-        size = math.prod(shape)
         if block := layout.codes.block:
             shape = (*shape[:-1], shape[-1] // block, block)
         return Entry(name, layout.codes.dtype, shape, size)

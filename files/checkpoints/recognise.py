@@ -113,7 +113,7 @@ def _weight(
         if tensor is not None and tensor.dtype in layout.input.numbers:
             given = _scales(tensor, (1, 1, tensor.stored.size), layout.input)
             tensors.append(tensor)
-    return _read(name, codes, layout, shape, scales, tensors, given)
+    return assembled(name, codes, layout, shape, scales, tensors, given)
 
 
 def _missing(codes: Tensor, layout: Layout, wanted: str, found: Tensor | None) -> Problem | None:
@@ -129,7 +129,7 @@ def _shape(codes: Tensor, layout: Layout) -> tuple[int, ...] | None:
     """The shape of the values whose codes have the shape of a tensor, if there is one."""
     if not codes.shape:
         return None
-    if layout.interleaved or not layout.packed:
+    if not layout.pairs:
         return codes.shape
     if layout.codes.block:
         if len(codes.shape) < 2 or codes.shape[-1] != layout.codes.block:
@@ -188,7 +188,7 @@ def ones(part: ScalePart) -> Scales:
     return Scales(number, lambda: codes, 0, 0, part.inverse)
 
 
-def _read(
+def assembled(
     name: str,
     codes: Tensor,
     layout: Layout,
@@ -197,6 +197,15 @@ def _read(
     parts: list[Tensor],
     given: Scales | None,
 ) -> Weight:
+    """A weight of its parts, which fit each other.
+
+    Args:
+        name: of it.
+        codes, layout, shape: its codes, how they are held, and the shape of its values.
+        scales: of the levels that have tensors of their own, fine to coarse.
+        parts: these tensors, and that of the scale of activations.
+        given: the scale of activations.
+    """
     files = (codes.name, *(tensor.name for tensor in parts))
     nbytes = codes.nbytes + sum(tensor.nbytes for tensor in parts)
     if layout.interleaved:
@@ -205,13 +214,20 @@ def _read(
             scales = [ones(part) for part in layout.parts]
         levels = (blocks.scales(), *scales)
         return Weight(name, layout, shape, levels, blocks.codes, None, nbytes, files, given)
-    length = shape[-1] // 2 if layout.packed else shape[-1]
+    length = shape[-1]
+    each = 2 if layout.packed else 1
 
     def raw(first: int, count: int) -> NDArray[np.uint8]:
-        held = codes.stored.items(first * length, count * length)
-        return held.view(np.uint8).reshape(count, length)
+        held = codes.stored.items(first * length // each, count * length // each)
+        return held.view(np.uint8).reshape(count, length // each)
 
     def read(first: int, count: int) -> NDArray[np.uint8]:
-        return unpaired(raw(first, count)) if layout.packed else raw(first, count)
+        if not layout.packed:
+            return raw(first, count)
+        # A byte may have codes of two rows.
+        start, end = first * length, (first + count) * length
+        held = codes.stored.items(start // 2, -(-end // 2) - start // 2)
+        return unpaired(held)[start % 2 :][: end - start].reshape(count, length)
 
-    return Weight(name, layout, shape, tuple(scales), read, raw, nbytes, files, given)
+    whole = None if length % each else raw
+    return Weight(name, layout, shape, tuple(scales), read, whole, nbytes, files, given)
