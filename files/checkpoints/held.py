@@ -11,6 +11,7 @@ from axs6.files import coding
 from axs6.files.checkpoints.interleaved import Block, paired
 from axs6.files.checkpoints.layouts import Layout, ScalePart
 from axs6.files.checkpoints.recognise import grid, part_name, stored_shape
+from axs6.files.checkpoints.swizzle import swizzled
 from axs6.files.checkpoints.weight import Scales
 from axs6.files.writer import Entry
 
@@ -76,9 +77,11 @@ class Held:
         coded = self.load()
         yield self._blocks(coded) if self.layout.interleaved else self._bytes(coded)
         inner = len(self.layout.scales) - len(self.layout.parts)
-        given = [self.input[0]] if self.input and self.layout.input else []
-        for level in (*coded.scales[inner:], *given):
-            codes = level.codes
+        levels = list(zip(coded.scales[inner:], self.layout.parts, strict=True))
+        if self.input and self.layout.input:
+            levels.append((self.input[0], self.layout.input))
+        for level, part in levels:
+            codes = swizzled(level.codes) if part.swizzled else level.codes
             yield iter([codes.astype(codes.dtype.newbyteorder("<"), copy=False).tobytes()])
 
     def _codes_entry(self) -> Entry:

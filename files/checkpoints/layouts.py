@@ -71,6 +71,7 @@ class ScalePart:
         axes: how a scale that is one for all values of a row, or of the tensor, is written: with
             axes of length 1, or without.
         optional: whether a missing tensor stands for scales of 1.
+        swizzled: whether they are in the order of `swizzle`.
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,7 @@ class ScalePart:
     inverse: bool = False
     axes: bool = False
     optional: bool = False
+    swizzled: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.files.checkpoints.interleaved import Interleaving, unpaired
 from axs6.files.checkpoints.layouts import LAYOUTS, Layout, ScalePart
+from axs6.files.checkpoints.swizzle import padded, unswizzled
 from axs6.files.checkpoints.weight import Scales, Weight
 from axs6.files.tensors import Tensor
 
@@ -149,6 +150,8 @@ def grid(shape: tuple[int, ...], part: ScalePart) -> tuple[int, int, int]:
 def stored_shape(shape: tuple[int, ...], part: ScalePart) -> tuple[int, ...]:
     """The shape of the tensor of scales that is written, where all matrices have their own."""
     matrices, tall, wide = grid(shape, part)
+    if part.swizzled:
+        return (*shape[:-2], *padded(tall, wide))
     if not part.rows and not part.values:
         each = (matrices,) if len(shape) > 2 else ()
         return (*each, 1) if part.axes and not each else each
@@ -165,6 +168,8 @@ def _fits(
         one = math.prod(found) == 1
         return one or found[: len(shape) - 2] == shape[:-2] == tuple(n for n in found if n > 1)
     full = stored_shape(shape, part)
+    if part.swizzled and found == (math.prod(full),):
+        return True
     if part.values:
         return found == full
     return tuple(n for n in found if n != 1) == tuple(n for n in full if n != 1)
@@ -176,7 +181,8 @@ def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> Sc
         shape = (1, 1, 1)
 
     def load() -> NDArray[Any]:
-        return np.ascontiguousarray(tensor.stored.all()).view(number.dtype).reshape(shape)
+        codes = np.ascontiguousarray(tensor.stored.all()).view(number.dtype)
+        return unswizzled(codes, shape) if part.swizzled else codes.reshape(shape)
 
     return Scales(number, load, part.rows, part.values, part.inverse)
 

@@ -12,6 +12,7 @@ import numpy as np
 from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, Layout
 from axs6.files.checkpoints.onnx_read import Model, read_model
 from axs6.files.checkpoints.recognise import Found, recognise
+from axs6.files.checkpoints.swizzle import with_swizzled_scales
 from axs6.files.container import KEY
 from axs6.files.gguf import GgufFile
 from axs6.files.stored import Stored
@@ -91,12 +92,15 @@ def is_checkpoint(path: Path) -> bool:
 
 
 @contextmanager
-def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoint]:
+def open_checkpoint(
+    path: Path, suffix: str | None = None, swizzled: bool = False
+) -> Iterator[Checkpoint]:
     """A checkpoint, and its weights.
 
     Args:
         path: a folder, a .safetensors, .gguf or .onnx file.
         suffix: of the file, if its name does not have it.
+        swizzled: whether scales of blocks are in the order of `swizzle`.
 
     Raises:
         OSError: a file cannot be read.
@@ -131,8 +135,11 @@ def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoin
         if model:
             yield replace(checkpoint, found=model[1].found)
             return
+        layouts = _layouts(checkpoint.quantisation)
+        if swizzled:
+            layouts = [with_swizzled_scales(layout) for layout in layouts]
         try:
-            found = recognise(tensors, _layouts(checkpoint.quantisation))
+            found = recognise(tensors, layouts)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         yield replace(checkpoint, found=found)
