@@ -1,7 +1,7 @@
 """Kinds of checkpoints: the layouts that a library's loader knows, and the files that say so."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from axs6.files.checkpoints import layouts as l
@@ -75,12 +75,6 @@ def _plain(fmt: BlockFormat) -> tuple[Any, ...]:
     return fmt.element, tuple(scales)
 
 
-_COMPRESSED_BLOCKS = replace(
-    l.FP8_BLOCKS,
-    name="compressed-tensors-fp8-blocks",
-    scales=(replace(l.FP8_BLOCKS.scales[0], names=("{}_scale",)),),
-)
-
 KINDS = {
     kind.name: kind
     for kind in (
@@ -94,7 +88,7 @@ KINDS = {
                 l.MXFP8,
                 l.FP8_TENSOR,
                 l.FP8_CHANNEL,
-                _COMPRESSED_BLOCKS,
+                l.COMPRESSED_BLOCKS,
                 l.INT8_TENSOR,
                 l.INT8_CHANNEL,
             ),

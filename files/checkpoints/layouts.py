@@ -173,8 +173,8 @@ def _fp8(name: str, element: Float, part: ScalePart) -> Layout:
     return Layout(name, element, _weight(f"F8_{bits}"), (part,), input=_INPUT)
 
 
-def _tiles(name: str, rows: int, values: int, numbers: dict[str, ScaleNumber]) -> Layout:
-    scales = ScalePart(("{}_scale_inv",), numbers, rows, values)
+def _tiles(name: str, end: str, rows: int, values: int, numbers: dict[str, ScaleNumber]) -> Layout:
+    scales = ScalePart((f"{{}}{end}",), numbers, rows, values)
     return Layout(name, E4M3, _weight("F8_E4M3"), (scales,))
 
 
@@ -207,8 +207,9 @@ COMPRESSED_MXFP4 = Layout("compressed-tensors-mxfp4", E2M1, _PACKED, (_POWERS_32
 MXFP8 = Layout("mxfp8", E4M3, _weight("F8_E4M3"), (_POWERS_32,))
 MXFP8_E5M2 = Layout("mxfp8-e5m2", E5M2, _weight("F8_E5M2"), (_POWERS_32,))
 QUARK_MXFP4 = Layout("quark-mxfp4", E2M1, _weight("U8"), (_POWERS_32,))
-FP8_BLOCKS = _tiles("fp8-blocks", 128, 128, NUMBERS)
-FP8_BLOCKS_E8M0 = _tiles("fp8-blocks-e8m0", 32, 32, POWERS)
+FP8_BLOCKS = _tiles("fp8-blocks", "_scale_inv", 128, 128, NUMBERS)
+FP8_BLOCKS_E8M0 = _tiles("fp8-blocks-e8m0", "_scale_inv", 32, 32, POWERS)
+COMPRESSED_BLOCKS = _tiles("compressed-tensors-fp8-blocks", "_scale", 128, 128, NUMBERS)
 FP8_TENSOR = Layout("fp8-tensor", E4M3, _weight("F8_E4M3"), (_TENSOR_SCALE,), input=_INPUT)
 FP8_CHANNEL = Layout("fp8-channel", E4M3, _weight("F8_E4M3"), (_ROW_SCALE,), input=_INPUT)
 FP8_TENSOR_E5M2 = Layout(
@@ -284,6 +285,7 @@ LAYOUTS = (
     FP8_BLOCKS_E8M0,
     FP8_TENSOR,
     FP8_CHANNEL,
+    COMPRESSED_BLOCKS,
     FP8_TENSOR_E5M2,
     FP8_CHANNEL_E5M2,
     INT8_TENSOR,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, Layout
+from axs6.files.checkpoints.layouts import COMPRESSED_BLOCKS, FP8_BLOCKS, GGML, LAYOUTS, Layout
 from axs6.files.checkpoints.onnx_read import Model, read_model
 from axs6.files.checkpoints.recognise import Found, recognise
 from axs6.files.checkpoints.swizzle import with_swizzled_scales
@@ -157,11 +157,22 @@ def _model(path: Path, suffix: str, stack: ExitStack) -> tuple[Path, Model] | No
 
 def _layouts(quantisation: dict[str, Any]) -> Sequence[Layout]:
     """The layouts, with the tiles that a configuration names first."""
-    size = quantisation.get("weight_block_size")
-    if not (isinstance(size, list) and len(size) == 2 and all(type(n) is int for n in size)):
-        return LAYOUTS
-    part = replace(FP8_BLOCKS.scales[0], rows=size[0], values=size[1])
-    return (replace(FP8_BLOCKS, scales=(part,)), *LAYOUTS)
+    stated = [(FP8_BLOCKS, quantisation.get("weight_block_size"))]
+    groups = quantisation.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        weights = group.get("weights") if isinstance(group, dict) else None
+        if isinstance(weights, dict):
+            stated.append((COMPRESSED_BLOCKS, weights.get("block_structure")))
+    found = []
+    for layout, size in stated:
+        if (
+            isinstance(size, list)
+            and len(size) == 2
+            and all(type(n) is int and n > 0 for n in size)
+        ):
+            part = replace(layout.scales[0], rows=size[0], values=size[1])
+            found.append(replace(layout, scales=(part,)))
+    return (*found, *LAYOUTS)
 
 
 def _shard_names(folder: Path) -> list[str]:
