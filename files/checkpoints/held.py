@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from axs6.files import coding
 from axs6.files.checkpoints.interleaved import Block, paired
 from axs6.files.checkpoints.layouts import Layout, ScalePart
-from axs6.files.checkpoints.recognise import grid, part_name, stored_shape
+from axs6.files.checkpoints.recognise import part_name, stored_shape
 from axs6.files.checkpoints.swizzle import swizzled
 from axs6.files.checkpoints.weight import Scales
 from axs6.files.writer import Entry
@@ -99,7 +99,7 @@ class Held:
 
     def _scales_entry(self, part: ScalePart, dtype: str, shared: bool) -> Entry:
         shape = stored_shape(self.shape, part)
-        if shared and math.prod(grid(self.shape, part)[1:]) == 1:
+        if shared and not part.rows and not part.values:
             shape = (1,) if part.axes else ()
         size = part.numbers[dtype].dtype.itemsize * math.prod(shape)
         return Entry(part_name(part.names[0], self.name), dtype, shape, size)

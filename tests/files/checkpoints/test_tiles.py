@@ -8,13 +8,14 @@ import pytest
 from safetensors.numpy import save_file
 
 from axs6.files.checkpoints import KINDS, convert_checkpoint, open_checkpoint
+from axs6.files.tensors import open_tensors
 
 SIZES = ("weight_block_size", "block_structure")
 
 
-def model(folder, end, config, grid=(2, 3)):
+def model(folder, end, config, grid=(2, 3), shape=(200, 300)):
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 127, (200, 300), np.uint8).view(ml_dtypes.float8_e4m3fn)
+    codes = rng.integers(0, 127, shape, np.uint8).view(ml_dtypes.float8_e4m3fn)
     folder.mkdir()
     scales = rng.random(grid, np.float32)
     save_file({"l.weight": codes, f"l.weight{end}": scales}, folder / "model.safetensors")
@@ -37,8 +38,19 @@ def test_there_and_back(tmp_path):
     convert_checkpoint(tmp_path / "b", tmp_path / "c", KINDS["fp8-blocks"])
     for name in "abc":
         assert values_of(tmp_path / name).tobytes() == wanted.tobytes()
-    one, other = (tmp_path / name / "model.safetensors" for name in "ac")
-    assert one.read_bytes() == other.read_bytes()
+    with open_tensors(tmp_path / "c" / "model.safetensors") as (tensors, _):
+        found = {each.name: each.stored.all().tobytes() for each in tensors}
+    assert found["l.weight_scale_inv"] == scales.tobytes()
+
+
+def test_a_matrix_within_a_tile(tmp_path):
+    """Its scale has two axes, as loaders want it."""
+    codes, scales = model(tmp_path / "a", "_scale_inv", {}, (1, 1), shape=(64, 64))
+    for name, kind in (("b", "compressed-tensors"), ("c", "fp8-blocks")):
+        convert_checkpoint(tmp_path / "a", tmp_path / name, KINDS[kind])
+        assert (values_of(tmp_path / name) == codes * scales).all()
+    with open_tensors(tmp_path / "c" / "model.safetensors") as (tensors, _):
+        assert [each.shape for each in tensors] == [(64, 64), (1, 1)]
 
 
 @pytest.mark.parametrize("config", SIZES)
