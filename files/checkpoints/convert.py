@@ -192,7 +192,8 @@ def _contents(items: Sequence[Item]) -> Contents:
     ignored = [
         item.source.name.removesuffix(MODULE)
         for item in items
-        if isinstance(item.source, Tensor)
+        if not item.held
+        and isinstance(item.source, Tensor)
         and item.source.name.endswith(MODULE)
         and item.source.dtype in FLOATS
         and len(item.source.shape) == 2

@@ -86,7 +86,7 @@ KINDS = {
                 l.COMPRESSED_NVFP4,
                 l.COMPRESSED_MXFP4,
                 l.MXFP8,
-                l.FP8_TENSOR,
+                l.COMPRESSED_TENSOR,
                 l.FP8_CHANNEL,
                 l.COMPRESSED_BLOCKS,
                 l.INT8_TENSOR,

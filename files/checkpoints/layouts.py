@@ -7,7 +7,7 @@ the finer one is divided by the coarser one where that is an inverse, and the el
 by the result. That is what the loaders of these checkpoints compute.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from axs6.files.checkpoints.numbers import ScaleNumber
@@ -216,7 +216,10 @@ FP8_TENSOR_E5M2 = Layout(
     "fp8-tensor-e5m2", E5M2, _weight("F8_E5M2"), (_TENSOR_SCALE,), input=_INPUT
 )
 FP8_CHANNEL_E5M2 = Layout("fp8-channel-e5m2", E5M2, _weight("F8_E5M2"), (_ROW_SCALE,), input=_INPUT)
-INT8_TENSOR = Layout("int8-tensor", INT8, _weight("I8"), (_TENSOR_SCALE,))
+COMPRESSED_TENSOR = replace(
+    FP8_TENSOR, scales=(replace(_TENSOR_SCALE, axes=True),), input=replace(_INPUT, axes=True)
+)
+INT8_TENSOR = Layout("int8-tensor", INT8, _weight("I8"), COMPRESSED_TENSOR.scales)
 INT8_CHANNEL = Layout("int8-channel", INT8, _weight("I8"), (_ROW_SCALE,))
 GGUF_MXFP4 = _ggml(
     "gguf-mxfp4",
