@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from axs6.files.checkpoints import KINDS, convert_checkpoint, open_checkpoint, swizzled
-from axs6.files.checkpoints.encode_file import encode_checkpoint
+from axs6.files.checkpoints.encode_file import Chosen, encode_checkpoint
 from axs6.files.checkpoints.numbers import element_table, to_bfloat16
 from axs6.files.checkpoints.recognise import grid, part_name, stored_shape
 
@@ -136,6 +136,20 @@ def test_gpt_oss(tmp_path, peer, shape):
     assert configs.Mxfp4Config(**config).quant_method == "mxfp4"
 
 
+def test_every_scale_of_gpt_oss(tmp_path, peer):
+    """Its loader makes 255 a power of two, or an infinity; it is NaN in OCP's definition."""
+    mxfp4 = peer("transformers", "transformers.integrations.mxfp4")
+    pairs = np.arange(16, dtype=np.uint8) | np.arange(16, dtype=np.uint8)[::-1] << 4
+    blocks, scales = np.tile(pairs, (256, 1, 1)), np.arange(256, dtype=np.uint8).reshape(256, 1)
+    save_file({"w_blocks": blocks, "w_scales": scales}, tmp_path / "a.safetensors")
+    given = (torch.from_numpy(each[None]) for each in (blocks, scales))
+    theirs = bits(mxfp4.convert_moe_packed_tensors(*given).transpose(1, 2).contiguous())[0]
+    ours = to_bfloat16(values_of(tmp_path / "a.safetensors"))
+    assert (theirs[:255] == ours[:255]).all()
+    assert (ours[255] == 0x7FC0).all()
+    assert (theirs[255] != ours[255]).all(), GONE
+
+
 @pytest.mark.parametrize("layout", KINDS["fp8-blocks"].layouts, ids=lambda layout: layout.name)
 def test_fine_grained_fp8(tmp_path, peer, layout):
     configs = peer("transformers", "transformers.utils.quantization_config")
@@ -212,3 +226,83 @@ def test_swizzled_scales(peer, shape):
     padded = [-(-size // whole) * whole for size, whole in zip(shape, (128, 4), strict=True)]
     back = torchao.from_blocked(theirs, *padded).numpy()[: shape[0], : shape[1]]
     assert (back == scales).all()
+
+
+@pytest.fixture(scope="module")
+def llama(peer, tmp_path_factory):
+    """The folder of a small language model with random weights."""
+    transformers = peer("transformers", "transformers")
+    peer("compressed_tensors", "compressed_tensors.compressors")
+    config = transformers.LlamaConfig(
+        hidden_size=256,
+        intermediate_size=384,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=128,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    transformers.LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+    return folder
+
+
+LOADED = [
+    (kind, each) for kind in ("compressed-tensors", "fp8-blocks") for each in KINDS[kind].layouts
+]
+
+
+@pytest.mark.parametrize(("kind", "layout"), LOADED, ids=lambda x: getattr(x, "name", x))
+def test_transformers_loads_a_model(tmp_path, llama, peer, kind, layout):
+    """In bfloat16 it would round scales of float32; narrower scales make bfloat16 weights."""
+    transformers = peer("transformers", "transformers")
+    chosen = Chosen(include=("*_proj.weight",))
+    encode_checkpoint(llama, tmp_path / "m", KINDS[kind], layout, chosen)
+    dtype = torch.float32 if "F32" in layout.scales[0].numbers else torch.bfloat16
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "m", dtype=dtype)
+    assert torch.isfinite(model(torch.arange(8)[None]).logits).all()  # weights are decoded by it
+    theirs = model.state_dict()
+    with open_checkpoint(tmp_path / "m") as checkpoint:
+        assert len(checkpoint.found.weights) == 7
+        for weight in checkpoint.found.weights:
+            assert_same(theirs[weight.name], weight.values(0, weight.rows))
+
+
+def test_transformers_loads_experts(tmp_path, peer):
+    """A model as gpt-oss is; its checkpoints have the matrices of experts transposed."""
+    peer("accelerate", "accelerate")
+    transformers = peer("transformers", "transformers")
+    from safetensors.torch import load_file
+    from safetensors.torch import save_file as save_torch
+
+    config = transformers.GptOssConfig(
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        vocab_size=128,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        layer_types=["full_attention"],
+    )
+    torch.manual_seed(0)
+    transformers.GptOssForCausalLM(config).to(torch.bfloat16).save_pretrained(tmp_path / "a")
+    path = tmp_path / "a" / "model.safetensors"
+    tensors = {
+        name: each.transpose(1, 2).contiguous() if name.endswith(("up_proj", "down_proj")) else each
+        for name, each in load_file(path).items()
+    }
+    save_torch(tensors, path, {"format": "pt"})
+    kind = KINDS["gpt-oss"]
+    chosen = Chosen(include=("*experts.*_proj",))
+    encode_checkpoint(tmp_path / "a", tmp_path / "b", kind, kind.layouts[0], chosen)
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "b", dtype=torch.bfloat16)
+    theirs = model.state_dict()
+    with open_checkpoint(tmp_path / "b") as checkpoint:
+        assert len(checkpoint.found.weights) == 2
+        for weight in checkpoint.found.weights:
+            ours = weight.values(0, weight.rows).reshape(weight.shape)
+            assert_same(theirs[weight.name].transpose(1, 2).contiguous(), ours)
