@@ -166,6 +166,7 @@ class _Data:
         data = tensor.raw_data
         if wanted and not data:
             data = numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+        tensor.ClearField("raw_data")  # once in memory is enough
         start, self._end = self._end, self._end + len(data)
         rest = memoryview(data)
         while rest:

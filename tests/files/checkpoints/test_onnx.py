@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from axs6.files.checkpoints import KINDS, convert_checkpoint, open_checkpoint
 from axs6.files.checkpoints.encode_file import encode_checkpoint
-from axs6.files.checkpoints.layouts import ONNX_LAYOUTS
+from axs6.files.checkpoints.layouts import MODELOPT_NVFP4, ONNX_LAYOUTS
 
 # onnx 1.22 leaves this class of its own out of its register.
 NEW = [type("DequantizeLinear", (DequantizeLinear_23,), {"op_domain": ""})]
@@ -332,3 +332,44 @@ def test_scales_of_matrices_along_two_axes(tmp_path):
     with pytest.raises(ValueError, match="'w_scale': ONNX has no scales of matrices"):
         convert_checkpoint(source, tmp_path / "m.onnx", KINDS["onnx"])
     assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=str)
+def test_scales_keep_their_dtype(tmp_path, dtype):
+    """Values are in float32 under scales of fewer bits too."""
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 127, (6, 64), np.uint8).view(ml_dtypes.float8_e4m3fn)
+    scales = rng.random((6, 1), np.float32).astype(dtype)
+    save_file({"l.weight": codes, "l.weight_scale": scales}, tmp_path / "a.safetensors")
+    convert_checkpoint(tmp_path / "a.safetensors", tmp_path / "m.onnx", KINDS["onnx"])
+    assert_same(values_of(tmp_path / "m.onnx"), ours(tmp_path / "a.safetensors"))
+    convert_checkpoint(tmp_path / "m.onnx", tmp_path / "b.safetensors", KINDS["quark"])
+    assert_same(ours(tmp_path / "b.safetensors"), ours(tmp_path / "a.safetensors"))
+
+
+def test_blocks_of_gguf(tmp_path, floats):
+    q8 = KINDS["gguf"].named("gguf-q8-0")
+    encode_checkpoint(floats, tmp_path / "a.gguf", KINDS["gguf"], q8)
+    convert_checkpoint(tmp_path / "a.gguf", tmp_path / "m.onnx", KINDS["onnx"])
+    assert_same(values_of(tmp_path / "m.onnx"), ours(tmp_path / "a.gguf"))
+
+
+def test_tiles_become_blocks_of_rows(tmp_path):
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 127, (200, 300), np.uint8).view(ml_dtypes.float8_e4m3fn)
+    scales = rng.random((2, 3), np.float32)
+    source = tmp_path / "a.safetensors"
+    save_file({"l.weight": codes, "l.weight_scale_inv": scales}, source)
+    convert_checkpoint(source, tmp_path / "m.onnx", KINDS["onnx"])
+    assert_same(values_of(tmp_path / "m.onnx"), ours(source))
+
+
+def test_numbers_of_a_model_are_encoded(tmp_path):
+    weight = np.random.default_rng(6).standard_normal((8, 32)).astype(np.float32)
+    path = model_of(
+        tmp_path,
+        {"x": (3, (2, 4), X), "s": SCALE, "m": (1, (8, 32), weight)},
+        [node("x", "s", "w")],
+    )
+    encode_checkpoint(path, tmp_path / "b.safetensors", KINDS["modelopt"], MODELOPT_NVFP4)
+    assert ours(tmp_path / "b.safetensors")["m"].shape == (8, 32)
