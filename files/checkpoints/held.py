@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files import coding
 from axs6.files.checkpoints.interleaved import Block, paired
 from axs6.files.checkpoints.layouts import Layout, ScalePart
 from axs6.files.checkpoints.recognise import part_name, stored_shape
 from axs6.files.checkpoints.swizzle import swizzled
-from axs6.files.checkpoints.weight import Scales
+from axs6.files.checkpoints.weight import Scales, bands
 from axs6.files.writer import Entry
 
 Bytes = Iterator[bytes]
@@ -105,10 +104,8 @@ class Held:
         return Entry(part_name(part.names[0], self.name), dtype, shape, size)
 
     def _bands(self) -> Iterator[tuple[int, int]]:
-        """First row and number of rows of pieces of about `CHUNK` values."""
-        rows, step = math.prod(self.shape[:-1]), max(1, coding.CHUNK // max(1, self.shape[-1]))
-        for first in range(0, rows, step):
-            yield first, min(step, rows - first)
+        """First row and number of rows of pieces, as `Weight.bands` has them."""
+        return bands(math.prod(self.shape[:-1]), self.shape[-1])
 
     def _bytes(self, coded: Coded) -> Bytes:
         for first, count in self._bands():
