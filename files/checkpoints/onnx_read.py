@@ -95,6 +95,10 @@ def read_model(path: Path, stack: ExitStack) -> Model:
         ValueError: it is damaged, or an initialiser has a type that is not known.
     """
     graph = _loaded(path).graph
+    names = [each.name for each in graph.initializer]
+    names += [name for node in graph.node for name in (*node.input, *node.output)]
+    if wrong := next((name for name in names if not isinstance(name, str)), None):
+        raise ValueError(f"{path} must be a whole ONNX model: the name {wrong!r} is no text")
     constants = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":

@@ -264,6 +264,14 @@ def test_damaged(tmp_path, folder, said):
         pass
 
 
+@pytest.mark.parametrize("name", [b"experts_scale", b"experts"])
+def test_names_that_are_no_text(tmp_path, folder, name):
+    path = folder / "model.onnx"
+    path.write_bytes(path.read_bytes().replace(name, name[:-1] + b"\xff"))
+    with pytest.raises(ValueError, match="is no text"), open_checkpoint(folder):
+        pass
+
+
 def test_a_wrong_scale_is_told(tmp_path, floats):
     encode_checkpoint(floats, tmp_path / "m.onnx", KINDS["onnx"])
     wanted = ours(tmp_path / "m.onnx")
