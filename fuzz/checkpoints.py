@@ -51,6 +51,14 @@ def gguf(folder: Path, data: bytes) -> bool:
     return read_and_converted(path, data)
 
 
+@in_folder
+def onnx(folder: Path, data: bytes) -> bool:
+    """An ONNX file of any bytes."""
+    path = folder / "x.onnx"
+    path.write_bytes(data)
+    return read_and_converted(path, data)
+
+
 def read_and_converted(path: Path, data: bytes) -> bool:
     """Whether a checkpoint is read; if so it is converted to a kind, which is read too."""
     kind = list(KINDS.values())[len(data) % len(KINDS)]
@@ -80,7 +88,7 @@ def written(suffix: str) -> list[bytes]:
     found = []
     with TemporaryDirectory() as folder:
         source, target = Path(folder, "x.npz"), Path(folder, f"x{suffix}")
-        values = tensors.arrays()["f"].reshape(1, 64)
+        values = np.tile(tensors.arrays()["f"].reshape(1, 64), 2)
         np.savez(source, x=values, z=np.arange(3))
         for kind in KINDS.values():
             for layout in kind.layouts if kind.suffix == suffix else ():
@@ -103,3 +111,8 @@ def seeds() -> list[bytes]:
 def gguf_seeds() -> list[bytes]:
     """GGUF files as they are written."""
     return written(".gguf")
+
+
+def onnx_seeds() -> list[bytes]:
+    """ONNX files as they are written."""
+    return written(".onnx")

@@ -25,7 +25,7 @@ def test_inputs_are_treated_as_documented(inputs: int, tmp_path: Path) -> None:
     done = fuzz("--inputs", str(inputs), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     *targets, total = done.stdout.splitlines()
-    names = ("unpack", "container", "checkpoint", "gguf", "npy", "npz", "command")
+    names = ("unpack", "container", "checkpoint", "gguf", "onnx", "npy", "npz", "command")
     assert [line.split(":")[0] for line in targets] == [f"pass {name}" for name in names]
     assert ", 0 findings, " in total
     assert list(tmp_path.iterdir()) == []

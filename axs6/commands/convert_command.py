@@ -17,8 +17,8 @@ def run(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A folder of .safetensors files, with an index or without, a .safetensors or a "
-            ".gguf file."
+            help="A folder of .safetensors files, with an index or without, or with an .onnx "
+            "model; or a .safetensors, .gguf or .onnx file."
         ),
     ],
     target: Annotated[
@@ -40,6 +40,19 @@ def run(
         typer.Option(
             "--requantise",
             help="Encode weights again that the kind cannot hold with their values.",
+        ),
+    ] = False,
+    swizzle_scales: Annotated[
+        bool,
+        typer.Option(
+            "--swizzle-scales",
+            help="Write scales of blocks in the order of cuBLAS, in tiles of 128 rows x 4 scales.",
+        ),
+    ] = False,
+    unswizzle_scales: Annotated[
+        bool,
+        typer.Option(
+            "--unswizzle-scales", help="Read scales of blocks in that order from the source."
         ),
     ] = False,
     json: Json = None,
@@ -69,6 +82,8 @@ def run(
             kind,
             layout=kind.named(layout) if layout else None,
             requantise=requantise,
+            swizzle=swizzle_scales,
+            unswizzle=unswizzle_scales,
             progress=lambda text: status.update(Text(text)),
         )
     print_table(out, table(rows))

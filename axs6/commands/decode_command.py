@@ -13,7 +13,7 @@ def run(
         Path,
         typer.Argument(
             help="A container that `axs6 encode` wrote, or a checkpoint: a folder of .safetensors "
-            "files, such a file, or a .gguf file."
+            "files, such a file, or a .gguf or .onnx file."
         ),
     ],
     target: Annotated[

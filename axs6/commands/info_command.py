@@ -20,8 +20,9 @@ def run(
         str,
         typer.Argument(
             help="A container that `axs6 encode` wrote, a checkpoint (a file, or a folder of "
-            ".safetensors files), or a block format: a name that `axs6 list --formats` shows, or a "
-            "string such as e4m3fn_e8m0_t32. A file of that name takes precedence."
+            ".safetensors files or with an .onnx file), or a block format: a name that "
+            "`axs6 list --formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that "
+            "name takes precedence."
         ),
     ],
     show_bytes: Annotated[
@@ -50,7 +51,7 @@ def run(
         _profile(block_format(source), profile, json)
     elif show_bytes:
         _bytes(path, json)
-    elif path.is_file() or any(path.glob("*.safetensors")):
+    elif path.is_file() or any(x.suffix in (".safetensors", ".onnx") for x in path.glob("*")):
         _container(path, json, _is_format(source))
     elif path.suffix or len(path.parts) > 1:
         _container(path, json)

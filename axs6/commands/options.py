@@ -82,7 +82,7 @@ ScaleOption = typer.Option(
 )
 """The option --scale."""
 
-KINDS = "gpt-oss, modelopt, compressed-tensors, quark, fp8-blocks or gguf"
+KINDS = "gpt-oss, modelopt, compressed-tensors, quark, fp8-blocks, gguf or onnx"
 """Kinds of checkpoints, as help texts have them."""
 
 Kind = typer.Option(metavar="KIND", help=f"Kind of the checkpoint: {KINDS}.")

@@ -10,6 +10,7 @@ from axs6.files.checkpoints.doctor import Finding, examine
 from axs6.files.checkpoints.encode_file import Chosen, encode_checkpoint
 from axs6.files.checkpoints.kinds import KINDS, Kind, kind_of
 from axs6.files.checkpoints.source import Checkpoint, is_checkpoint, open_checkpoint
+from axs6.files.checkpoints.swizzle import swizzled, unswizzled
 
 __all__ = [
     "KINDS",
@@ -25,4 +26,6 @@ __all__ = [
     "is_checkpoint",
     "kind_of",
     "open_checkpoint",
+    "swizzled",
+    "unswizzled",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,8 @@ from axs6.files.checkpoints.kinds import Kind, nearest_first
 from axs6.files.checkpoints.layouts import GGML, WeightLayout
 from axs6.files.checkpoints.recode import CannotHoldError, differences, recode
 from axs6.files.checkpoints.recognise import MODULE
-from axs6.files.checkpoints.source import GGUF, SAFETENSORS, Checkpoint, open_checkpoint
+from axs6.files.checkpoints.source import GGUF, ONNX, SAFETENSORS, Checkpoint, open_checkpoint
+from axs6.files.checkpoints.swizzle import with_swizzled_scales
 from axs6.files.checkpoints.weight import Weight
 from axs6.files.checkpoints.write import Item, write_checkpoint
 from axs6.files.tensors import FLOATS, READERS, Tensor
@@ -52,17 +53,22 @@ def convert_checkpoint(
     *,
     layout: WeightLayout | None = None,
     requantise: bool = False,
+    swizzle: bool = False,
+    unswizzle: bool = False,
     progress: Callable[[str], object] | None = None,
 ) -> list[Row]:
     """Write a checkpoint of another kind, whose loader gets the same values.
 
     Args:
-        source: a folder of safetensors files, a .safetensors or a .gguf file.
+        source: a folder of safetensors files or with an ONNX model, a .safetensors, .gguf or .onnx
+            file.
         target: a folder, which must not exist or be empty, or a file.
         kind: of the target.
         layout: of the kind, for all weights; by default for each the one nearest to what it has.
         requantise: encode weights again that no layout of the kind can hold with their values; or
             keep their codes, where only the inverse of a scale is the nearest float32.
+        swizzle: write scales of blocks in the order of `swizzle`.
+        unswizzle: the source has them in this order.
         progress: called with the name of each tensor before it is written, and before its values
             are compared.
 
@@ -71,11 +77,14 @@ def convert_checkpoint(
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the source is damaged or has no weights, or the kind cannot hold one of them.
-            Nothing is written then.
+        ValueError: the source is damaged or has no weights, or the kind cannot hold one of them, or
+            has no scales of blocks to be swizzled. Nothing is written then.
     """
     check_target(target, kind.suffix)
-    with open_checkpoint(source) as checkpoint:
+    if swizzle:
+        kind = _swizzled(kind)
+        layout = with_swizzled_scales(layout) if layout else None
+    with open_checkpoint(source, swizzled=unswizzle) as checkpoint:
         try:
             check_tensors(checkpoint)
             items = list(_items(checkpoint, kind, layout, requantise))
@@ -87,15 +96,24 @@ def convert_checkpoint(
             checkpoint,
             documents_of(items, checkpoint, kind),
             progress or (lambda _: None),
-            lambda path, suffix: _proved(items, path, suffix),
+            lambda path, suffix: _proved(items, path, suffix, swizzle),
+            kind.suffix,
         )
+
+
+def _swizzled(kind: Kind) -> Kind:
+    """A kind with scales of blocks in the order of `swizzle`."""
+    layouts = tuple(with_swizzled_scales(layout) for layout in kind.layouts)
+    if kind.suffix != SAFETENSORS or layouts == kind.layouts:
+        raise ValueError(f"{kind.name} has no scales of blocks that can be swizzled")
+    return replace(kind, layouts=layouts)
 
 
 def check_target(target: Path, suffix: str = SAFETENSORS) -> None:
     """Raise ValueError unless a target is a folder or file for files of this ending."""
     if suffix == GGUF and target.suffix != GGUF:
         raise ValueError(f"{target} must end in {GGUF}")
-    if suffix != GGUF and target.suffix in (GGUF, *READERS) and target.suffix != suffix:
+    if suffix != GGUF and target.suffix in (GGUF, ONNX, *READERS) and target.suffix != suffix:
         raise ValueError(f"{target} must be a folder, or end in {suffix}")
 
 
@@ -181,10 +199,10 @@ def _contents(items: Sequence[Item]) -> Contents:
     return Contents(weights, ignored)
 
 
-def _proved(items: Sequence[Item], path: Path, suffix: str | None) -> list[Row]:
+def _proved(items: Sequence[Item], path: Path, suffix: str | None, swizzled: bool) -> list[Row]:
     """Read what was written, and compare the values of every weight with the source's."""
     rows = []
-    with open_checkpoint(path, suffix) as written:
+    with open_checkpoint(path, suffix, swizzled) as written:
         weights = {weight.name: weight for weight in written.found.weights}
         sizes = {tensor.name: tensor.nbytes for shard in written.shards for tensor in shard.tensors}
         for item in items:

@@ -165,16 +165,16 @@ def _saturated(weight: Weight, statistics: Statistics) -> Iterator[str]:
 
 
 def _unused(weight: Weight, statistics: Statistics) -> Iterator[str]:
-    table = np.abs(element_table(weight.layout.element))
-    finite = np.unique(table[np.isfinite(table)])
+    values = element_table(weight.layout.element)
+    # The lowest integer has no magnitude that encoders take.
+    table, finite = np.abs(values), np.unique(values[np.isfinite(values) & (values >= 0)])
     if statistics.codes.sum() < ENOUGH * len(table) or not statistics.spread:
         return
     used = np.unique(table[(statistics.codes > 0) & np.isfinite(table)])
     if used.max() < finite.max() / 2:
         yield f"the largest element is {used.max():g}, of {finite.max():g} that there are"
-    elif len(finite) <= FEW and len(used) < len(finite):
-        left = ", ".join(f"{x:g}" for x in np.setdiff1d(finite, used))
-        yield f"no element is {left}"
+    elif len(finite) <= FEW and (left := np.setdiff1d(finite, used)).size:
+        yield f"no element is {', '.join(f'{x:g}' for x in left)}"
 
 
 CHECKS: dict[str, Check] = {

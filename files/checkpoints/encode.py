@@ -60,6 +60,11 @@ def encoded(values: Unencoded, layout: WeightLayout) -> Held:
             f"tensor {values.name!r}: {layout.name} has blocks of {part.values} values, and rows "
             f"of {length} are no whole blocks"
         )
+    if layout.packed and length % 2:
+        raise ValueError(
+            f"tensor {values.name!r}: {layout.name} has two codes in a byte, and rows of {length} "
+            "are no whole bytes"
+        )
     if layout.interleaved:
         InterleavedBlock(layout).row_bytes(length)
     return Held(

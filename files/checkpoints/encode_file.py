@@ -106,6 +106,7 @@ def encode_checkpoint(
             documents_of(items, checkpoint, kind),
             progress or (lambda _: None),
             lambda path, suffix: _rows(items, path, suffix, checkpoint),
+            kind.suffix,
         )
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files import coding
 from axs6.files.checkpoints.interleaved import InterleavedBlock, paired
 from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
 from axs6.files.checkpoints.recognise import part_name, stored_shape
-from axs6.files.checkpoints.weight import ScaleLevel
+from axs6.files.checkpoints.swizzle import swizzled
+from axs6.files.checkpoints.weight import ScaleLevel, bands
 from axs6.files.writer import Entry
 
 Bytes = Iterator[bytes]
@@ -76,9 +76,11 @@ class Held:
         coded = self.load()
         yield self._blocks(coded) if self.layout.interleaved else self._bytes(coded)
         inner = len(self.layout.scales) - len(self.layout.parts)
-        given = [self.input[0]] if self.input and self.layout.input else []
-        for level in (*coded.scales[inner:], *given):
-            codes = level.codes
+        levels = list(zip(coded.scales[inner:], self.layout.parts, strict=True))
+        if self.input and self.layout.input:
+            levels.append((self.input[0], self.layout.input))
+        for level, part in levels:
+            codes = swizzled(level.codes) if part.swizzled else level.codes
             yield iter([codes.astype(codes.dtype.newbyteorder("<"), copy=False).tobytes()])
 
     def _codes_entry(self) -> Entry:
@@ -87,9 +89,9 @@ class Held:
         if layout.interleaved:
             size = InterleavedBlock(layout).row_bytes(shape[-1]) * math.prod(shape[:-1])
             return Entry(name, layout.codes.dtype, shape, size)
-        if layout.packed:
+        size = math.prod(shape) * layout.element.width // 8
+        if layout.pairs:
             shape = (*shape[:-1], shape[-1] // 2)
-        size = math.prod(shape)
         if block := layout.codes.block:
             shape = (*shape[:-1], shape[-1] // block, block)
         return Entry(name, layout.codes.dtype, shape, size)
@@ -102,10 +104,8 @@ class Held:
         return Entry(part_name(part.names[0], self.name), dtype, shape, size)
 
     def _bands(self) -> Iterator[tuple[int, int]]:
-        """First row and number of rows of pieces of about `CHUNK` values."""
-        rows, step = math.prod(self.shape[:-1]), max(1, coding.CHUNK // max(1, self.shape[-1]))
-        for first in range(0, rows, step):
-            yield first, min(step, rows - first)
+        """First row and number of rows of pieces, as `Weight.bands` has them."""
+        return bands(math.prod(self.shape[:-1]), self.shape[-1])
 
     def _bytes(self, coded: Coded) -> Bytes:
         for first, count in self._bands():

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files import coding
 from axs6.files.checkpoints.layouts import WeightLayout
-from axs6.files.checkpoints.weight import ScaleLevel
+from axs6.files.checkpoints.weight import ScaleLevel, bands
 from axs6.files.stored import Stored
 
 _CODES = np.array([byte & 15 | byte >> 4 << 8 for byte in range(256)], "<u2")
@@ -156,10 +155,8 @@ class Interleaving:
         (number,) = part.numbers.values()
         rows, length = math.prod(self.shape[:-1]), self.shape[-1]
         codes = np.empty((rows, length // part.values), number.dtype)
-        step = max(1, coding.CHUNK // max(1, length))
-        for first in range(0, rows, step):
-            held = self._rows(first, min(step, rows - first))
-            codes[first : first + step] = self._block.scales_of(held)
+        for first, count in bands(rows, length):
+            codes[first : first + count] = self._block.scales_of(self._rows(first, count))
         if np.isinf(number.values(codes)).any():
             raise ValueError(
                 f"tensor {self.name!r}: a scale is 2^128 or infinite, which float32 does not have"

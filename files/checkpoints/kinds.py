@@ -14,7 +14,7 @@ from axs6.files.checkpoints.configuration import (
     quark,
 )
 from axs6.files.checkpoints.layouts import WeightLayout
-from axs6.files.checkpoints.source import GGUF, SAFETENSORS
+from axs6.files.checkpoints.source import GGUF, ONNX, SAFETENSORS
 from axs6.golden.formats import BlockFormat, block_format, name_of
 
 Documents = dict[str, dict[str, Any]]
@@ -90,7 +90,7 @@ KINDS = {
                 l.COMPRESSED_NVFP4,
                 l.COMPRESSED_MXFP4,
                 l.MXFP8,
-                l.FP8_TENSOR,
+                l.COMPRESSED_TENSOR,
                 l.FP8_CHANNEL,
                 l.COMPRESSED_FP8_BLOCKS,
                 l.INT8_TENSOR,
@@ -101,6 +101,7 @@ KINDS = {
         Kind("quark", (l.QUARK_MXFP4, l.MXFP8, l.FP8_TENSOR, l.FP8_CHANNEL), quark),
         Kind("fp8-blocks", (l.FP8_BLOCKS, l.FP8_BLOCKS_E8M0), fine_grained_fp8),
         Kind("gguf", (l.GGUF_MXFP4, l.GGUF_NVFP4, l.GGUF_Q8_0), lambda _: {}, GGUF),
+        Kind("onnx", l.ONNX_LAYOUTS, lambda _: {}, ONNX),
     )
 }
 """All kinds, by their names."""

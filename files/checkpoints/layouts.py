@@ -7,7 +7,7 @@ the finer one is divided by the coarser one where that is an inverse, and the el
 by the result. That is what the loaders of these checkpoints compute.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from axs6.files.checkpoints.numbers import ScaleNumber
@@ -30,7 +30,7 @@ from axs6.golden.formats import (
 E4M3 = Float(4, 3, Specials.NAN)
 E5M2 = Float(5, 2)
 E2M1 = Float(2, 1, Specials.NONE)
-INT8 = block_format("int8").element
+INT8, INT4 = block_format("int8").element, block_format("int4").element
 
 GGML = "GGML_"
 """Begins the dtypes of tensors of GGUF files that have blocks; the number of the type follows."""
@@ -49,8 +49,8 @@ class CodesPart:
     Args:
         names: templates of its name, the first of which is written: `{}` stands for the weight's
             name, `{module}` for that without `.weight`.
-        dtype: as safetensors name it. Codes of 4 bits lie two in a byte of U8, the first in the
-            low bits.
+        dtype: as safetensors name it, or I4. Codes of 4 bits lie two in a byte, the first in the
+            low bits; a tensor of U8 has the shape of the bytes, one of F4 or I4 that of the codes.
         block: the bytes of a block where blocks have an axis of their own, or None.
     """
 
@@ -71,6 +71,7 @@ class ScalePart:
         axes: how a scale that is one for all values of a row, or of the tensor, is written: with
             axes of length 1, or without.
         optional: whether a missing tensor stands for scales of 1.
+        swizzled: whether they are in the order of `swizzle`.
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,7 @@ class ScalePart:
     inverse: bool = False
     axes: bool = False
     optional: bool = False
+    swizzled: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ class WeightLayout:
     def packed(self) -> bool:
         """Whether a byte holds two codes."""
         return self.element.width == 4
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the shape of the tensor of codes counts bytes of two codes."""
+        return self.packed and self.codes.dtype == "U8"
 
     @cached_property
     def format(self) -> BlockFormat:
@@ -211,7 +218,10 @@ FP8_TENSOR = _fp8("fp8-tensor", E4M3, _TENSOR_SCALE)
 FP8_CHANNEL = _fp8("fp8-channel", E4M3, _ROW_SCALE)
 FP8_TENSOR_E5M2 = _fp8("fp8-tensor-e5m2", E5M2, _TENSOR_SCALE)
 FP8_CHANNEL_E5M2 = _fp8("fp8-channel-e5m2", E5M2, _ROW_SCALE)
-INT8_TENSOR = WeightLayout("int8-tensor", INT8, _weight("I8"), (_TENSOR_SCALE,))
+COMPRESSED_TENSOR = replace(
+    FP8_TENSOR, scales=(replace(_TENSOR_SCALE, axes=True),), input=replace(_INPUT, axes=True)
+)
+INT8_TENSOR = WeightLayout("int8-tensor", INT8, _weight("I8"), COMPRESSED_TENSOR.scales)
 INT8_CHANNEL = WeightLayout("int8-channel", INT8, _weight("I8"), (_ROW_SCALE,))
 GGUF_MXFP4 = _ggml(
     "gguf-mxfp4",
@@ -232,6 +242,40 @@ GGUF_Q8_0 = _ggml(
     Interleaved(8, 1, nibbles=False),
     ScalePart((), {"F16": ScaleNumber(FP16)}, 1, 32),
 )
+
+
+def _onnx(name: str, element: Element, dtype: str, *scales: ScalePart) -> WeightLayout:
+    return WeightLayout(name, element, CodesPart(("{}_quantized",), dtype), scales)
+
+
+ONNX_SCALE, ONNX_SCALE_2 = "{}_scale", "{}_scale_2"
+_ONNX_POWERS = ScalePart((ONNX_SCALE,), {"F8_E8M0": POWER}, 1, 32)
+_ONNX_TENSOR = ScalePart((ONNX_SCALE,), NUMBERS, 0, 0)
+_ONNX_CHANNEL = ScalePart((ONNX_SCALE,), NUMBERS, 1, 0)
+_ONNX_BLOCKS = ScalePart((ONNX_SCALE,), {"F16": NUMBERS["F16"], **NUMBERS}, 1, 32)
+ONNX_LAYOUTS = (
+    _onnx(
+        "onnx-nvfp4",
+        E2M1,
+        "F4",
+        ScalePart((ONNX_SCALE,), {"F8_E4M3": FP8}, 1, 16),
+        ScalePart((ONNX_SCALE_2,), _GLOBAL, 0, 0),
+    ),
+    _onnx("onnx-mxfp4", E2M1, "F4", _ONNX_POWERS),
+    _onnx("onnx-mxfp8", E4M3, "F8_E4M3", _ONNX_POWERS),
+    _onnx("onnx-mxfp8-e5m2", E5M2, "F8_E5M2", _ONNX_POWERS),
+    _onnx("onnx-fp8-tensor", E4M3, "F8_E4M3", _ONNX_TENSOR),
+    _onnx("onnx-fp8-channel", E4M3, "F8_E4M3", _ONNX_CHANNEL),
+    _onnx("onnx-fp8-blocks", E4M3, "F8_E4M3", ScalePart((ONNX_SCALE,), NUMBERS, 1, 128)),
+    _onnx("onnx-fp8-tensor-e5m2", E5M2, "F8_E5M2", _ONNX_TENSOR),
+    _onnx("onnx-fp8-channel-e5m2", E5M2, "F8_E5M2", _ONNX_CHANNEL),
+    _onnx("onnx-int8-tensor", INT8, "I8", _ONNX_TENSOR),
+    _onnx("onnx-int8-channel", INT8, "I8", _ONNX_CHANNEL),
+    _onnx("onnx-int8-blocks", INT8, "I8", _ONNX_BLOCKS),
+    _onnx("onnx-int4-channel", INT4, "I4", _ONNX_CHANNEL),
+    _onnx("onnx-int4-blocks", INT4, "I4", _ONNX_BLOCKS),
+)
+"""What DequantizeLinear nodes of ONNX do. The nodes tell these layouts, and not the names."""
 
 LAYOUTS = (
     GPT_OSS,
@@ -254,4 +298,4 @@ LAYOUTS = (
     GGUF_NVFP4,
     GGUF_Q8_0,
 )
-"""All layouts. The dtypes and shapes of its tensors tell a layout from those of the same names."""
+"""Layouts of safetensors and GGUF files. Dtypes and shapes tell those of the same names apart."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.files.checkpoints.interleaved import Interleaving, unpaired
 from axs6.files.checkpoints.layouts import LAYOUTS, ScalePart, WeightLayout
+from axs6.files.checkpoints.swizzle import padded, unswizzled
 from axs6.files.checkpoints.weight import ScaleLevel, Weight
 from axs6.files.tensors import Tensor
 
@@ -115,7 +116,7 @@ def _weight(
         if tensor is not None and tensor.dtype in layout.input.numbers:
             given = _scales(tensor, (1, 1, tensor.stored.size), layout.input)
             tensors.append(tensor)
-    return _read(name, codes, layout, shape, scales, tensors, given)
+    return assembled(name, codes, layout, shape, scales, tensors, given)
 
 
 def _missing(
@@ -133,7 +134,7 @@ def _shape(codes: Tensor, layout: WeightLayout) -> tuple[int, ...] | None:
     """The shape of the values whose codes have the shape of a tensor, if there is one."""
     if not codes.shape:
         return None
-    if layout.interleaved or not layout.packed:
+    if not layout.pairs:
         return codes.shape
     if layout.codes.block:
         if len(codes.shape) < 2 or codes.shape[-1] != layout.codes.block:
@@ -153,6 +154,8 @@ def grid(shape: tuple[int, ...], part: ScalePart) -> tuple[int, int, int]:
 def stored_shape(shape: tuple[int, ...], part: ScalePart) -> tuple[int, ...]:
     """The shape of the tensor of scales that is written, where all matrices have their own."""
     matrices, tall, wide = grid(shape, part)
+    if part.swizzled:
+        return (*shape[:-2], *padded(tall, wide))
     if not part.rows and not part.values:
         each = (matrices,) if len(shape) > 2 else ()
         return (*each, 1) if part.axes and not each else each
@@ -169,6 +172,8 @@ def _fits(
         one = math.prod(found) == 1
         return one or found[: len(shape) - 2] == shape[:-2] == tuple(n for n in found if n > 1)
     full = stored_shape(shape, part)
+    if part.swizzled and found == (math.prod(full),):
+        return True
     if part.values:
         return found == full
     return tuple(n for n in found if n != 1) == tuple(n for n in full if n != 1)
@@ -180,7 +185,8 @@ def _scales(tensor: Tensor, wanted: tuple[int, int, int], part: ScalePart) -> Sc
         shape = (1, 1, 1)
 
     def load() -> NDArray[Any]:
-        return np.ascontiguousarray(tensor.stored.all()).view(number.dtype).reshape(shape)
+        codes = np.ascontiguousarray(tensor.stored.all()).view(number.dtype)
+        return unswizzled(codes, shape) if part.swizzled else codes.reshape(shape)
 
     return ScaleLevel(number, load, part.rows, part.values, part.inverse, tensor.dtype)
 
@@ -192,7 +198,7 @@ def ones(part: ScalePart) -> ScaleLevel:
     return ScaleLevel(number, lambda: codes, 0, 0, part.inverse)
 
 
-def _read(
+def assembled(
     name: str,
     codes: Tensor,
     layout: WeightLayout,
@@ -201,6 +207,15 @@ def _read(
     parts: list[Tensor],
     given: ScaleLevel | None,
 ) -> Weight:
+    """A weight of its parts, which fit each other.
+
+    Args:
+        name: of it.
+        codes, layout, shape: its codes, how they are held, and the shape of its values.
+        scales: of the levels that have tensors of their own, fine to coarse.
+        parts: these tensors, and that of the scale of activations.
+        given: the scale of activations.
+    """
     files = (codes.name, *(tensor.name for tensor in parts))
     nbytes = codes.nbytes + sum(tensor.nbytes for tensor in parts)
     if layout.interleaved:
@@ -209,13 +224,20 @@ def _read(
             scales = [ones(part) for part in layout.parts]
         levels = (blocks.scales(), *scales)
         return Weight(name, layout, shape, levels, blocks.codes, None, nbytes, files, given)
-    length = shape[-1] // 2 if layout.packed else shape[-1]
+    length = shape[-1]
+    each = 2 if layout.packed else 1
 
     def raw(first: int, count: int) -> NDArray[np.uint8]:
-        held = codes.stored.items(first * length, count * length)
-        return held.view(np.uint8).reshape(count, length)
+        held = codes.stored.items(first * length // each, count * length // each)
+        return held.view(np.uint8).reshape(count, length // each)
 
     def read(first: int, count: int) -> NDArray[np.uint8]:
-        return unpaired(raw(first, count)) if layout.packed else raw(first, count)
+        if not layout.packed:
+            return raw(first, count)
+        # A byte may have codes of two rows.
+        start, end = first * length, (first + count) * length
+        held = codes.stored.items(start // 2, -(-end // 2) - start // 2)
+        return unpaired(held)[start % 2 :][: end - start].reshape(count, length)
 
-    return Weight(name, layout, shape, tuple(scales), read, raw, nbytes, files, given)
+    whole = None if length % each else raw
+    return Weight(name, layout, shape, tuple(scales), read, whole, nbytes, files, given)

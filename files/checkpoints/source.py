@@ -1,4 +1,4 @@
-"""Opening checkpoints: a folder of safetensors files, one such file, or a GGUF file."""
+"""Opening checkpoints: a folder of safetensors files or with an ONNX model, or one file."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,14 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from axs6.files.checkpoints.layouts import FP8_BLOCKS, GGML, LAYOUTS, WeightLayout
+from axs6.files.checkpoints.layouts import (
+    COMPRESSED_FP8_BLOCKS,
+    FP8_BLOCKS,
+    GGML,
+    LAYOUTS,
+    WeightLayout,
+)
+from axs6.files.checkpoints.onnx_read import OnnxModel, read_model
 from axs6.files.checkpoints.recognise import Found, recognise
+from axs6.files.checkpoints.swizzle import with_swizzled_scales
 from axs6.files.container import KEY
 from axs6.files.gguf import GgufFile
 from axs6.files.stored import Stored
 from axs6.files.tensors import DTYPES, READERS, Tensor, open_tensors
 
-SAFETENSORS, GGUF = ".safetensors", ".gguf"
+SAFETENSORS, GGUF, ONNX = ".safetensors", ".gguf", ".onnx"
 INDEX = "model.safetensors.index.json"
 CONFIG, MODELOPT = "config.json", "hf_quant_config.json"
 DOCUMENTS = (CONFIG, MODELOPT)
@@ -70,12 +78,12 @@ class Checkpoint:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a path is a folder, a GGUF file, or a safetensors file with weights in a layout.
+    """Whether a path is a folder, a GGUF or ONNX file, or a safetensors file with known weights.
 
     Raises:
         OSError, ValueError: a safetensors file cannot be read.
     """
-    if path.is_dir() or path.suffix == GGUF:
+    if path.is_dir() or path.suffix in (GGUF, ONNX):
         return True
     if path.suffix != SAFETENSORS:
         return False
@@ -90,12 +98,15 @@ def is_checkpoint(path: Path) -> bool:
 
 
 @contextmanager
-def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoint]:
+def open_checkpoint(
+    path: Path, suffix: str | None = None, swizzled: bool = False
+) -> Iterator[Checkpoint]:
     """A checkpoint, and its weights.
 
     Args:
-        path: a folder, a .safetensors or a .gguf file.
+        path: a folder, a .safetensors, .gguf or .onnx file.
         suffix: of the file, if its name does not have it.
+        swizzled: whether scales of blocks are in the order of `swizzle`.
 
     Raises:
         OSError: a file cannot be read.
@@ -105,38 +116,72 @@ def open_checkpoint(path: Path, suffix: str | None = None) -> Iterator[Checkpoin
     with ExitStack() as stack:
         documents: dict[str, dict[str, Any]] = {}
         others: list[Path] = []
-        if path.is_dir():
+        model = _model(path, suffix or path.suffix, stack)
+        if model:
+            shards = [Shard(model[0].name, model[1].tensors, {})]
+        elif path.is_dir():
             names = _shard_names(path)
             shards = [_shard(path / name, SAFETENSORS, stack) for name in names]
             _check_index(path, shards)
+        else:
+            shards = [_shard(path, suffix or path.suffix, stack)]
+        if path.is_dir():
             documents = {
                 name: _document(path / name) for name in DOCUMENTS if (path / name).exists()
             }
-            apart = {*names, *DOCUMENTS, INDEX}
+            apart = {*(shard.name for shard in shards), *DOCUMENTS, INDEX}
+            beside = model[1].beside if model else []
             others = sorted(
                 each
                 for each in path.iterdir()
-                if each.name not in apart and not each.name.startswith(".")
+                if each.name not in apart
+                and not each.name.startswith(".")
+                and each.resolve() not in beside
             )
-        else:
-            shards = [_shard(path, suffix or path.suffix, stack)]
         tensors = [tensor for shard in shards for tensor in shard.tensors]
         _check_names(path, shards)
         checkpoint = Checkpoint(path, shards, documents, others, Found([], [], []))
+        if model:
+            yield replace(checkpoint, found=model[1].found)
+            return
+        layouts = _layouts(checkpoint.quantisation)
+        if swizzled:
+            layouts = [with_swizzled_scales(layout) for layout in layouts]
         try:
-            found = recognise(tensors, _layouts(checkpoint.quantisation))
+            found = recognise(tensors, layouts)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         yield replace(checkpoint, found=found)
 
 
+def _model(path: Path, suffix: str, stack: ExitStack) -> tuple[Path, OnnxModel] | None:
+    """The ONNX model at a path, or the one in a folder without safetensors files."""
+    if path.is_dir() and not any(path.glob(f"*{SAFETENSORS}")):
+        models = sorted(path.glob(f"*{ONNX}"))
+        if len(models) > 1:
+            raise ValueError(f"{path} must have one model, not {len(models)}: name the file")
+        return (models[0], read_model(models[0], stack)) if models else None
+    return None if path.is_dir() or suffix != ONNX else (path, read_model(path, stack))
+
+
 def _layouts(quantisation: dict[str, Any]) -> Sequence[WeightLayout]:
     """The layouts, with the tiles that a configuration names first."""
-    size = quantisation.get("weight_block_size")
-    if not (isinstance(size, list) and len(size) == 2 and all(type(n) is int for n in size)):
-        return LAYOUTS
-    part = replace(FP8_BLOCKS.scales[0], rows=size[0], values=size[1])
-    return (replace(FP8_BLOCKS, scales=(part,)), *LAYOUTS)
+    stated = [(FP8_BLOCKS, quantisation.get("weight_block_size"))]
+    groups = quantisation.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        weights = group.get("weights") if isinstance(group, dict) else None
+        if isinstance(weights, dict):
+            stated.append((COMPRESSED_FP8_BLOCKS, weights.get("block_structure")))
+    found = []
+    for layout, size in stated:
+        if (
+            isinstance(size, list)
+            and len(size) == 2
+            and all(type(n) is int and n > 0 for n in size)
+        ):
+            part = replace(layout.scales[0], rows=size[0], values=size[1])
+            found.append(replace(layout, scales=(part,)))
+    return (*found, *LAYOUTS)
 
 
 def _shard_names(folder: Path) -> list[str]:
@@ -145,7 +190,7 @@ def _shard_names(folder: Path) -> list[str]:
     if not index:
         names = sorted(each.name for each in folder.glob(f"*{SAFETENSORS}"))
         if not names:
-            raise ValueError(f"{folder} has no {SAFETENSORS} files")
+            raise ValueError(f"{folder} has no {SAFETENSORS} files, and no {ONNX} file")
         return names
     names = sorted(set(index.values()))
     for name in names:
@@ -189,7 +234,7 @@ def _shard(path: Path, suffix: str, stack: ExitStack) -> Shard:
     if suffix == GGUF:
         return _gguf(path, stack)
     if suffix not in READERS:
-        raise ValueError(f"{path} must be a folder, or end in {', '.join((*READERS, GGUF))}")
+        raise ValueError(f"{path} must be a folder, or end in {', '.join((*READERS, GGUF, ONNX))}")
     tensors, metadata = stack.enter_context(open_tensors(path, suffix))
     if KEY in metadata:
         raise ValueError(f"{path} is a container of blocks, not a checkpoint: decode it")

@@ -14,6 +14,16 @@ from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
 from axs6.files.checkpoints.numbers import ScaleNumber, element_table, pair_table
 
 
+def bands(rows: int, length: int) -> Iterator[tuple[int, int]]:
+    """First row and number of rows of pieces of about `CHUNK` values; none of empty rows.
+
+    A file of a few bytes can say that it has 2^62 rows without values.
+    """
+    step = max(1, coding.CHUNK // max(1, length))
+    for first in range(0, rows if length else 0, step):
+        yield first, min(step, rows - first)
+
+
 @dataclass(frozen=True, eq=False)
 class ScaleLevel:
     """A level of scales, which is read when it is looked at, and kept until `release`.
@@ -114,9 +124,7 @@ class Weight:
 
     def bands(self) -> Iterator[tuple[int, int]]:
         """First row and number of rows of pieces of about `CHUNK` values."""
-        step = max(1, coding.CHUNK // max(1, self.length))
-        for first in range(0, self.rows, step):
-            yield first, min(step, self.rows - first)
+        return bands(self.rows, self.length)
 
     def factors(self, first: int, count: int) -> tuple[NDArray[np.float32], int]:
         """The factors of rows, (count, tiles), and the values of a tile, the last perhaps fewer.

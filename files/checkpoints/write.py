@@ -11,9 +11,11 @@ from typing import Any, BinaryIO, TypeVar
 from axs6.files.checkpoints.configuration import Documents
 from axs6.files.checkpoints.ggml import write_gguf
 from axs6.files.checkpoints.held import Bytes, Held
+from axs6.files.checkpoints.onnx_write import write_onnx
 from axs6.files.checkpoints.source import (
     GGUF,
     INDEX,
+    ONNX,
     SAFETENSORS,
     Checkpoint,
 )
@@ -78,17 +80,19 @@ def write_checkpoint(
     documents: Documents,
     say: Say,
     check: Callable[[Path, str | None], T],
+    suffix: str = SAFETENSORS,
 ) -> T:
     """Write tensors to a file, or to a folder of files as the source has them.
 
     Args:
-        target: a file that ends in .safetensors or .gguf, or a folder.
+        target: a file that ends in .safetensors, .gguf or .onnx, or a folder.
         items: what is written.
         checkpoint: the source.
         documents: of the target, if it is a folder.
         say: called with what is done.
         check: called with what was written, before it gets its name, and with the suffix that the
             file will have. It gives the result.
+        suffix: of files of tensors in a folder.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -98,16 +102,26 @@ def write_checkpoint(
     for shard in checkpoint.shards:
         whole = checkpoint.path.is_dir()
         check_apart([target], [checkpoint.path / shard.name if whole else checkpoint.path])
+    single = target.suffix in (SAFETENSORS, GGUF, ONNX)
     with _naming(checkpoint.path):
-        _check_names(items)
-    suffix = target.suffix
-    if suffix in (SAFETENSORS, GGUF):
+        _check_names(items, target.suffix if single else suffix)
+    if single:
         with replacing(target) as file:
-            _write(file, items, checkpoint, suffix, say)
+            _write(file, items, checkpoint, target.suffix, say)
             file.flush()
-            return check(Path(file.name), suffix)
+            return check(Path(file.name), target.suffix)
     with replacing_folder(target) as folder:
-        _write_folder(folder, items, checkpoint, documents, say)
+        if suffix == ONNX:
+            path = folder / f"model{ONNX}"
+            with path.open("wb") as file, Path(f"{path}.data").open("wb") as data:
+                _write(file, items, checkpoint, ONNX, say, data)
+        else:
+            _write_shards(folder, items, checkpoint, say)
+        for name, each in documents.items():
+            _write_json(folder / name, each)
+        for path in checkpoint.others:
+            copied = shutil.copytree if path.is_dir() else shutil.copyfile
+            copied(path, folder / path.name)
         return check(folder, None)
 
 
@@ -117,8 +131,9 @@ def _write(
     checkpoint: Checkpoint,
     suffix: str,
     say: Say,
+    data: BinaryIO | None = None,
 ) -> int:
-    """Write tensors to a file. Returns the bytes of the tensors."""
+    """Write tensors to a file, large ones of ONNX to `data`. Returns the bytes of the tensors."""
     entries = [entry for item in items for entry in item.entries()]
     total = sum(entry.most_bytes for entry in entries)
     contents = (pieces for item in items for pieces in _said(item, checkpoint.path, say))
@@ -128,6 +143,9 @@ def _write(
             origin = GgufFile(checkpoint.path)
         with _naming(checkpoint.path):
             write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
+        return total
+    if suffix == ONNX:
+        write_onnx(file, entries, contents, [item.held for item in items if item.held], data)
         return total
     metadata: dict[str, Any] = {}
     if checkpoint.shards and checkpoint.path.suffix != GGUF:
@@ -170,27 +188,23 @@ def _naming(source: Path) -> Iterator[None]:
         raise ValueError(said if str(source) in said else f"{source}: {said}") from error
 
 
-def _check_names(items: Sequence[Item]) -> None:
+def _check_names(items: Sequence[Item], suffix: str) -> None:
     names: set[str] = set()
     for item in items:
         for entry in item.entries():
             if entry.name in names:
                 raise ValueError(f"two tensors would have the name {entry.name!r}")
             names.add(entry.name)
+            if suffix == SAFETENSORS and entry.dtype == "I4":
+                raise ValueError(f"tensor {entry.name!r}: {SAFETENSORS} files have no I4")
 
 
-def _write_folder(
-    folder: Path,
-    items: Sequence[Item],
-    checkpoint: Checkpoint,
-    documents: Documents,
-    say: Say,
-) -> None:
-    """Write files of tensors as the source has them, an index, and the documents."""
+def _write_shards(folder: Path, items: Sequence[Item], checkpoint: Checkpoint, say: Say) -> None:
+    """Write files of tensors as the source has them, and an index."""
     index: dict[str, str] = {}
     total = 0
     names = [shard.name for shard in checkpoint.shards]
-    if not (names and checkpoint.path.is_dir()):
+    if not (names and checkpoint.path.is_dir()) or names[0].endswith(ONNX):
         names = [f"model{SAFETENSORS}"]
     for number, name in enumerate(names):
         own = [item for item in items if item.shard == number]
@@ -200,11 +214,6 @@ def _write_folder(
     if len(names) > 1:
         found = {"metadata": {"total_size": total}, "weight_map": dict(sorted(index.items()))}
         _write_json(folder / INDEX, found)
-    for name, each in documents.items():
-        _write_json(folder / name, each)
-    for path in checkpoint.others:
-        copied = shutil.copytree if path.is_dir() else shutil.copyfile
-        copied(path, folder / path.name)
 
 
 def _write_json(path: Path, found: dict[str, Any]) -> None:

@@ -186,7 +186,7 @@ MADE: dict[str, Callable[[np.random.Generator], Made]] = {
     "fp8-channel": _scaled(E4M3, 7, 1),
     "fp8-tensor-e5m2": _scaled(E5M2, 1),
     "fp8-channel-e5m2": _scaled(E5M2, 7, 1),
-    "int8-tensor": _scaled(np.int8),
+    "int8-tensor": _scaled(np.int8, 1),
     "int8-channel": _scaled(np.int8, 7, 1),
 }
 """For each layout of safetensors files: a checkpoint, and what computes its weight's values."""

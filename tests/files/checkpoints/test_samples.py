@@ -9,7 +9,8 @@ import pytest
 
 from axs6.files.checkpoints import KINDS
 from axs6.files.checkpoints.drawing import drawn
-from axs6.files.checkpoints.samples import VALUES, values_of, write_samples
+from axs6.files.checkpoints.layouts import ONNX_LAYOUTS
+from axs6.files.checkpoints.samples import SAMPLED, VALUES, values_of, write_samples
 
 FOLDER = Path(__file__).parents[3] / "vectors/checkpoints"
 
@@ -18,7 +19,8 @@ def test_the_files_are_those_that_are_written(tmp_path: Path) -> None:
     """A change of a file needs another version, and `python -m axs6.files.checkpoints.samples`."""
     written = {path.name: path.read_bytes() for path in write_samples(tmp_path)}
     assert written == {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-    assert {Path(name).stem for name in written} - {"values", "SHA256SUMS"} == {
+    assert {Path(name).stem for name in written} - {"values", "SHA256SUMS"} == set(SAMPLED)
+    assert set(SAMPLED) | {layout.name for layout in ONNX_LAYOUTS} == {
         layout.name for kind in KINDS.values() for layout in kind.layouts
     }
 
