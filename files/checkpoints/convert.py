@@ -69,8 +69,7 @@ def convert_checkpoint(
             keep their codes, where only the inverse of a scale is the nearest float32.
         swizzle: write scales of blocks in the order of `swizzle`.
         unswizzle: the source has them in this order.
-        progress: called with the name of each tensor before it is written, and before its values
-            are compared.
+        progress: called with what is done: `writing NAME`.
 
     Returns:
         A row for each weight and tensor.
