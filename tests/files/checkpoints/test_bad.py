@@ -166,6 +166,53 @@ def test_folders_that_are_not_written(tmp_path: Path) -> None:
         decode_checkpoint(tmp_path / "empty", tmp_path / "y.safetensors")
 
 
+@pytest.mark.parametrize(
+    ("name", "document", "message"),
+    [
+        ("config.json", {"quantization_config": "x"}, "quantization_config must be an object of"),
+        ("config.json", {"quantization_config": [1]}, "must be an object of JSON, not list"),
+        ("hf_quant_config.json", {"quantization": "x"}, "quantization must be an object of JSON"),
+    ],
+)
+def test_wrong_documents(name: str, document: Any, message: str, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / name).write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=message) as error:
+        decode_checkpoint(folder, tmp_path / "out")
+    assert str(error.value).startswith(f"{folder / name}: ")
+    (folder / name).write_text(json.dumps(dict.fromkeys(document)))
+    decode_checkpoint(folder, tmp_path / "out")
+
+
+def test_targets_within_the_source(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "sub").mkdir()
+    before = sorted(folder.rglob("*"))
+    for target in (folder / "out", folder / "sub" / "out"):
+        with pytest.raises(ValueError, match=r"out must not be within the source .*in$"):
+            decode_checkpoint(folder, target)
+        assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["link", "sub/link"])
+def test_files_that_cannot_be_copied(name: str, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "sub").mkdir()
+    (folder / name).symlink_to("nowhere")
+    with pytest.raises(OSError, match=rf"cannot copy {folder / name}: .*No such file") as error:
+        decode_checkpoint(folder, tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_model_beside_the_tensors_is_not_written_over(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "model.onnx").write_bytes(b"an older one")
+    with pytest.raises(ValueError, match=r"two files would have the name 'model\.onnx'"):
+        convert_checkpoint(folder, tmp_path / "out", KINDS["onnx"])
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
 def _gguf(tmp_path: Path) -> Path:
     tensors = made("gpt-oss-mxfp4")
     tensors["w_scales"][tensors["w_scales"] == 255] = 127
