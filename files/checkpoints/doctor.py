@@ -97,11 +97,9 @@ def _nan_scales(weight: Weight, _: Statistics) -> Iterator[str]:
 
 
 def _zero_scales(weight: Weight, statistics: Statistics) -> Iterator[str]:
-    for number, level in enumerate(weight.scales):
+    for level in weight.scales if statistics.largest.size else ():
         factors = level.factors
-        zero, negative = factors == 0, factors < 0
-        if number == 0 and zero.shape == statistics.largest.shape:
-            zero &= statistics.largest > 0
+        zero, negative = (factors == 0) & (statistics.under(level) > 0), factors < 0
         if count := int(zero.sum()):
             yield f"{count:,} of {factors.size:,} scales are 0, the first {_at(zero)}"
         if count := int(negative.sum()):
@@ -109,14 +107,14 @@ def _zero_scales(weight: Weight, statistics: Statistics) -> Iterator[str]:
 
 
 def _zero_blocks(weight: Weight, statistics: Statistics) -> Iterator[str]:
-    factors = weight.scales[0].factors
-    if factors.shape != statistics.largest.shape:
+    if not statistics.largest.size:
         return
-    empty = (statistics.largest == 0) & np.isfinite(factors)
-    used = factors[(statistics.largest > 0) & np.isfinite(factors)]
+    factors, largest = weight.scales[0].factors, statistics.under(weight.scales[0])
+    used = factors[(largest > 0) & np.isfinite(factors)]
     if not used.size:
         return
-    odd = empty & (factors > used.max())
+    # Encoders write 1 where all values are 0.
+    odd = (largest == 0) & np.isfinite(factors) & (factors > used.max()) & (factors != 1)
     if count := int(odd.sum()):
         yield (
             f"{count:,} blocks of zeros have larger scales than all others, up to "
@@ -168,12 +166,17 @@ def _unused(weight: Weight, statistics: Statistics) -> Iterator[str]:
     values = element_table(weight.layout.element)
     # The lowest integer has no magnitude that encoders take.
     table, finite = np.abs(values), np.unique(values[np.isfinite(values) & (values >= 0)])
-    if statistics.codes.sum() < ENOUGH * len(table) or not statistics.spread:
+    enough = ENOUGH * len(table)
+    if statistics.codes.sum() < enough or not statistics.spread:
         return
     used = np.unique(table[(statistics.codes > 0) & np.isfinite(table)])
     if used.max() < finite.max() / 2:
         yield f"the largest element is {used.max():g}, of {finite.max():g} that there are"
-    elif len(finite) <= FEW and (left := np.setdiff1d(finite, used)).size:
+    elif (
+        len(finite) <= FEW
+        and statistics.below >= enough
+        and (left := np.setdiff1d(finite, used)).size
+    ):
         yield f"no element is {', '.join(f'{x:g}' for x in left)}"
 
 
