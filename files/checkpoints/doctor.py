@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.files.checkpoints.claims import contradictions
 from axs6.files.checkpoints.numbers import element_table
+from axs6.files.checkpoints.recognise import MODULE
 from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
 from axs6.files.checkpoints.statistics import Statistics
 from axs6.files.checkpoints.swizzle import ROWS, SCALES, unswizzled
@@ -71,6 +72,7 @@ def examine(path: Path, against: Path | None = None) -> Iterator[Finding]:
     with open_checkpoint(path) as checkpoint:
         for problem in checkpoint.found.problems:
             yield Finding(problem.tensor, "tensors", problem.what)
+        yield from _without_scales(checkpoint)
         for tensor, what in contradictions(checkpoint):
             yield Finding(tensor, "configuration", what)
         for weight in checkpoint.found.weights:
@@ -86,6 +88,20 @@ def examine(path: Path, against: Path | None = None) -> Iterator[Finding]:
         if against:
             with open_checkpoint(against) as reference:
                 yield from _beside(checkpoint, reference)
+
+
+def _without_scales(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Matrices with the dtype of codes of a checkpoint's weights."""
+    dtypes = {weight.layout.codes.dtype for weight in checkpoint.found.weights}
+    said = [problem.tensor for problem in checkpoint.found.problems]
+    for tensor in checkpoint.found.plain:
+        matrix = len(tensor.shape) > 1 and tensor.name.endswith(MODULE)
+        if matrix and tensor.dtype in dtypes and not any(x.startswith(tensor.name) for x in said):
+            yield Finding(
+                tensor.name,
+                "tensors",
+                f"its dtype, {tensor.dtype}, is that of other weights' codes, and it has no scales",
+            )
 
 
 def _nan_scales(weight: Weight, _: Statistics) -> Iterator[str]:

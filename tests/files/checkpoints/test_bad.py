@@ -74,6 +74,12 @@ BAD: list[tuple[str, Callable[[Tensors], None], str]] = [
         r"modelopt-nvfp4 needs scales of shape \(6, 4\) for a weight of shape \(6, 64\), not",
     ),
     (
+        "modelopt-nvfp4",
+        _without("m.weight_scale_2"),
+        "'m.weight': modelopt-nvfp4 needs a tensor 'm.weight_scale_2', which is missing",
+    ),
+    ("fp8-tensor", _with("m.weight_scale", "F64", [], bytes(8)), "has no scales of dtype F64"),
+    (
         "fp8-blocks",
         _with("m.weight_scale_inv", "F32", [2, 2], bytes(16)),
         r"needs scales of shape \(3, 2\) for a weight of shape \(261, 135\), not \(2, 2\)",

@@ -223,6 +223,31 @@ def test_shapes_and_missing_tensors_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "layout", "scale"),
+    [
+        (kind.name, layout.name, part.names[0].format(NAME))
+        for kind in KINDS.values()
+        if kind.suffix == ".safetensors"
+        for layout in kind.layouts
+        for part in layout.scales
+    ],
+)
+def test_codes_without_scales_are_found(kind: str, layout: str, scale: str, tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, kind, layout=layout)
+    tensors = content(path)
+    tensors |= {name.replace("layer", "other"): each for name, each in tensors.items()}
+    *_, data = tensors.pop(scale)
+    write(path, tensors)
+    (found,) = examine(path)
+    assert found.check == "tensors"
+    assert found.tensor.startswith(NAME)
+    write(path, {**tensors, scale: ("I8", [len(data)], data)})
+    (found,) = examine(path)
+    assert (found.tensor, found.check) == (scale, "tensors")
+    assert "has no scales of dtype I8" in found.what
+
+
+@pytest.mark.parametrize(
     ("kind", "change", "tensor", "message"),
     [
         (
