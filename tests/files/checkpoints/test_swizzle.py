@@ -113,3 +113,10 @@ def test_kinds_without(tmp_path, nvfp4, kind):
     with pytest.raises(ValueError, match=f"^{kind} has no scales of blocks that can be swizzled$"):
         convert_checkpoint(tmp_path / "plain.safetensors", target, KINDS[kind], swizzle=True)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 3), (0, 2, 3)])
+def test_no_scales(shape: tuple[int, ...]) -> None:
+    none = np.zeros(shape, np.uint8)
+    assert swizzled(none).size == 0
+    assert np.array_equal(unswizzled(swizzled(none), shape), none)
