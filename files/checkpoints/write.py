@@ -114,6 +114,9 @@ def write_checkpoint(
             return check(Path(file.name), target.suffix)
     with replacing_folder(target) as folder:
         if suffix == ONNX:
+            for path in checkpoint.others:
+                if path.suffix == SAFETENSORS:
+                    raise ValueError(f"{path} would be read in place of {ONNX} files beside it")
             path = folder / f"model{ONNX}"
             with path.open("wb") as file, Path(f"{path}.data").open("wb") as data:
                 _write(file, items, checkpoint, ONNX, say, data)
@@ -225,7 +228,8 @@ def _write_shards(folder: Path, items: Sequence[Item], checkpoint: Checkpoint, s
         with (folder / name).open("wb") as file:
             total += _write(file, own, checkpoint, SAFETENSORS, say)
         index |= {entry.name: name for item in own for entry in item.entries()}
-    if len(names) > 1:
+    # Files that the source's index leaves out are copied, and have no tensors of the checkpoint.
+    if len(names) > 1 or any(path.suffix == SAFETENSORS for path in checkpoint.others):
         found = {"metadata": {"total_size": total}, "weight_map": dict(sorted(index.items()))}
         _write_json(folder / INDEX, found)
 

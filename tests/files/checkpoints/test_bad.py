@@ -11,7 +11,12 @@ from published_checkpoints import MADE
 from raw_safetensors import content, write
 from safetensors.numpy import save_file
 
-from axs6.files.checkpoints import KINDS, convert_checkpoint, decode_checkpoint
+from axs6.files.checkpoints import (
+    KINDS,
+    convert_checkpoint,
+    decode_checkpoint,
+    open_checkpoint,
+)
 
 Tensors = dict[str, tuple[str, list[int], bytes]]
 
@@ -211,8 +216,19 @@ def test_files_that_cannot_be_copied(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+def test_tensors_that_the_index_leaves_out(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    save_file(made("quark-mxfp4"), folder / "old.safetensors")
+    decode_checkpoint(folder, tmp_path / "out")
+    with open_checkpoint(tmp_path / "out") as checkpoint:
+        assert [tensor.name for tensor in checkpoint.found.plain] == ["m.weight"]
+    with pytest.raises(ValueError, match=r"safetensors would be read in place of \.onnx files"):
+        convert_checkpoint(folder, tmp_path / "onnx", KINDS["onnx"])
+
+
 def test_a_model_beside_the_tensors_is_not_written_over(tmp_path: Path) -> None:
     folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "b.safetensors").unlink()
     (folder / "model.onnx").write_bytes(b"an older one")
     with pytest.raises(ValueError, match=r"two files would have the name 'model\.onnx'"):
         convert_checkpoint(folder, tmp_path / "out", KINDS["onnx"])
