@@ -22,7 +22,7 @@ SMALLEST_SPREAD, LARGEST_SPREAD = 2.0**-20, 2.0**4
 """Root mean squares that weights of networks have."""
 
 SATURATED = 0.01
-"""Share of blocks with half of their elements at the largest code, from which it is a finding."""
+"""Share of blocks that are saturated, from which it is a finding."""
 
 ENOUGH = 256
 """Values for each code of an element, from which unused codes are a finding."""
@@ -173,8 +173,8 @@ def _swizzled(weight: Weight, _: Statistics) -> Iterator[str]:
 def _saturated(weight: Weight, statistics: Statistics) -> Iterator[str]:
     if statistics.saturated > SATURATED:
         yield (
-            f"{100 * statistics.saturated:.1f} % of blocks have half of their elements at the "
-            "largest code"
+            f"{100 * statistics.saturated:.1f} % of blocks have two thirds of their elements at "
+            "the largest code"
         )
 
 

@@ -9,7 +9,7 @@ from axs6.files.checkpoints.numbers import element_table
 from axs6.files.checkpoints.weight import ScaleLevel, Weight
 
 FEWEST = 16
-"""Values of a block, from which half of them at the largest code are too many."""
+"""Values of a block, from which two thirds of them at the largest code are too many."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Statistics:
         codes: how often each code occurs.
         largest: the largest magnitude of the elements of each block, in the grid of the finest
             scales; of each row's values under a scale of several rows.
-        saturated: share of blocks with half of their elements at the largest code, of both signs;
-            blocks of a few values, and constant ones, have such elements without saturation.
+        saturated: share of blocks with two thirds of their elements at the largest code, of both
+            signs; blocks of a few values, and constant ones, have such without saturation.
         below: how many elements are neither 0 nor of the largest magnitude of their block.
     """
 
@@ -68,8 +68,8 @@ class Statistics:
                     np.add.reduceat(x[held], starts, axis=1, dtype=np.int64)
                     for x in (signed >= top, signed <= -top)
                 )
-                half = (2 * (high + low) >= sizes) & (sizes >= FEWEST)
-                full += int((half & (high > 0) & (low > 0)).sum())
+                most = (3 * (high + low) >= 2 * sizes) & (sizes >= FEWEST)
+                full += int((most & (high > 0) & (low > 0)).sum())
             with np.errstate(all="ignore"):
                 values = weight.values(first, rows)
             finite = values[np.isfinite(values)].astype(np.float64)

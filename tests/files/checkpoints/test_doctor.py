@@ -52,6 +52,7 @@ ROWS = {
     "two values": lambda x: x[:, :2],
     "four values": lambda x: x[:, :4],
     "one row": lambda x: x[:1],
+    "uniform": lambda x: np.random.default_rng(0).uniform(-1 / 8, 1 / 8, x.shape).astype("f4"),
 }
 """Weights as networks also have them."""
 
@@ -157,7 +158,11 @@ PLANTED: list[tuple[str, Callable[[Tensors], None], str]] = [
     ("inverted", _bytes(f"{NAME}_scale_2", _inverse), "the scale of the tensor, .*, looks invert"),
     ("spread", _bytes(f"{NAME}_scale_2", _float(1e9)), "values have a root mean square of .*, as"),
     ("swizzled", _bytes(f"{NAME}_scale", swizzled), "scales look swizzled in tiles of 128 x 4"),
-    ("saturated", _bytes(NAME, _set(0x7F, slice(None), slice(8))), "12.5 % of blocks have half"),
+    (
+        "saturated",
+        _bytes(NAME, _set(0x7F, slice(None), slice(8))),
+        "12.5 % of blocks have two thirds",
+    ),
     ("unused codes", _bytes(NAME, lambda x: x & 0xEE), "no element is 0.5, 1.5, 3, 6"),
     ("unused codes", _bytes(NAME, lambda x: x & 0x99), "the largest element is 0.5, of 6 that"),
 ]
