@@ -120,3 +120,12 @@ def test_no_scales(shape: tuple[int, ...]) -> None:
     none = np.zeros(shape, np.uint8)
     assert swizzled(none).size == 0
     assert np.array_equal(unswizzled(swizzled(none), shape), none)
+
+
+def test_a_source_without_scales_of_blocks(tmp_path):
+    codes = np.zeros((2, 4), ml_dtypes.float8_e4m3fn)
+    source, target = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
+    save_file({"m.weight": codes, "m.weight_scale": np.ones((), np.float32)}, source)
+    with pytest.raises(ValueError, match="it has no scales of blocks that can be swizzled"):
+        convert_checkpoint(source, target, KINDS["quark"], unswizzle=True)
+    assert not target.exists()
