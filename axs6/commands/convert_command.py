@@ -68,12 +68,21 @@ def run(
     """
     from rich.text import Text
 
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        files_of,
+        json_path,
+        print_table,
+        write_json,
+    )
     from axs6.files.checkpoints import convert_checkpoint, kind_of
+    from axs6.replacing import check_apart
 
     kind = kind_of(to)
     figures = json_path(json)
-    check_writable(figures, inputs=[source] if source.is_file() else [])
+    check_writable(figures, inputs=files_of(source))
+    check_apart([target, *([figures] if figures else [])])
     out = console(json)
     with out.status(Text(f"converting {source}")) as status:
         rows = convert_checkpoint(

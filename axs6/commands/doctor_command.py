@@ -40,12 +40,19 @@ def run(
     from rich.table import Table
     from rich.text import Text
 
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        files_of,
+        json_path,
+        print_table,
+        write_json,
+    )
     from axs6.files.checkpoints import examine
     from axs6.terminal import shown
 
     figures = json_path(json)
-    check_writable(figures, inputs=[each for each in (source, against) if each and each.is_file()])
+    check_writable(figures, inputs=files_of(source, against))
     out = console(json)
     with out.status(Text(f"examining {source}")):
         findings = list(examine(source, against))

@@ -156,13 +156,23 @@ def _checkpoint(
     from rich.text import Text
 
     from axs6.commands.convert_command import figures_of, table
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import (
+        check_writable,
+        console,
+        files_of,
+        json_path,
+        print_table,
+        write_json,
+    )
     from axs6.files.checkpoints import Chosen, encode_checkpoint, kind_of
+    from axs6.replacing import check_apart
 
     if others := [each for each in options if each not in CHECKPOINT]:
         raise ValueError(f"--as does not go with --{others[0].replace('_', '-')}")
     kind = kind_of(name)
-    check_writable(json_path(json), inputs=[source] if source.is_file() else [])
+    figures = json_path(json)
+    check_writable(figures, inputs=files_of(source))
+    check_apart([target, *([figures] if figures else [])])
     out = console(json)
     with out.status(Text(f"encoding {source}")) as status:
         rows = encode_checkpoint(

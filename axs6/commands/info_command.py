@@ -86,6 +86,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     from axs6.commands.output import (
         check_writable,
         console,
+        files_of,
         json_path,
         print_table,
         shape_text,
@@ -94,7 +95,7 @@ def _container(source: Path, json: str | None, is_format: bool = False) -> None:
     from axs6.files import describe_file
     from axs6.terminal import shown
 
-    check_writable(json_path(json), inputs=[source] if source.is_file() else [])
+    check_writable(json_path(json), inputs=files_of(source))
     out = console(json)
     if is_format:
         out.print(f"{source} is a block format and a file here; this is the file")

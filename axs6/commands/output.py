@@ -132,6 +132,16 @@ def check_writable(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
             raise OSError(f"cannot write to {path}: it is a directory or in a protected directory")
 
 
+def files_of(*sources: Path | None) -> list[Path]:
+    """Files that are read: each source, or the files in it if it is a folder; None is none."""
+    return [
+        each
+        for source in sources
+        if source is not None
+        for each in ([*source.iterdir()] if source.is_dir() else [source])
+    ]
+
+
 def json_path(target: str | None) -> Path | None:
     """The file that --json names, if it names one."""
     return None if target in (None, "-") else Path(str(target))

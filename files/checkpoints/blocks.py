@@ -68,9 +68,14 @@ def weight_of_blocks(name: str, blocks: Blocks, shape: tuple[int, ...]) -> Weigh
     """A weight of this shape, of blocks (rows, K) along the last axis.
 
     Raises:
-        ValueError: no checkpoint holds weights in the format.
+        ValueError: no checkpoint holds weights in the format, or blocks along several axes.
     """
     layout = plain_layout(blocks.format)
+    if blocks.length != shape[-1]:
+        raise ValueError(
+            f"tensor {name!r} must have blocks along its last axis, of {shape[-1]} values, not "
+            f"along rows of {blocks.length}"
+        )
     codes = blocks.codes.reshape(*blocks.leading, -1)[..., : blocks.length]
     scales = []
     for part, held in zip(layout.scales, blocks.scales[::-1], strict=True):

@@ -77,7 +77,7 @@ def convert_checkpoint(
     Raises:
         OSError: a file cannot be read or written.
         ValueError: the source is damaged or has no weights, or the kind cannot hold one of them, or
-            has no scales of blocks to be swizzled. Nothing is written then.
+            or source has no scales of blocks to be swizzled. Nothing is written then.
     """
     check_target(target, kind.suffix)
     if swizzle:
@@ -86,6 +86,9 @@ def convert_checkpoint(
     with open_checkpoint(source, swizzled=unswizzle) as checkpoint:
         try:
             check_tensors(checkpoint)
+            held = (part for each in checkpoint.found.weights for part in each.layout.scales)
+            if unswizzle and not any(part.swizzled for part in held):
+                raise ValueError("it has no scales of blocks that can be swizzled")
             items = list(_items(checkpoint, kind, layout, requantise))
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from error

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.files.checkpoints.claims import contradictions
 from axs6.files.checkpoints.numbers import element_table
+from axs6.files.checkpoints.recognise import MODULE
 from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
 from axs6.files.checkpoints.statistics import Statistics
 from axs6.files.checkpoints.swizzle import ROWS, SCALES, unswizzled
@@ -21,7 +22,7 @@ SMALLEST_SPREAD, LARGEST_SPREAD = 2.0**-20, 2.0**4
 """Root mean squares that weights of networks have."""
 
 SATURATED = 0.01
-"""Share of blocks with half of their elements at the largest code, from which it is a finding."""
+"""Share of blocks that are saturated, from which it is a finding."""
 
 ENOUGH = 256
 """Values for each code of an element, from which unused codes are a finding."""
@@ -71,6 +72,7 @@ def examine(path: Path, against: Path | None = None) -> Iterator[Finding]:
     with open_checkpoint(path) as checkpoint:
         for problem in checkpoint.found.problems:
             yield Finding(problem.tensor, "tensors", problem.what)
+        yield from _without_scales(checkpoint)
         for tensor, what in contradictions(checkpoint):
             yield Finding(tensor, "configuration", what)
         for weight in checkpoint.found.weights:
@@ -88,6 +90,20 @@ def examine(path: Path, against: Path | None = None) -> Iterator[Finding]:
                 yield from _beside(checkpoint, reference)
 
 
+def _without_scales(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Matrices with the dtype of codes of a checkpoint's weights."""
+    dtypes = {weight.layout.codes.dtype for weight in checkpoint.found.weights}
+    said = [problem.tensor for problem in checkpoint.found.problems]
+    for tensor in checkpoint.found.plain:
+        matrix = len(tensor.shape) > 1 and tensor.name.endswith(MODULE)
+        if matrix and tensor.dtype in dtypes and not any(x.startswith(tensor.name) for x in said):
+            yield Finding(
+                tensor.name,
+                "tensors",
+                f"its dtype, {tensor.dtype}, is that of other weights' codes, and it has no scales",
+            )
+
+
 def _nan_scales(weight: Weight, _: Statistics) -> Iterator[str]:
     for level in weight.scales:
         factors = level.factors
@@ -97,11 +113,9 @@ def _nan_scales(weight: Weight, _: Statistics) -> Iterator[str]:
 
 
 def _zero_scales(weight: Weight, statistics: Statistics) -> Iterator[str]:
-    for number, level in enumerate(weight.scales):
+    for level in weight.scales if statistics.largest.size else ():
         factors = level.factors
-        zero, negative = factors == 0, factors < 0
-        if number == 0 and zero.shape == statistics.largest.shape:
-            zero &= statistics.largest > 0
+        zero, negative = (factors == 0) & (statistics.under(level) > 0), factors < 0
         if count := int(zero.sum()):
             yield f"{count:,} of {factors.size:,} scales are 0, the first {_at(zero)}"
         if count := int(negative.sum()):
@@ -109,14 +123,14 @@ def _zero_scales(weight: Weight, statistics: Statistics) -> Iterator[str]:
 
 
 def _zero_blocks(weight: Weight, statistics: Statistics) -> Iterator[str]:
-    factors = weight.scales[0].factors
-    if factors.shape != statistics.largest.shape:
+    if not statistics.largest.size:
         return
-    empty = (statistics.largest == 0) & np.isfinite(factors)
-    used = factors[(statistics.largest > 0) & np.isfinite(factors)]
+    factors, largest = weight.scales[0].factors, statistics.under(weight.scales[0])
+    used = factors[(largest > 0) & np.isfinite(factors)]
     if not used.size:
         return
-    odd = empty & (factors > used.max())
+    # Encoders write 1 where all values are 0.
+    odd = (largest == 0) & np.isfinite(factors) & (factors > used.max()) & (factors != 1)
     if count := int(odd.sum()):
         yield (
             f"{count:,} blocks of zeros have larger scales than all others, up to "
@@ -159,8 +173,8 @@ def _swizzled(weight: Weight, _: Statistics) -> Iterator[str]:
 def _saturated(weight: Weight, statistics: Statistics) -> Iterator[str]:
     if statistics.saturated > SATURATED:
         yield (
-            f"{100 * statistics.saturated:.1f} % of blocks have half of their elements at the "
-            "largest code"
+            f"{100 * statistics.saturated:.1f} % of blocks have two thirds of their elements at "
+            "the largest code"
         )
 
 
@@ -168,12 +182,17 @@ def _unused(weight: Weight, statistics: Statistics) -> Iterator[str]:
     values = element_table(weight.layout.element)
     # The lowest integer has no magnitude that encoders take.
     table, finite = np.abs(values), np.unique(values[np.isfinite(values) & (values >= 0)])
-    if statistics.codes.sum() < ENOUGH * len(table) or not statistics.spread:
+    enough = ENOUGH * len(table)
+    if statistics.codes.sum() < enough or not statistics.spread:
         return
     used = np.unique(table[(statistics.codes > 0) & np.isfinite(table)])
     if used.max() < finite.max() / 2:
         yield f"the largest element is {used.max():g}, of {finite.max():g} that there are"
-    elif len(finite) <= FEW and (left := np.setdiff1d(finite, used)).size:
+    elif (
+        len(finite) <= FEW
+        and statistics.below >= enough
+        and (left := np.setdiff1d(finite, used)).size
+    ):
         yield f"no element is {', '.join(f'{x:g}' for x in left)}"
 
 

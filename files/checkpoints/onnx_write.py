@@ -132,7 +132,7 @@ def _place(
         return {"axis": len(codes) - 1, "block_size": part.values}, scales
     if part.rows and len(codes) > 2:
         return {"axis": len(codes) - 1, "block_size": codes[-1]}, (*scales, 1)
-    if scales[0] != codes[0]:
+    if len(scales) > 1 or scales != codes[:1]:
         raise ValueError(
             f"tensor {entry.name!r}: ONNX has no scales of matrices along two axes, as in {codes}"
         )

@@ -89,27 +89,31 @@ def _weight(
     name: str, codes: Tensor, layout: WeightLayout, number: int, held: Mapping[str, Tensor]
 ) -> Weight | Problem | None:
     """The weight of these codes; None if tensors that the layout has are missing or others."""
+    wanted = {part_name(part.names[number], name): part for part in layout.parts}
+    said = any(not template.endswith("{}") for template in layout.codes.names)
     parts = []
-    for part in layout.parts:
-        tensor = held.get(part_name(part.names[number], name))
+    for scales_name, part in wanted.items():
+        tensor = held.get(scales_name)
         if tensor is None and part.optional:
             continue
         if tensor is None or tensor.dtype not in part.numbers:
-            return _missing(codes, layout, part_name(part.names[number], name), tensor)
+            # Names tell codes: their own, or those of scales that they have.
+            known = said or any(each in held for each in wanted)
+            return _missing(codes, layout, scales_name, tensor) if known else None
         parts.append((part, tensor))
     shape = _shape(codes, layout)
     if shape is None:
         return Problem(codes.name, f"its shape {codes.shape} is not one of {layout.name}")
     scales = []
     for part, tensor in parts:
-        wanted = grid(shape, part)
-        if not _fits(tensor.shape, wanted, shape, part):
+        tiles = grid(shape, part)
+        if not _fits(tensor.shape, tiles, shape, part):
             return Problem(
                 tensor.name,
                 f"{layout.name} needs scales of shape {stored_shape(shape, part)} for a weight of "
                 f"shape {shape}, not {tensor.shape}",
             )
-        scales.append(_scales(tensor, wanted, part))
+        scales.append(_scales(tensor, tiles, part))
     tensors, given = [tensor for _, tensor in parts], None
     if layout.input:
         tensor = held.get(part_name(layout.input.names[0], name))
@@ -119,12 +123,8 @@ def _weight(
     return assembled(name, codes, layout, shape, scales, tensors, given)
 
 
-def _missing(
-    codes: Tensor, layout: WeightLayout, wanted: str, found: Tensor | None
-) -> Problem | None:
-    """What to say of codes without scales: nothing, unless their name says what they are."""
-    if all(template.endswith("{}") for template in layout.codes.names):
-        return None
+def _missing(codes: Tensor, layout: WeightLayout, wanted: str, found: Tensor | None) -> Problem:
+    """What to say of codes without scales, or with those of another dtype."""
     if found is None:
         return Problem(codes.name, f"{layout.name} needs a tensor {wanted!r}, which is missing")
     return Problem(found.name, f"{layout.name} has no scales of dtype {found.dtype}")
@@ -153,11 +153,11 @@ def grid(shape: tuple[int, ...], part: ScalePart) -> tuple[int, int, int]:
 
 def stored_shape(shape: tuple[int, ...], part: ScalePart) -> tuple[int, ...]:
     """The shape of the tensor of scales that is written, where all matrices have their own."""
-    matrices, tall, wide = grid(shape, part)
+    _, tall, wide = grid(shape, part)
     if part.swizzled:
         return (*shape[:-2], *padded(tall, wide))
     if not part.rows and not part.values:
-        each = (matrices,) if len(shape) > 2 else ()
+        each = shape[:-2]
         return (*each, 1) if part.axes and not each else each
     rows = (tall,) if len(shape) > 1 else ()
     values = (wide,) if part.values or part.axes else ()
@@ -169,8 +169,8 @@ def _fits(
 ) -> bool:
     """Whether scales of a tensor's shape are those of a weight: axes of length 1 do not count."""
     if not part.rows and not part.values:
-        one = math.prod(found) == 1
-        return one or found[: len(shape) - 2] == shape[:-2] == tuple(n for n in found if n > 1)
+        outer, inner = found[: len(shape) - 2], found[len(shape) - 2 :]
+        return math.prod(found) == 1 or (outer == shape[:-2] and set(inner) <= {1})
     full = stored_shape(shape, part)
     if part.swizzled and found == (math.prod(full),):
         return True

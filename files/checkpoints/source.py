@@ -30,6 +30,9 @@ CONFIG, MODELOPT = "config.json", "hf_quant_config.json"
 DOCUMENTS = (CONFIG, MODELOPT)
 """Files of a folder that describe how its tensors are held."""
 
+QUANTISATION = {CONFIG: "quantization_config", MODELOPT: "quantization"}
+"""The entries of the documents that say how weights are held."""
+
 GGML_PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64", 24: "I8", 25: "I16", 26: "I32", 27: "I64"}
 """Dtypes, as safetensors name them, of types of ggml that have no blocks."""
 
@@ -64,8 +67,8 @@ class Checkpoint:
     @property
     def quantisation(self) -> dict[str, Any]:
         """What its configuration says of quantisation: `quantization_config`, or ModelOpt's."""
-        found = self.documents.get(CONFIG, {}).get("quantization_config")
-        return found or self.documents.get(MODELOPT, {}).get("quantization", {})
+        found = (self.documents.get(name, {}).get(entry) for name, entry in QUANTISATION.items())
+        return next(filter(None, found), {})
 
     @property
     def shard_numbers(self) -> dict[str, int]:
@@ -127,7 +130,7 @@ def open_checkpoint(
             shards = [_shard(path, suffix or path.suffix, stack)]
         if path.is_dir():
             documents = {
-                name: _document(path / name) for name in DOCUMENTS if (path / name).exists()
+                name: _described(path / name) for name in DOCUMENTS if (path / name).exists()
             }
             apart = {*(shard.name for shard in shards), *DOCUMENTS, INDEX}
             beside = model[1].beside if model else []
@@ -227,6 +230,17 @@ def _document(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must be JSON: {error}") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path} must be an object of JSON, not {type(found).__name__}")
+    return found
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """A document whose entry of quantisation is an object, if it has one."""
+    found = _document(path)
+    entry = QUANTISATION[path.name]
+    if not isinstance(found.get(entry) or {}, dict):
+        raise ValueError(
+            f"{path}: {entry} must be an object of JSON, not {type(found[entry]).__name__}"
+        )
     return found
 
 

@@ -38,7 +38,8 @@ def swizzled(scales: NDArray[Any]) -> NDArray[Any]:
     tall, wide = padded(rows, columns)
     whole = np.zeros((*outer, tall, wide), scales.dtype)
     whole[..., :rows, :columns] = scales
-    tiles = whole.reshape(-1, tall // ROWS, ROWS // _ROWS, _ROWS, wide // SCALES, SCALES)
+    matrices = math.prod(outer)
+    tiles = whole.reshape(matrices, tall // ROWS, ROWS // _ROWS, _ROWS, wide // SCALES, SCALES)
     return tiles.transpose(0, 1, 4, 3, 2, 5).reshape(*outer, tall * wide)
 
 
@@ -57,7 +58,8 @@ def unswizzled(flat: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
             f"scales of shape {shape} have {math.prod((*outer, tall, wide))} items in tiles of "
             f"{ROWS} x {SCALES}, not {flat.size}"
         )
-    tiles = flat.reshape(-1, tall // ROWS, wide // SCALES, _ROWS, ROWS // _ROWS, SCALES)
+    matrices = math.prod(outer)
+    tiles = flat.reshape(matrices, tall // ROWS, wide // SCALES, _ROWS, ROWS // _ROWS, SCALES)
     whole = tiles.transpose(0, 1, 4, 3, 2, 5).reshape(*outer, tall, wide)
     return np.ascontiguousarray(whole[..., :rows, :columns])
 

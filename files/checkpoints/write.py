@@ -96,13 +96,15 @@ def write_checkpoint(
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the target is the source or a folder with files, or two tensors have one name.
-            Nothing is written then.
+        ValueError: the target is the source, a folder with files or one within the source, or two
+            tensors have one name. Nothing is written then.
     """
     for shard in checkpoint.shards:
         whole = checkpoint.path.is_dir()
         check_apart([target], [checkpoint.path / shard.name if whole else checkpoint.path])
     single = target.suffix in (SAFETENSORS, GGUF, ONNX)
+    if not single and checkpoint.shards and checkpoint.path.resolve() in target.resolve().parents:
+        raise ValueError(f"{target} must not be within the source {checkpoint.path}")
     with _naming(checkpoint.path):
         _check_names(items, target.suffix if single else suffix)
     if single:
@@ -112,6 +114,9 @@ def write_checkpoint(
             return check(Path(file.name), target.suffix)
     with replacing_folder(target) as folder:
         if suffix == ONNX:
+            for path in checkpoint.others:
+                if path.suffix == SAFETENSORS:
+                    raise ValueError(f"{path} would be read in place of {ONNX} files beside it")
             path = folder / f"model{ONNX}"
             with path.open("wb") as file, Path(f"{path}.data").open("wb") as data:
                 _write(file, items, checkpoint, ONNX, say, data)
@@ -120,9 +125,21 @@ def write_checkpoint(
         for name, each in documents.items():
             _write_json(folder / name, each)
         for path in checkpoint.others:
-            copied = shutil.copytree if path.is_dir() else shutil.copyfile
-            copied(path, folder / path.name)
+            _copy(path, folder / path.name)
         return check(folder, None)
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy a file or folder, with what its links lead to; errors name what cannot be copied."""
+    if target.exists():
+        raise ValueError(f"two files would have the name {path.name!r}")
+    try:
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, target)
+    except shutil.Error as error:
+        (first, _, reason), *_ = error.args[0]
+        raise OSError(f"cannot copy {first}: {reason}") from error
+    except OSError as error:
+        raise OSError(f"cannot copy {path}: {error.strerror or error}") from error
 
 
 def _write(
@@ -211,7 +228,8 @@ def _write_shards(folder: Path, items: Sequence[Item], checkpoint: Checkpoint, s
         with (folder / name).open("wb") as file:
             total += _write(file, own, checkpoint, SAFETENSORS, say)
         index |= {entry.name: name for item in own for entry in item.entries()}
-    if len(names) > 1:
+    # Files that the source's index leaves out are copied, and have no tensors of the checkpoint.
+    if len(names) > 1 or any(path.suffix == SAFETENSORS for path in checkpoint.others):
         found = {"metadata": {"total_size": total}, "weight_map": dict(sorted(index.items()))}
         _write_json(folder / INDEX, found)
 

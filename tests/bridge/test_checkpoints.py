@@ -198,3 +198,11 @@ def test_values_are_those_of_the_blocks(tmp_path: Path) -> None:
     original = made(0).up.weight.detach().numpy()
     found = hardware.up.weight.detach().numpy()  # type: ignore[union-attr]
     assert np.array_equal(found, axs6.decode(axs6.encode(original, "nvfp4")))
+
+
+@pytest.mark.parametrize("fmt", ["mxfp4", "fp8_e4m3"])
+def test_blocks_along_several_axes_are_not_saved(fmt: str, tmp_path: Path) -> None:
+    model = convert(nn.Sequential(nn.Conv1d(64, 8, 3)), format=fmt)
+    with pytest.raises(ValueError, match=r"'0\.weight' must have blocks along its last axis, of 3"):
+        save_checkpoint(model, tmp_path / "x.safetensors", "compressed-tensors")
+    assert not list(tmp_path.iterdir())

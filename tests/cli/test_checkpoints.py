@@ -92,3 +92,37 @@ def test_findings_are_exit_status_1(cli: Cli, main: Cli, folder: Path) -> None:
         ("head.weight", "configuration"),
     }
     assert "16 values, and the configuration says 32" in found[0]["what"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "a", "b", "--to", "compressed-tensors"),
+        ("encode", "a", "b", "--as", "modelopt"),
+        ("info", "a"),
+        ("doctor", "a"),
+        ("doctor", "model", "--against", "a"),
+    ],
+)
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_figures_replace_no_file_of_a_source(
+    arguments: tuple[str, ...], name: str, main: Cli, folder: Path
+) -> None:
+    main("encode", "model", "a", "--as", "modelopt", "--format", "nvfp4").succeeded()
+    before = (folder / "a" / name).read_bytes()
+    said = main(*arguments, "--json", f"a/{name}").refused()
+    assert f"output a/{name} must not be the same file as input a/{name}" in said
+    assert (folder / "a" / name).read_bytes() == before
+    assert not (folder / "b").exists()
+
+
+def test_figures_are_not_the_file_that_is_written(main: Cli, folder: Path) -> None:
+    nvfp4, target = ("--as", "modelopt", "--format", "nvfp4"), "b.safetensors"
+    main("encode", "model", "a", *nvfp4).succeeded()
+    for arguments in (
+        ("encode", "model", target, *nvfp4),
+        ("convert", "a", target, "--to", "compressed-tensors"),
+    ):
+        said = main(*arguments, "--json", target).refused()
+        assert f"output {target} must not be the same file as output {target}" in said
+        assert not (folder / target).exists()

@@ -11,7 +11,12 @@ from published_checkpoints import MADE
 from raw_safetensors import content, write
 from safetensors.numpy import save_file
 
-from axs6.files.checkpoints import KINDS, convert_checkpoint, decode_checkpoint
+from axs6.files.checkpoints import (
+    KINDS,
+    convert_checkpoint,
+    decode_checkpoint,
+    open_checkpoint,
+)
 
 Tensors = dict[str, tuple[str, list[int], bytes]]
 
@@ -73,6 +78,12 @@ BAD: list[tuple[str, Callable[[Tensors], None], str]] = [
         _with("m.weight_scale", "F8_E4M3", [6, 3], bytes(18)),
         r"modelopt-nvfp4 needs scales of shape \(6, 4\) for a weight of shape \(6, 64\), not",
     ),
+    (
+        "modelopt-nvfp4",
+        _without("m.weight_scale_2"),
+        "'m.weight': modelopt-nvfp4 needs a tensor 'm.weight_scale_2', which is missing",
+    ),
+    ("fp8-tensor", _with("m.weight_scale", "F64", [], bytes(8)), "has no scales of dtype F64"),
     (
         "fp8-blocks",
         _with("m.weight_scale_inv", "F32", [2, 2], bytes(16)),
@@ -164,6 +175,64 @@ def test_folders_that_are_not_written(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"empty has no \.safetensors files"):
         decode_checkpoint(tmp_path / "empty", tmp_path / "y.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "message"),
+    [
+        ("config.json", {"quantization_config": "x"}, "quantization_config must be an object of"),
+        ("config.json", {"quantization_config": [1]}, "must be an object of JSON, not list"),
+        ("hf_quant_config.json", {"quantization": "x"}, "quantization must be an object of JSON"),
+    ],
+)
+def test_wrong_documents(name: str, document: Any, message: str, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / name).write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=message) as error:
+        decode_checkpoint(folder, tmp_path / "out")
+    assert str(error.value).startswith(f"{folder / name}: ")
+    (folder / name).write_text(json.dumps(dict.fromkeys(document)))
+    decode_checkpoint(folder, tmp_path / "out")
+
+
+def test_targets_within_the_source(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "sub").mkdir()
+    before = sorted(folder.rglob("*"))
+    for target in (folder / "out", folder / "sub" / "out"):
+        with pytest.raises(ValueError, match=r"out must not be within the source .*in$"):
+            decode_checkpoint(folder, target)
+        assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["link", "sub/link"])
+def test_files_that_cannot_be_copied(name: str, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "sub").mkdir()
+    (folder / name).symlink_to("nowhere")
+    with pytest.raises(OSError, match=rf"cannot copy {folder / name}: .*No such file") as error:
+        decode_checkpoint(folder, tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_tensors_that_the_index_leaves_out(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    save_file(made("quark-mxfp4"), folder / "old.safetensors")
+    decode_checkpoint(folder, tmp_path / "out")
+    with open_checkpoint(tmp_path / "out") as checkpoint:
+        assert [tensor.name for tensor in checkpoint.found.plain] == ["m.weight"]
+    with pytest.raises(ValueError, match=r"safetensors would be read in place of \.onnx files"):
+        convert_checkpoint(folder, tmp_path / "onnx", KINDS["onnx"])
+
+
+def test_a_model_beside_the_tensors_is_not_written_over(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"weight_map": {"m.weight": "a.safetensors"}})
+    (folder / "b.safetensors").unlink()
+    (folder / "model.onnx").write_bytes(b"an older one")
+    with pytest.raises(ValueError, match=r"two files would have the name 'model\.onnx'"):
+        convert_checkpoint(folder, tmp_path / "out", KINDS["onnx"])
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def _gguf(tmp_path: Path) -> Path:

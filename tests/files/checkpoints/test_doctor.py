@@ -42,6 +42,73 @@ def test_nothing_is_found_where_nothing_is_wrong(kind: str, layout: str, tmp_pat
     assert list(examine(path, tmp_path / "w.safetensors")) == []
 
 
+ROWS = {
+    "zeros": lambda x: np.where(np.arange(256)[:, None] < 200, x, 0),
+    "all zero": lambda x: 0 * x,
+    "constant": lambda x: np.repeat(x[:, :1], 128, axis=1),
+    "some constant": lambda x: np.where(np.arange(256)[:, None] < 5, np.float32(0.01), x),
+    "sparse": lambda x: np.where(np.arange(128) % 97 == np.arange(256)[:, None] % 97, x, 0),
+    "one value": lambda x: x[:, :1],
+    "two values": lambda x: x[:, :2],
+    "four values": lambda x: x[:, :4],
+    "one row": lambda x: x[:1],
+    "uniform": lambda x: np.random.default_rng(0).uniform(-1 / 8, 1 / 8, x.shape).astype("f4"),
+}
+"""Weights as networks also have them."""
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [
+        ("modelopt", "modelopt-nvfp4"),
+        ("compressed-tensors", "compressed-tensors-mxfp4"),
+        ("compressed-tensors", "fp8-tensor"),
+        ("compressed-tensors", "fp8-channel"),
+        ("compressed-tensors", "int8-channel"),
+        ("fp8-blocks", "fp8-blocks"),
+    ],
+)
+def test_nothing_is_found_in_odd_weights(rows: str, kind: str, layout: str, tmp_path: Path) -> None:
+    odd = np.ascontiguousarray(ROWS[rows](weight()))
+    if odd.shape[1] < 128 and KINDS[kind].named(layout).packed:
+        return
+    save_file({NAME: odd}, tmp_path / "w.safetensors")
+    path = tmp_path / "x.safetensors"
+    encode_checkpoint(tmp_path / "w.safetensors", path, KINDS[kind], Chosen(layout=layout))
+    assert list(examine(path, tmp_path / "w.safetensors")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "scale"),
+    [
+        ("modelopt", "fp8-tensor", "_scale"),
+        ("fp8-blocks", "fp8-blocks", "_scale_inv"),
+        ("modelopt", "modelopt-nvfp4", "_scale_2"),
+    ],
+)
+def test_scales_of_0_over_zeros(kind: str, layout: str, scale: str, tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, kind, layout=layout)
+    tensors = content(path)
+    for name in (NAME, NAME + scale):
+        dtype, shape, data = tensors[name]
+        tensors[name] = (dtype, shape, bytes(len(data)))
+    write(path, tensors)
+    assert list(examine(path)) == []
+    _bytes(NAME, _set(0x11, 200, 50))(tensors)
+    write(path, tensors)
+    whats = {each.check: each.what for each in examine(path)}
+    assert whats["zero scales"].startswith("1 of ")
+
+
+def test_saturated_integers(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, "compressed-tensors", layout="int8-channel")
+    tensors = content(path)
+    _bytes(NAME, lambda x: np.where(x < 128, 127, 129).astype(np.uint8))(tensors)
+    write(path, tensors)
+    assert [each.check for each in examine(path)] == ["saturated"]
+
+
 def _bytes(name: str, change: Callable[[Any], Any]) -> Callable[[Tensors], None]:
     """Change the bytes of a tensor, as an array (rows, n), or flat."""
 
@@ -91,7 +158,11 @@ PLANTED: list[tuple[str, Callable[[Tensors], None], str]] = [
     ("inverted", _bytes(f"{NAME}_scale_2", _inverse), "the scale of the tensor, .*, looks invert"),
     ("spread", _bytes(f"{NAME}_scale_2", _float(1e9)), "values have a root mean square of .*, as"),
     ("swizzled", _bytes(f"{NAME}_scale", swizzled), "scales look swizzled in tiles of 128 x 4"),
-    ("saturated", _bytes(NAME, _set(0x77, slice(None), slice(8))), "12.5 % of blocks have half"),
+    (
+        "saturated",
+        _bytes(NAME, _set(0x7F, slice(None), slice(8))),
+        "12.5 % of blocks have two thirds",
+    ),
     ("unused codes", _bytes(NAME, lambda x: x & 0xEE), "no element is 0.5, 1.5, 3, 6"),
     ("unused codes", _bytes(NAME, lambda x: x & 0x99), "the largest element is 0.5, of 6 that"),
 ]
@@ -154,6 +225,31 @@ def test_shapes_and_missing_tensors_are_found(tmp_path: Path) -> None:
     write(path, tensors)
     (found,) = examine(path)
     assert found.what == f"gpt-oss-mxfp4 needs a tensor '{NAME}_scales', which is missing"
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "scale"),
+    [
+        (kind.name, layout.name, part.names[0].format(NAME))
+        for kind in KINDS.values()
+        if kind.suffix == ".safetensors"
+        for layout in kind.layouts
+        for part in layout.scales
+    ],
+)
+def test_codes_without_scales_are_found(kind: str, layout: str, scale: str, tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, kind, layout=layout)
+    tensors = content(path)
+    tensors |= {name.replace("layer", "other"): each for name, each in tensors.items()}
+    *_, data = tensors.pop(scale)
+    write(path, tensors)
+    (found,) = examine(path)
+    assert found.check == "tensors"
+    assert found.tensor.startswith(NAME)
+    write(path, {**tensors, scale: ("I8", [len(data)], data)})
+    (found,) = examine(path)
+    assert (found.tensor, found.check) == (scale, "tensors")
+    assert "has no scales of dtype I8" in found.what
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,20 @@ def test_a_nan_scale_is_not_moved_to_gguf(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="gguf-mxfp4 does not have the scale nan; with --req"):
         convert_checkpoint(tmp_path / "x.safetensors", tmp_path / "x.gguf", KINDS["gguf"])
     assert not (tmp_path / "x.gguf").exists()
+
+
+@pytest.mark.parametrize("outer", [(3,), (2, 3), (1, 3)])
+@pytest.mark.parametrize("kind", ["modelopt", "compressed-tensors", "quark"])
+def test_a_scale_for_each_matrix(kind: str, outer: tuple[int, ...], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    source, target = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
+    codes = rng.integers(0, 0x7F, (*outer, 8, 144), np.uint8).view(ml_dtypes.float8_e4m3fn)
+    for axes in range(3):
+        scales = rng.random((*outer, *[1] * axes), np.float32)
+        save_file({"m.weight": codes, "m.weight_scale": scales}, source)
+        (row,) = convert_checkpoint(source, target, KINDS[kind])
+        assert (row.after, row.same) == ("fp8-tensor", "float32")
+        decode_checkpoint(target, tmp_path / "z.safetensors", dtype="F32")
+        expected = codes.astype(np.float32) * scales.reshape(*outer, 1, 1)
+        found = load_file(tmp_path / "z.safetensors")["m.weight"]
+        assert np.array_equal(found.view(np.uint32), expected.view(np.uint32))

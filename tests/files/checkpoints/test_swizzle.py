@@ -113,3 +113,19 @@ def test_kinds_without(tmp_path, nvfp4, kind):
     with pytest.raises(ValueError, match=f"^{kind} has no scales of blocks that can be swizzled$"):
         convert_checkpoint(tmp_path / "plain.safetensors", target, KINDS[kind], swizzle=True)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 3), (0, 2, 3)])
+def test_no_scales(shape: tuple[int, ...]) -> None:
+    none = np.zeros(shape, np.uint8)
+    assert swizzled(none).size == 0
+    assert np.array_equal(unswizzled(swizzled(none), shape), none)
+
+
+def test_a_source_without_scales_of_blocks(tmp_path):
+    codes = np.zeros((2, 4), ml_dtypes.float8_e4m3fn)
+    source, target = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
+    save_file({"m.weight": codes, "m.weight_scale": np.ones((), np.float32)}, source)
+    with pytest.raises(ValueError, match="it has no scales of blocks that can be swizzled"):
+        convert_checkpoint(source, target, KINDS["quark"], unswizzle=True)
+    assert not target.exists()
