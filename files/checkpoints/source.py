@@ -12,6 +12,7 @@ import numpy as np
 from axs6.files.checkpoints.layouts import (
     COMPRESSED_FP8_BLOCKS,
     FP8_BLOCKS,
+    FP8_BLOCKS_E8M0,
     GGML,
     LAYOUTS,
     WeightLayout,
@@ -169,7 +170,8 @@ def _model(path: Path, suffix: str, stack: ExitStack) -> tuple[Path, OnnxModel] 
 
 def _layouts(quantisation: dict[str, Any]) -> Sequence[WeightLayout]:
     """The layouts, with the tiles that a configuration names first."""
-    stated = [(FP8_BLOCKS, quantisation.get("weight_block_size"))]
+    size = quantisation.get("weight_block_size")
+    stated = [(FP8_BLOCKS, size), (FP8_BLOCKS_E8M0, size)]
     groups = quantisation.get("config_groups")
     for group in groups.values() if isinstance(groups, dict) else ():
         weights = group.get("weights") if isinstance(group, dict) else None

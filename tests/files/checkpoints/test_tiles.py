@@ -70,3 +70,15 @@ def test_sizes_that_are_none(tmp_path, size):
     codes, scales = model(tmp_path / "a", "_scale_inv", {"weight_block_size": size})
     wanted = codes * scales.repeat(128, 0)[:200].repeat(128, 1)[:, :300]
     assert values_of(tmp_path / "a").tobytes() == wanted.tobytes()
+
+
+def test_powers_of_two_in_tiles_of_other_sizes(tmp_path):
+    """Scales of E8M0 for tiles of the size that the configuration names."""
+    codes, _ = model(tmp_path / "a", "_scale_inv", {"weight_block_size": [128, 128]})
+    powers = np.arange(120, 126, dtype=np.uint8).reshape(2, 3)
+    scales = powers.view(ml_dtypes.float8_e8m0fnu)
+    tensors = {"l.weight": codes.astype(ml_dtypes.float8_e4m3fn), "l.weight_scale_inv": scales}
+    save_file(tensors, tmp_path / "a" / "model.safetensors")
+    factors = np.ldexp(np.float32(1), powers.astype(np.int32) - 127)
+    wanted = codes * factors.repeat(128, 0)[:200].repeat(128, 1)[:, :300]
+    assert np.array_equal(values_of(tmp_path / "a"), wanted)
