@@ -41,6 +41,8 @@ def build(
     if simulator == "verilator":
         arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", "-O1", "--no-timing"]
         arguments += ["--output-split-cfuncs", "400"]
+        # In netlists the bits of a vector depend on each other, which costs time and is no fault.
+        arguments.append("-Wno-UNOPTFLAT")
         if objects:
             os.environ["MAKEFLAGS"] += " VM_GLOBAL_FAST="
             for compiled in objects:

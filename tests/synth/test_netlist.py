@@ -128,6 +128,14 @@ def test_files(main: Cli, tmp_path: Path) -> None:
     assert "module axs6_expander (" in (tmp_path / "made" / "a.v").read_text()
 
 
+def test_the_files_simulate_in_verilator(main: Cli, tmp_path: Path) -> None:
+    """Bits of a vector may depend on each other, as those of the output do here."""
+    unit = ("decoder", "--format", "mxfp4", "--block", "8")
+    main("area", *unit, "--target", "sky130", "--netlist", "a.v").succeeded()
+    check = ("regress", *unit, "--items", "50", "--verilog", "a.v", "--verilog", "a.cells.v")
+    assert "1 passed" in main(*check).succeeded()
+
+
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 def test_the_files_simulate_without_anything_else(main: Cli, tmp_path: Path) -> None:
     unit = ("expander", "--block", "8", "--stages", "2")
