@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from axs6.files.checkpoints.configuration import MODELOPT, Contents, Documents
-from axs6.files.checkpoints.encode import Unencoded, encoded
+from axs6.files.checkpoints.encode import Rows, Unencoded, encoded
 from axs6.files.checkpoints.held import Held
 from axs6.files.checkpoints.kinds import Kind, nearest_first
 from axs6.files.checkpoints.layouts import GGML, WeightLayout
@@ -76,8 +76,8 @@ def convert_checkpoint(
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the source is damaged or has no weights, or the kind cannot hold one of them, or
-            or source has no scales of blocks to be swizzled. Nothing is written then.
+        ValueError: the source is damaged or has no weights, the kind cannot hold one of them, or
+            there are no scales of blocks to be swizzled. Nothing is written then.
     """
     check_target(target, kind.suffix)
     if swizzle:
@@ -206,11 +206,9 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None, swizzled: boo
     rows = []
     with open_checkpoint(path, suffix, swizzled) as written:
         weights = {weight.name: weight for weight in written.found.weights}
-        sizes = {tensor.name: tensor.nbytes for shard in written.shards for tensor in shard.tensors}
         for item in items:
             source = item.source
             assert not isinstance(source, str)
-            size = sum(sizes[entry.name] for entry in item.entries())
             if isinstance(source, Tensor):
                 rows.append(
                     Row(
@@ -221,7 +219,7 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None, swizzled: boo
                         "",
                         None,
                         source.nbytes,
-                        size,
+                        item.nbytes,
                     )
                 )
                 continue
@@ -234,7 +232,7 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None, swizzled: boo
                 )
             errors, same = None, "bfloat16" if item.held.rounded else "float32"
             if item.held.encoded_again:
-                errors, same = _errors(source, found), ""
+                errors, same = errors_of(source.values, found), ""
             elif wrong := differences(source, found, item.held.rounded):
                 raise AssertionError(f"{source.name} has other values from row {wrong[0][0]} on")
             source.release()
@@ -248,17 +246,19 @@ def _proved(items: Sequence[Item], path: Path, suffix: str | None, swizzled: boo
                     same,
                     errors,
                     source.nbytes,
-                    size,
+                    item.nbytes,
                 )
             )
     return rows
 
 
-def _errors(source: Weight, found: Weight) -> ErrorSums:
+def errors_of(read: Rows, found: Weight) -> ErrorSums:
+    """The errors of a weight beside the values that `read` gives, where both are finite."""
     errors = ErrorSums()
-    for first, count in source.bands():
-        before = source.values(first, count).astype(np.float64)
+    for first, count in found.bands():
+        before = read(first, count).astype(np.float64)
         after = found.values(first, count).astype(np.float64)
         known = np.isfinite(before) & np.isfinite(after)
         errors.add(before[known], after[known])
+    found.release()
     return errors

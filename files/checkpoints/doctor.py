@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.files.checkpoints.claims import contradictions
+from axs6.files.checkpoints.encode import Rows, rows_of
 from axs6.files.checkpoints.numbers import element_table
 from axs6.files.checkpoints.recognise import MODULE
 from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
 from axs6.files.checkpoints.statistics import Statistics
 from axs6.files.checkpoints.swizzle import ROWS, SCALES, unswizzled
 from axs6.files.checkpoints.weight import ScaleLevel, Weight
-from axs6.files.encode import exact
 from axs6.files.tensors import FLOATS
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 2.0**-20, 2.0**4
@@ -231,7 +230,7 @@ def in_rows(weight: Weight) -> Weight | None:
     codes = fine.codes
     if codes.shape[1] % ROWS or codes.shape[2] % SCALES or not codes.size:
         return None
-    other = np.stack([unswizzled(each.reshape(-1), each.shape) for each in codes])
+    other = unswizzled(codes, codes.shape)
     return replace(weight, scales=(replace(fine, load=lambda: other), *weight.scales[1:]))
 
 
@@ -272,15 +271,12 @@ WAYS: dict[str, Callable[[Weight], Weight | None]] = {
 
 def _beside(checkpoint: Checkpoint, reference: Checkpoint) -> Iterator[Finding]:
     """What differs from a reference, and the reading with which it does not."""
-    values = {weight.name: _rows_of(weight) for weight in reference.found.weights}
+    values: dict[str, tuple[tuple[int, ...], Rows]] = {
+        weight.name: (weight.shape, weight.values) for weight in reference.found.weights
+    }
     for tensor in reference.found.plain:
         if tensor.dtype in FLOATS and tensor.shape:
-            length = tensor.shape[-1]
-
-            def rows(first: int, count: int, stored: Any = tensor.stored, n: int = length) -> Any:
-                return exact(stored.items(first * n, count * n).reshape(count, n))
-
-            values[tensor.name] = tensor.shape, rows
+            values[tensor.name] = tensor.shape, rows_of(tensor)
     for weight in checkpoint.found.weights:
         if weight.name not in values:
             yield Finding(weight.name, "reference", "it is not in the reference")
@@ -295,24 +291,22 @@ def _beside(checkpoint: Checkpoint, reference: Checkpoint) -> Iterator[Finding]:
         weight.release()
 
 
-def _rows_of(weight: Weight) -> tuple[tuple[int, ...], Callable[[int, int], Any]]:
-    return weight.shape, weight.values
-
-
-def _compared(weight: Weight, read: Callable[[int, int], Any]) -> Iterator[Finding]:
+def _compared(weight: Weight, read: Rows) -> Iterator[Finding]:
     signal, error = _errors(weight, read)
-    if not error or 10 * np.log10(max(signal, 1e-300) / error) >= NEAR:
+    if not error:
+        return
+    ratio = 10 * np.log10(max(signal, 1e-300) / error)
+    if ratio >= NEAR:
         return
     for what, other in WAYS.items():
         changed = other(weight)
         if changed is not None and _errors(changed, read)[1] < CLOSER * error:
             yield Finding(weight.name, "reference", f"{what}: then it is the reference's weight")
             return
-    ratio = 10 * np.log10(max(signal, 1e-300) / error)
     yield Finding(weight.name, "reference", f"its values differ: QSNR {ratio:.2f} dB")
 
 
-def _errors(weight: Weight, read: Callable[[int, int], Any]) -> tuple[float, float]:
+def _errors(weight: Weight, read: Rows) -> tuple[float, float]:
     """Sums of the squares of the reference's values and of the differences."""
     signal = error = 0.0
     for first, count in weight.bands():

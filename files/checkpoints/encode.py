@@ -14,7 +14,9 @@ from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.recognise import grid
 from axs6.files.checkpoints.weight import ScaleLevel
 from axs6.files.coding import Encoded, Piece
+from axs6.files.encode import exact
 from axs6.files.outer import Values, Whole
+from axs6.files.tensors import Tensor
 from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
 from axs6.golden.formats import BlockFormat
@@ -45,6 +47,16 @@ class Unencoded:
     format: BlockFormat | None = None
     profile: str | None = None
     dtype: str = "F32"
+
+
+def rows_of(tensor: Tensor) -> Rows:
+    """The values of rows of a tensor of a dtype of `FLOATS`, exactly."""
+    length = tensor.shape[-1]
+
+    def rows(first: int, count: int) -> Values:
+        return exact(tensor.stored.items(first * length, count * length).reshape(count, length))
+
+    return rows
 
 
 def encoded(values: Unencoded, layout: WeightLayout) -> Held:

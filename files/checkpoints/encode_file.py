@@ -4,16 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from axs6.files.checkpoints.convert import Row, check_target, documents_of
-from axs6.files.checkpoints.encode import Unencoded, encoded
+from axs6.files.checkpoints.convert import Row, check_target, documents_of, errors_of
+from axs6.files.checkpoints.encode import Unencoded, encoded, rows_of
 from axs6.files.checkpoints.kinds import Kind
 from axs6.files.checkpoints.layouts import WeightLayout
-from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
+from axs6.files.checkpoints.source import open_checkpoint
 from axs6.files.checkpoints.write import Item, write_checkpoint
-from axs6.files.encode import exact, matches
-from axs6.files.outer import Values
+from axs6.files.encode import matches
 from axs6.files.tensors import FLOATS, Tensor
 from axs6.golden.formats import BlockFormat, block_format
 from axs6.golden.metrics import ErrorSums
@@ -105,7 +102,7 @@ def encode_checkpoint(
             checkpoint,
             documents_of(items, checkpoint, kind),
             progress or (lambda _: None),
-            lambda path, suffix: _rows(items, path, suffix, checkpoint),
+            lambda path, suffix: _rows(items, path, suffix),
             kind.suffix,
         )
 
@@ -117,7 +114,7 @@ def _item(tensor: Tensor, shard: int, layout: WeightLayout, chosen: Chosen) -> I
     values = Unencoded(
         tensor.name,
         tensor.shape,
-        _rows_of(tensor),
+        rows_of(tensor),
         chosen.nonfinite,
         fmt,
         chosen.profile,
@@ -126,18 +123,7 @@ def _item(tensor: Tensor, shard: int, layout: WeightLayout, chosen: Chosen) -> I
     return Item(tensor, shard, encoded(values, layout))
 
 
-def _rows_of(tensor: Tensor) -> Callable[[int, int], Values]:
-    length = tensor.shape[-1]
-
-    def rows(first: int, count: int) -> Values:
-        return exact(tensor.stored.items(first * length, count * length).reshape(count, length))
-
-    return rows
-
-
-def _rows(
-    items: Sequence[Item], path: Path, suffix: str | None, checkpoint: Checkpoint
-) -> list[Row]:
+def _rows(items: Sequence[Item], path: Path, suffix: str | None) -> list[Row]:
     """Read what was written, and compare its values with the source's."""
     found = []
     with open_checkpoint(path, suffix) as written:
@@ -145,18 +131,21 @@ def _rows(
         for item in items:
             tensor = item.source
             assert isinstance(tensor, Tensor)
-            size = sum(entry.most_bytes for entry in item.entries())
-            after, errors = tensor.dtype, None
+            after: str = tensor.dtype
+            errors: ErrorSums | None = None
             if item.held:
-                after, errors = item.held.layout.name, ErrorSums()
-                read, weight = _rows_of(tensor), weights[tensor.name]
-                for first, count in weight.bands():
-                    before = read(first, count).astype(np.float64)
-                    values = weight.values(first, count).astype(np.float64)
-                    known = np.isfinite(before) & np.isfinite(values)
-                    errors.add(before[known], values[known])
-                weight.release()
+                after = item.held.layout.name
+                errors = errors_of(rows_of(tensor), weights[tensor.name])
             found.append(
-                Row(tensor.name, tensor.shape, tensor.dtype, after, "", errors, tensor.nbytes, size)
+                Row(
+                    tensor.name,
+                    tensor.shape,
+                    tensor.dtype,
+                    after,
+                    "",
+                    errors,
+                    tensor.nbytes,
+                    item.nbytes,
+                )
             )
     return found

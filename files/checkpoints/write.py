@@ -50,6 +50,11 @@ class Item:
         """Its name."""
         return self.source if isinstance(self.source, str) else self.source.name
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors that are written."""
+        return sum(entry.most_bytes for entry in self.entries())
+
     def entries(self) -> list[Entry]:
         """The tensors that are written."""
         if self.held:
