@@ -85,7 +85,7 @@ def _formats(path: Path) -> dict[str, str]:
     """The block formats of the weights of a checkpoint."""
     found = {}
     with open_checkpoint(path) as checkpoint:
-        _check(checkpoint)
+        check_tensors(checkpoint)
         for weight in checkpoint.found.weights:
             if weight.scales[0].rows > 1:
                 raise ValueError(
@@ -119,7 +119,7 @@ def load_checkpoint(model: nn.Module, path: str | Path) -> None:
     loaded: dict[str, Blocks] = {}
     decoded = []
     with open_checkpoint(Path(path)) as checkpoint:
-        _check(checkpoint)
+        check_tensors(checkpoint)
         found = checkpoint.found
         names = {weight.name for weight in found.weights} | {each.name for each in found.plain}
         _check_names(path, own, names)
@@ -189,13 +189,6 @@ def save_checkpoint(model: nn.Module, path: str | Path, kind: str) -> None:
     source = Checkpoint(path, [], {CONFIG: config} if config else {}, [], Found([], [], []))
     documents = documents_of(items, source, chosen)
     write_checkpoint(path, items, source, documents, lambda _: None, lambda *_: None)
-
-
-def _check(checkpoint: Checkpoint) -> None:
-    try:
-        check_tensors(checkpoint)
-    except ValueError as error:
-        raise ValueError(f"{checkpoint.path}: {error}") from error
 
 
 def _check_names(path: str | Path, own: Mapping[str, Tensor], found: set[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from axs6.files.checkpoints.convert import check_tensors
-from axs6.files.checkpoints.source import is_checkpoint, open_checkpoint
+from axs6.files.checkpoints.source import is_checkpoint, naming, open_checkpoint
 from axs6.files.coding import Encoded
 from axs6.files.container import blocks_of, open_container
 from axs6.golden.formats import Mode
@@ -68,8 +68,8 @@ def describe_file(path: Path) -> list[TensorDescription]:
 def _of_checkpoint(path: Path) -> list[TensorDescription]:
     found = []
     with open_checkpoint(path) as checkpoint:
-        try:
-            check_tensors(checkpoint)
+        check_tensors(checkpoint)
+        with naming(path):
             for weight in checkpoint.found.weights:
                 weight.check()
                 blocks = {Mode.DENSE.label: weight.scales[0].codes.size}
@@ -85,8 +85,6 @@ def _of_checkpoint(path: Path) -> list[TensorDescription]:
                         weight.layout.name,
                     )
                 )
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
         found += [
             TensorDescription(each.name, each.dtype, each.shape, each.nbytes, None, {})
             for each in checkpoint.found.plain

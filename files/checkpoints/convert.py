@@ -14,7 +14,14 @@ from axs6.files.checkpoints.kinds import Kind, nearest_first
 from axs6.files.checkpoints.layouts import GGML, WeightLayout
 from axs6.files.checkpoints.recode import CannotHoldError, differences, recode
 from axs6.files.checkpoints.recognise import MODULE
-from axs6.files.checkpoints.source import GGUF, ONNX, SAFETENSORS, Checkpoint, open_checkpoint
+from axs6.files.checkpoints.source import (
+    GGUF,
+    ONNX,
+    SAFETENSORS,
+    Checkpoint,
+    naming,
+    open_checkpoint,
+)
 from axs6.files.checkpoints.swizzle import with_swizzled_scales
 from axs6.files.checkpoints.weight import Weight
 from axs6.files.checkpoints.write import Item, write_checkpoint
@@ -84,14 +91,12 @@ def convert_checkpoint(
         kind = _swizzled(kind)
         layout = with_swizzled_scales(layout) if layout else None
     with open_checkpoint(source, swizzled=unswizzle) as checkpoint:
-        try:
-            check_tensors(checkpoint)
+        check_tensors(checkpoint)
+        with naming(source):
             held = (part for each in checkpoint.found.weights for part in each.layout.scales)
             if unswizzle and not any(part.swizzled for part in held):
                 raise ValueError("it has no scales of blocks that can be swizzled")
             items = list(_items(checkpoint, kind, layout, requantise))
-        except ValueError as error:
-            raise ValueError(f"{source}: {error}") from error
         return write_checkpoint(
             target,
             items,
@@ -122,16 +127,17 @@ def check_target(target: Path, suffix: str = SAFETENSORS) -> None:
 def check_tensors(checkpoint: Checkpoint) -> None:
     """Raise ValueError for tensors that cannot be read: parts of weights, or types of ggml."""
     found = checkpoint.found
-    if found.problems:
-        raise ValueError(str(found.problems[0]))
-    if not found.weights:
-        raise ValueError("it has no weight in a layout that is known")
-    for tensor in found.plain:
-        if tensor.dtype.startswith(GGML):
-            raise ValueError(
-                f"tensor {tensor.name!r} has the type {tensor.dtype.removeprefix(GGML)} of ggml, "
-                "which is not supported"
-            )
+    with naming(checkpoint.path):
+        if found.problems:
+            raise ValueError(str(found.problems[0]))
+        if not found.weights:
+            raise ValueError("it has no weight in a layout that is known")
+        for tensor in found.plain:
+            if tensor.dtype.startswith(GGML):
+                kind = tensor.dtype.removeprefix(GGML)
+                raise ValueError(
+                    f"tensor {tensor.name!r} has the type {kind} of ggml, which is not supported"
+                )
 
 
 def _items(

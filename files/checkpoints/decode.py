@@ -36,10 +36,7 @@ def decode_checkpoint(
     """
     check_target(target)
     with open_checkpoint(source) as checkpoint:
-        try:
-            check_tensors(checkpoint)
-        except ValueError as error:
-            raise ValueError(f"{source}: {error}") from error
+        check_tensors(checkpoint)
         items = decoded_items(checkpoint, dtype)
         names = [item.name for item in items]
         documents = documents_of(items, checkpoint)

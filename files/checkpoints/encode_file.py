@@ -8,7 +8,7 @@ from axs6.files.checkpoints.convert import Row, check_target, documents_of, erro
 from axs6.files.checkpoints.encode import Unencoded, encoded, rows_of
 from axs6.files.checkpoints.kinds import Kind
 from axs6.files.checkpoints.layouts import WeightLayout
-from axs6.files.checkpoints.source import open_checkpoint
+from axs6.files.checkpoints.source import naming, open_checkpoint
 from axs6.files.checkpoints.write import Item, write_checkpoint
 from axs6.files.encode import matches
 from axs6.files.tensors import FLOATS, Tensor
@@ -86,7 +86,7 @@ def encode_checkpoint(
     check_target(target, kind.suffix)
     with open_checkpoint(source) as checkpoint:
         where = checkpoint.shard_numbers
-        try:
+        with naming(source):
             items = [
                 _item(tensor, where[tensor.name], layout, chosen)
                 for shard in checkpoint.shards
@@ -94,8 +94,6 @@ def encode_checkpoint(
             ]
             if not any(item.held for item in items):
                 raise ValueError("it has no floating-point matrix with an included name")
-        except ValueError as error:
-            raise ValueError(f"{source}: {error}") from error
         return write_checkpoint(
             target,
             items,

@@ -1,7 +1,7 @@
 """Opening checkpoints: a folder of safetensors files or with an ONNX model, or one file."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from axs6.files.checkpoints.configuration import CONFIG, MODELOPT
 from axs6.files.checkpoints.layouts import (
     COMPRESSED_FP8_BLOCKS,
     FP8_BLOCKS,
@@ -27,7 +28,6 @@ from axs6.files.tensors import DTYPES, READERS, Tensor, open_tensors
 
 SAFETENSORS, GGUF, ONNX = ".safetensors", ".gguf", ".onnx"
 INDEX = "model.safetensors.index.json"
-CONFIG, MODELOPT = "config.json", "hf_quant_config.json"
 DOCUMENTS = (CONFIG, MODELOPT)
 """Files of a folder that describe how its tensors are held."""
 
@@ -40,11 +40,12 @@ GGML_PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64", 24: "I8", 25: "I16", 26
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of a checkpoint: its name, its tensors, and its metadata."""
+    """A file of a checkpoint: its name, its tensors, its metadata, and the GGUF file that it is."""
 
     name: str
     tensors: list[Tensor]
     metadata: dict[str, Any]
+    gguf: GgufFile | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,16 @@ class Checkpoint:
         }
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A context whose errors of values name the checkpoint at a path."""
+    try:
+        yield
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(said if said.startswith(f"{path}: ") else f"{path}: {said}") from error
+
+
 def is_checkpoint(path: Path) -> bool:
     """Whether a path is a folder, a GGUF or ONNX file, or a safetensors file with known weights.
 
@@ -94,10 +105,8 @@ def is_checkpoint(path: Path) -> bool:
     with open_tensors(path) as (tensors, metadata):
         if KEY in metadata:
             return False
-        try:
+        with naming(path):
             found = recognise(tensors)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
         return bool(found.weights or found.problems)
 
 
@@ -124,9 +133,10 @@ def open_checkpoint(
         if model:
             shards = [Shard(model[0].name, model[1].tensors, {})]
         elif path.is_dir():
-            names = _shard_names(path)
+            index = _weight_map(path)
+            names = _shard_names(path, index)
             shards = [_shard(path / name, SAFETENSORS, stack) for name in names]
-            _check_index(path, shards)
+            _check_index(path, index, shards)
         else:
             shards = [_shard(path, suffix or path.suffix, stack)]
         if path.is_dir():
@@ -151,10 +161,8 @@ def open_checkpoint(
         layouts = _layouts(checkpoint.quantisation)
         if swizzled:
             layouts = [with_swizzled_scales(layout) for layout in layouts]
-        try:
+        with naming(path):
             found = recognise(tensors, layouts)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
         yield replace(checkpoint, found=found)
 
 
@@ -189,9 +197,8 @@ def _layouts(quantisation: dict[str, Any]) -> Sequence[WeightLayout]:
     return (*found, *LAYOUTS)
 
 
-def _shard_names(folder: Path) -> list[str]:
-    """The files of tensors in a folder: those of the index, or all."""
-    index = _weight_map(folder)
+def _shard_names(folder: Path, index: Mapping[str, str]) -> list[str]:
+    """The files of tensors in a folder: those of the index, or all without one."""
     if not index:
         names = sorted(each.name for each in folder.glob(f"*{SAFETENSORS}"))
         if not names:
@@ -214,9 +221,9 @@ def _weight_map(folder: Path) -> dict[str, str]:
     return index
 
 
-def _check_index(folder: Path, shards: Sequence[Shard]) -> None:
+def _check_index(folder: Path, index: Mapping[str, str], shards: Sequence[Shard]) -> None:
     held = {(tensor.name, shard.name) for shard in shards for tensor in shard.tensors}
-    for tensor, name in _weight_map(folder).items():
+    for tensor, name in index.items():
         if (tensor, name) not in held:
             raise ValueError(
                 f"{folder / INDEX} names a tensor {tensor!r}, which {name} does not have"
@@ -270,7 +277,7 @@ def _gguf(path: Path, stack: ExitStack) -> Shard:
         shape = each.shape if known else (each.size,)
         stored = Stored(path, file, each.offset, np.dtype(DTYPES.get(dtype, "|u1")), shape)
         tensors.append(Tensor(name, dtype, each.shape, stored))
-    return Shard(path.name, tensors, held.metadata)
+    return Shard(path.name, tensors, held.metadata, held)
 
 
 def _check_names(path: Path, shards: list[Shard]) -> None:

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -18,9 +17,9 @@ from axs6.files.checkpoints.source import (
     ONNX,
     SAFETENSORS,
     Checkpoint,
+    naming,
 )
 from axs6.files.checkpoints.weight import Weight
-from axs6.files.gguf import GgufFile
 from axs6.files.tensors import Tensor
 from axs6.files.writer import Entry, Writer, plain
 from axs6.replacing import check_apart, replacing, replacing_folder
@@ -110,7 +109,7 @@ def write_checkpoint(
     single = target.suffix in (SAFETENSORS, GGUF, ONNX)
     if not single and checkpoint.shards and checkpoint.path.resolve() in target.resolve().parents:
         raise ValueError(f"{target} must not be within the source {checkpoint.path}")
-    with _naming(checkpoint.path):
+    with naming(checkpoint.path):
         _check_names(items, target.suffix if single else suffix)
     if single:
         with replacing(target) as file:
@@ -160,19 +159,17 @@ def _write(
     total = sum(entry.most_bytes for entry in entries)
     contents = (pieces for item in items for pieces in _said(item, checkpoint.path, say))
     if suffix == GGUF:
-        origin = None
-        if checkpoint.shards and checkpoint.path.suffix == GGUF:
-            origin = GgufFile(checkpoint.path)
-        with _naming(checkpoint.path):
+        origin = next((shard.gguf for shard in checkpoint.shards), None)
+        with naming(checkpoint.path):
             write_gguf(Path(file.name), entries, contents, origin, checkpoint.documents)
         return total
     if suffix == ONNX:
         write_onnx(file, entries, contents, [item.held for item in items if item.held], data)
         return total
     metadata: dict[str, Any] = {}
-    if checkpoint.shards and checkpoint.path.suffix != GGUF:
-        for number in sorted({item.shard for item in items}):
-            metadata |= checkpoint.shards[number].metadata
+    for number in sorted({item.shard for item in items}) if checkpoint.shards else ():
+        shard = checkpoint.shards[number]
+        metadata |= {} if shard.gguf else shard.metadata
     writer = Writer(file, entries, lambda _header, _digests: metadata)
     for entry, pieces in zip(entries, contents, strict=True):
         writer.add(entry, pieces)
@@ -185,7 +182,7 @@ def _said(item: Item, source: Path, say: Say) -> Iterator[Bytes]:
     say(f"writing {item.name}")
     contents = item.contents()
     while True:
-        with _naming(source):
+        with naming(source):
             pieces = next(contents, None)
         if pieces is None:
             return
@@ -194,20 +191,11 @@ def _said(item: Item, source: Path, say: Say) -> Iterator[Bytes]:
 
 def _named(pieces: Bytes, source: Path) -> Bytes:
     while True:
-        with _naming(source):
+        with naming(source):
             piece = next(pieces, None)
         if piece is None:
             return
         yield piece
-
-
-@contextmanager
-def _naming(source: Path) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        said = str(error)
-        raise ValueError(said if str(source) in said else f"{source}: {said}") from error
 
 
 def _check_names(items: Sequence[Item], suffix: str) -> None:
