@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.arguments import check_shape
-from axs6.golden.bits import pack_codes, unpack_codes
 from axs6.golden.blocks import Blocks, check_blocks
 from axs6.golden.formats import (
     BF16,
@@ -227,15 +226,21 @@ def _is_torch(dtype: Any) -> bool:
 
 def pairs_of(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes of 4 bits (..., n), n even, as bytes (..., n / 2), the first in the low bits."""
-    packed = pack_codes(codes.reshape(-1, codes.shape[-1]), 4, 4)
-    return packed.reshape(*codes.shape[:-1], codes.shape[-1] // 2)
+    return joined(codes[..., ::2], codes[..., 1::2])
+
+
+def joined(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bytes of codes of 4 bits in their low and in their high bits."""
+    return np.bitwise_or(low, np.left_shift(high, 4, dtype=np.uint8), dtype=np.uint8)
+
+
+_CODES = np.array([byte & 15 | byte >> 4 << 8 for byte in range(256)], "<u2")
+"""The two codes of each byte as two bytes."""
 
 
 def codes_of(pairs: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes (..., 2 * n) of 4 bits in bytes (..., n)."""
-    count = 2 * pairs.shape[-1]
-    codes = unpack_codes(pairs.reshape(-1, pairs.shape[-1]), count, 4, 4)
-    return codes.reshape(*pairs.shape[:-1], count)
+    return np.take(_CODES, pairs).view(np.uint8)
 
 
 def checkpoint_pair(blocks: Blocks) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

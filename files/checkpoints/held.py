@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.checkpoints.interleaved import InterleavedBlock, paired
+from axs6.files.checkpoints.interleaved import InterleavedBlock
 from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
 from axs6.files.checkpoints.recognise import part_name, stored_shape
 from axs6.files.checkpoints.swizzle import swizzled
 from axs6.files.checkpoints.weight import ScaleLevel, bands
 from axs6.files.writer import Entry
+from axs6.golden.planar import pairs_of
 
 Bytes = Iterator[bytes]
 Rows = Callable[[int, int], NDArray[np.uint8]]
@@ -113,7 +114,7 @@ class Held:
                 yield coded.raw(first, count).tobytes()
             else:
                 codes = coded.codes(first, count)
-                yield (paired(codes) if self.layout.packed else codes).tobytes()
+                yield (pairs_of(codes) if self.layout.packed else codes).tobytes()
 
     def _blocks(self, coded: Coded) -> Bytes:
         block, fine = InterleavedBlock(self.layout), coded.scales[0].codes

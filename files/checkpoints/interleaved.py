@@ -1,4 +1,4 @@
-"""Codes and scales in the blocks of one tensor, and two codes in a byte."""
+"""Codes and scales in the blocks of one tensor."""
 
 import math
 from dataclasses import dataclass
@@ -10,23 +10,7 @@ from numpy.typing import NDArray
 from axs6.files.checkpoints.layouts import WeightLayout
 from axs6.files.checkpoints.weight import ScaleLevel, bands
 from axs6.files.stored import Stored
-
-_CODES = np.array([byte & 15 | byte >> 4 << 8 for byte in range(256)], "<u2")
-"""The two codes of each byte as two bytes."""
-
-
-def unpaired(pairs: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Codes (count, 2 n) of 4 bits in bytes (count, n), the first in the low bits."""
-    return np.take(_CODES, pairs).view(np.uint8)
-
-
-def paired(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Bytes (count, n) of codes (count, 2 n) of 4 bits."""
-    return _joined(codes[..., ::2], codes[..., 1::2])
-
-
-def _joined(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.bitwise_or(low, np.left_shift(high, 4, dtype=np.uint8), dtype=np.uint8)
+from axs6.golden.planar import joined
 
 
 @dataclass(frozen=True)
@@ -91,7 +75,7 @@ class InterleavedBlock:
         whole[..., : self.ahead] = ahead.reshape(*whole.shape[:2], self.ahead)
         if self.layout.packed:
             halves = codes.reshape(count, -1, 2, self.group // 2)
-            codes = _joined(halves[:, :, 0], halves[:, :, 1])
+            codes = joined(halves[:, :, 0], halves[:, :, 1])
         whole[..., self.ahead :] = codes.reshape(*whole.shape[:2], -1)
         return whole.reshape(count, -1)
 

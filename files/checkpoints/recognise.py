@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.files.checkpoints.interleaved import Interleaving, unpaired
+from axs6.files.checkpoints.interleaved import Interleaving
 from axs6.files.checkpoints.layouts import LAYOUTS, ScalePart, WeightLayout
 from axs6.files.checkpoints.swizzle import padded, unswizzled
 from axs6.files.checkpoints.weight import ScaleLevel, Weight
 from axs6.files.tensors import Tensor
+from axs6.golden.planar import codes_of
 
 MODULE = ".weight"
 """End of a weight's name after the name of its module."""
@@ -237,7 +238,7 @@ def assembled(
         # A byte may have codes of two rows.
         start, end = first * length, (first + count) * length
         held = codes.stored.items(start // 2, -(-end // 2) - start // 2)
-        return unpaired(held)[start % 2 :][: end - start].reshape(count, length)
+        return codes_of(held)[start % 2 :][: end - start].reshape(count, length)
 
     whole = None if length % each else raw
     return Weight(name, layout, shape, tuple(scales), read, whole, nbytes, files, given)
