@@ -153,6 +153,13 @@ def round_to_float(
     return pattern | (negative.astype(np.uint64) << np.uint64(dtype.width - 1))
 
 
+def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Patterns of the nearest BF16 numbers, ties to even, as libraries round; NaN becomes quiet."""
+    bits = values.view(np.uint32)
+    rounded = (bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16
+    return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
+
+
 def split(
     dtype: Float, patterns: NDArray[np.unsignedinteger]
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.int64]]:

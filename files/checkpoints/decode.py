@@ -6,11 +6,11 @@ from pathlib import Path
 
 from axs6.files.checkpoints.convert import check_target, check_tensors, documents_of
 from axs6.files.checkpoints.held import Bytes
-from axs6.files.checkpoints.numbers import to_bfloat16
 from axs6.files.checkpoints.source import Checkpoint, open_checkpoint
 from axs6.files.checkpoints.weight import Weight
 from axs6.files.checkpoints.write import Item, write_checkpoint
 from axs6.files.writer import Entry
+from axs6.golden.floats import bf16_bits
 
 DTYPES = {"BF16": 2, "F32": 4}
 """Bytes of the dtypes of decoded values."""
@@ -64,4 +64,4 @@ def _values(weight: Weight, dtype: str) -> Bytes:
     weight.check()
     for first, count in weight.bands():
         values = weight.values(first, count)
-        yield (to_bfloat16(values) if dtype == "BF16" else values).tobytes()
+        yield (bf16_bits(values) if dtype == "BF16" else values).tobytes()

@@ -111,13 +111,6 @@ def _scale_table(of: ScaleNumber) -> NDArray[np.float32]:
     return values
 
 
-def to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """The bits of the nearest bfloat16 numbers, ties to even, as loaders round; NaN is quiet."""
-    bits = np.ascontiguousarray(values).view(np.uint32)
-    rounded = (bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16
-    return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
-
-
 def _patterns(values: NDArray[np.float32]) -> NDArray[np.uint32]:
     """The bits of float32 numbers, those of every NaN the same."""
     return np.where(np.isnan(values), NAN, np.ascontiguousarray(values).view(np.uint32))

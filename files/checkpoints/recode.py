@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from axs6.files.checkpoints.held import Coded, Held
 from axs6.files.checkpoints.interleaved import InterleavedBlock
 from axs6.files.checkpoints.layouts import ScalePart, WeightLayout
-from axs6.files.checkpoints.numbers import code_of, element_table, to_bfloat16
+from axs6.files.checkpoints.numbers import code_of, element_table
 from axs6.files.checkpoints.recognise import grid, ones
 from axs6.files.checkpoints.weight import ScaleLevel, Weight
+from axs6.golden.floats import bf16_bits
 
 NEIGHBOURS = 4
 """Float32 numbers on each side of 1 / x that may stand for it, where a layout divides by x."""
@@ -212,7 +213,7 @@ def _inverse(
 def same(one: NDArray[np.float32], other: NDArray[np.float32], rounded: bool = False) -> bool:
     """Whether numbers have the same bits in float32, or in bfloat16; all NaN are the same."""
     if rounded:
-        one_bits, other_bits = to_bfloat16(one), to_bfloat16(other)
+        one_bits, other_bits = bf16_bits(one), bf16_bits(other)
     else:
         one_bits = np.ascontiguousarray(one).view(np.uint32)
         other_bits = np.ascontiguousarray(other).view(np.uint32)

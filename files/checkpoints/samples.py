@@ -17,8 +17,8 @@ from safetensors.numpy import save_file
 
 from axs6.files.checkpoints.encode_file import Chosen, encode_checkpoint
 from axs6.files.checkpoints.kinds import KINDS
-from axs6.files.checkpoints.numbers import to_bfloat16
 from axs6.files.checkpoints.source import ONNX, open_checkpoint
+from axs6.golden.floats import bf16_bits
 from axs6.replacing import make_folder, replacing
 
 VERSION = 2
@@ -69,7 +69,7 @@ def values_of(path: Path) -> str:
     """The bits of the values in FP32 and in BF16."""
     with open_checkpoint(path) as checkpoint:
         values = checkpoint.found.weights[0].values(0, 1)[0]
-    words = [values.view(np.uint32).tolist(), to_bfloat16(values).tolist()]
+    words = [values.view(np.uint32).tolist(), bf16_bits(values).tolist()]
     return " ".join(",".join(f"{each:x}" for each in word) for word in words)
 
 

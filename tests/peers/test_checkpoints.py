@@ -9,8 +9,9 @@ from safetensors.numpy import save_file
 
 from axs6.files.checkpoints import KINDS, convert_checkpoint, open_checkpoint, swizzled
 from axs6.files.checkpoints.encode_file import Chosen, encode_checkpoint
-from axs6.files.checkpoints.numbers import element_table, to_bfloat16
+from axs6.files.checkpoints.numbers import element_table
 from axs6.files.checkpoints.recognise import grid, part_name, stored_shape
+from axs6.golden.floats import bf16_bits
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.peers
@@ -68,7 +69,7 @@ def bits(tensor):
 
 
 def assert_same(tensor, ours):
-    wanted = to_bfloat16(ours) if tensor.dtype == torch.bfloat16 else ours.view(np.uint32)
+    wanted = bf16_bits(ours) if tensor.dtype == torch.bfloat16 else ours.view(np.uint32)
     assert (bits(tensor) == wanted).all()
 
 
@@ -144,7 +145,7 @@ def test_every_scale_of_gpt_oss(tmp_path, peer):
     save_file({"w_blocks": blocks, "w_scales": scales}, tmp_path / "a.safetensors")
     given = (torch.from_numpy(each[None]) for each in (blocks, scales))
     theirs = bits(mxfp4.convert_moe_packed_tensors(*given).transpose(1, 2).contiguous())[0]
-    ours = to_bfloat16(values_of(tmp_path / "a.safetensors"))
+    ours = bf16_bits(values_of(tmp_path / "a.safetensors"))
     assert (theirs[:255] == ours[:255]).all()
     assert (ours[255] == 0x7FC0).all()
     assert (theirs[255] != ours[255]).all(), GONE
