@@ -37,10 +37,20 @@ class Entry:
 
 
 class Writer:
-    """Writes tensors one after the other, their bytes in pieces; see `writing`."""
+    """Writes tensors one after the other, their bytes in pieces; see `writing`.
 
-    def __init__(self, file: BinaryIO, entries: Sequence[Entry], metadata: Describe):
+    With `digested=False` the metadata get no digests, and no time goes into them.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        entries: Sequence[Entry],
+        metadata: Describe,
+        digested: bool = True,
+    ) -> None:
         self._file = file
+        self._digested = digested
         self._metadata = metadata
         self._header: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
@@ -68,10 +78,12 @@ class Writer:
         length, digest = 0, hashlib.sha256()
         for piece in pieces:
             length += self._file.write(piece)
-            digest.update(piece)
+            if self._digested:
+                digest.update(piece)
         assert length == entry.most_bytes or (entry.encoded and length < entry.most_bytes)
         self._header[entry.name] = _described(entry, self._start, self._start + length)
-        self._digests[entry.name] = digest.hexdigest()
+        if self._digested:
+            self._digests[entry.name] = digest.hexdigest()
         self._start += length
         return length
 

@@ -170,7 +170,7 @@ def _write(
     for number in sorted({item.shard for item in items}) if checkpoint.shards else ():
         shard = checkpoint.shards[number]
         metadata |= {} if shard.gguf else shard.metadata
-    writer = Writer(file, entries, lambda _header, _digests: metadata)
+    writer = Writer(file, entries, lambda _header, _digests: metadata, digested=False)
     for entry, pieces in zip(entries, contents, strict=True):
         writer.add(entry, pieces)
     writer.finish()
