@@ -8,6 +8,8 @@ import typer
 from axs6.commands.options import Json, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from axs6.files.checkpoints.convert import Row
 
 EXTRA = "files"
@@ -66,6 +68,42 @@ def run(
 
     Example: axs6 convert model-nvfp4 model-ct --to compressed-tensors
     """
+    from axs6.files.checkpoints import convert_checkpoint, kind_of
+
+    kind = kind_of(to)
+
+    def convert(progress: "Callable[[str], object]") -> "list[Row]":
+        return convert_checkpoint(
+            source,
+            target,
+            kind,
+            layout=kind.named(layout) if layout else None,
+            requantise=requantise,
+            swizzle=swizzle_scales,
+            unswizzle=unswizzle_scales,
+            progress=progress,
+        )
+
+    written(source, target, json, convert, f"converting {source}", _summary)
+
+
+def written(
+    source: Path,
+    target: Path,
+    json: str | None,
+    write: "Callable[[Callable[[str], object]], list[Row]]",
+    doing: str,
+    summary: "Callable[[list[Row]], str]",
+) -> None:
+    """Write a checkpoint, and print what became of its tensors.
+
+    Args:
+        source, target: the paths.
+        json: what --json says.
+        write: writes it; it gets a function that shows what is done.
+        doing: what is shown first.
+        summary: gives the words before "wrote TARGET".
+    """
     from rich.text import Text
 
     from axs6.commands.output import (
@@ -76,31 +114,20 @@ def run(
         print_table,
         write_json,
     )
-    from axs6.files.checkpoints import convert_checkpoint, kind_of
     from axs6.replacing import check_apart
 
-    kind = kind_of(to)
     figures = json_path(json)
     check_writable(figures, inputs=files_of(source))
     check_apart([target, *([figures] if figures else [])])
     out = console(json)
-    with out.status(Text(f"converting {source}")) as status:
-        rows = convert_checkpoint(
-            source,
-            target,
-            kind,
-            layout=kind.named(layout) if layout else None,
-            requantise=requantise,
-            swizzle=swizzle_scales,
-            unswizzle=unswizzle_scales,
-            progress=lambda text: status.update(Text(text)),
-        )
-    print_table(out, table(rows))
+    with out.status(Text(doing)) as status:
+        rows = write(lambda text: status.update(Text(text)))
+    print_table(out, _table(rows))
     out.print(f"{summary(rows)}: wrote {target}")
-    write_json(json, [figures_of(row) for row in rows])
+    write_json(json, [_figures(row) for row in rows])
 
 
-def table(rows: "list[Row]") -> Any:
+def _table(rows: "list[Row]") -> Any:
     """A line for each weight, and for each tensor that was copied."""
     from rich.table import Table
 
@@ -131,7 +158,7 @@ def _values(row: "Row") -> str:
     return f"equal in {row.same}" if row.same else "as they are"
 
 
-def summary(rows: "list[Row]") -> str:
+def _summary(rows: "list[Row]") -> str:
     """What became of the weights."""
     equal = sum(bool(row.same) for row in rows)
     again = sum(row.errors is not None for row in rows)
@@ -139,7 +166,7 @@ def summary(rows: "list[Row]") -> str:
     return f"{said}, {again} encoded again" if again else said
 
 
-def figures_of(row: "Row") -> dict[str, Any]:
+def _figures(row: "Row") -> dict[str, Any]:
     """A row as JSON."""
     errors = row.errors
     return {

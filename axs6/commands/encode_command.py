@@ -18,6 +18,9 @@ from axs6.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from axs6.files.checkpoints import Row
     from axs6.files.encode import TensorRow
 
 EXTRA = "files"
@@ -153,35 +156,20 @@ CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite", "profile")
 def _checkpoint(
     source: Path, target: Path, name: str, options: dict[str, Any], json: str | None
 ) -> None:
-    from rich.text import Text
-
-    from axs6.commands.convert_command import figures_of, table
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        files_of,
-        json_path,
-        print_table,
-        write_json,
-    )
+    from axs6.commands.convert_command import written
     from axs6.files.checkpoints import Chosen, encode_checkpoint, kind_of
-    from axs6.replacing import check_apart
 
     if others := [each for each in options if each not in CHECKPOINT]:
         raise ValueError(f"--as does not go with --{others[0].replace('_', '-')}")
     kind = kind_of(name)
-    figures = json_path(json)
-    check_writable(figures, inputs=files_of(source))
-    check_apart([target, *([figures] if figures else [])])
-    out = console(json)
-    with out.status(Text(f"encoding {source}")) as status:
-        rows = encode_checkpoint(
-            source, target, kind, Chosen(**options), lambda text: status.update(Text(text))
-        )
-    print_table(out, table(rows))
-    encoded = sum(row.errors is not None for row in rows)
-    out.print(f"{encoded} tensors encoded: wrote {target}")
-    write_json(json, [figures_of(row) for row in rows])
+
+    def encode(progress: "Callable[[str], object]") -> "list[Row]":
+        return encode_checkpoint(source, target, kind, Chosen(**options), progress)
+
+    def summary(rows: "list[Row]") -> str:
+        return f"{sum(row.errors is not None for row in rows)} tensors encoded"
+
+    written(source, target, json, encode, f"encoding {source}", summary)
 
 
 SIZES = ("bytes_before", "bytes_after")
