@@ -56,7 +56,7 @@ def checkpoint_policy(
     Args:
         model: what is to be converted, whose names of tensors are those of the checkpoint.
         path: a folder, a .safetensors or a .gguf file.
-        activations: format of the activations; by default that of the weights.
+        activations: block format of the activations; without it, the weights' format.
         settings: other settings of all layers, as of `convert`.
 
     Raises:
@@ -213,7 +213,7 @@ def _add_tied(own: Mapping[str, Tensor], state: dict[str, Tensor]) -> None:
 
 
 def _format(path: str | Path, weight: Weight, site: Site) -> BlockFormat:
-    """The format of a product's weight, which must be that of the file."""
+    """The block format in which a product takes its weight."""
     fmt = block_format(site.formats[1])
     if site.transposed:
         raise ValueError(

@@ -71,7 +71,8 @@ def convert_checkpoint(
             file.
         target: a folder, which must not exist or be empty, or a file.
         kind: of the target.
-        layout: of the kind, for all weights; by default for each the one nearest to what it has.
+        layout: the layout of all weights; by default each weight takes the kind's layout that is
+            most like its own.
         requantise: encode weights again that no layout of the kind can hold with their values; or
             keep their codes, where only the inverse of a scale is the nearest float32.
         swizzle: write scales of blocks in the order of `swizzle`.

@@ -25,7 +25,7 @@ class Chosen:
         include, exclude: patterns of names (`*`, `?`, `[abc]`): floating-point tensors of two axes
             or more that one of `include` and none of `exclude` matches.
         nonfinite: treatment of NaN and infinities, as in `axs6.encode`.
-        format: the format, of a layout of the kind; by default that of the layout.
+        format: a block format that a layout of the kind holds; by default the layout's own.
         layout: the name of the layout; by default the first of the kind with the format.
         profile: a library whose steps are taken, as in `axs6.encode`.
     """

@@ -26,7 +26,7 @@ class Kind:
 
     Args:
         name: its name in options.
-        layouts: what it has.
+        layouts: the layouts that its loader reads.
         configuration: gives the entries of the folder's documents that describe the weights: for
             each file, what is added to it.
         suffix: of its files.
