@@ -243,8 +243,9 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const element = ["unsigned", "integer", "float"].map((kind) => [kind, take(kind)]).find((x) => x[1]);
-  needed(element, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const kind = ["unsigned", "integer", "float"].find((each) => PARTS[each].test(parts[0]));
+  needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const element = [kind, take(kind)];
   const levels = [];
   while (parts.length) levels.push(...readLevels(take, parts, text));
   needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
