@@ -35,10 +35,10 @@ static Number product(Number x, Number y) {
 /* ---- Formats ---- */
 
 enum special { NONE, ALL_ONES, IEEE };
-enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, EXPONENT, SHIFT, INTEGER };
+enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, EXPONENT, SHIFT, INTEGER };
 
-/* A code of `bits` bits. Floats have a sign, `exponent` bits of exponent and the rest of fraction;
-   fixed-point codes count 2^exponent. */
+/* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
+   the rest of fraction; fixed-point codes count 2^exponent. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
@@ -61,6 +61,7 @@ typedef struct {
 #define E8M0 {EXPONENT, 8, 0, ALL_ONES}
 #define FP32 {FLOAT, 32, 8, IEEE}
 #define E4M3 {FLOAT, 8, 4, ALL_ONES}
+#define UE5M3 {UNSIGNED_FLOAT, 8, 5, ALL_ONES}
 #define E5M2 {FLOAT, 8, 5, IEEE}
 #define E2M1 {FLOAT, 4, 2, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
@@ -75,8 +76,10 @@ static const Format FORMATS[] = {
     {"mxfp6_e3m2", {FLOAT, 6, 3, NONE}, 32, 1, {{E8M0, 32}}},
     {"mxfp6_e2m3", {FLOAT, 6, 2, NONE}, 32, 1, {{E8M0, 32}}},
     {"mxfp4", E2M1, 32, 1, {{E8M0, 32}}},
+    {"mxfp4_16", E2M1, 16, 1, {{E8M0, 16}}},
     {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, {{E8M0, 32}}},
     {"nvfp4", E2M1, 16, 2, {{FP32, 0}, {E4M3, 16}}},
+    {"nvfp4_ue5m3", E2M1, 16, 1, {{UE5M3, 16}}},
     {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, {{E8M0, 16}}},
     {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, {{E8M0, 16}}},
     {"fp8_e4m3", E4M3, 32, 1, {{FP32, 0}}},
@@ -93,8 +96,9 @@ static const Format FORMATS[] = {
 enum { LARGEST_BLOCK = 32 };
 
 static Number float_value(Code code, uint32_t bits) {
-    int fraction_bits = code.bits - 1 - code.exponent, negative = (int)(bits >> (code.bits - 1) & 1);
-    uint32_t magnitude = bits & ~((uint32_t)1 << (code.bits - 1));
+    int magnitude_bits = code.bits - (code.kind == FLOAT);
+    int fraction_bits = magnitude_bits - code.exponent, negative = (int)(bits >> magnitude_bits & 1);
+    uint32_t magnitude = bits & (((uint32_t)1 << magnitude_bits) - 1);
     uint32_t fraction = magnitude & (((uint32_t)1 << fraction_bits) - 1);
     int field = (int)(magnitude >> fraction_bits), largest = (1 << code.exponent) - 1;
     int bias = largest >> 1, ones = field == largest;
@@ -109,7 +113,8 @@ static Number float_value(Code code, uint32_t bits) {
 static Number value_of(Code code, uint32_t bits) {
     uint32_t top = (uint32_t)1 << (code.bits - 1);
     switch (code.kind) {
-    case FLOAT: return float_value(code, bits);
+    case FLOAT:
+    case UNSIGNED_FLOAT: return float_value(code, bits);
     case EXPONENT:
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);

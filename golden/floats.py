@@ -150,7 +150,7 @@ def round_to_float(
     largest = np.uint64(dtype.infinity if dtype.has_infinity else dtype.largest_code)
     pattern = np.minimum((field << np.uint64(fraction)) + kept, largest)
     pattern *= kept != 0
-    return pattern | (negative.astype(np.uint64) << np.uint64(dtype.width - 1))
+    return pattern | (negative.astype(np.uint64) << np.uint64(dtype.magnitude_bits))
 
 
 def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
@@ -165,8 +165,9 @@ def split(
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.int64]]:
     """Sign, significand and exponent of its least significant bit, for finite values of `dtype`."""
     wide = patterns.astype(np.uint64)
-    rest = wide & np.uint64(dtype.sign_bit - 1)
+    mask = np.uint64((1 << dtype.magnitude_bits) - 1)
+    rest = wide & mask
     below = np.maximum(rest >> np.uint64(dtype.fraction_bits), np.uint64(1)) - np.uint64(1)
     significand = rest - (below << np.uint64(dtype.fraction_bits))
     exponent = below.view(np.int64) + (dtype.emin - dtype.fraction_bits)
-    return wide >= np.uint64(dtype.sign_bit), significand, exponent
+    return wide > mask, significand, exponent

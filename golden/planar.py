@@ -151,7 +151,7 @@ def dtype_name(of: Element | Scale) -> str | None:
         return f"int{of.width}"
     if isinstance(of, Unsigned | Integer | Shift):
         return f"uint{of.width if isinstance(of, Unsigned) else of.bits}"
-    if not isinstance(of, Float) or of.exponent_bias is not None:
+    if not isinstance(of, Float) or not of.signed or of.exponent_bias is not None:
         return None
     named = {FP32: "float32", FP16: "float16", BF16: "bfloat16"}
     if of in named:

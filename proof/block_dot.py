@@ -99,7 +99,7 @@ class BlockDotProof:
         self._signs = {
             self._given(name)[-1]: FALSE
             for level, name, _ in scales_of(self._shape)
-            if isinstance(level, exact.Real)
+            if isinstance(level, exact.Real) and level.signed
         }
 
     # What the fields are worth.
@@ -182,8 +182,9 @@ class BlockDotProof:
         for level, name, _ in scales_of(self._shape):
             bits = self._given(name)
             if isinstance(level, exact.Real):
-                fields = bits[level.fraction_bits : -1]
-                codes = range(0, 1 << len(bits) - 1, 1 << level.fraction_bits)
+                end = level.fraction_bits + level.exponent_bits
+                fields = bits[level.fraction_bits : end]
+                codes = range(0, 1 << end, 1 << level.fraction_bits)
                 bits = [
                     graph.look_up(fields, [bool(_exponent(x, level) >> k & 1) for x in codes])
                     for k in range(len(fields))

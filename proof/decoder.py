@@ -72,7 +72,8 @@ class DecoderProof:
         """Scales of blocks, coarse to fine: field, lanes of a group, whether codes have a sign."""
         levels = self._format.blocked[::-1]
         for name, level in zip(scale_names(self._format), levels, strict=True):
-            yield self._inputs[name], int(level.group), isinstance(level.scale, Real)
+            signed = isinstance(level.scale, Real) and level.scale.dtype.signed
+            yield self._inputs[name], int(level.group), signed
 
     def _given(self, lane: int) -> list[int]:
         """Bits that a lane's value depends on: its code, then its scales, coarse to fine."""

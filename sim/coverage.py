@@ -82,7 +82,7 @@ def _classes(patterns: NDArray[np.int64], fmt: Float) -> dict[str, int]:
     top = (1 << fmt.exponent_bits) - 1
     kinds = np.select([exponent == top, exponent > 0, fraction > 0], [3, 2, 1], 0)
     nan = (exponent == top) & (fraction > 0)
-    signs = patterns >> fmt.width - 1
+    signs = patterns >> fmt.magnitude_bits
     bins = {
         f"{'-' if sign else '+'}{name}": int(
             np.count_nonzero((kinds == kind) & (signs == sign) & ~nan)
@@ -129,7 +129,7 @@ def _block_gaps(values: NDArray[np.int64], fmt: Float) -> dict[str, int]:
     """Gaps of the finite values other than 0."""
     exponents = _exponents(values, fmt)
     special = (1 << fmt.exponent_bits) - 1
-    magnitudes = values & (1 << fmt.width - 1) - 1
+    magnitudes = values & (1 << fmt.magnitude_bits) - 1
     counted = (exponents < special) & (magnitudes > 0)
     largest = np.where(counted, exponents, 0).max(axis=-1, keepdims=True)
     return _ranges((largest - exponents)[counted], special - 1)

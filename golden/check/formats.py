@@ -24,7 +24,7 @@ from axs6.golden.rounding import RANDOM_BITS_MAX
 COMPOSED: Final = (
     *("axs6-even", "axs6_t8", "mx9-rceil", "mx6-ceil", "mxint8-even", "msfp12-rceil"),
     *("mxfp8_e4m3-ceil", "mxfp8_e4m3-rceil", "mxfp8_e5m2-even", "mxfp6_e2m3-rceil"),
-    *("mxfp6_e3m2-ceil", "mxfp4-even", "mxfp4-rceil", "mxfp4_t16", "sm5_e5m0_t8"),
+    *("mxfp6_e3m2-ceil", "mxfp4-even", "mxfp4-rceil", "sm5_e5m0_t8"),
     *("int6_e4m0_t64", "e3m2fn_e6m0n_t16", "e3m4_e8m0_t32", "int4_e8m0_t16s4o2s2o1"),
     *("int8_float32_t128", "int8_bfloat16_t32", "int4_float32_t0", "e4m3fn_float32_t0"),
     *("e2m1fn_e5m2_t32_float32_t0", "int6_u6_t16_float32_t0", "int6_u10_t16_float32"),
@@ -34,7 +34,8 @@ COMPOSED: Final = (
     *("e3m2fnb-50_e8m0-rceil_t8", "sm8d_e8m0_t4", "sm4q55_e4m3fn_t4_float32_t0"),
     *("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six", "vsq4_mse", "sm8d_e8m0_t4_mse"),
     *("sm5_e5m0_t8_mse", "e2m1fn_float16_t16_four-over-six"),
-    "e4m3fn_e5m0_t8_bfloat16_t64_float32_mse",
+    *("e4m3fn_e5m0_t8_bfloat16_t64_float32_mse", "nvfp4_ue5m3_four-over-six"),
+    *("e2m1fn_ue4m3_t16", "int6_ue6m2f_t8_ue5m3_t32_float32", "uint6_ue6m2b20_uint6_t32"),
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""
 

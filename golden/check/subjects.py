@@ -79,7 +79,9 @@ def _level(level: Level) -> definitions.Level:
         return definitions.Shift(level.group, scale.bits)
     if isinstance(scale, Integer):
         return definitions.Integer(level.group, scale.bits)
-    return definitions.Real(level.group, *_fields(scale.dtype), scale.zero_point)
+    return definitions.Real(
+        level.group, *_fields(scale.dtype), scale.zero_point, scale.dtype.signed
+    )
 
 
 Plain = tuple[Any, ...]

@@ -331,6 +331,8 @@ def _binades(ratio: Fraction) -> float:
 def check_element(element: Element) -> None:
     """Raise TypeError or ValueError unless an element may be one of a block format."""
     check_type("element", element, Element)
+    if isinstance(element, Float) and not element.signed:
+        raise ValueError(f"an element must have a sign, unlike {element.name}; a scale need not")
     if element.width > WIDTH_MAX:
         raise ValueError(f"an element must have at most {WIDTH_MAX} bits, not {element.width}")
     if element.integer_bits > INTEGER_BITS:

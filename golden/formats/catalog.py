@@ -4,7 +4,7 @@ from typing import Final
 
 from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32
+from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 
 
@@ -19,8 +19,8 @@ def _micro(magnitude_bits: int) -> BlockFormat:
     return BlockFormat(element, (Level(Shift(1), 2), Level(Exponent(), 16)))
 
 
-def _mx(element: Element) -> BlockFormat:
-    return BlockFormat(element, (Level(Exponent(), 32),))
+def _mx(element: Element, block: int = 32) -> BlockFormat:
+    return BlockFormat(element, (Level(Exponent(), block),))
 
 
 def _whole(element: Element, zero_point: bool = False) -> BlockFormat:
@@ -45,8 +45,10 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "mxfp6_e3m2": _mx(E3M2),
     "mxfp6_e2m3": _mx(E2M3),
     "mxfp4": _mx(E2M1),
+    "mxfp4_16": _mx(E2M1, 16),
     "mxint8": _mx(TwosComplement(8, -6)),
     "nvfp4": BlockFormat(E2M1, (Level(Real(E4M3), 16), Level(Real(FP32), TENSOR))),
+    "nvfp4_ue5m3": BlockFormat(E2M1, (Level(Real(UE5M3), 16),)),
     "msfp16": block_floating_point(7, 16),
     "msfp12": block_floating_point(3, 16),
     "fp8_e4m3": _whole(E4M3),

@@ -10,7 +10,7 @@ with a fixed point have all their values there.
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,10 @@ class Codes:
             """The bit that is 1 in codes of negative values; 0 if there are none."""
 
         @property
+        def signed(self) -> bool:
+            """Whether a value may be negative."""
+
+        @property
         def signed_zero(self) -> bool:
             """Whether -0.0 is encoded with its sign."""
 
@@ -78,9 +82,7 @@ class Codes:
             """The value of a code, counted in `unit`, with its sign."""
 
     else:
-        divisor, signed_zero, has_nan, has_infinity = 1, True, False, False
-
-    signed: ClassVar[bool] = True
+        divisor, signed, signed_zero, has_nan, has_infinity = 1, True, True, False, False
 
     @cached_property
     def unit(self) -> Fraction:

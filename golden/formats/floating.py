@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from axs6.golden.arguments import check_integer
+from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats.codes import Codes, NotANumber
 
 BIAS_MAX = 2047
@@ -25,20 +25,25 @@ class Specials(StrEnum):
 class Float(Codes):
     """A binary floating-point number with subnormal values: an element, a scale, or a dtype.
 
+    Without a sign all bits are exponent and fraction, and there is no infinity; only scales are so.
+
     Args:
         exponent_bits: width of the biased exponent field.
         fraction_bits: width of the fraction field, without the hidden bit.
         specials: which codes are no numbers.
         exponent_bias: bias of the exponent field; 2^(exponent_bits - 1) - 1 by default.
+        signed: whether the top bit is a sign.
 
     Raises:
-        ValueError: a width or the bias is out of range, or the specials unknown.
+        ValueError: a width or the bias is out of range, the specials unknown, those of an unsigned
+            number "ieee", or `signed` no bool.
     """
 
     exponent_bits: int
     fraction_bits: int
     specials: Specials = Specials.IEEE
     exponent_bias: int | None = None
+    signed: bool = True
 
     def __post_init__(self) -> None:
         check_integer("exponent_bits", self.exponent_bits, 1, 11)
@@ -47,6 +52,9 @@ class Float(Codes):
             known = ", ".join(Specials)
             raise ValueError(f"specials must be one of {known}, not {self.specials!r}")
         object.__setattr__(self, "specials", Specials(self.specials))
+        check_flag("signed", self.signed)
+        if not self.signed and self.specials is Specials.IEEE:
+            raise ValueError("specials of an unsigned number must be nan or none, not ieee")
         if self.exponent_bias is not None:
             check_integer("exponent_bias", self.exponent_bias, -BIAS_MAX, BIAS_MAX)
         if self.exponent_bias == (1 << self.exponent_bits - 1) - 1:
@@ -55,12 +63,18 @@ class Float(Codes):
     @property
     def name(self) -> str:
         """Its name as a dtype, such as "fp32"; its fields if it has none."""
-        return NAMES.get(self, f"e{self.exponent_bits}m{self.fraction_bits}")
+        unsigned = "" if self.signed else "u"
+        return NAMES.get(self, f"{unsigned}e{self.exponent_bits}m{self.fraction_bits}")
+
+    @property
+    def magnitude_bits(self) -> int:
+        """Bits of a value without its sign."""
+        return self.exponent_bits + self.fraction_bits
 
     @property
     def width(self) -> int:
         """Bits of a value."""
-        return 1 + self.exponent_bits + self.fraction_bits
+        return self.magnitude_bits + self.signed
 
     @property
     def bias(self) -> int:
@@ -76,8 +90,8 @@ class Float(Codes):
 
     @property
     def sign_bit(self) -> int:
-        """Bit pattern of -0.0."""
-        return 1 << self.width - 1
+        """Bit pattern of -0.0; 0 if there is no sign."""
+        return 1 << self.magnitude_bits if self.signed else 0
 
     @property
     def exponent_special(self) -> int:
@@ -94,7 +108,7 @@ class Float(Codes):
         """Bit pattern of the largest finite value."""
         if self.specials is Specials.IEEE:
             return self.infinity - 1
-        return self.sign_bit - (2 if self.specials is Specials.NAN else 1)
+        return (1 << self.magnitude_bits) - (2 if self.specials is Specials.NAN else 1)
 
     @property
     def max_finite(self) -> int:
@@ -105,7 +119,7 @@ class Float(Codes):
     def quiet_nan(self) -> int:
         """Bit pattern of the only NaN that the project produces: positive, quiet, no payload."""
         if self.specials is Specials.NAN:
-            return self.sign_bit - 1
+            return (1 << self.magnitude_bits) - 1
         return self.infinity | 1 << self.fraction_bits - 1
 
     @property
@@ -130,7 +144,7 @@ class Float(Codes):
 
     def integer(self, code: int) -> int | NotANumber:
         """The signed value of a code, counted in `unit`, the smallest subnormal value."""
-        magnitude = code & self.sign_bit - 1
+        magnitude = code & (1 << self.magnitude_bits) - 1
         negative = bool(code & self.sign_bit)
         if magnitude > self.largest_code:
             if self.has_infinity and magnitude == self.infinity:
@@ -160,3 +174,6 @@ E2M3 = Float(2, 3, Specials.NONE)
 E2M1 = Float(2, 1, Specials.NONE)
 """Elements of the OCP formats; ml_dtypes and torch call them float8_e5m2, float8_e4m3fn,
 float6_e3m2fn, float6_e2m3fn and float4_e2m1fn."""
+
+UE5M3 = Float(5, 3, Specials.NAN, signed=False)
+"""Scale of NVFP4 without a scale of the tensor; UE4M3 and UE6M2 have other widths alone."""

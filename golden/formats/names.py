@@ -31,7 +31,7 @@ from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
 
-FLOAT = re.compile(rf"e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
+FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
 INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
 UNSIGNED = re.compile(rf"uint({N})")
 ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
@@ -243,9 +243,10 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
 
 
 def _float(match: re.Match[str]) -> Float:
-    exponent, fraction = int(match[1]), int(match[2])
-    bias = None if match[4] is None else int(match[4])
-    return Float(exponent, fraction, specials_of(1 + exponent + fraction, match[3]), bias)
+    signed, exponent, fraction = not match[1], int(match[2]), int(match[3])
+    specials = specials_of(signed + exponent + fraction, match[4], signed)
+    bias = None if match[5] is None else int(match[5])
+    return Float(exponent, fraction, specials, bias, signed)
 
 
 def _levels(reader: _FormatReader) -> list[Level]:
@@ -284,14 +285,15 @@ def name_of(fmt: BlockFormat) -> str:
     if fmt.choice is not ScaleChoice.MAX:
         return f"{name_of(fmt.with_choice(ScaleChoice.MAX))}_{fmt.choice}"
     rule = fmt.exponent.rule if fmt.exponent else None
+    nearest = ""
     for name, entry in CATALOG.items():
         like = entry.with_rule(rule) if rule and entry.exponent else entry
         rules = "" if like == entry else f"-{rule}"
         if like == fmt:
             return name + rules
-        if _alike(like, fmt):
-            return f"{name}{rules}_t{fmt.block}"
-    return str(fmt)
+        if not nearest and _alike(like, fmt):
+            nearest = f"{name}{rules}_t{fmt.block}"
+    return nearest or str(fmt)
 
 
 def _alike(a: BlockFormat, b: BlockFormat) -> bool:

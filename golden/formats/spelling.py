@@ -43,8 +43,13 @@ def unit_exponent(
     return 1 - magnitude_bits if under_exponent and not full else 0
 
 
-def specials_of(width: int, suffix: str | None) -> Specials:
-    """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others."""
+def specials_of(width: int, suffix: str | None, signed: bool = True) -> Specials:
+    """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others.
+
+    Unsigned numbers have no infinity: NaN alone without a suffix too, as in `e8m0`.
+    """
+    if not signed:
+        return Specials.NONE if suffix == "f" else Specials.NAN
     if suffix == "fn":
         suffix = "n" if width >= 8 else "f"
     return {None: Specials.IEEE, "n": Specials.NAN, "f": Specials.NONE}[suffix]
@@ -89,10 +94,12 @@ def _spell_float(x: Float) -> str:
         return names[x]
     suffixes = {Specials.IEEE: "", Specials.NAN: "n", Specials.NONE: "f"}
     suffix = suffixes[x.specials]
-    if specials_of(x.width, "fn") is x.specials:
+    if not x.signed and x.has_nan:
+        suffix = ""
+    elif x.signed and specials_of(x.width, "fn") is x.specials:
         suffix = "fn"
     bias = "" if x.exponent_bias is None else f"b{x.exponent_bias}"
-    return f"e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}"
+    return f"{'' if x.signed else 'u'}e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}"
 
 
 def _spell_scale(scale: Scale, element: Element) -> str:

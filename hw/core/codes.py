@@ -10,7 +10,7 @@ from axs6.hw.core.trees import any_of
 
 def split(dtype: Float, code: Value) -> tuple[Value, Value]:
     """Fraction and exponent field of a code."""
-    return code[: dtype.fraction_bits], code[dtype.fraction_bits : dtype.width - 1]
+    return code[: dtype.fraction_bits], code[dtype.fraction_bits : dtype.magnitude_bits]
 
 
 def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:

@@ -91,10 +91,11 @@ class ReadScaleLane(wiring.Component):
             dtype = scale.dtype
             fraction, field = split(dtype, code)
             factor, exponent = significand_and_exponent(m, dtype, field, fraction)
+            special = is_special(dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
                 part.zero.eq(~code.any()),
-                part.nan.eq(code[-1] | is_special(dtype, field, fraction)),
+                part.nan.eq(code[-1] | special if dtype.signed else special),
             ]
         m.d.comb += part.exponent.eq(exponent + self._constant)
         return m

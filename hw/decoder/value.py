@@ -194,6 +194,8 @@ class MeasureLane(wiring.Component):
 
     def _distance(self, low: Value, above: Value, subnormal: Value, zeros: Value) -> Value:
         plan, bits = self._plan, distance_bits(self._plan)
+        if not bits:
+            return Const(0, 0)
         if not plan.normalised:
             return Mux(subnormal, self.group.up, (zeros + plan.right)[:bits])
         down = 1 - Cat(low, above).as_signed()

@@ -135,6 +135,7 @@ def _zero(fmt: BlockFormat, block: data.View) -> list[Value]:
         size = len(found) // len(codes)
         for lane in range(len(found)):
             code = codes[lane // size]
-            bits = code[:-1] if isinstance(level.scale, Real) else code
-            found[lane] = found[lane] | ~bits.any()
+            if isinstance(level.scale, Real):
+                code = code[: level.scale.dtype.magnitude_bits]
+            found[lane] = found[lane] | ~code.any()
     return found

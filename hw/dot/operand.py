@@ -127,6 +127,7 @@ class OperandSignals:
         for _, level in _levels(self._form):
             if isinstance(level.scale, Integer | Real):
                 scale = self.scale(level, lane)
-                size = len(scale) if isinstance(level.scale, Integer) else len(scale) - 1
-                zero = zero | ~scale[:size].any()
+                if isinstance(level.scale, Real):
+                    scale = scale[: level.scale.dtype.magnitude_bits]
+                zero = zero | ~scale.any()
         return zero

@@ -13,6 +13,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32, Float, Integer, Real
+from axs6.hw.core.codes import split
 from axs6.hw.core.layouts import (
     float_layout,
     fp32_layout,
@@ -196,8 +197,8 @@ def scale_normal(m: Module, scale: Real | Integer | None, code: Value) -> tuple[
         zeros = leading_zeros(m, code)
         return (code << zeros)[: scale.bits], Const(scale.bits - 1) - zeros
     assert isinstance(scale, Real)
-    bits = scale.dtype.fraction_bits
-    return Cat(code[:bits], Const(1, 1)), code[bits:-1]
+    fraction, field = split(scale.dtype, code)
+    return Cat(fraction, Const(1, 1)), field
 
 
 def fp32_normal(m: Module, pattern: Value) -> tuple[Value, Value]:

@@ -65,13 +65,13 @@ function magnitudeOf(code, kind) {
 }
 
 // A floating-point format from its description, as elements have them too.
-function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias }) {
+function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias, signed }) {
   const bias = exponent_bias ?? 2 ** (exponent_bits - 1) - 1;
   const signBit = 2 ** (exponent_bits + fraction_bits);
   const top = (2 ** exponent_bits - 1) * 2 ** fraction_bits;
   const ieee = specials === "ieee";
   return {
-    width: 1 + exponent_bits + fraction_bits,
+    width: signed + exponent_bits + fraction_bits,
     signBit,
     emin: 1 - bias,
     fractionBits: fraction_bits,
@@ -83,7 +83,7 @@ function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias }) {
   };
 }
 
-const IEEE = { specials: "ieee", exponent_bias: null };
+const IEEE = { specials: "ieee", exponent_bias: null, signed: true };
 const FP32 = floatKind({ ...IEEE, exponent_bits: 8, fraction_bits: 23 });
 const FP64 = floatKind({ ...IEEE, exponent_bits: 11, fraction_bits: 52 });
 const FP32_LARGEST = magnitudeOf(FP32.largestCode, FP32);

@@ -169,6 +169,7 @@ function isSingle(dtype) {
 function checkElement(element) {
   if (element.kind === "float") {
     checkFloat(element);
+    needed(element.signed, "an element must have a sign; a scale need not");
     const { width, emin, fractionBits, emax } = elementKind(element);
     needed(width <= 8, `an element must have at most 8 bits, not ${width}`);
     const near = emin - fractionBits >= -64 && emax <= 64;
@@ -214,7 +215,7 @@ function checkLevel(level) {
 // Strings: `readFormat` gives the description of a name of the catalog, perhaps with -RULE and _tN,
 // or of a string in the grammar of docs/formats.md.
 const RULES = ["floor", "ceil", "even", "rceil"];
-const SINGLE = { exponent_bits: 8, fraction_bits: 23, specials: "ieee", exponent_bias: null };
+const SINGLE = { exponent_bits: 8, fraction_bits: 23, specials: "ieee", exponent_bias: null, signed: true };
 const DTYPES = {
   float32: SINGLE,
   bfloat16: { ...SINGLE, fraction_bits: 7 },
@@ -225,7 +226,7 @@ const N = "(?:0|[1-9][0-9]{0,3})";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
   integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
-  float: new RegExp(`^e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
+  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
   tile: new RegExp(`^t(${N})((?:s${N}o${N})*)$`),
@@ -242,8 +243,9 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const element = ["unsigned", "integer", "float"].map((kind) => [kind, take(kind)]).find((x) => x[1]);
-  needed(element, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const kind = ["unsigned", "integer", "float"].find((each) => PARTS[each].test(parts[0]));
+  needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const element = [kind, take(kind)];
   const levels = [];
   while (parts.length) levels.push(...readLevels(take, parts, text));
   needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
@@ -313,13 +315,14 @@ function readScale(take, parts, text) {
   return { kind: "real", dtype, zero_point: zero !== null };
 }
 
-function readFloat([, exponent, fraction, suffix, bias]) {
+function readFloat([, unsigned, exponent, fraction, suffix, bias]) {
   const [exponent_bits, fraction_bits] = [Number(exponent), Number(fraction)];
-  const plain = 1 + exponent_bits + fraction_bits >= 8 ? "fn" : "n";
-  const specials = !suffix ? "ieee" : suffix === plain ? "nan" : "none";
+  const signed = !unsigned;
+  const fn = !signed || signed + exponent_bits + fraction_bits >= 8 ? "nan" : "none";
+  const specials = { n: "nan", f: "none", fn }[suffix] ?? (signed ? "ieee" : "nan");
   const usual = 2 ** (exponent_bits - 1) - 1;
   const exponent_bias = bias === undefined || Number(bias) === usual ? null : Number(bias);
-  return { exponent_bits, fraction_bits, specials, exponent_bias };
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
 }
 
 function readElement([kind, match], levels) {

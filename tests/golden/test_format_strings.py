@@ -149,10 +149,38 @@ def test_an_exponent_scale(bits, suffix, rule):
         ("e5m10f", Float(5, 10, "none")),
         ("e3m2fn", Float(3, 2, "none")),
         ("e3m2nb4", Float(3, 2, "nan", 4)),
+        ("ue5m3", Float(5, 3, "nan", signed=False)),
+        ("ue4m3n", Float(4, 3, "nan", signed=False)),
+        ("ue4m3fn", Float(4, 3, "nan", signed=False)),
+        ("ue6m2f", Float(6, 2, "none", signed=False)),
+        ("ue6m2fb9", Float(6, 2, "none", 9, signed=False)),
     ],
 )
 def test_a_real_scale(text, dtype):
     assert block_format(f"int8_{text}_t0").levels == (Level(Real(dtype), CHANNEL),)
+
+
+UNSIGNED = {"ue4m3": 7, "ue5m3": 8, "ue6m2": 8, "ue7m1": 8, "ue3m4f": 7, "ue5m3fb9": 8}
+
+
+@pytest.mark.parametrize("text", UNSIGNED)
+def test_an_unsigned_scale_has_the_positive_half_in_one_bit_less(text):
+    fields, _, bias = text.removeprefix("u").partition("b")
+    x, y = int(fields[1]), int(fields[3])
+    fmt = block_format(f"int8_{text}_t16")
+    scale = fmt.levels[0].scale
+    assert (str(fmt), scale.bits) == (f"int8_{text}_t16", UNSIGNED[text])
+    every = floats(x, y, "" if "f" in text else "n", int(bias or (1 << x - 1) - 1))
+    half = [next(every) for _ in range(1 << x + y)]
+    codes = range(1 << scale.bits)
+    exact = [scale.dtype.integer(code) for code in codes]
+    assert [v if v is NAN else v * scale.dtype.unit for v in exact] == half
+    blocks = axs6.golden.Blocks(
+        fmt, (np.array([[*codes]], np.uint8),), np.full((1, len(codes), 16), 1, np.uint8),
+        (1, 16 * len(codes)),
+    )  # fmt: skip
+    decoded = axs6.decode(blocks, np.float64)[0, ::16].tolist()
+    assert [NAN if np.isnan(v) else Fraction(v) for v in decoded] == half
 
 
 def test_groups():

@@ -203,6 +203,11 @@ WRONG = {
     "that float32 has, unlike fp64, at 'e11m52' (character 6)",
     "int8_e8m7b500_t32": "that float32 has, unlike e8m7, at 'e8m7b500' (character 6)",
     "int8_e1m1_t32": "that float32 has, unlike e1m1, at 'e1m1' (character 6)",
+    "ue5m3_e8m0_t32": "an element must have a sign, unlike ue5m3; a scale need not, at 'ue5m3' ",
+    "e2m1fn_ue8m3_t16": "that float32 has, unlike ue8m3, at 'ue8m3' (character 8); the nearest "
+    "name is nvfp4_ue5m3",
+    "e2m1fn_ue5m12_t16": "have at most 16 bits and normal numbers that float32 has, unlike ue5m12",
+    "e2m1fn_ue5m0_t16": "a scale, such as e8m0 or float32, is needed at 'ue5m0' (character 8)",
     "uint8_float32_uint4": "a zero point needs elements of its width, uint4, at 'float32' ",
     "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not, at "
     "'float32' (character 15); the nearest name is ",
@@ -255,6 +260,8 @@ E8M0 = Level(Exponent(), 32)
         (lambda: Real("float32"), "dtype must be Float, not str"),
         (lambda: Real(FP32, 1), "zero_point must be True or False, not 1"),
         (lambda: Float(4, 3, "fn"), "specials must be one of ieee, nan, none, not 'fn'"),
+        (lambda: Float(5, 3, signed=False), "of an unsigned number must be nan or none, not ieee"),
+        (lambda: Float(5, 3, "nan", signed=0), "signed must be True or False, not 0"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
         (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
         (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),

@@ -140,7 +140,7 @@ def test_dtypes_are_found_by_the_values_of_their_codes() -> None:
         "e3m4_float32_t0": "float8_e3m4",
     }
     assert known.items() <= NUMPY.items()
-    assert {"axs6", "mx9", "msfp12", "int6"} <= set(NEITHER)
+    assert {"axs6", "mx9", "msfp12", "int6", "nvfp4_ue5m3"} <= set(NEITHER)
     assert "vsq8" in NUMPY.keys() - TORCH.keys()  # torch has no scales of four bits
 
 

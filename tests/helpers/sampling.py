@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import Exponent, block_format
+from axs6.golden.formats import Exponent, Real, block_format
 
 Property = tuple[str, Any]
 
@@ -24,6 +24,7 @@ def properties(name: str) -> set[Property]:
         ),
         "rule": {str(x.scale.rule) for x in fmt.levels if isinstance(x.scale, Exponent)},
         "modes": fmt.has_modes,
+        "unsigned": any(isinstance(x.scale, Real) and not x.scale.dtype.signed for x in fmt.levels),
     }
     kinds["rule"] = ", ".join(kinds["rule"])
     return set(kinds.items())

@@ -34,6 +34,7 @@ def outcomes(**parameters: Any) -> dict[str, str]:
         {"block": 8, "view": "behaviour"},
         {"format": "mx4"},
         {"format": "nvfp4"},
+        {"format": "nvfp4_ue5m3", "block": 8},
         {"format": "e3m2fn_u3_t8_float32_t0"},
         {"format": "nvfp4", "view": "behaviour"},
         {"format": "mxint8xmxfp4", "block": 4},

@@ -22,6 +22,7 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "mx4", "dtype": "bf16", "view": "behaviour"},
         {"format": "e5m2_e8m0_t8"},
         {"format": "sm4_e4m3fn_t8"},
+        {"format": "nvfp4_ue5m3"},
     ],
     ids=str,
 )

@@ -110,7 +110,10 @@ class Integer(NamedTuple):
 
 
 class Real(NamedTuple):
-    """A positive floating-point number of the given fields; with or without a zero point."""
+    """A positive floating-point number of the given fields; with or without a zero point.
+
+    An unsigned one has no bit for a sign.
+    """
 
     group: int | str
     exponent_bits: int = 8
@@ -118,16 +121,17 @@ class Real(NamedTuple):
     specials: str = "ieee"
     bias: int | None = None
     zero_point: bool = False
+    signed: bool = True
 
     @property
     def bits(self) -> int:
         """Bits of a code."""
-        return 1 + self.exponent_bits + self.fraction_bits
+        return self.signed + self.exponent_bits + self.fraction_bits
 
     @property
     def single(self) -> bool:
         """Whether it is FP32."""
-        return self[1:5] == (8, 23, "ieee", None)
+        return self[1:5] == (8, 23, "ieee", None) and self.signed
 
 
 Level = Exponent | Shift | Integer | Real
@@ -174,8 +178,12 @@ def unsigned(bits: int) -> Element:
 
 
 @cache
-def floating(e: int, m: int, specials: str, bias: int | None = None) -> Element:
+def floating(
+    e: int, m: int, specials: str, bias: int | None = None, signed: bool = True
+) -> Element:
     """A sign, e bits of a biased exponent and m of a fraction, with subnormal values.
+
+    Without a sign, the exponent is on top.
 
     `specials` is "ieee" where the largest exponent field holds infinities and NaN, "nan" where the
     magnitude of all ones alone is NaN, "none" where every code is a number.
@@ -183,7 +191,7 @@ def floating(e: int, m: int, specials: str, bias: int | None = None) -> Element:
     bias = 2 ** (e - 1) - 1 if bias is None else bias
     values: list[Value] = []
     fields = []
-    for code in range(2 ** (1 + e + m)):
+    for code in range(2 ** (signed + e + m)):
         field, fraction = code >> m & 2**e - 1, code & 2**m - 1
         exponent = max(field, 1) - bias
         significand = fraction + (2**m if field else 0)
@@ -216,7 +224,7 @@ def negated(x: Value) -> Value:
 @cache
 def real_element(level: Real) -> Element:
     """The table of a real scale of 16 bits or fewer."""
-    return floating(*level[1:5])
+    return floating(*level[1:5], level.signed)
 
 
 def real_value(code: int, level: Real) -> Value:
@@ -238,8 +246,8 @@ def real_range(level: Real) -> tuple[Fraction, Fraction]:
     return power(real_element(level).fields[0]), real_element(level).magnitudes[-1]
 
 
-def _ocp(e: int, m: int, specials: str) -> Definition:
-    return Definition(floating(e, m, specials), (Exponent(32),))
+def _ocp(e: int, m: int, specials: str, group: int = 32) -> Definition:
+    return Definition(floating(e, m, specials), (Exponent(group),))
 
 
 def _scaled(element: Element) -> Definition:
@@ -271,8 +279,10 @@ CATALOG: Final[dict[str, Definition]] = {
     "mxfp6_e3m2": _ocp(3, 2, "none"),
     "mxfp6_e2m3": _ocp(2, 3, "none"),
     "mxfp4": _ocp(2, 1, "none"),
+    "mxfp4_16": _ocp(2, 1, "none", 16),
     "mxint8": Definition(twos_complement(8, power(-6)), (Exponent(32),)),
     "nvfp4": Definition(floating(2, 1, "none"), (Real(16, 4, 3, "nan"), Real("tensor"))),
+    "nvfp4_ue5m3": Definition(floating(2, 1, "none"), (Real(16, 5, 3, "nan", signed=False),)),
     "msfp16": _bfp(7, 16),
     "msfp12": _bfp(3, 16),
     "fp8_e4m3": _scaled(floating(4, 3, "nan")),

@@ -133,6 +133,12 @@ def integer_above(x, blocks):
     return replace(blocks, scales=(outer, np.where(amax > 0, above, 1).astype(np.uint8)))
 
 
+def scale_below_a_sign(x, blocks):
+    """The top bit of the scale kept at 0, as in a signed number."""
+    (scales,) = blocks.scales
+    return replace(blocks, scales=(np.minimum(scales, np.uint8(0x7E)),))
+
+
 @pytest.mark.parametrize(
     ("change", "name", "check"),
     [
@@ -144,6 +150,7 @@ def integer_above(x, blocks):
         (no_clamp, "mxint8", THRESHOLDS),
         (divided_by_the_scale, "int8", THRESHOLDS),
         (integer_above, "vsq4", THRESHOLDS),
+        (scale_below_a_sign, "nvfp4_ue5m3", RANDOM),
     ],
 )
 def test_a_wrong_encoder_is_caught(change, name, check):

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Value
 from sampling import few
 
+import axs6.hw.decoder.read
 import axs6.hw.decoder.value
 from axs6 import encode, pack
-from axs6.golden.formats import AXS6, CATALOG, block_format
+from axs6.golden.formats import AXS6, CATALOG, Float, block_format
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import fields, filled_layout
 from axs6.hw.core.pipeline import Pipeline
@@ -17,6 +18,7 @@ from axs6.hw.decoder.decoder import Decoder, dense_steps, turning_kind
 from axs6.hw.decoder.plan import DecoderPlan
 from axs6.hw.decoder.value import MeasureLane, RoundSignificandLane, value_steps
 from axs6.hw.registry import find
+from axs6.hw.verilog import generate
 from axs6.sim.batch.engine import ComponentModel, component_source
 
 UNIT = find("decoder")
@@ -168,6 +170,24 @@ def test_a_wrong_decoder_is_caught(
     monkeypatch.setattr(axs6.hw.decoder.value, lane, wrong)
     parameters = settings(name, "bf16")
     assert difference(UNIT.build(**parameters), parameters) is not None
+
+
+def test_the_top_bit_of_an_unsigned_scale_taken_as_a_sign_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def below_a_sign(dtype: Float, code: Value) -> tuple[Value, Value]:
+        return code[: dtype.fraction_bits], code[dtype.fraction_bits : dtype.width - 1]
+
+    parameters = settings("nvfp4_ue5m3", "fp32")
+    assert difference(UNIT.build(**parameters), parameters) is None
+    monkeypatch.setattr(axs6.hw.decoder.read, "split", below_a_sign)
+    assert difference(UNIT.build(**parameters), parameters) is not None
+
+
+@pytest.mark.parametrize("name", ["e2m1fn_e5m2_t8", "nvfp4_ue5m3", "nvfp4"])
+def test_verilog_has_no_nets_without_bits(name: str) -> None:
+    """Under scales of blocks alone no FP32 value is subnormal, and no significand is moved."""
+    assert "[-1:0]" not in generate("decoder", format=name, block=8).verilog
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ COMPOSED = (
         "int6_u8_t16_float32_t0",
         "e2m1fn_e4m3fn_t8_float32",
         "uint4_float32_uint4_t32",
+        "int8_ue6m2fb9_t8_ue4m3n_t32_float32",
+        "e5m2n_ue5m3fn_t8",
         "sm4z_e6m0n_t4",
     ),
     *(
@@ -208,7 +210,7 @@ REFUSED = """([text, catalog]) => {
         *("int8_e8m0_t8_u4_t32_float32_t0_t8", "e4m3fn_e8m0_t16s32o1", "int4_u4_t0_float32"),
         *("e4m9fn_e8m0_t32", "e4m3fnb99_e8m0_t32", "int8_e8m10_t32", "int8_e5m2b-130_t32"),
         *("int8_e1m1_t32", "uint8_float32_uint4", "int08_float32", "int8_e8m0_t32_modes"),
-        "sm6dz_e8m0f_t64_modes",
+        *("sm6dz_e8m0f_t64_modes", "ue5m3_e8m0_t32", "e2m1fn_ue8m3_t16", "e2m1fn_ue5m12_t16"),
     ],
 )
 def test_other_strings_are_refused(tab: Any, text: str) -> None:
