@@ -1,7 +1,7 @@
 """`Blocks`: an array of values in a block format, unpacked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ CHUNK_VALUES = 1 << 17
 
 def chunks(rows: int, size: int) -> Iterator[slice]:
     """Rows of `size` values in chunks of at most CHUNK_VALUES; one empty chunk of no rows."""
-    step = CHUNK_VALUES // size
+    step = max(1, CHUNK_VALUES // size)
     for start in range(0, max(rows, 1), step):
         yield slice(start, min(start + step, rows))
 
@@ -42,6 +42,43 @@ def padded(values: NDArray[Any], size: int) -> NDArray[Any]:
     return whole
 
 
+def tiles(values: NDArray[Any], fmt: BlockFormat) -> NDArray[Any]:
+    """Values (..., K) as rows of the values that share the scales of a block.
+
+    A row is a block. In a format with tiles it is a tile, row after row of its blocks; tiles stand
+    in index order, and zeros fill those at the edges.
+    """
+    size, rows = fmt.block, fmt.rows
+    whole = padded(values, size)
+    if rows == 1:
+        return whole.reshape(-1, size)
+    whole = np.moveaxis(padded(np.moveaxis(whole, -2, -1), rows), -1, -2)
+    *leading, length, width = whole.shape
+    parts = whole.reshape(*leading, length // rows, rows, width // size, size)
+    return np.ascontiguousarray(np.swapaxes(parts, -3, -2)).reshape(-1, rows * size)
+
+
+def untiled(
+    rows: NDArray[Any], fmt: BlockFormat, leading: tuple[int, ...], count: int
+) -> NDArray[Any]:
+    """Numbers of blocks in the order of `tiles`, as (*leading, count, each).
+
+    Args:
+        rows: for each block or tile, some numbers for each of its blocks, in index order.
+        fmt: the format.
+        leading: the axes that are not blocked.
+        count: blocks along the axis.
+    """
+    each = rows.shape[1] // fmt.rows
+    if fmt.rows == 1:
+        return rows.reshape(*leading, count, each)
+    *outer, length = leading
+    bands = -(-length // fmt.rows)
+    parts = rows.reshape(*outer, bands, count, fmt.rows, each)
+    whole = np.swapaxes(parts, -3, -2).reshape(*outer, bands * fmt.rows, count, each)
+    return np.ascontiguousarray(whole[..., :length, :, :])
+
+
 def check_blocks(name: str, value: object) -> None:
     """Raise TypeError unless `value` is Blocks, ValueError if its arrays hold invalid codes.
 
@@ -54,10 +91,21 @@ def check_blocks(name: str, value: object) -> None:
     value.check()
 
 
+def check_rows(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if a format with tiles is for values without rows."""
+    if fmt.rows > 1 and len(shape) < 2:
+        raise ValueError(
+            f"{name_of(fmt)} has tiles of {fmt.rows} rows, which need values of at least two axes, "
+            f"not of shape {shape}"
+        )
+
+
 def scale_shape(level: Level, leading: tuple[int, ...], blocks: int, size: int) -> tuple[int, ...]:
     """Shape of the scales of a level, for (*leading, blocks) blocks of `size` values."""
     if not isinstance(level.group, int):
         return leading if level.group == CHANNEL else ()
+    if level.tiled:
+        return (*leading[:-1], -(-leading[-1] // level.rows), blocks)
     each = size // level.group
     return (*leading, blocks) if each == 1 else (*leading, blocks, each)
 
@@ -72,8 +120,10 @@ class Blocks:
     Args:
         format: the block format.
         scales: codes of the scales, an array for each level, coarse to fine. A scale of a block
-            has the shape (..., n); of a group of g values in it (..., n, B/g); of a channel (...);
-            of the tensor (). uint8 for codes of up to 8 bits, uint16 of up to 16, else uint32.
+            has the shape (..., n); of a group of g values in it (..., n, B/g); of a tile of R rows
+            (..., ceil(N/R), n), where N is the length of the last of the other axes; of a channel
+            (...); of the tensor (). uint8 for codes of up to 8 bits, uint16 of up to 16, else
+            uint32.
         codes: codes of the elements, uint8 of shape (..., n, B). Values that a sparse block does
             not store have code 0; a high-precision block has codes of 7 bits at even indices and
             of 5 bits at odd ones.
@@ -115,6 +165,7 @@ class Blocks:
         object.__setattr__(self, "shape", check_shape(self.shape))
         check_axis(self.axis, self.shape)
         check_type("scales", self.scales, tuple)
+        check_rows(self.format, self.shape)
         if self.modes is None:
             dense = np.full((*self.leading, self.count), Mode.DENSE, np.uint8)
             object.__setattr__(self, "modes", dense)
@@ -237,6 +288,19 @@ class Blocks:
             if isinstance(level.scale, Exponent):
                 return codes
         raise ValueError(f"{name_of(self.format)} has no exponent scale")
+
+    @property
+    def untiled(self) -> "Blocks":
+        """The same values in the format of one row, the scales of tiles repeated for each."""
+        if self.format.rows == 1:
+            return self
+        scales = tuple(
+            np.repeat(codes, level.rows, axis=-2)[..., : self.leading[-1], :]
+            if level.tiled
+            else codes
+            for level, codes in zip(self.format.levels[::-1], self.scales, strict=True)
+        )
+        return replace(self, format=self.format.untiled, scales=scales)
 
     def __repr__(self) -> str:
         return f"Blocks({name_of(self.format)}, shape={self.shape})"

@@ -91,7 +91,7 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
         x: finite values over their real and integer scales, (rows, B).
         exponent: exponents of groups, (rows, groups).
     """
-    element, size = fmt.element, int(fmt.levels[0].group)
+    element, size = fmt.element, fmt.levels[0].values
     values = reshaped(x, (exponent.size, size))
     flat = exponent.astype(np.int64).reshape(-1)
     magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)

@@ -53,6 +53,7 @@ def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
     Source: AXS-6 specification, section 6; docs/format.md and docs/formats.md.
     """
     check_blocks("blocks", blocks)
+    blocks = blocks.untiled
     fmt, result_dtype = _output(dtype)
     rows = _Rows(blocks, fmt)
     out = np.empty(rows.codes.shape, rows.pattern)

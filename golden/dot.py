@@ -50,6 +50,7 @@ def block_dot(a: Blocks, b: Blocks) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             or a block is high-precision, which is for storage; the message names it.
     """
     check_operands(a, b)
+    a, b = a.untiled, b.untiled
     shapes = [(*x.leading, x.count) for x in (a, b)]
     try:
         np.broadcast_shapes(*shapes)
@@ -145,6 +146,7 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
     """
     parsed = accumulator_of(accumulator)
     check_product(a, b)
+    a, b = a.untiled, b.untiled
     terms = Terms.of(a.format, b.format, parsed)
     product = ProductSteps(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
     scaled = a.format.outer or b.format.outer

@@ -7,12 +7,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.arguments import check_axis, check_unmasked
-from axs6.golden.blocks import Blocks, chunks, padded, scale_shape
+from axs6.golden.blocks import Blocks, check_rows, chunks, padded, scale_shape, tiles, untiled
 from axs6.golden.decode import decode
 from axs6.golden.encode_as import encode_as
 from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
-from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format, name_of
+from axs6.golden.formats import (
+    FP32,
+    BlockFormat,
+    Float,
+    Level,
+    Mode,
+    Unsigned,
+    block_format,
+    name_of,
+)
 from axs6.golden.levels import RowEncoder
 from axs6.golden.modes import check_mode, elements, sparse_values
 from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
@@ -47,7 +56,8 @@ def encode(
         x: values of shape (..., K, ...): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
             patterns in uint16), float64, or integers other than uint16. Each is read without
         rounding. K is padded with zeros to whole blocks.
-        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
+        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat. The
+            rows of tiles lie along the last of the other axes.
         rounding: "nearest" (ties to even), "toward_zero" or "stochastic".
         mode: for formats with modes "dense"; "sparse", for the blocks in which at least a quarter
             of the dense magnitudes is 0, the others dense; "high_precision"; or "auto": sparse
@@ -80,8 +90,8 @@ def encode(
         TypeError: a dtype is not one of the above, `random` does not hold integers, or an array
             has masked values.
         ValueError: a parameter is unknown or does not fit the format, `x` has no axis, `random` is
-            missing, not asked for, of another shape or out of range, or a value is not finite; the
-            message gives the index of the first.
+            missing, not asked for, of another shape or out of range, a tile is larger than the
+            matrix, or a value is not finite; the message gives the index of the first.
 
     Source: AXS-6 specification, sections 4, 5 and 7; docs/format.md and docs/formats.md.
     """
@@ -112,6 +122,7 @@ def encode(
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
     check_axis(axis, values.shape)
+    _check_tile(fmt, np.moveaxis(values, axis, -1).shape)
     words = _random_words(random, random_bits, rounding_mode, values.shape)
 
     def encoded(mode: Mode) -> Blocks:
@@ -123,6 +134,16 @@ def encode(
         return encoded(wanted)
     sparse = _sparse(encoded(Mode.DENSE))
     return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
+
+
+def _check_tile(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if the tiles of a format are larger than a matrix of this shape."""
+    check_rows(fmt, shape)
+    if fmt.rows > 1 and fmt.rows > shape[-2] > 0 and fmt.block > shape[-1] > 0:
+        raise ValueError(
+            f"{name_of(fmt)} has tiles of {fmt.rows} x {fmt.block} values, which need as many rows "
+            f"or columns, not a matrix of {shape[-2]} x {shape[-1]}"
+        )
 
 
 def _check_fixed(**given: bool) -> None:
@@ -172,18 +193,18 @@ class _ArrayEncoding:
         scale: ArrayLike | None,
         outer: OuterScales | None,
     ) -> Blocks:
-        size = self.fmt.block
+        size = self.fmt.block * self.fmt.rows
         rows = self._rows(values)
         given = None if words is None else self._rows(words)
         leading = tuple(np.delete(self.shape, self.axis).tolist())
-        count = -(-self.shape[self.axis] // size)
+        count = -(-self.shape[self.axis] // self.fmt.block)
         if outer is None:
             outer = self._outer(rows, leading, scale)
         elif scale is not None or outer.fmt != self.fmt:
             raise ValueError(f"outer must be of {name_of(self.fmt)}, and scale must not be given")
         shaped = outer.shaped(leading)
         scales = [
-            np.empty((len(rows), size // int(level.group)), code_dtype(level.scale.bits))
+            np.empty((len(rows), size // level.values), code_dtype(level.scale.bits))
             for level in self.fmt.blocked[::-1]
         ]
         codes = np.empty(rows.shape, np.uint8)
@@ -200,12 +221,14 @@ class _ArrayEncoding:
             if x.infinite is not None:
                 self._keep(x, here, codes[part])
         outer.clear(codes)
-        shapes = [scale_shape(level, leading, count, size) for level in self.fmt.blocked[::-1]]
-        found = [each.reshape(shape) for each, shape in zip(scales, shapes, strict=True)]
+        found = [
+            self._scales(level, each, leading)
+            for level, each in zip(self.fmt.blocked[::-1], scales, strict=True)
+        ]
         return Blocks(
             self.fmt,
             (*shaped, *found),
-            codes.reshape(*leading, count, size),
+            untiled(codes, self.fmt, leading, count),
             self.shape,
             self.axis,
             np.full((*leading, count), self.mode, np.uint8),
@@ -217,10 +240,18 @@ class _ArrayEncoding:
         return self.nonfinite == "saturate"
 
     def _rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Blocks as rows, padded with zeros."""
+        """Blocks, or tiles, as rows, padded with zeros."""
         native = np.asarray(values, values.dtype.newbyteorder("="))
         moved = np.moveaxis(native, self.axis, -1)
-        return padded(np.ascontiguousarray(moved), self.fmt.block).reshape(-1, self.fmt.block)
+        return tiles(np.ascontiguousarray(moved), self.fmt)
+
+    def _scales(
+        self, level: Level, codes: NDArray[Any], leading: tuple[int, ...]
+    ) -> NDArray[Any]:
+        """The scales of rows of blocks or tiles, in the shape that `Blocks` has them in."""
+        count, block = -(-self.shape[self.axis] // self.fmt.block), self.fmt.block
+        each = codes if level.tiled else untiled(codes, self.fmt, leading, count)
+        return each.reshape(scale_shape(level, leading, count, block))
 
     def _outer(
         self, rows: NDArray[Any], leading: tuple[int, ...], scale: ArrayLike | None
@@ -229,7 +260,9 @@ class _ArrayEncoding:
         channels = tensor = NOWHERE
         if self.fmt.outer:
             reach = Reach.of(rows, self.fmt, self.nonfinite)
-            channels, tensor = reach.of_groups(int(np.prod(leading))), reach.of_groups(1)
+            tensor = reach.of_groups(1)
+            if self.fmt.rows == 1:
+                channels = reach.of_groups(int(np.prod(leading)))
         return OuterScales.find(self.fmt, channels, tensor, scale, leading)
 
     def _zero_points(
@@ -269,19 +302,25 @@ class _ArrayEncoding:
             return
         for level, found in zip(self.fmt.blocked, reversed(scales), strict=True):
             if level.scale.nan_code is not None:
-                groups = left.reshape(len(codes), -1, int(level.group)).any(axis=2)
+                groups = left.reshape(len(codes), -1, level.values).any(axis=2)
                 found[groups] = level.scale.nan_code
-                codes[np.repeat(groups, int(level.group), axis=1)] = 0
+                codes[np.repeat(groups, level.values, axis=1)] = 0
                 return
 
     def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:
         """Raise the error that names the first value without a code, in order of the blocks."""
         assert x.infinite is not None
         bad = (x.infinite != 0) | x.nan
-        position = int(np.flatnonzero(bad)[0]) + first_row * bad.shape[1]
-        moved = np.moveaxis(values, self.axis, -1)
-        padded = (*moved.shape[:-1], -(-moved.shape[-1] // bad.shape[1]) * bad.shape[1])
-        place = [int(i) for i in np.unravel_index(position, padded)]
+        tile, within = divmod(int(np.flatnonzero(bad)[0]), bad.shape[1])
+        row, column = divmod(within, self.fmt.block)
+        *leading, length = np.moveaxis(values, self.axis, -1).shape
+        if leading:
+            leading[-1] = -(-leading[-1] // self.fmt.rows)
+        grid = (*leading, -(-length // self.fmt.block))
+        place = [int(i) for i in np.unravel_index(tile + first_row, grid)]
+        place[-1] = place[-1] * self.fmt.block + column
+        if leading:
+            place[-2] = place[-2] * self.fmt.rows + row
         place.insert(self.axis % values.ndim, place.pop())
         index = tuple(place)
         value = values[index]

@@ -67,7 +67,7 @@ def fields(fmt: BlockFormat) -> list[BlockField]:
 
     A zero point of the block has its place after the scales.
     """
-    levels, layout = fmt.blocked[::-1], BlockLayout(fmt)
+    levels, layout = fmt.inner[::-1], BlockLayout(fmt)
     found = [BlockField("mode", None, 0, fmt.mode_bits)] if fmt.has_modes else []
     for number, group, first, bits in layout.scales:
         if number == len(levels):
@@ -152,7 +152,7 @@ def _value(element: Element, code: int) -> str:
 def explain(fmt: BlockFormat) -> list[str]:
     """The format in lines of text: formula, a block, its scales, its elements."""
     bits, packed, lines = map(number, fmt.bits_a_value)
-    ahead = [_ahead(fmt, level) for level in fmt.outer[::-1]]
+    ahead = [_ahead(fmt, level) for level in fmt.ahead[::-1]]
     return [
         f"{name_of(fmt)}: {fmt}",
         f"value = {_formula(fmt)}",
@@ -190,6 +190,8 @@ def _factor(fmt: BlockFormat, level: Level) -> str:
 
 def _ahead(fmt: BlockFormat, level: Level) -> str:
     of = "of each channel" if level.group == CHANNEL else "of the tensor"
+    if level.tiled:
+        of = "of each tile"
     size = -(-level.scale.bits // 8)
     zero = isinstance(level.scale, Real) and level.scale.zero_point
     return f"{symbol(fmt, level)} {of}, {size} bytes" + (", then z, 1 byte" if zero else "")
@@ -218,7 +220,7 @@ def _level(fmt: BlockFormat, level: Level) -> list[str]:
         ]
     if scale.nan_code is not None:
         rules.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
-    group = f"{level.group} values"
+    group = f"{level.rows} rows of {level.group} values" if level.tiled else f"{level.group} values"
     if level.group == TENSOR:
         group = "all values"
     elif level.group == CHANNEL:

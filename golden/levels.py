@@ -49,7 +49,7 @@ FULL_FIELD = 255
 
 @dataclass(frozen=True)
 class RowEncoder:
-    """Encodes rows of blocks.
+    """Encodes rows of blocks, or of tiles, whose values stand row after row.
 
     Args:
         fmt: the format.
@@ -85,7 +85,7 @@ class RowEncoder:
         empty = None
         if self.fmt.exponent and outer.exponent is None:
             exponent, empty = self._exponents(x, found)
-            group = int(self.fmt.blocked[0].group)
+            group = self.fmt.blocked[0].values
             if self.fmt.choice is not ScaleChoice.MAX:
                 exponent = self._chosen_exponents(x, found[self.fmt.levels[0]])
         else:
@@ -108,7 +108,7 @@ class RowEncoder:
         """
         fmt, factor, zero = self.fmt, outer.factor, outer.zero_point
         for level in (x for x in factors(fmt) if x.blocked):
-            group = int(level.group)
+            group = level.values
             if isinstance(level.scale, Real) and level.scale.zero_point:
                 low, high = (x.largest_of_sign(sign, group).exact for sign in (True, False))
                 found[level][:], zero, factor = zero_point_scales(fmt, low, high)
@@ -171,12 +171,12 @@ class RowEncoder:
         A group is empty where all values that share its exponent are 0; None where none is.
         """
         levels = [x for x in self.fmt.blocked if isinstance(x.scale, Exponent | Shift)]
-        group = int(levels[-1].group)
+        group = levels[-1].values
         x = x.in_rows(group)
-        into = {level: found[level].reshape(-1, group // int(level.group)) for level in levels}
+        into = {level: found[level].reshape(-1, group // level.values) for level in levels}
         if x.bits is None or len(levels) > 2:
             return self._wide_exponents(x, into), None
-        fine = group_max(x.upper, int(levels[0].group)).reshape(into[levels[0]].shape)
+        fine = group_max(x.upper, levels[0].values).reshape(into[levels[0]].shape)
         field = group_max(fine, fine.shape[1]) >> np.uint16(UPPER_FRACTION_BITS)
         exponent = self._fp32_exponents(x, fine, field, levels, into)
         unsure = np.flatnonzero(field <= max(SURE_FIELD, self.fmt.element.emax + 1))
@@ -232,7 +232,7 @@ class RowEncoder:
         for level in self.fmt.blocked[::-1]:
             if not isinstance(level.scale, Exponent | Shift):
                 continue
-            largest = x.largest(int(level.group)).exact
+            largest = x.largest(level.values).exact
             top = log2(largest)
             if isinstance(level.scale, Exponent):
                 codes = exponents(level.scale, self.fmt.element, largest)

@@ -60,11 +60,11 @@ class BlockLayout:
     def scales(self) -> list[tuple[int, int, int, int]]:
         """Place of every scale of a block.
 
-        Each is the number of its level among those of blocks (coarse to fine), its number in the
-        level, its first bit and its width. Zero points have the number after their level's.
+        Each is the number of its level among those within blocks (coarse to fine), its number in
+        the level, its first bit and its width. Zero points have the number after their level's.
         """
         found, bit = [], self.format.mode_bits
-        for number, level in enumerate(self.format.blocked[::-1]):
+        for number, level in enumerate(self.format.inner[::-1]):
             for group in range(self.format.block // int(level.group)):
                 found.append((number, group, bit, level.scale.bits))
                 bit += level.scale.bits
@@ -109,7 +109,9 @@ def packed_bytes(
 
 
 def pack(blocks: Blocks, align: int = 1) -> bytes:
-    """Blocks as bytes: the scales of the tensor and of channels, then the blocks in index order.
+    """Blocks as bytes: the scales of the tensor, of channels and of tiles, then the blocks.
+
+    All in index order.
 
     Args:
         blocks: any number of blocks, of any modes.
@@ -125,11 +127,11 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     layout = layout_of(blocks.format, align)
     size = blocks.block
     codes = blocks.codes.reshape(-1, size)
-    outer = len(blocks.format.outer)
-    ahead = _outer_bytes(blocks)
+    outer = len(blocks.format.ahead)
+    ahead = _bytes_ahead(blocks)
     scales = [
         x.reshape(len(codes), size // int(level.group))
-        for level, x in zip(blocks.format.blocked[::-1], blocks.scales[outer:], strict=True)
+        for level, x in zip(blocks.format.inner[::-1], blocks.scales[outer:], strict=True)
     ]
     if blocks.zero_points is not None and not outer:
         scales.append(blocks.zero_points.reshape(len(codes), 1))
@@ -150,9 +152,9 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     return out.tobytes()
 
 
-def _outer_bytes(blocks: Blocks) -> bytes:
-    """Scales of the tensor and of channels, little-endian, and zero points after them."""
-    outer = blocks.scales[: len(blocks.format.outer)]
+def _bytes_ahead(blocks: Blocks) -> bytes:
+    """Scales of the tensor, channels and tiles, little-endian, and zero points after them."""
+    outer = blocks.scales[: len(blocks.format.ahead)]
     data = b"".join(x.astype(x.dtype.newbyteorder("<")).tobytes() for x in outer)
     return data if blocks.zero_points is None or not outer else data + blocks.zero_points.tobytes()
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.arguments import check_axis, check_shape
 from axs6.golden.bits import shift_down, take, unpack_codes
-from axs6.golden.blocks import Blocks, chunks, scale_shape
-from axs6.golden.formats import TENSOR, BlockFormat, Mode
+from axs6.golden.blocks import Blocks, check_rows, chunks, scale_shape
+from axs6.golden.formats import BlockFormat, Mode
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.modes import dropped_values, sparse_values
 from axs6.golden.pack import MODE_MASK, BlockLayout, layout_of, rows_by_mode
@@ -46,7 +46,8 @@ def unpack(
     count = int(np.prod(leading, dtype=object)) * per_row
     view = memoryview(data)
     raw = np.frombuffer(view if view.c_contiguous else view.tobytes(), np.uint8)
-    outer, zero, first = _outer(layout.format, leading, raw, shape)
+    check_rows(layout.format, shape)
+    outer, zero, first = _ahead(layout.format, leading, per_row, raw, shape)
     raw = raw[first:]
     starts = _starts(raw, count, layout)
     if len(starts) < count:
@@ -62,13 +63,17 @@ def unpack(
     return found.blocks(layout.format, shape, axis, outer, zero)
 
 
-def _outer(
-    fmt: BlockFormat, leading: tuple[int, ...], raw: NDArray[np.uint8], shape: tuple[int, ...]
+def _ahead(
+    fmt: BlockFormat,
+    leading: tuple[int, ...],
+    count: int,
+    raw: NDArray[np.uint8],
+    shape: tuple[int, ...],
 ) -> tuple[list[NDArray[Any]], NDArray[np.uint8] | None, int]:
-    """Scales of the tensor and of channels, their zero points, and where the blocks start."""
+    """Scales of the tensor, channels and tiles, their zero points, and where the blocks start."""
     found, zero, at = [], None, 0
-    for level in fmt.outer[::-1]:
-        groups = () if level.group == TENSOR else leading
+    for level in fmt.ahead[::-1]:
+        groups = scale_shape(level, leading, count, fmt.block)
         dtype = np.dtype(code_dtype(level.scale.bits)).newbyteorder("<")
         size = dtype.itemsize * int(np.prod(groups))
         if len(raw) < at + size:
@@ -94,7 +99,7 @@ def unpack_some(
     Args:
         data: packed bytes, at least those of the blocks.
         count: number of blocks.
-        layout: the layout of their bytes, in a format without scales of channels or the tensor.
+        layout: the layout of their bytes, in a format without scales before the blocks.
         first: number of the first block in error messages.
 
     Returns:
@@ -141,12 +146,12 @@ class _Fields(NamedTuple):
             fmt: their format.
             shape: of the values.
             axis: along which the blocks lie.
-            outer: scales of channels and the tensor, coarse to fine.
+            outer: scales of the tensor, of channels and of tiles, coarse to fine.
             zero_points: those of channels or the tensor.
         """
         leading = tuple(np.delete(shape, axis).tolist())
         count = -(-shape[axis] // fmt.block)
-        shapes = [scale_shape(x, leading, count, fmt.block) for x in fmt.blocked[::-1]]
+        shapes = [scale_shape(x, leading, count, fmt.block) for x in fmt.inner[::-1]]
         scales = [x.reshape(to) for x, to in zip(self.scales, shapes, strict=True)]
         if self.zero_points is not None:
             zero_points = self.zero_points.reshape(shapes[0])
@@ -191,7 +196,7 @@ def _unpack(
         modes = _modes(raw, starts, numbers, layout.format.header_used)
     scales = [
         np.empty((count, size // int(x.group)), code_dtype(x.scale.bits))
-        for x in layout.format.blocked[::-1]
+        for x in layout.format.inner[::-1]
     ]
     zero_points = None
     if not layout.format.element.signed and layout.format.blocked:

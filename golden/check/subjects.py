@@ -51,7 +51,7 @@ class CheckedFormat:
 def definition_of(fmt: BlockFormat) -> Definition:
     """A format in plain numbers, for the exact model."""
     levels = tuple(_level(level) for level in fmt.levels)
-    return Definition(_element(fmt.element), levels, fmt.has_modes, str(fmt.choice))
+    return Definition(_element(fmt.element), levels, fmt.has_modes, str(fmt.choice), fmt.rows)
 
 
 def _element(element: Element) -> definitions.Element:
@@ -97,13 +97,16 @@ def as_rows(blocks: Blocks) -> list[list[Block]]:
     """Blocks of the model, (rows, n), as the exact model has them."""
     rows, count, _ = blocks.codes.shape
 
-    def each(array: NDArray[Any]) -> list[list[tuple[int, ...]]]:
+    def each(array: NDArray[Any], level: Level) -> list[list[tuple[int, ...]]]:
+        if level.tiled:
+            array = array[np.arange(rows) // level.rows]
         ends = array.reshape(array.shape + (1,) * (3 - array.ndim)) if array.ndim else array
         full = np.broadcast_to(ends, (rows, count, array.shape[-1] if array.ndim == 3 else 1))
         return [[tuple(x) for x in row] for row in full.tolist()]
 
-    scales = [each(array) for array in blocks.scales]
-    zeros = None if blocks.zero_points is None else each(blocks.zero_points)
+    levels = blocks.format.levels
+    scales = [each(array, level) for array, level in zip(blocks.scales, levels[::-1], strict=True)]
+    zeros = None if blocks.zero_points is None else each(blocks.zero_points, levels[0])
     return [
         [
             Block(

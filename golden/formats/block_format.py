@@ -85,6 +85,7 @@ class BlockFormat:
             check_type("a level", level, Level)
         check_element(self.element)
         self._check_groups()
+        self._check_tiles()
         self._check_kinds()
         self._check_modes()
         object.__setattr__(self, "choice", check_choice(self.choice))
@@ -100,6 +101,19 @@ class BlockFormat:
                     f"groups must grow from level to level, and {coarse.group} after {fine.group} "
                     "does not"
                 )
+
+    def _check_tiles(self) -> None:
+        """Raise ValueError unless a group of several rows is the block."""
+        tiled = [level for level in self.levels if level.tiled]
+        if not tiled:
+            return
+        (level, *others) = tiled
+        if others or level.group != self.block:
+            raise ValueError("a group of several rows must be the largest one of a fixed size")
+        if any(x.group == CHANNEL for x in self.levels):
+            raise ValueError("a group of several rows must not lie under a scale of one channel")
+        if isinstance(level.scale, Real) and level.scale.zero_point:
+            raise ValueError("a scale with a zero point must be of one row")
 
     def _check_kinds(self) -> None:
         scales = [level.scale for level in self.levels]
@@ -141,7 +155,7 @@ class BlockFormat:
             known = ", ".join(mode.label for mode in ALL_MODES)
             raise ValueError(f"modes must be dense alone, or {known}, not {self.modes!r}")
         (level, *others) = self.levels
-        if others or not level.blocked or not isinstance(level.scale, Exponent):
+        if others or not level.blocked or level.tiled or not isinstance(level.scale, Exponent):
             found = " and ".join(
                 f"{type(x.scale).__name__.lower()} of {x.group}" for x in self.levels
             )
@@ -177,7 +191,7 @@ class BlockFormat:
         significand = scale.bits if isinstance(scale, Integer) else 2
         if isinstance(scale, Real):
             significand += scale.dtype.fraction_bits
-        lanes = (int(group) - 1).bit_length()
+        lanes = (int(group) * self.levels[0].rows - 1).bit_length()
         return 2 * (self.element.integer_bits + significand) + 2 + MERIT_FRACTION + lanes
 
     def __str__(self) -> str:
@@ -190,9 +204,29 @@ class BlockFormat:
         return sizes[-1] if sizes else UNBLOCKED
 
     @property
+    def rows(self) -> int:
+        """Rows of values that share the scales of a block: 1, or those of a tile."""
+        return max(level.rows for level in self.levels)
+
+    @cached_property
+    def untiled(self) -> "BlockFormat":
+        """The format of one row of a tile: what a block is to decoders and dot products."""
+        return replace(self, levels=tuple(replace(level, rows=1) for level in self.levels))
+
+    @property
     def blocked(self) -> tuple[Level, ...]:
-        """Levels whose groups lie within a block, fine to coarse."""
+        """Levels whose groups have a fixed size, fine to coarse."""
         return tuple(level for level in self.levels if level.blocked)
+
+    @property
+    def inner(self) -> tuple[Level, ...]:
+        """Levels whose scales are bits of a block, fine to coarse."""
+        return tuple(level for level in self.levels if level.blocked and not level.tiled)
+
+    @property
+    def ahead(self) -> tuple[Level, ...]:
+        """Levels whose scales stand before the blocks, fine to coarse: of tiles and larger."""
+        return tuple(level for level in self.levels if level.tiled or not level.blocked)
 
     @property
     def outer(self) -> tuple[Level, ...]:
@@ -238,7 +272,7 @@ class BlockFormat:
     def _used_scale_bits(self) -> int:
         """Bits of a block's scales and zero points."""
         zero = 0 if self.element.signed else self.element.width
-        return sum(self.block // int(x.group) * (x.scale.bits + zero) for x in self.blocked)
+        return sum(self.block // int(x.group) * (x.scale.bits + zero) for x in self.inner)
 
     @property
     def payload_bits(self) -> int:
@@ -254,18 +288,19 @@ class BlockFormat:
     def bits_a_value(self) -> tuple[Fraction, Fraction, Fraction]:
         """Bits a value three ways, without the scales of channels and tensors.
 
-        Codes and scales alone (without the unused bits of a header); blocks of whole bytes; a tile
-        of 256 values in lines of 64 bytes.
+        Codes and scales alone (without the unused bits of a header); blocks of whole bytes; 256
+        values in lines of 64 bytes. Scales of tiles count by their share of a value.
         """
         used = self.payload_bits + self._used_scale_bits
         if self.has_modes:
             used += self.mode_bits
         tile = -(-TILE_VALUES // self.block) * self.packed_bytes
         lines = -(-tile // LINE_BYTES) * LINE_BYTES
+        apart = sum(Fraction(x.scale.bits, x.values) for x in self.levels if x.tiled)
         return (
-            Fraction(used, self.block),
-            Fraction(8 * self.packed_bytes, self.block),
-            Fraction(8 * lines, TILE_VALUES),
+            Fraction(used, self.block) + apart,
+            Fraction(8 * self.packed_bytes, self.block) + apart,
+            Fraction(8 * lines, TILE_VALUES) + apart,
         )
 
     @property
@@ -282,8 +317,12 @@ class BlockFormat:
                 inner *= ratio
         return _binades(inner), _binades(outer)
 
-    def with_block(self, block: int) -> "BlockFormat":
+    def with_block(self, block: int, rows: int | None = None) -> "BlockFormat":
         """The format with another size of its largest group of a fixed size.
+
+        Args:
+            block: values along the axis.
+            rows: rows of a tile; as they are by default.
 
         Raises:
             ValueError: it has none, or the size does not fit.
@@ -294,7 +333,9 @@ class BlockFormat:
             check_mode_block(block)
         at = len(self.blocked) - 1
         size = int(block) if isinstance(block, Integral) else block
-        return self._with_level(at, Level(self.levels[at].scale, size))
+        level = self.levels[at]
+        changed = Level(level.scale, size, level.rows if rows is None else rows)
+        return self._with_level(at, changed)
 
     def with_rule(self, rule: str) -> "BlockFormat":
         """The format with another rule of its exponent scale.
@@ -308,7 +349,7 @@ class BlockFormat:
             raise ValueError(f"{self} has no exponent scale, so no rule {rule!r} for it")
         at = next(i for i, x in enumerate(self.levels) if isinstance(x.scale, Exponent))
         changed = replace(self.exponent, rule=Rule(rule))
-        return self._with_level(at, Level(changed, self.levels[at].group))
+        return self._with_level(at, replace(self.levels[at], scale=changed))
 
     def with_choice(self, choice: str) -> "BlockFormat":
         """The format with another choice of its finest scales.

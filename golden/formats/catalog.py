@@ -19,8 +19,8 @@ def _micro(magnitude_bits: int) -> BlockFormat:
     return BlockFormat(element, (Level(Shift(1), 2), Level(Exponent(), 16)))
 
 
-def _mx(element: Element, block: int = 32) -> BlockFormat:
-    return BlockFormat(element, (Level(Exponent(), block),))
+def _mx(element: Element, block: int = 32, rows: int = 1) -> BlockFormat:
+    return BlockFormat(element, (Level(Exponent(), block, rows),))
 
 
 def _whole(element: Element, zero_point: bool = False) -> BlockFormat:
@@ -51,6 +51,8 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "nvfp4_ue5m3": BlockFormat(E2M1, (Level(Real(UE5M3), 16),)),
     "msfp16": block_floating_point(7, 16),
     "msfp12": block_floating_point(3, 16),
+    "fp8_block": BlockFormat(E4M3, (Level(Real(FP32), 128, rows=128),)),
+    "mxfp8_32x32": _mx(E4M3, rows=32),
     "fp8_e4m3": _whole(E4M3),
     "fp8_e5m2": _whole(E5M2),
     "int8": _whole(TwosComplement(8)),

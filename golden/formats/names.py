@@ -37,13 +37,13 @@ UNSIGNED = re.compile(rf"uint({N})")
 ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
-TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
+TILE = re.compile(rf"t(?:({N})x)?({N})((?:s{N}o{N})*)")
 SUBTILE = re.compile(rf"s({N})o({N})")
-GROUP = re.compile(rf"t({N})")
+GROUP = re.compile(rf"t(?:({N})x)?({N})")
 PART = re.compile("_?[^_]+")
-PAIR = re.compile("(?<=[^aim])x")
+PAIR = re.compile("(?<=[^aim])x(?![0-9])")
 """Separator of two formats. In names such as mx9 and axs6, and in four-over-six, x follows an a, i
-or m, and no format ends in these."""
+or m, and no format ends in these; in a tile such as t32x32 a digit follows it."""
 
 
 class _FormatReader:
@@ -180,7 +180,7 @@ def _named(text: str) -> BlockFormat | None:
         if size is None:
             raise _error(text, match.start(3), "a block alone, such as t16, is needed", name)
         with _placed(text, match.start(3), name):
-            found = found.with_block(int(size[1]))
+            found = found.with_block(int(size[2]), int(size[1] or 1))
     return found
 
 
@@ -256,8 +256,9 @@ def _levels(reader: _FormatReader) -> list[Level]:
         tile = reader.take(TILE)
         if tile is None:
             return [Level(scale, TENSOR)]
-        shifts = [Level(Shift(int(bits)), int(size)) for size, bits in SUBTILE.findall(tile[2])]
-        return [*reversed(shifts), Level(scale, int(tile[1]) or CHANNEL)]
+        shifts = [Level(Shift(int(bits)), int(size)) for size, bits in SUBTILE.findall(tile[3])]
+        rows = 1 if tile[1] is None else int(tile[1])
+        return [*reversed(shifts), Level(scale, int(tile[2]) or CHANNEL, rows)]
 
 
 def _scale(reader: _FormatReader) -> Scale:
@@ -292,12 +293,13 @@ def name_of(fmt: BlockFormat) -> str:
         if like == fmt:
             return name + rules
         if not nearest and _alike(like, fmt):
-            nearest = f"{name}{rules}_t{fmt.block}"
+            tile = f"{fmt.rows}x" if fmt.rows > 1 else ""
+            nearest = f"{name}{rules}_t{tile}{fmt.block}"
     return nearest or str(fmt)
 
 
 def _alike(a: BlockFormat, b: BlockFormat) -> bool:
-    """Whether two formats with blocks differ in the size of the block alone."""
+    """Whether two formats with blocks differ in the size of the block alone, or in its rows."""
     at = len(a.blocked) - 1
     kinds = [
         (x.element, x.modes, [(v.scale, v.group if i != at else 0) for i, v in enumerate(x.levels)])

@@ -13,7 +13,7 @@ TENSOR: Final = "tensor"
 """Groups that have no fixed size: the whole axis, and all values."""
 
 GROUP_MAX: Final = 1024
-"""Values of a group of a fixed size, at most."""
+"""Values of a group of a fixed size along the axis, and rows of a tile, at most."""
 
 
 class Rule(StrEnum):
@@ -227,29 +227,48 @@ class Level:
         scale: the kind of scale.
         group: values of a group along the axis, a power of two from 1 to 1024; "channel" for the
             whole axis; "tensor" for all values.
+        rows: rows of a group of a fixed size, a power of two from 1 to 1024. A group of more than
+            one is a tile of a matrix.
 
     Raises:
         TypeError: the scale is none.
-        ValueError: the group is none of these.
+        ValueError: the group is none of these, or rows are given for a channel or a tensor.
     """
 
     scale: Scale
     group: int | Literal["channel", "tensor"]
+    rows: int = 1
 
     def __post_init__(self) -> None:
         check_type("scale", self.scale, Scale)
         if self.group in (CHANNEL, TENSOR):
+            if self.rows != 1:
+                raise ValueError(f"rows are for groups of a fixed size, not for a {self.group}")
             return
-        size = self.group
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= GROUP_MAX:
-            raise ValueError(
-                f"a group must be a power of two from 1 to {GROUP_MAX}, {CHANNEL!r} or {TENSOR!r}, "
-                f"not {size!r}"
-            )
-        if size & size - 1:
-            raise ValueError(f"a group must be a power of two, not {size}")
+        _check_size("a group", self.group, f", {CHANNEL!r} or {TENSOR!r}")
+        _check_size("the rows of a tile", self.rows)
 
     @property
     def blocked(self) -> bool:
         """Whether the group has a fixed size."""
         return isinstance(self.group, int)
+
+    @property
+    def tiled(self) -> bool:
+        """Whether the group has several rows."""
+        return self.rows > 1
+
+    @property
+    def values(self) -> int:
+        """Values of a group of a fixed size."""
+        return int(self.group) * self.rows
+
+
+def _check_size(name: str, size: object, others: str = "") -> None:
+    """Raise ValueError unless a size is a power of two from 1 to 1024."""
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= GROUP_MAX:
+        raise ValueError(
+            f"{name} must be a power of two from 1 to {GROUP_MAX}{others}, not {size!r}"
+        )
+    if size & size - 1:
+        raise ValueError(f"{name} must be a power of two, not {size}")

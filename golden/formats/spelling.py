@@ -65,7 +65,8 @@ def spell(fmt: "BlockFormat") -> str:
             continue
         parts.append(_spell_scale(level.scale, fmt.element))
         if level.group != TENSOR:
-            parts.append(f"t{0 if level.group == CHANNEL else level.group}{shifts}")
+            group = 0 if level.group == CHANNEL else level.group
+            parts.append(f"t{f'{level.rows}x' if level.tiled else ''}{group}{shifts}")
             shifts = ""
     parts += [MODES] * fmt.has_modes + [fmt.choice] * (fmt.choice is not ScaleChoice.MAX)
     return "_".join(parts)

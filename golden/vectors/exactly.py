@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.blocks import Block, tiled
 from axs6.golden.check.exact.floats import (
     FP32,
     FP32_NAN,
@@ -53,7 +53,7 @@ def unpacked(data: bytes, definition: Definition) -> Block:
     outer, zero, at = [], None, 0
     zero_point = definition.element.magnitudes == definition.element.values
     for level in levels:
-        if isinstance(level.group, str):
+        if isinstance(level.group, str) or tiled(level, definition):
             length = -(-level.bits // 8)
             outer.append((int.from_bytes(data[at : at + length], "little"),))
             at += length
@@ -68,7 +68,7 @@ def unpacked(data: bytes, definition: Definition) -> Block:
 
     inner = []
     for level in levels:
-        if isinstance(level.group, int):
+        if isinstance(level.group, int) and not tiled(level, definition):
             inner.append(tuple(take(level.bits) for _ in range(size // level.group)))
             if zero_point:
                 zero = take(definition.element.width)

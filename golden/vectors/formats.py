@@ -190,25 +190,33 @@ class FormatVectors:
         return self._subject(
             "encode",
             "arrays of FP32 values, their bytes, and what they decode to",
-            {"rounding": WORD, "nonfinite": WORD, "values": PATTERNS},
+            {"rounding": WORD, "nonfinite": WORD, **self._rows, "values": PATTERNS},
             {"packed": BYTES, "fp32": PATTERNS},
             self._encode_cases,
             self._encode_by_definition,
             self._encode_by_golden,
         )
 
+    @property
+    def _rows(self) -> dict[str, WordKind]:
+        """The number of rows of values, where the format has tiles."""
+        return {"rows": NUMBER} if self.fmt.rows > 1 else {}
+
     def _encode_cases(self) -> Iterator[Case]:
         seen: set[str] = set()
-        for name, policy, values in self._arrays():
+        for name, policy, *rows in self._arrays():
+            values = [x for row in rows for x in row]
+            number = {"rows": len(rows)} if self._rows else {}
             for rounding in ("nearest", "toward_zero"):
                 if rounding != "nearest" and len(seen) % 3:
                     continue  # a third of them both ways
-                inputs = {"rounding": rounding, "nonfinite": policy, "values": values}
+                inputs = {"rounding": rounding, "nonfinite": policy, **number, "values": values}
                 if str(inputs) not in seen:
                     seen.add(str(inputs))
                     yield Case(name, inputs)
 
-    def _arrays(self) -> Iterator[tuple[str, str, list[int]]]:
+    def _arrays(self) -> Iterator[tuple[str, str, *tuple[list[int], ...]]]:
+        """Names, policies and values, of one row unless the format has tiles."""
         kind, size, rng = inputs.KINDS[0], self.fmt.block, np.random.default_rng(21)
 
         def some(rows: Any) -> list[list[int]]:
@@ -233,28 +241,40 @@ class FormatVectors:
             for row in some(format_cases.infinite(kind, size, self.count // 2, rng)):
                 yield "nan_or_infinite", policy, row
         blocks = inputs.random_blocks(kind, size, 2 * self.count, rng).reshape(-1, 2 * size)
+        if self._rows:
+            for first, second in zip(*[iter(blocks.tolist())] * 2, strict=False):
+                length = int(rng.integers(size, size + size // 4))
+                yield "random", "saturate", first[:length], second[:length]
+            return
         for row in blocks.tolist():
             yield "random", "saturate", row[: int(rng.integers(1, 2 * size))]
 
-    def _encode_by_definition(self, rounding: str, nonfinite: str, values: list[int]) -> Answer:
-        exactly = format_cases.values(inputs.KINDS[0], np.array([values], np.uint64))
+    def _encode_by_definition(
+        self, rounding: str, nonfinite: str, values: list[int], rows: int = 1
+    ) -> Answer:
+        patterns = np.array(values, np.uint64).reshape(rows, -1)
+        exactly = format_cases.values(inputs.KINDS[0], patterns)
         chosen = encoder.Rounding(rounding)
-        (blocks,) = encoder.encode(exactly, self.definition, chosen, nonfinite=nonfinite)
-        packed = pack_outer([blocks], self.definition)
-        packed += b"".join(pack_block(block, self.definition) for block in blocks)
+        blocks = encoder.encode(exactly, self.definition, chosen, nonfinite=nonfinite)
+        packed = pack_outer(blocks, self.definition)
+        packed += b"".join(pack_block(block, self.definition) for row in blocks for block in row)
         size = self.fmt.block
         decoded = [
-            decode_bits(blocks[i // size], i % size, self.definition, FP32)
-            for i in range(len(values))
+            decode_bits(row[i // size], i % size, self.definition, FP32)
+            for row in blocks
+            for i in range(patterns.shape[1])
         ]
         return packed, decoded
 
-    def _encode_by_golden(self, rounding: str, nonfinite: Any, values: list[int]) -> Answer:
+    def _encode_by_golden(
+        self, rounding: str, nonfinite: Any, values: list[int], rows: int | None = None
+    ) -> Answer:
         x = np.array(values, np.uint32).view(np.float32)
+        x = x if rows is None else x.reshape(rows, -1)
         blocks = encode(x, self.fmt, rounding, nonfinite=nonfinite)
         packed = pack(blocks)
         assert pack(unpack(packed, x.shape, self.fmt)) == packed
-        return packed, decode(blocks).view(np.uint32).tolist()
+        return packed, decode(blocks).ravel().view(np.uint32).tolist()
 
     # Dot products
 

@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tiles import small_tiles
 
 from axs6.golden import Blocks, accumulate, block_dot, dot, encode, matmul
 from axs6.golden.accumulator import Accumulator
@@ -216,6 +217,7 @@ def test_widths_of_sums(name):
 
 def values(blocks):
     """What the blocks hold without scales of channels and tensors, as fractions."""
+    blocks = blocks.untiled
     zero = 0 if blocks.zero_points is None else int(blocks.zero_points)
     element = blocks.format.element
     whole = [(element.integer(c) - zero) * element.unit for c in blocks.codes.ravel().tolist()]
@@ -241,7 +243,7 @@ def scale_value(scale, code):
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        *((name, name) for name in CATALOG),
+        *((small_tiles(name), small_tiles(name)) for name in CATALOG),
         ("axs6", "mxfp8_e5m2"),
         ("mxint8", "mxfp4"),
         ("int8_float32_t32", "e5m2_float32_t32"),

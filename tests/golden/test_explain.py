@@ -34,7 +34,7 @@ def test_fields_are_where_pack_puts_them(name: str) -> None:
     rng = np.random.default_rng(1)
     x = rng.standard_normal((1, fmt.block)) * 2.0 ** rng.integers(-3, 4, fmt.block)
     blocks = encode(x, fmt)
-    ahead = sum(scale.nbytes for scale in blocks.scales[: len(fmt.outer)])
+    ahead = sum(scale.nbytes for scale in blocks.scales[: len(fmt.ahead)])
     if blocks.zero_points is not None and fmt.outer:
         ahead += blocks.zero_points.nbytes
     data = pack(blocks)[ahead:]
@@ -43,7 +43,7 @@ def test_fields_are_where_pack_puts_them(name: str) -> None:
     expected = {"0": [0, 0], "mode": [0], "code": blocks.codes.ravel().tolist()}
     if blocks.zero_points is not None:
         expected["z"] = blocks.zero_points.ravel().tolist()
-    inner = zip(fmt.blocked[::-1], blocks.scales[len(fmt.outer) :], strict=True)
+    inner = zip(fmt.inner[::-1], blocks.scales[len(fmt.ahead) :], strict=True)
     expected |= {symbol(fmt, level): codes.ravel().tolist() for level, codes in inner}
     end = 0
     for field in fields(fmt):
@@ -71,7 +71,7 @@ def test_the_exponent_of_1_is_what_the_rule_says(name: str) -> None:
     (rule,) = [line for line in explain(fmt) if "rule floor" in line]
     match = re.search(r"E = floor\(log2 amax\) ([+-]) (\d+), held within 0 to (\d+)", rule)
     assert match
-    exponents = encode(np.float32([[1.0], [2.0**-126], [2.0**127]]), fmt).exponents
+    exponents = encode(np.float32([[1.0], [2.0**-126], [2.0**127]]), fmt.untiled).exponents
     middle, bottom, top = exponents.ravel().tolist()
     offset = int(match[1] + match[2])
     assert middle == offset

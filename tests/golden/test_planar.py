@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from tiles import small_tiles
 
 import axs6
 from axs6.golden import formats
@@ -99,7 +100,7 @@ def dtypes(name: str) -> list[str | None]:
 COMPOSED = ("e3m4_float32_t0", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1", "e5m2_float16_t0",
             "e4m3fn_bfloat16_t0")  # fmt: skip
 
-DTYPES = {name: dtypes(name) for name in (*CATALOG, *COMPOSED)}
+DTYPES = {name: dtypes(name) for name in (*map(small_tiles, CATALOG), *COMPOSED)}
 
 NUMPY = {name: str(each[0]) for name, each in DTYPES.items() if None not in each}
 """Formats, and the dtypes of their codes in NumPy and ml_dtypes."""
@@ -165,6 +166,8 @@ def multiplied(arrays: Planar, blocks: Blocks) -> Any:
         factor = np.asarray(scale, np.float64)
         if level.scale.__class__.__name__ == "Shift":
             factor = 2.0**-factor
+        if level.tiled:
+            factor = np.repeat(factor, level.rows, axis=-2)[..., : values.shape[-2], :]
         if level.blocked:
             groups = values.size // factor.size
             factor = np.repeat(factor.ravel(), groups).reshape(values.shape)

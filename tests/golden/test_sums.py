@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sampling import few
+from tiles import small_tiles
 
 from axs6.golden import Blocks, encode, matmul
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator, accumulator
@@ -62,7 +63,8 @@ class Row:
         self.scales, self.outer = [0] * len(codes), Fraction(1)
         for level, scales in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
             if level.blocked:
-                self.scale_lanes(level, np.repeat(scales[row].ravel(), level.group).tolist())
+                own = scales[row // level.rows]
+                self.scale_lanes(level, np.repeat(own.ravel(), level.group).tolist())
             else:
                 self.outer *= scale_value(level.scale, int(scales[row] if scales.ndim else scales))
 
@@ -167,6 +169,8 @@ def random_blocks(name, rows, k, rng, spread=6):
     for level in fmt.levels[::-1]:
         each = fmt.block // level.group if level.blocked else 1
         shape = (rows, count, each) if each > 1 else (rows, count)
+        if level.tiled:
+            shape = (-(-rows // level.rows), count)
         if not level.blocked:
             shape = (rows,) if level.group == "channel" else ()
         scale, dtype = level.scale, np.uint8
@@ -194,7 +198,7 @@ def assert_as_by_definition(a, b, how):
 
 
 PAIRS = [
-    *((name, name) for name in CATALOG),
+    *((small_tiles(name), small_tiles(name)) for name in CATALOG),
     ("axs6", "mxfp8_e4m3"),
     ("mxfp4", "axs6"),
     ("axs6", "mxint8"),

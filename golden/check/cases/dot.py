@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases.formats import scale_codes
+from axs6.golden.check.exact.blocks import tiled
 from axs6.golden.check.exact.floats import Special
 from axs6.golden.check.exact.formats import (
     Definition,
@@ -102,6 +103,8 @@ NO_NUMBERS: Final = (Special.NAN, Special.INFINITY, Special.NEGATIVE_INFINITY)
 def _shape(level: Level, rows: int, count: int, definition: Definition) -> tuple[int, ...]:
     if isinstance(level.group, str):
         return (rows,) if level.group == "channel" else ()
+    if tiled(level, definition):
+        return (-(-rows // definition.rows), count)
     each = definition.block // level.group
     return (rows, count) if each == 1 else (rows, count, each)
 

@@ -70,7 +70,7 @@ def pack_block(block: Block, definition: Definition) -> bytes:
     """
     fields = []
     for level, codes in zip(definition.levels[::-1], block.scales, strict=True):
-        if isinstance(level.group, int):
+        if isinstance(level.group, int) and not tiled(level, definition):
             fields += [(code, level.bits) for code in codes]
             if block.zero_point is not None:
                 fields.append((block.zero_point, definition.element.width))
@@ -84,14 +84,24 @@ def pack_block(block: Block, definition: Definition) -> bytes:
     return number.to_bytes(-(-position // 8), "little")
 
 
-def pack_outer(rows: Sequence[Sequence[Block]], definition: Definition) -> bytes:
-    """The bytes before the blocks: scales of the tensor and of channels, then zero points.
+def tiled(level: Level, definition: Definition) -> bool:
+    """Whether a scale is one of several rows."""
+    return definition.rows > 1 and level.group == definition.block
 
-    Each in whole bytes, the least significant first; those of channels in the order of the rows.
+
+def pack_outer(rows: Sequence[Sequence[Block]], definition: Definition) -> bytes:
+    """The bytes before the blocks: scales of the tensor, channels and tiles, then zero points.
+
+    Each in whole bytes, the least significant first; those of channels in the order of the rows,
+    and those of tiles too, for each row of tiles in the order of its blocks.
     """
     data = b""
     for number, level in enumerate(definition.levels[::-1]):
-        if isinstance(level.group, str):
+        if tiled(level, definition):
+            for row in rows[:: definition.rows]:
+                for block in row:
+                    data += block.scales[number][0].to_bytes(-(-level.bits // 8), "little")
+        elif isinstance(level.group, str):
             holders = rows[:1] if level.group == "tensor" else rows
             for row in holders:
                 data += row[0].scales[number][0].to_bytes(-(-level.bits // 8), "little")

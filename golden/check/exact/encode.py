@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Final, NamedTuple
 
-from axs6.golden.check.exact.blocks import Block, scale_value
+from axs6.golden.check.exact.blocks import Block, scale_value, tiled
 from axs6.golden.check.exact.floats import (
     FP32,
     FP32_NAN,
@@ -100,18 +100,35 @@ def encode(
         given: the outermost real scale, where it is known beforehand.
     """
     size = definition.block
-    padding = -len(rows[0]) % size
+    columns, bands = -(-len(rows[0]) // size), -(-len(rows) // definition.rows)
     propagate = nonfinite == "propagate"
-    flat = [limited(x) for row in rows for x in (*row, *[Fraction(0)] * padding)]
-    random = [w for row in words or () for w in (*row, *[0] * padding)] or [0] * len(flat)
-    lanes = [_Lane(x, _signed(x, propagate), w) for x, w in zip(flat, random, strict=True)]
+    given_words = words or [[0] * len(row) for row in rows]
+    padding = [_Lane(Fraction(0), Fraction(0), 0)] * (columns * size - len(rows[0]))
+    grid = [
+        [
+            _Lane(x, _signed(x, propagate), word)
+            for x, word in zip(map(limited, row), each, strict=True)
+        ]
+        + padding
+        for row, each in zip(rows, given_words, strict=True)
+    ]
+    places = [
+        (band * definition.rows + row, column * size + lane)
+        for band in range(bands)
+        for column in range(columns)
+        for row in range(definition.rows)
+        for lane in range(size)
+    ]
+    lanes = [grid[row][at] if row < len(rows) else BELOW for row, at in places]
     levels = definition.levels[::-1]
-    sizes = [_group_size(level, len(flat), len(flat) // len(rows)) for level in levels]
+    sizes = [_group_size(level, definition, len(lanes), columns * size) for level in levels]
     found = _Encoding(definition, rounding, propagate, given, [[] for _ in levels], [], [])
     _encode_group(lanes, levels, tuple(sizes), _Above(), found)
-    count = len(flat) // len(rows) // size
-    blocks = [_block(found, sizes, number) for number in range(len(rows) * count)]
-    return [blocks[i * count : (i + 1) * count] for i in range(len(rows))]
+    blocks = {
+        places[number * size]: _block(found, sizes, number)
+        for number in range(len(lanes) // size)
+    }
+    return [[blocks[row, k * size] for k in range(columns)] for row in range(len(rows))]
 
 
 def limited(x: Value) -> Value:
@@ -121,9 +138,9 @@ def limited(x: Value) -> Value:
     return x
 
 
-def _group_size(level: Level, tensor: int, channel: int) -> int:
+def _group_size(level: Level, definition: Definition, tensor: int, channel: int) -> int:
     if isinstance(level.group, int):
-        return level.group
+        return level.group * (definition.rows if tiled(level, definition) else 1)
     return tensor if level.group == "tensor" else channel
 
 
@@ -152,6 +169,10 @@ class _Lane(NamedTuple):
     word: int
 
 
+BELOW: Final = _Lane(Fraction(0), Fraction(0), 0)
+"""A value below the last row of a matrix, in a tile at its edge."""
+
+
 def _signed(x: Value, propagate: bool) -> Fraction:
     """A value as maxima take it: of NaN 0, of infinities 0 or the largest FP32 value."""
     if isinstance(x, Fraction):
@@ -170,7 +191,7 @@ def _encode_group(
 ) -> None:
     """Append the scales within a group and its codes."""
     if not levels:
-        found.codes.extend(_element(lane, above, found) for lane in lanes)
+        found.codes.extend(0 if x is BELOW else _element(x, above, found) for x in lanes)
         return
     depth = len(found.scales) - len(levels)
     for start in range(0, len(lanes), sizes[0]):

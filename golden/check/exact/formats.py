@@ -145,12 +145,15 @@ class Definition(NamedTuple):
         levels: scales, fine to coarse. A group is a number of values, "channel" or "tensor".
         header: whether packed blocks begin with 16 bits, the exponent above two of the mode.
         choice: of the finest scales, "max", "four-over-six" or "mse".
+        rows: rows of values that share the scales of the largest group that is a number: with more
+            than one, such a group is a tile.
     """
 
     element: Element
     levels: tuple[Level, ...]
     header: bool = False
     choice: str = "max"
+    rows: int = 1
 
     @property
     def block(self) -> int:
@@ -285,6 +288,8 @@ CATALOG: Final[dict[str, Definition]] = {
     "nvfp4_ue5m3": Definition(floating(2, 1, "none"), (Real(16, 5, 3, "nan", signed=False),)),
     "msfp16": _bfp(7, 16),
     "msfp12": _bfp(3, 16),
+    "fp8_block": Definition(floating(4, 3, "nan"), (Real(128),), rows=128),
+    "mxfp8_32x32": Definition(floating(4, 3, "nan"), (Exponent(32),), rows=32),
     "fp8_e4m3": _scaled(floating(4, 3, "nan")),
     "fp8_e5m2": _scaled(floating(5, 2, "ieee")),
     "int8": _scaled(twos_complement(8, power(0))),
