@@ -115,9 +115,12 @@ def layout(fmt: BlockFormat) -> Layout:
 def description(fmt: BlockFormat) -> FormatDescription | None:
     """The description for the quantising kernels; None if they do not support the format.
 
-    They take formats with an exponent for each block, perhaps with one level of shifts below it.
+    They take formats with an exponent for each block of one row, perhaps with one level of shifts
+    below it.
     """
     levels = fmt.levels
+    if fmt.rows > 1:
+        return None
     scales = [level.scale for level in levels]
     kinds = [type(scale) for scale in scales]
     if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
@@ -159,11 +162,13 @@ RATIO_MAX = 127
 def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None:
     """The description of formats with real or integer scales and no exponents; None for others.
 
-    They have an FP32 scale of channels or the tensor, or a scale of blocks, or both, and no zero
-    point.
+    They have an FP32 scale of channels or the tensor, or a scale of blocks of one row, or both, and
+    no zero point.
     """
     outer = [x.scale for x in fmt.outer]
     if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
+        return None
+    if fmt.rows > 1:
         return None
     if len(fmt.blocked) > 1 or len(fmt.levels) > 2 or not _compares(fmt):
         return None

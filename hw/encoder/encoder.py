@@ -341,6 +341,8 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
 
 def _missing(fmt: BlockFormat) -> str | None:
     """The part of a format that has no hardware."""
+    if fmt.rows > 1:
+        return "scales of tiles (a code would wait for the last row)"
     if fmt.choice is not ScaleChoice.MAX:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:

@@ -231,11 +231,15 @@ def golden_packed(first: str, second: str) -> list[tuple[Blocks, Blocks, Values]
     return found
 
 
+WIDE = ("fp8_block",)
+"""Formats whose sums, with the significands of FP32 scales, are wider than the kernels take."""
+
+
 @pytest.mark.usefixtures("form")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        *((name, name) for name in CATALOG),
+        *((name, name) for name in CATALOG if name not in WIDE),
         *(("mxint8", "mxfp4"), ("mxfp8_e4m3", "axs6"), ("mxfp8_e5m2", "mxfp8_e4m3")),
     ],
 )
@@ -248,7 +252,12 @@ def test_packed_blocks_of_every_format(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("int8_float32_t32", "int8_float32_t32"), ("mxint8_t2", "mxint8_t2"), ("axs6", "mx9")],
+    [
+        ("int8_float32_t32", "int8_float32_t32"),
+        ("mxint8_t2", "mxint8_t2"),
+        ("axs6", "mx9"),
+        *zip(WIDE, WIDE, strict=True),
+    ],
 )
 def test_products_that_have_no_kernel(name: str, other: str) -> None:
     assert not kernels.takes(block_format(name), block_format(other))
