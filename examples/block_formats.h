@@ -45,7 +45,8 @@ typedef struct {
     enum special special;
 } Code;
 
-/* A scale of groups of `group` values; 0: of a channel or the tensor. */
+/* A scale of groups of `group` values; 0: it stands before the blocks, that of a channel, the tensor
+   or a tile. */
 typedef struct {
     Code code;
     int group;
@@ -54,8 +55,8 @@ typedef struct {
 typedef struct {
     const char *name;
     Code element;
-    int block, levels;
-    Level level[2]; /* coarse to fine */
+    int block, rows, levels; /* rows of a tile, 1 without tiles */
+    Level level[2];          /* coarse to fine */
 } Format;
 
 #define E8M0 {EXPONENT, 8, 0, ALL_ONES}
@@ -68,32 +69,34 @@ typedef struct {
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
 
 static const Format FORMATS[] = {
-    {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 2, MICRO},
-    {"mx6", {SIGN_MAGNITUDE, 5, -3, NONE}, 16, 2, MICRO},
-    {"mx4", {SIGN_MAGNITUDE, 3, -1, NONE}, 16, 2, MICRO},
-    {"mxfp8_e4m3", E4M3, 32, 1, {{E8M0, 32}}},
-    {"mxfp8_e5m2", E5M2, 32, 1, {{E8M0, 32}}},
-    {"mxfp6_e3m2", {FLOAT, 6, 3, NONE}, 32, 1, {{E8M0, 32}}},
-    {"mxfp6_e2m3", {FLOAT, 6, 2, NONE}, 32, 1, {{E8M0, 32}}},
-    {"mxfp4", E2M1, 32, 1, {{E8M0, 32}}},
-    {"mxfp4_16", E2M1, 16, 1, {{E8M0, 16}}},
-    {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, {{E8M0, 32}}},
-    {"nvfp4", E2M1, 16, 2, {{FP32, 0}, {E4M3, 16}}},
-    {"nvfp4_ue5m3", E2M1, 16, 1, {{UE5M3, 16}}},
-    {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, {{E8M0, 16}}},
-    {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, {{E8M0, 16}}},
-    {"fp8_e4m3", E4M3, 32, 1, {{FP32, 0}}},
-    {"fp8_e5m2", E5M2, 32, 1, {{FP32, 0}}},
-    {"int8", {TWOS_COMPLEMENT, 8, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"int6", {TWOS_COMPLEMENT, 6, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"int4", {TWOS_COMPLEMENT, 4, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"uint8", {UNSIGNED, 8, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 2, VSQ},
-    {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 2, VSQ},
-    {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 2, VSQ},
+    {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 2, MICRO},
+    {"mx6", {SIGN_MAGNITUDE, 5, -3, NONE}, 16, 1, 2, MICRO},
+    {"mx4", {SIGN_MAGNITUDE, 3, -1, NONE}, 16, 1, 2, MICRO},
+    {"mxfp8_e4m3", E4M3, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp8_e5m2", E5M2, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp6_e3m2", {FLOAT, 6, 3, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp6_e2m3", {FLOAT, 6, 2, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp4", E2M1, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp4_16", E2M1, 16, 1, 1, {{E8M0, 16}}},
+    {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"nvfp4", E2M1, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
+    {"nvfp4_ue5m3", E2M1, 16, 1, 1, {{UE5M3, 16}}},
+    {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 1, {{E8M0, 16}}},
+    {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, 1, {{E8M0, 16}}},
+    {"fp8_block", E4M3, 128, 128, 1, {{FP32, 0}}},
+    {"mxfp8_32x32", E4M3, 32, 32, 1, {{E8M0, 0}}},
+    {"fp8_e4m3", E4M3, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e5m2", E5M2, 32, 1, 1, {{FP32, 0}}},
+    {"int8", {TWOS_COMPLEMENT, 8, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"int6", {TWOS_COMPLEMENT, 6, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"int4", {TWOS_COMPLEMENT, 4, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"uint8", {UNSIGNED, 8, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 1, 2, VSQ},
+    {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 1, 2, VSQ},
+    {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 1, 2, VSQ},
 };
 
-enum { LARGEST_BLOCK = 32 };
+enum { LARGEST_BLOCK = 128 };
 
 static Number float_value(Code code, uint32_t bits) {
     int magnitude_bits = code.bits - (code.kind == FLOAT);
