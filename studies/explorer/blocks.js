@@ -1,7 +1,7 @@
 // Values to blocks of any format and back, one group at a time, as docs/formats.md defines it.
 "use strict";
 
-// Encodes doubles along one axis, padded with +0 to whole blocks.
+// Encodes doubles along one axis, padded with +0 to whole blocks; tiles have this row alone.
 // `how` has rounding, nonfinite ("saturate" or "propagate"), and for stochastic rounding words, bits.
 // Returns {format, length, scales: codes of each level, coarse to fine, codes, zeroPoints}.
 function encode(values, format, how) {
@@ -211,16 +211,19 @@ function fieldsOf(encoded) {
     if (bits) fields.push({ what: "padding", code: 0, bits });
   };
   const depths = format.levels.map((_, depth) => depth);
-  for (const depth of depths.filter((depth) => !isBlocked(format.levels[depth]))) {
-    scale(depth, 0);
-    pad();
+  const inBlocks = (depth) => isBlocked(format.levels[depth]) && format.levels[depth].rows === 1;
+  for (const depth of depths.filter((depth) => !inBlocks(depth))) {
+    for (let index = 0; index < codes.length / sizes[depth]; index++) {
+      scale(depth, index);
+      pad();
+    }
     if (format.zeroPoint) {
       point(0);
       pad();
     }
   }
   for (let start = 0; start < codes.length; start += format.block) {
-    for (const depth of depths.filter((depth) => isBlocked(format.levels[depth]))) {
+    for (const depth of depths.filter(inBlocks)) {
       const end = (start + format.block) / sizes[depth];
       if (format.header) fields.push({ what: "mode", code: 0, bits: 2 });
       for (let index = start / sizes[depth]; index < end; index++) {

@@ -109,7 +109,9 @@ function formatOf(description) {
   format.hasNan = format.element.nan !== null || format.scales.some((scale) => scale.nan !== null);
   const width = format.element.width;
   const bits = coarse.map((level, i) =>
-    isBlocked(level) ? (format.scales[i].bits + (level.zero_point ? width : 0)) / level.group : 0,
+    isBlocked(level)
+      ? (format.scales[i].bits + (level.zero_point ? width : 0)) / (level.group * level.rows)
+      : 0,
   );
   // The mode of a block takes two bits of its header.
   format.bits = width + bits.reduce((x, y) => x + y, 0) + (format.header ? 2 / block : 0);
@@ -154,12 +156,26 @@ function check({ element, levels, modes }) {
   const wanted = element.kind === "unsigned";
   needed(points > 0 === wanted, "unsigned elements, and they alone, need a scale with a zero point");
   needed(!points || levels.length === 1, "a scale with a zero point must be the only one");
-  const alone = levels.length === 1 && exponent && isBlocked(exponent);
+  checkTiles(levels);
+  const alone = levels.length === 1 && exponent && isBlocked(exponent) && exponent.rows === 1;
   if (modes.length < 2) return;
   needed(alone, "modes need one exponent scale of blocks alone");
   needed([8, 16, 32].includes(last.group), `block must be one of 8, 16, 32, not ${last.group}`);
   const own = Object.entries(MODES_ELEMENT).every(([name, value]) => element[name] === value);
   needed(own, "modes need elements sm6dz");
+}
+
+function checkTiles(levels) {
+  const tiles = levels.filter((level) => level.rows > 1);
+  if (!tiles.length) return;
+  const largest = levels.filter(isBlocked).pop();
+  needed(
+    tiles.length === 1 && tiles[0] === largest,
+    "a group of several rows must be the largest one of a fixed size",
+  );
+  const channel = levels.some((level) => level.group === "channel");
+  needed(!channel, "a group of several rows must not lie under a scale of one channel");
+  needed(!tiles[0].zero_point, "a scale with a zero point must be of one row");
 }
 
 function isSingle(dtype) {
@@ -204,12 +220,15 @@ function checkLevel(level) {
   const bits = { shift: [1, 4], exponent: [4, 8], integer: [1, 16] }[level.kind];
   if (bits) inRange("bits of a scale", level.bits, ...bits);
   if (!isBlocked(level)) {
+    needed(level.rows === 1, `rows are for groups of a fixed size, not for a ${level.group}`);
     const known = ["exponent", "real"].includes(level.kind);
     needed(known, `a shift or integer scale needs blocks, not a ${level.group}`);
     return;
   }
-  inRange("a group", level.group, 1, 1024);
-  needed(Number.isInteger(Math.log2(level.group)), `a group must be a power of two, not ${level.group}`);
+  for (const [name, size] of [["a group", level.group], ["the rows of a tile", level.rows]]) {
+    inRange(name, size, 1, 1024);
+    needed(Number.isInteger(Math.log2(size)), `${name} must be a power of two, not ${size}`);
+  }
 }
 
 // Strings: `readFormat` gives the description of a name of the catalog, perhaps with -RULE and _tN,
@@ -229,8 +248,8 @@ const PARTS = {
   float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
-  tile: new RegExp(`^t(${N})((?:s${N}o${N})*)$`),
-  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(${N}))?$`),
+  tile: new RegExp(`^t(?:(${N})x)?(${N})((?:s${N}o${N})*)$`),
+  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(?:(${N})x)?(${N}))?$`),
 };
 
 function readFormat(text, catalog) {
@@ -263,7 +282,7 @@ const MODES_ELEMENT = {
   signed_zero: false,
 };
 
-function namedFormat(text, [, name, rule, group], catalog) {
+function namedFormat(text, [, name, rule, rows, group], catalog) {
   let found = catalog[name];
   if (rule) found = withRule(found, rule);
   if (!group) return found;
@@ -272,7 +291,8 @@ function namedFormat(text, [, name, rule, group], catalog) {
   const block = Number(group);
   const allowed = found.modes.length === 1 || [8, 16, 32].includes(block);
   needed(allowed, `block must be one of 8, 16, 32, not ${block}`);
-  const levels = found.levels.map((level, i) => (i === at ? { ...level, group: block } : level));
+  const sized = { group: block, rows: Number(rows ?? 1) };
+  const levels = found.levels.map((level, i) => (i === at ? { ...level, ...sized } : level));
   check({ ...found, levels });
   return { ...found, levels };
 }
@@ -288,13 +308,15 @@ function withRule(description, rule) {
 function readLevels(take, parts, text) {
   const scale = readScale(take, parts, text);
   const tile = take("tile");
-  if (!tile) return [{ ...scale, group: "tensor" }];
-  const shifts = [...tile[2].matchAll(/s(\d+)o(\d+)/g)].map(([, group, bits]) => ({
+  if (!tile) return [{ ...scale, group: "tensor", rows: 1 }];
+  const shifts = [...tile[3].matchAll(/s(\d+)o(\d+)/g)].map(([, group, bits]) => ({
     kind: "shift",
     bits: Number(bits),
     group: Number(group),
+    rows: 1,
   }));
-  return [...shifts.reverse(), { ...scale, group: Number(tile[1]) || "channel" }];
+  const rows = Number(tile[1] ?? 1);
+  return [...shifts.reverse(), { ...scale, group: Number(tile[2]) || "channel", rows }];
 }
 
 function readScale(take, parts, text) {
