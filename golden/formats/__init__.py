@@ -1,7 +1,7 @@
 """Block formats as data: elements, scales, `BlockFormat`, the catalog and the strings."""
 
 from axs6.golden.formats.block_format import BlockFormat, Mode
-from axs6.golden.formats.catalog import AXS6, CATALOG, formats
+from axs6.golden.formats.catalog import AXS6, CATALOG, ROW_FORMATS, formats
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials
@@ -33,6 +33,7 @@ __all__ = [
     "FP16",
     "FP32",
     "FP64",
+    "ROW_FORMATS",
     "TENSOR",
     "BlockFormat",
     "Element",

@@ -65,6 +65,9 @@ CATALOG: Final[dict[str, BlockFormat]] = {
 }
 """Every format that has a name, by its name."""
 
+ROW_FORMATS: Final = {name: fmt for name, fmt in CATALOG.items() if fmt.rows == 1}
+"""The same without tiles: units take the rows of tiles one by one, as `BlockFormat.untiled`."""
+
 
 def formats() -> dict[str, BlockFormat]:
     """Every format that has a name, by its name."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import block_dot, encode
-from axs6.golden.formats import CATALOG
+from axs6.golden.formats import ROW_FORMATS
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import DotShape
@@ -14,7 +14,7 @@ from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
-FORMATS = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+FORMATS = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
 PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "mxfp8_e5m2xmxfp8_e4m3"]
 COMPOSED = ["int8_e8m0_t32s4o2s2o1", "sm6q3_e5m0_t64", "e3m4_e8m0_t8", "e5m2_e4m3fn_t16"]
 QUICK = {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG
+from axs6.golden.formats import ROW_FORMATS
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.verilog import generate
 from axs6.proof.aig import FALSE
@@ -19,7 +19,7 @@ COMPOSED = (
 )
 """Beside the catalog: other blocks, elements and scales, and pairs."""
 
-NAMED = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+NAMED = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
 
 
 def outcomes(**parameters: Any) -> dict[str, str]:

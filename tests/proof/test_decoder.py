@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG
+from axs6.golden.formats import ROW_FORMATS
 from axs6.proof.prove import UnitProof
 
-COVERED = [name for name, fmt in CATALOG.items() if not fmt.outer]
+COVERED = [name for name, fmt in ROW_FORMATS.items() if not fmt.outer]
 
 
 def outcomes(**parameters: Any) -> set[str]:

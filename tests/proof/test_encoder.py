@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG, Exponent
+from axs6.golden.formats import ROW_FORMATS, Exponent
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.proof.aig import Graph
@@ -16,7 +16,7 @@ from axs6.proof.steps import NotShownError
 
 COVERED = [
     name
-    for name, fmt in CATALOG.items()
+    for name, fmt in ROW_FORMATS.items()
     if not fmt.outer and isinstance(fmt.levels[-1].scale, Exponent)
 ]
 

@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Module, Value
 from numpy.typing import NDArray
 
-from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, block_format
+from axs6.golden.formats import ROW_FORMATS, Exponent, Integer, Real, Rule, Shift, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
 from axs6.hw.encoder.feedback import PairDecoded
@@ -29,7 +29,7 @@ ENCODER, FEEDBACK = find("encoder"), find("feedback_encoder")
 
 ENCODED = [
     name
-    for name, fmt in CATALOG.items()
+    for name, fmt in ROW_FORMATS.items()
     if not fmt.has_modes and all(isinstance(x.scale, Exponent | Shift) for x in fmt.levels)
 ]
 """Formats that have names and encoders in words; AXS-6 is in other tests."""
