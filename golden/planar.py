@@ -151,15 +151,17 @@ def dtype_name(of: Element | Scale) -> str | None:
         return f"int{of.width}"
     if isinstance(of, Unsigned | Integer | Shift):
         return f"uint{of.width if isinstance(of, Unsigned) else of.bits}"
-    if not isinstance(of, Float) or not of.signed or of.exponent_bias is not None:
+    if not isinstance(of, Float) or not of.signed:
         return None
     named = {FP32: "float32", FP16: "float16", BF16: "bfloat16"}
     if of in named:
         return named[of]
-    suffix = "" if of.specials is Specials.IEEE else "fn"
-    if specials_of(of.width, suffix or None) is not of.specials:
+    suffixes = {Specials.IEEE: "", Specials.NAN: "fn", Specials.NONE: "fn", Specials.FNUZ: "fnuz"}
+    suffix = suffixes.get(of.specials)
+    if suffix is None or specials_of(of.width, suffix or None) is not of.specials:
         return None
-    return f"float{of.width}_e{of.exponent_bits}m{of.fraction_bits}{suffix}"
+    bias = "" if of.exponent_bias is None else f"b{of.exponent_bias}"
+    return f"float{of.width}_e{of.exponent_bits}m{of.fraction_bits}{bias}{suffix}"
 
 
 class _Dtypes:

@@ -259,7 +259,7 @@ E8M0 = Level(Exponent(), 32)
         (lambda: Exponent(8, "floor", 1), "nan must be True or False, not 1"),
         (lambda: Real("float32"), "dtype must be Float, not str"),
         (lambda: Real(FP32, 1), "zero_point must be True or False, not 1"),
-        (lambda: Float(4, 3, "fn"), "specials must be one of ieee, nan, none, not 'fn'"),
+        (lambda: Float(4, 3, "fn"), "specials must be one of ieee, nan, none, fnuz, inuz, not 'fn'"),
         (lambda: Float(5, 3, signed=False), "of an unsigned number must be nan or none, not ieee"),
         (lambda: Float(5, 3, "nan", signed=0), "signed must be True or False, not 0"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
