@@ -35,6 +35,8 @@ COMPOSED: Final = (
     *("mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six", "vsq4_mse", "sm8d_e8m0_t4_mse"),
     *("sm5_e5m0_t8_mse", "e2m1fn_float16_t16_four-over-six"),
     *("e4m3fn_e5m0_t8_bfloat16_t64_float32_mse", "nvfp4_ue5m3_four-over-six"),
+    *("e4m3fnuzb11_e8m0_t32", "e5m2inuz_e8m0-even_t16", "e1m1fnuz_e8m0_t8s2o1"),
+    *("e2m1inuz_e4m3fnuz_t16_float32", "e3m2fnuz_ue6m2inuz_t16", "e2m1fn_e5m2inuz_t8_mse"),
     *("e2m1fn_ue4m3_t16", "int6_ue6m2f_t8_ue5m3_t32_float32", "uint6_ue6m2b20_uint6_t32"),
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""

@@ -30,6 +30,7 @@ COMPOSED = (
     "int8_e8m0_t0",
     "int8_e8m0_t16s4o1_float32_t64",
     "e2m1fn_e4m0_t8_e4m3fn_t16_float32",
+    "e2m1inuz_e4m3fnuz_t16",
 )
 FORMATS = (*CATALOG, *COMPOSED)
 

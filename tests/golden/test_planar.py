@@ -43,6 +43,7 @@ WIDE = {(8, 23): "float32", (8, 7): "bfloat16", (5, 10): "float16"}
 IN_TORCH = {
     **{name: name for name in ("int8", "uint8", "float32", "float16", "bfloat16")},
     **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")},
+    **{name: name for name in ("float8_e4m3fnuz", "float8_e5m2fnuz")},
     "float4_e2m1fn": "float4_e2m1fn_x2",
 }
 """Those that torch has tensors of, as it calls them."""
@@ -96,8 +97,8 @@ def dtypes(name: str) -> list[str | None]:
     return found
 
 
-COMPOSED = ("e3m4_float32_t0", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1", "e5m2_float16_t0",
-            "e4m3fn_bfloat16_t0")  # fmt: skip
+COMPOSED = ("e3m4_float32_t0", "e4m3fnuzb11_float32", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1",
+            "e5m2_float16_t0", "e4m3fn_bfloat16_t0")  # fmt: skip
 
 DTYPES = {name: dtypes(name) for name in (*CATALOG, *COMPOSED)}
 
@@ -138,6 +139,8 @@ def test_dtypes_are_found_by_the_values_of_their_codes() -> None:
         "vsq4": "int4",
         "uint8": "uint8",
         "e3m4_float32_t0": "float8_e3m4",
+        "fp8_e4m3fnuz": "float8_e4m3fnuz",
+        "e4m3fnuzb11_float32": "float8_e4m3b11fnuz",
     }
     assert known.items() <= NUMPY.items()
     assert {"axs6", "mx9", "msfp12", "int6", "nvfp4_ue5m3"} <= set(NEITHER)

@@ -33,6 +33,9 @@ COMPOSED = (
     "e5m2_u4_t8_float32_t0",  # infinities times 0
     "int3_e8m0",
     "uint4_float32_uint4_t8",
+    "e5m2inuz_e8m0_t8",  # NaN in place of -0, infinities of all ones
+    "e3m2fnuz_ue6m2inuz_t8",
+    "e2m1inuz_e4m3fnuz_t8_float32",
 )
 
 CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG, *COMPOSED])]
