@@ -28,6 +28,7 @@ COMPOSED = (
     "e4m3fn_e8m0",  # and of the tensor
     "e4m3fn_e8m0_t1",
     "int4_float16_t1",
+    "binary6p3se_binary8p4sf_t16",
 )
 """What the catalog does not have."""
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Const, Module, Value
 from sampling import few
 
 import axs6.hw.decoder.read
@@ -171,6 +171,15 @@ def test_a_wrong_decoder_is_caught(
     name: str, lane: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(axs6.hw.decoder.value, lane, wrong)
+    parameters = settings(name, "bf16")
+    assert difference(UNIT.build(**parameters), parameters) is not None
+
+
+@pytest.mark.parametrize("name", ["e3m2fnuz_e8m0_t8", "e2m1inuz_float32"])
+def test_a_minus_zero_in_the_place_of_nan_is_caught(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axs6.hw.decoder.read, "is_nan", lambda element, code: Const(0, 1))
     parameters = settings(name, "bf16")
     assert difference(UNIT.build(**parameters), parameters) is not None
 
