@@ -248,10 +248,10 @@ def _float(match: re.Match[str]) -> Float:
         return p3109(int(match[1]), int(match[2]), match[3] == "s", match[4] == "e")
     signed, exponent, fraction = not match[1], int(match[2]), int(match[3])
     specials = specials_of(signed + exponent + fraction, match[5], signed)
-    biases = [int(bias) for bias in (match[4], match[6]) if bias is not None]
-    if len(biases) > 1:
-        raise ValueError(f"one bias alone is possible, not {len(biases)}")
-    return Float(exponent, fraction, specials, *biases, signed=signed)
+    if match[4] and match[6]:
+        raise ValueError("one bias alone is possible, not 2")
+    bias = match[4] or match[6]
+    return Float(exponent, fraction, specials, int(bias) if bias else None, signed)
 
 
 def _levels(reader: _FormatReader) -> list[Level]:
