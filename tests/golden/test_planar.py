@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 
 import axs6
 from axs6.golden import formats
@@ -309,3 +311,15 @@ def test_wrong_pairs() -> None:
     for name in ("axs6", "mxint8", "nvfp4", "int4", "mxfp4_t1"):
         with pytest.raises(ValueError, match=f"exponent of 8 bits for each block.*, not {name}"):
             checkpoint_pair(axs6.encode(np.ones(64), name))
+
+
+@pytest.mark.parametrize("bits", ["e4m3fnuz", "e5m2fnuz"])
+def test_tensors_of_torch_in_safetensors_files(bits: str, tmp_path: Path) -> None:
+    """Their dtype is that of torch, and they come back as the same blocks."""
+    blocks = random_blocks(f"fp8_{bits}", (3, 64))
+    arrays = planar(blocks, getattr(torch, f"float8_{bits}"))
+    path = tmp_path / "planar.safetensors"
+    save_file({"codes": arrays.codes, "scale": arrays.scales[0]}, path)
+    assert f'"F8_{bits.upper()}"'.encode() in path.read_bytes()
+    found = load_file(path)
+    same(from_planar(Planar((found["scale"],), found["codes"]), blocks.format), blocks)
