@@ -177,7 +177,7 @@ class Float(Codes):
         """The signed value of a code, counted in `unit`, the smallest subnormal value."""
         magnitude = code & (1 << self.magnitude_bits) - 1
         negative = bool(code & self.sign_bit)
-        if code == self.quiet_nan and self.has_nan:
+        if self.has_nan and code == self.quiet_nan:
             return NotANumber.NAN
         if magnitude > self.largest_code:
             if self.has_infinity and magnitude == self.infinity:
