@@ -34,7 +34,8 @@ static Number product(Number x, Number y) {
 
 /* ---- Formats ---- */
 
-enum special { NONE, ALL_ONES, IEEE };
+/* Codes that are not numbers: none; NaN of all ones; those of IEEE 754; NaN in place of -0. */
+enum special { NONE, ALL_ONES, IEEE, NO_MINUS_ZERO };
 enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, EXPONENT, SHIFT, INTEGER };
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
@@ -64,6 +65,8 @@ typedef struct {
 #define E4M3 {FLOAT, 8, 4, ALL_ONES}
 #define UE5M3 {UNSIGNED_FLOAT, 8, 5, ALL_ONES}
 #define E5M2 {FLOAT, 8, 5, IEEE}
+#define E4M3FNUZ {FLOAT, 8, 4, NO_MINUS_ZERO}
+#define E5M2FNUZ {FLOAT, 8, 5, NO_MINUS_ZERO}
 #define E2M1 {FLOAT, 4, 2, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
@@ -87,6 +90,8 @@ static const Format FORMATS[] = {
     {"mxfp8_32x32", E4M3, 32, 32, 1, {{E8M0, 0}}},
     {"fp8_e4m3", E4M3, 32, 1, 1, {{FP32, 0}}},
     {"fp8_e5m2", E5M2, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e4m3fnuz", E4M3FNUZ, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e5m2fnuz", E5M2FNUZ, 32, 1, 1, {{FP32, 0}}},
     {"int8", {TWOS_COMPLEMENT, 8, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
     {"int6", {TWOS_COMPLEMENT, 6, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
     {"int4", {TWOS_COMPLEMENT, 4, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
@@ -98,19 +103,24 @@ static const Format FORMATS[] = {
 
 enum { LARGEST_BLOCK = 128 };
 
+static int bias_of(Code code) {
+    return (1 << (code.exponent - 1)) - (code.special != NO_MINUS_ZERO);
+}
+
 static Number float_value(Code code, uint32_t bits) {
     int magnitude_bits = code.bits - (code.kind == FLOAT);
     int fraction_bits = magnitude_bits - code.exponent, negative = (int)(bits >> magnitude_bits & 1);
     uint32_t magnitude = bits & (((uint32_t)1 << magnitude_bits) - 1);
     uint32_t fraction = magnitude & (((uint32_t)1 << fraction_bits) - 1);
     int field = (int)(magnitude >> fraction_bits), largest = (1 << code.exponent) - 1;
-    int bias = largest >> 1, ones = field == largest;
+    int ones = field == largest;
     if (code.special == IEEE && ones)
         return fraction ? NAN_NUMBER : (Number){INFINITE, negative, 0, 0};
     if (code.special == ALL_ONES && ones && fraction == ((uint32_t)1 << fraction_bits) - 1)
         return NAN_NUMBER;
+    if (code.special == NO_MINUS_ZERO && negative && !magnitude) return NAN_NUMBER;
     if (field) fraction |= (uint32_t)1 << fraction_bits;
-    return number(negative, fraction, (field ? field : 1) - bias - fraction_bits);
+    return number(negative, fraction, (field ? field : 1) - bias_of(code) - fraction_bits);
 }
 
 static Number value_of(Code code, uint32_t bits) {
@@ -220,7 +230,7 @@ static int top_of(const Number *x, int count, int propagate) {
 static uint32_t encoded(Code code, Number x, int scale, int nearest, int propagate, int *lost) {
     uint32_t sign = (uint32_t)1 << (code.bits - 1), largest = largest_code(code), result;
     int fraction_bits = code.bits - 1 - code.exponent;
-    int lowest = code.kind == FLOAT ? 2 - (1 << (code.exponent - 1)) : 0;
+    int lowest = code.kind == FLOAT ? 1 - bias_of(code) : 0;
     int has_nan = code.kind == FLOAT && code.special != NONE;
     if (x.kind == NOT_A_NUMBER) {
         *lost |= propagate && !has_nan;

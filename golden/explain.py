@@ -137,7 +137,7 @@ def values(element: Element) -> list[tuple[str, int, str]]:
         found.setdefault(one, "one")
     if sign:
         lowest = isinstance(element, SignMagnitude | Float)
-        found[sign] = "minus zero" if lowest else "never written"
+        found.setdefault(sign, "minus zero" if lowest else "never written")
         found[(sign << 1) - top if not lowest else sign | top] = "most negative"
     return [(what, code, _value(element, code)) for code, what in sorted(found.items())]
 

@@ -167,6 +167,8 @@ class Quantiser:
         if isinstance(self.element, TwosComplement):
             mask = np.uint8(2 * self.element.sign_bit - 1)
             return (magnitude.astype(np.uint8) ^ -sign) + sign & mask
+        if not self.element.has_negative_zero:
+            sign = sign & (magnitude != 0)
         codes = sign * self._each("sign_bit", magnitude.shape[1], np.uint8)
         codes |= magnitude.astype(np.uint8, copy=False)
         return codes

@@ -18,8 +18,6 @@ from axs6.golden.formats import (
     Rule,
     ScaleChoice,
     Shift,
-    SignMagnitude,
-    TwosComplement,
 )
 from axs6.golden.scaling import SMALLEST_SCALE
 
@@ -205,8 +203,8 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
         "fraction": element.fraction_bits,
         "divisor": element.divisor,
         "largest": element.largest_integer,
-        "signed_zero": not isinstance(element, TwosComplement),
-        "minus_zero": not isinstance(element, SignMagnitude) or element.signed_zero,
+        "signed_zero": element.has_negative_zero,
+        "minus_zero": element.signed_zero,
         "offset": layout(fmt).offset,
         "choice": CHOICES.index(fmt.choice),
     }

@@ -4,7 +4,7 @@ from axs6.golden.formats.block_format import BlockFormat, Mode
 from axs6.golden.formats.catalog import AXS6, CATALOG, ROW_FORMATS, formats
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials
+from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials, p3109
 from axs6.golden.formats.names import (
     block_format,
     format_list,
@@ -58,4 +58,5 @@ __all__ = [
     "name_of",
     "operand_formats",
     "operands_name",
+    "p3109",
 ]

@@ -4,7 +4,17 @@ from typing import Final
 
 from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
+from axs6.golden.formats.floating import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E4M3FNUZ,
+    E5M2,
+    E5M2FNUZ,
+    FP32,
+    UE5M3,
+)
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 
 
@@ -55,6 +65,8 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "mxfp8_32x32": _mx(E4M3, rows=32),
     "fp8_e4m3": _whole(E4M3),
     "fp8_e5m2": _whole(E5M2),
+    "fp8_e4m3fnuz": _whole(E4M3FNUZ),
+    "fp8_e5m2fnuz": _whole(E5M2FNUZ),
     "int8": _whole(TwosComplement(8)),
     "int6": _whole(TwosComplement(6)),
     "int4": _whole(TwosComplement(4)),

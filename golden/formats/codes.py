@@ -71,6 +71,10 @@ class Codes:
             """Whether -0.0 is encoded with its sign."""
 
         @property
+        def has_negative_zero(self) -> bool:
+            """Whether a code is -0, which negative values that round to 0 get."""
+
+        @property
         def has_nan(self) -> bool:
             """Whether a code is NaN."""
 
@@ -82,7 +86,8 @@ class Codes:
             """The value of a code, counted in `unit`, with its sign."""
 
     else:
-        divisor, signed, signed_zero, has_nan, has_infinity = 1, True, True, False, False
+        divisor, signed, signed_zero, has_negative_zero = 1, True, True, True
+        has_nan, has_infinity = False, False
 
     @cached_property
     def unit(self) -> Fraction:

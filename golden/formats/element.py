@@ -92,6 +92,7 @@ class TwosComplement(Codes):
     bits: int
     unit_exponent: int = 0
     signed_zero: ClassVar[bool] = False
+    has_negative_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_integer("bits", self.bits, 2, WIDTH_MAX)
@@ -141,6 +142,7 @@ class Unsigned(Codes):
     bits: int
     signed: ClassVar[bool] = False
     signed_zero: ClassVar[bool] = False
+    has_negative_zero: ClassVar[bool] = False
     sign_bit: ClassVar[int] = 0
 
     def __post_init__(self) -> None:

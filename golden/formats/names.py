@@ -12,7 +12,7 @@ from typing import NamedTuple
 from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
 from axs6.golden.formats.catalog import CATALOG
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import Float
+from axs6.golden.formats.floating import Float, p3109
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,
@@ -31,10 +31,11 @@ from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
 
-FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
+FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(?:b(-?{N}))?(fnuz|inuz|fn|f|n)?(?:b(-?{N}))?")
+P3109 = re.compile(rf"binary({N})p({N})([su])([ef])")
 INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
 UNSIGNED = re.compile(rf"uint({N})")
-ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT, P3109)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t(?:({N})x)?({N})((?:s{N}o{N})*)")
@@ -230,7 +231,7 @@ class _Prefix(NamedTuple):
 def _element(match: re.Match[str], levels: list[Level]) -> Element:
     if match.re is UNSIGNED:
         return Unsigned(int(match[1]))
-    if match.re is FLOAT:
+    if match.re in (FLOAT, P3109):
         return _float(match)
     kind, width, full, fraction, one_zero = match.groups()
     bits = int(width)
@@ -243,10 +244,14 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
 
 
 def _float(match: re.Match[str]) -> Float:
+    if match.re is P3109:
+        return p3109(int(match[1]), int(match[2]), match[3] == "s", match[4] == "e")
     signed, exponent, fraction = not match[1], int(match[2]), int(match[3])
-    specials = specials_of(signed + exponent + fraction, match[4], signed)
-    bias = None if match[5] is None else int(match[5])
-    return Float(exponent, fraction, specials, bias, signed)
+    specials = specials_of(signed + exponent + fraction, match[5], signed)
+    if match[4] and match[6]:
+        raise ValueError("one bias alone is possible, not 2")
+    bias = match[4] or match[6]
+    return Float(exponent, fraction, specials, int(bias) if bias else None, signed)
 
 
 def _levels(reader: _FormatReader) -> list[Level]:
@@ -271,7 +276,7 @@ def _scale(reader: _FormatReader) -> Scale:
         dtype = DTYPES.get(reader.part)
         if dtype is not None:
             reader.at += 1
-        elif match := reader.take(FLOAT):
+        elif match := reader.take(FLOAT) or reader.take(P3109):
             dtype = _float(match)
         if dtype is not None:
             zero = reader.take(UNSIGNED)

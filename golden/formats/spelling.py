@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import BF16, FP16, FP32, Float, Specials
+from axs6.golden.formats.floating import BF16, FP16, FP32, UNSIGNED_ZERO, Float, Specials
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,
@@ -46,8 +46,10 @@ def unit_exponent(
 def specials_of(width: int, suffix: str | None, signed: bool = True) -> Specials:
     """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others.
 
-    Unsigned numbers have no infinity: NaN alone without a suffix too, as in `e8m0`.
+    Unsigned numbers without a suffix have NaN alone too, as in `e8m0`.
     """
+    if suffix in UNSIGNED_ZERO:
+        return Specials(suffix)
     if not signed:
         return Specials.NONE if suffix == "f" else Specials.NAN
     if suffix == "fn":
@@ -94,8 +96,8 @@ def _spell_float(x: Float) -> str:
     if x in names:
         return names[x]
     suffixes = {Specials.IEEE: "", Specials.NAN: "n", Specials.NONE: "f"}
-    suffix = suffixes[x.specials]
-    if not x.signed and x.has_nan:
+    suffix = suffixes.get(x.specials, str(x.specials))
+    if not x.signed and x.specials is Specials.NAN:
         suffix = ""
     elif x.signed and specials_of(x.width, "fn") is x.specials:
         suffix = "fn"

@@ -28,6 +28,8 @@ def is_nan(element: Element, code: Value) -> Value:
     if not element.has_nan:
         return Const(0, 1)
     assert isinstance(element, Float)
+    if not element.has_negative_zero:
+        return code == element.quiet_nan
     fraction, field = split(element, code)
     return field.all() & (fraction.any() if element.has_infinity else fraction.all())
 
@@ -37,6 +39,8 @@ def is_infinite(element: Element, code: Value) -> Value:
     if not element.has_infinity:
         return Const(0, 1)
     assert isinstance(element, Float)
+    if not element.has_negative_zero:
+        return code[: element.magnitude_bits] == element.infinity
     fraction, field = split(element, code)
     return field.all() & ~fraction.any()
 

@@ -287,6 +287,8 @@ class RoundMagnitudeLane(wiring.Component):
         sign = self.shifted.sign
         if isinstance(self._scheme.element, TwosComplement):
             return (Cat(magnitude, Const(0, 1)) ^ sign.replicate(len(magnitude) + 1)) + sign
+        if not self._scheme.element.has_negative_zero:
+            sign = sign & magnitude.any()
         return Cat(magnitude, sign)
 
     def _add_specials(self, m: Module) -> None:

@@ -133,6 +133,7 @@ function elementCode(lane, above, found) {
     magnitude = heldCode(x, element, rounding, lane.word, bits);
   }
   if (element.complement) return lane.negative && magnitude ? 2 * element.signBit - magnitude : magnitude;
+  if (negative + magnitude === element.nan) return magnitude;
   return lane.magnitude.n || element.signedZero ? negative + magnitude : magnitude;
 }
 
@@ -184,6 +185,7 @@ function elementValue(code, element, zeroPoint) {
     const steps = code - zeroPoint;
     return { negative: steps < 0, kind: "number", magnitude: whole(Math.abs(steps)) };
   }
+  if (code === element.nan) return { negative: false, kind: "nan", magnitude: ZERO };
   const negative = element.signed && code >= element.signBit;
   let magnitude = negative ? code - element.signBit : code;
   if (element.complement && negative) magnitude = 2 * element.signBit - code;

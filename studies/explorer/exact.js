@@ -66,10 +66,13 @@ function magnitudeOf(code, kind) {
 
 // A floating-point format from its description, as elements have them too.
 function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias, signed }) {
-  const bias = exponent_bias ?? 2 ** (exponent_bits - 1) - 1;
+  const oneZero = ["fnuz", "inuz"].includes(specials);
+  const bias = exponent_bias ?? 2 ** (exponent_bits - 1) - (oneZero ? 0 : 1);
   const signBit = 2 ** (exponent_bits + fraction_bits);
   const top = (2 ** exponent_bits - 1) * 2 ** fraction_bits;
-  const ieee = specials === "ieee";
+  const [last, one] = [signBit - 1, oneZero && signed ? signBit : signBit - 1];
+  const infinity = { ieee: top, inuz: signed ? last : last - 1 }[specials] ?? null;
+  const nan = { ieee: top + 2 ** (fraction_bits - 1), nan: last, fnuz: one, inuz: one }[specials] ?? null;
   return {
     width: signed + exponent_bits + fraction_bits,
     signBit,
@@ -77,9 +80,9 @@ function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias, sign
     fractionBits: fraction_bits,
     divisor: 1,
     fixed: false,
-    largestCode: signBit - 1 - (ieee ? signBit - top : specials === "nan" ? 1 : 0),
-    infinity: ieee ? top : null,
-    nan: ieee ? top + 2 ** (fraction_bits - 1) : specials === "nan" ? signBit - 1 : null,
+    largestCode: infinity !== null ? infinity - 1 : nan === last ? last - 1 : last,
+    infinity,
+    nan,
   };
 }
 

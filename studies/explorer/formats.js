@@ -62,7 +62,8 @@ function unsigned({ bits }) {
 function floatElement(description) {
   const { exponent_bits, fraction_bits } = description;
   const fields = [["sign", 1], ["exponent", exponent_bits], ["magnitude", fraction_bits]];
-  return { ...floatKind(description), signedZero: true, fields };
+  const kind = floatKind(description);
+  return { ...kind, signedZero: kind.nan !== kind.signBit, fields };
 }
 
 // A scale: the width of its codes, its factors, and its code for NaN, if it has one.
@@ -201,7 +202,8 @@ function checkElement(element) {
   if ("unit_exponent" in element) inRange("unit_exponent", element.unit_exponent, -64, 64);
 }
 
-function checkFloat({ exponent_bits, fraction_bits }) {
+function checkFloat({ exponent_bits, fraction_bits, specials, signed }) {
+  needed(signed || specials !== "fnuz", "specials of an unsigned number must be nan, none or inuz");
   inRange("exponent_bits", exponent_bits, 1, 11);
   inRange("fraction_bits", fraction_bits, 1, 52);
 }
@@ -245,7 +247,8 @@ const N = "(?:0|[1-9][0-9]{0,3})";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
   integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
-  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
+  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(?:b(-?${N}))?(fnuz|inuz|fn|f|n)?(?:b(-?${N}))?$`),
+  p3109: new RegExp(`^binary(${N})p(${N})([su])([ef])$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
   tile: new RegExp(`^t(?:(${N})x)?(${N})((?:s${N}o${N})*)$`),
@@ -262,7 +265,7 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const kind = ["unsigned", "integer", "float"].find((each) => PARTS[each].test(parts[0]));
+  const kind = ["unsigned", "integer", "float", "p3109"].find((each) => PARTS[each].test(parts[0]));
   needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
   const element = [kind, take(kind)];
   const levels = [];
@@ -330,6 +333,7 @@ function readScale(take, parts, text) {
   if (match) return { kind: "integer", bits: Number(match[1]) };
   let dtype = Object.hasOwn(DTYPES, parts[0]) ? DTYPES[parts.shift()] : null;
   if (!dtype && (match = take("float"))) dtype = readFloat(match);
+  if (!dtype && (match = take("p3109"))) dtype = readP3109(match);
   needed(dtype, `${text}: a scale such as e8m0 or float32 is needed at ${parts[0]}`);
   const zero = take("unsigned");
   const fits = !zero || text.startsWith(`${zero[0]}_`);
@@ -337,19 +341,35 @@ function readScale(take, parts, text) {
   return { kind: "real", dtype, zero_point: zero !== null };
 }
 
-function readFloat([, unsigned, exponent, fraction, suffix, bias]) {
+function readFloat([text, unsigned, exponent, fraction, before, suffix, after]) {
+  needed(before === undefined || after === undefined, `${text}: one bias alone is possible, not 2`);
   const [exponent_bits, fraction_bits] = [Number(exponent), Number(fraction)];
   const signed = !unsigned;
   const fn = !signed || signed + exponent_bits + fraction_bits >= 8 ? "nan" : "none";
-  const specials = { n: "nan", f: "none", fn }[suffix] ?? (signed ? "ieee" : "nan");
-  const usual = 2 ** (exponent_bits - 1) - 1;
+  const oneZero = { fnuz: "fnuz", inuz: "inuz" }[suffix];
+  const specials = oneZero ?? { n: "nan", f: "none", fn }[suffix] ?? (signed ? "ieee" : "nan");
+  const usual = 2 ** (exponent_bits - 1) - (oneZero ? 0 : 1);
+  const bias = before ?? after;
   const exponent_bias = bias === undefined || Number(bias) === usual ? null : Number(bias);
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
+}
+
+// A number of IEEE P3109: width, precision, s or u for its sign, e or f for its infinities.
+function readP3109([, width, precision, sign, infinities]) {
+  const [signed, fraction_bits] = [sign === "s", Number(precision) - 1];
+  inRange("width", Number(width), 3, 16);
+  inRange("precision", Number(precision), 2, Number(width) - signed);
+  const exponent_bits = Number(width) - signed - fraction_bits;
+  const finite = signed ? "fnuz" : "nan";
+  const specials = infinities === "e" ? "inuz" : finite;
+  const exponent_bias = specials === "nan" ? 2 ** (exponent_bits - 1) : null;
   return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
 }
 
 function readElement([kind, match], levels) {
   if (kind === "unsigned") return { kind, bits: Number(match[1]) };
   if (kind === "float") return { kind, ...readFloat(match) };
+  if (kind === "p3109") return { kind: "float", ...readP3109(match) };
   const [text, name, width, full, fraction, oneZero] = match;
   const magnitude_bits = Number(width) - 1;
   const has = (scale) => levels.some((level) => level.kind === scale);

@@ -30,6 +30,7 @@ COMPOSED = (
     "e4m3fn_e8m0_t1",
     "int4_float16_t1",
     "e2m1fn_e4m3fn_t2x8_float32",  # scales of tiles under that of the tensor
+    "binary6p3se_binary8p4sf_t16",
 )
 """What the catalog does not have."""
 

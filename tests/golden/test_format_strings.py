@@ -42,23 +42,55 @@ def floats(exponent_bits, fraction_bits, kind, bias):
         for magnitude in range(1 << exponent_bits + fraction_bits):
             field, fraction = divmod(magnitude, 1 << fraction_bits)
             significand = fraction + ((field > 0) << fraction_bits)
-            if kind == "ieee" and field == ones:
+            last = (1 << exponent_bits + fraction_bits) - 1
+            if kind in ("fnuz", "inuz") and sign < 0 and not magnitude:
+                yield NAN
+            elif kind == "inuz" and magnitude == last:
+                yield INF if sign > 0 else NotANumber.NEGATIVE_INFINITY
+            elif kind == "ieee" and field == ones:
                 yield NAN if fraction else INF if sign > 0 else NotANumber.NEGATIVE_INFINITY
-            elif kind == "n" and magnitude == (1 << exponent_bits + fraction_bits) - 1:
+            elif kind == "n" and magnitude == last:
                 yield NAN
             else:
                 yield sign * significand * Fraction(2) ** (max(field, 1) - bias - fraction_bits)
 
 
-@pytest.mark.parametrize("suffix", ["", "n", "f", "fn"])
+@pytest.mark.parametrize("suffix", ["", "n", "f", "fn", "fnuz", "inuz"])
 @pytest.mark.parametrize("fields", [(1, 2), (2, 1), (2, 3), (3, 3), (2, 5), (4, 3), (5, 2), (3, 4)])
 def test_a_floating_point_element(fields, suffix):
     x, y = fields
     kind = {"": "ieee", "fn": "n" if 1 + x + y >= 8 else "f"}.get(suffix, suffix)
-    usual = (1 << x - 1) - 1
+    usual = (1 << x - 1) - ("uz" not in suffix)
     assert values(f"e{x}m{y}{suffix}_e8m0_t32") == list(floats(x, y, kind, usual))
     for bias in (usual, 0, -2, 9):
-        assert values(f"e{x}m{y}{suffix}b{bias}_e8m0_t32") == list(floats(x, y, kind, bias))
+        for both in (f"{suffix}b{bias}", f"b{bias}{suffix}"):
+            assert values(f"e{x}m{y}{both}_e8m0_t32") == list(floats(x, y, kind, bias))
+
+
+SIGNED = [(k, p) for k in range(3, 9) for p in range(max(2, k - 5), k)]
+
+
+@pytest.mark.parametrize("infinities", ["e", "f"])
+@pytest.mark.parametrize(("width", "precision"), SIGNED)
+def test_an_element_of_p3109(width, precision, infinities):
+    """Binary{K}p{P}s: a bias of 2^(K - P - 1), NaN in place of -0, infinities as the last codes."""
+    kind = {"e": "inuz", "f": "fnuz"}[infinities]
+    expected = list(floats(width - precision, precision - 1, kind, 1 << width - precision - 1))
+    assert values(f"binary{width}p{precision}s{infinities}_e8m0_t32") == expected
+
+
+@pytest.mark.parametrize("precision", range(2, 9))
+def test_an_unsigned_scale_of_p3109(precision):
+    """Binary8p{P}u: a bias of 2^(8 - P), NaN as the last code, +Inf before it; no infinity is a
+    scale."""
+    exponent, bias = 9 - precision, 1 << 8 - precision
+    every = list(floats(exponent, precision - 1, "f", bias))[:256]
+    for infinities, last in (("f", [NAN]), ("e", [INF, NAN])):
+        scale = block_format(f"int8_binary8p{precision}u{infinities}_t8").levels[0].scale
+        exact = [scale.dtype.integer(code) for code in range(256)]
+        found = [x if isinstance(x, NotANumber) else x * scale.dtype.unit for x in exact]
+        assert found == [*every[: 256 - len(last)], *last]
+        assert (scale.largest_code, scale.nan_code) == (255 - len(last), 255)
 
 
 @pytest.mark.parametrize("text", ["e2m5n_e8m0", "e3m4n_e8m0_t32", "e2m1n_e8m0", "e4m3fn_float32"])
@@ -149,6 +181,10 @@ def test_an_exponent_scale(bits, suffix, rule):
         ("e5m10f", Float(5, 10, "none")),
         ("e3m2fn", Float(3, 2, "none")),
         ("e3m2nb4", Float(3, 2, "nan", 4)),
+        ("e4m3fnuz", Float(4, 3, "fnuz")),
+        ("e4m3b11fnuz", Float(4, 3, "fnuz", 11)),
+        ("binary8p3se", Float(5, 2, "inuz")),
+        ("ue6m2inuz", Float(6, 2, "inuz", signed=False)),
         ("ue5m3", Float(5, 3, "nan", signed=False)),
         ("ue4m3n", Float(4, 3, "nan", signed=False)),
         ("ue4m3fn", Float(4, 3, "nan", signed=False)),
@@ -207,7 +243,9 @@ def test_groups():
 NUMBERS = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16])
 FIELDS = st.builds("e{}m{}".format, st.integers(1, 9), st.integers(1, 10))
 BIAS = st.just("") | st.builds("b{}".format, st.integers(-20, 40))
-FLOATS = st.builds("{}{}{}".format, FIELDS, st.sampled_from(["", "fn", "n", "f"]), BIAS)
+FLOATS = st.builds(
+    "{}{}{}".format, FIELDS, st.sampled_from(["", "fn", "n", "f", "fnuz", "inuz"]), BIAS
+)
 SUFFIXES = st.builds(
     "{}{}{}".format,
     st.sampled_from(["", "d"]),

@@ -17,6 +17,7 @@ def properties(name: str) -> set[Property]:
     element = fmt.element
     kinds: dict[str, Any] = {
         "element": type(element).__name__,
+        "zero": bool(element.has_negative_zero),
         "special": (bool(element.has_nan), bool(element.has_infinity)),
         "scales": tuple(
             (type(level.scale).__name__, level.group if not level.blocked else "block")

@@ -15,7 +15,7 @@ from axs6.proof.steps import NotShownError
 
 COMPOSED = (
     *("mx9_t64", "mx4_t128", "e3m2fn_u3_t8_float32_t0", "e5m2_e8m0_t16", "e4m3_e8m0_t16"),
-    *("mxfp4xmxfp8_e4m3", "mxint8xmxfp4"),
+    *("mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "e5m2inuz_e8m0_t16", "e3m2fnuz_ue6m2inuz_t16"),
 )
 """Beside the catalog: other blocks, elements and scales, and pairs."""
 
@@ -35,6 +35,8 @@ def outcomes(**parameters: Any) -> dict[str, str]:
         {"format": "mx4"},
         {"format": "nvfp4"},
         {"format": "nvfp4_ue5m3", "block": 8},
+        {"format": "e2m2inuz_e8m0_t8"},
+        {"format": "e2m1fn_e4m3fnuz_t8"},
         {"format": "e3m2fn_u3_t8_float32_t0"},
         {"format": "nvfp4", "view": "behaviour"},
         {"format": "mxint8xmxfp4", "block": 4},

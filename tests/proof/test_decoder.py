@@ -23,6 +23,9 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "e5m2_e8m0_t8"},
         {"format": "sm4_e4m3fn_t8"},
         {"format": "nvfp4_ue5m3"},
+        {"format": "e5m2inuz_e8m0_t8", "dtype": "bf16"},
+        {"format": "e2m1inuz_e4m3fnuz_t8"},
+        {"format": "e3m2fnuz_ue6m2inuz_t8", "view": "behaviour"},
     ],
     ids=str,
 )

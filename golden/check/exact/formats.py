@@ -189,9 +189,13 @@ def floating(
     Without a sign, the exponent is on top.
 
     `specials` is "ieee" where the largest exponent field holds infinities and NaN, "nan" where the
-    magnitude of all ones alone is NaN, "none" where every code is a number.
+    magnitude of all ones alone is NaN, "none" where every code is a number. Numbers with one zero
+    and one NaN, "fnuz" and "inuz", have a NaN in place of -0 or, without a sign, as the last code;
+    "inuz" has infinities too, as the last of the other codes of each sign.
     """
-    bias = 2 ** (e - 1) - 1 if bias is None else bias
+    one_zero = specials in ("fnuz", "inuz")
+    bias = 2 ** (e - 1) - (not one_zero) if bias is None else bias
+    last = 2 ** (e + m) - 1
     values: list[Value] = []
     fields = []
     for code in range(2 ** (signed + e + m)):
@@ -201,12 +205,17 @@ def floating(
         magnitude: Value = significand * power(exponent - m)
         if specials == "ieee" and field == 2**e - 1:
             magnitude = Special.NAN if fraction else Special.INFINITY
-        if specials == "nan" and code % 2 ** (e + m) == 2 ** (e + m) - 1:
+        if specials == "nan" and code % 2 ** (e + m) == last:
+            magnitude = Special.NAN
+        if specials == "inuz" and code % 2 ** (e + m) == last - (not signed):
+            magnitude = Special.INFINITY
+        if one_zero and code == (last + 1 if signed else last):
             magnitude = Special.NAN
         values.append(negated(magnitude) if code >> e + m else magnitude)
         fields.append(exponent)
-    quiet = {"ieee": (2**e - 1 << m) + 2 ** (m - 1), "nan": 2 ** (e + m) - 1, "none": None}
-    return Element(tuple(values), m, tuple(fields), quiet[specials])
+    quiet = {"ieee": (2**e - 1 << m) + 2 ** (m - 1), "nan": last, "none": None}
+    nan = (last + 1 if signed else last) if one_zero else quiet[specials]
+    return Element(tuple(values), m, tuple(fields), nan)
 
 
 NEGATED: Final[dict[Special, Value]] = {
@@ -292,6 +301,8 @@ CATALOG: Final[dict[str, Definition]] = {
     "mxfp8_32x32": Definition(floating(4, 3, "nan"), (Exponent(32),), rows=32),
     "fp8_e4m3": _scaled(floating(4, 3, "nan")),
     "fp8_e5m2": _scaled(floating(5, 2, "ieee")),
+    "fp8_e4m3fnuz": _scaled(floating(4, 3, "fnuz")),
+    "fp8_e5m2fnuz": _scaled(floating(5, 2, "fnuz")),
     "int8": _scaled(twos_complement(8, power(0))),
     "int6": _scaled(twos_complement(6, power(0))),
     "int4": _scaled(twos_complement(4, power(0))),

@@ -111,6 +111,12 @@ def zero_without_sign(x, blocks):
     return replace(blocks, codes=np.where(blocks.codes == sign, np.uint8(0), blocks.codes))
 
 
+def nan_for_zero(x, blocks):
+    """A sign on all negative values, which makes NaN of those that round to 0."""
+    sign = np.signbit(x) & (blocks.codes == 0)
+    return replace(blocks, codes=np.where(sign, np.uint8(0x80), blocks.codes))
+
+
 def no_clamp(x, blocks):
     """What lies above 127.5/64 rounds to 128, the most negative code."""
     above = np.abs(over_scale(x, blocks)) >= 127.5 / 64
@@ -147,6 +153,8 @@ def scale_below_a_sign(x, blocks):
         (shift_one_binade_late, "mx6", RANDOM),
         (zero_without_sign, "mxfp8_e4m3", SPECIAL),
         (zero_without_sign, "msfp12", SPECIAL),
+        (nan_for_zero, "fp8_e4m3fnuz", SPECIAL),
+        (nan_for_zero, "fp8_e5m2fnuz", RANDOM),
         (no_clamp, "mxint8", THRESHOLDS),
         (divided_by_the_scale, "int8", THRESHOLDS),
         (integer_above, "vsq4", THRESHOLDS),

@@ -129,6 +129,10 @@ COMPOSED = (
         "uint4_float32_uint4_t32",
         "int8_ue6m2fb9_t8_ue4m3n_t32_float32",
         "e5m2n_ue5m3fn_t8",
+        "e4m3b11fnuz_e8m0_t8",
+        "e2m1inuz_e4m3fnuz_t8_float32",
+        "binary6p3se_binary8p3ue_t8",
+        "binary8p4sf_binary8p3uf_t8",
         "sm4z_e6m0n_t4",
     ),
     *(
