@@ -167,7 +167,9 @@ def split(
     wide = patterns.astype(np.uint64)
     mask = np.uint64((1 << dtype.magnitude_bits) - 1)
     rest = wide & mask
-    below = np.maximum(rest >> np.uint64(dtype.fraction_bits), np.uint64(1)) - np.uint64(1)
-    significand = rest - (below << np.uint64(dtype.fraction_bits))
+    low = np.uint64(dtype.first_normal)
+    below = np.maximum(rest >> np.uint64(dtype.fraction_bits), low) - low
+    hidden = np.uint64(1 - dtype.first_normal << dtype.fraction_bits)
+    significand = rest - (below << np.uint64(dtype.fraction_bits)) + hidden
     exponent = below.view(np.int64) + (dtype.emin - dtype.fraction_bits)
     return wide > mask, significand, exponent
