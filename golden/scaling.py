@@ -164,7 +164,6 @@ def real_scales(
     smallest, largest = (np.float32(dtype.unit * 2**dtype.fraction_bits), np.float32(dtype.largest))
     x = as_wide(np.clip(quotient, smallest, largest).view(np.uint32))
     codes = round_to_float(dtype, x.negative, x.significand >> np.uint64(2), x.exponent + 2)
-    codes -= np.uint64(1 - dtype.first_normal << dtype.fraction_bits)
     return codes.astype(code_dtype(dtype.width)), real_values(dtype, codes)
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from axs6.golden.check.exact.blocks import Block, scale_value
 from axs6.golden.check.exact.floats import (
+    BF16,
     FP32,
     FP32_NAN,
     Special,
@@ -223,7 +224,10 @@ def _scale(
         code = _real(levels, top, above, found)
         s = real_value(code, level)
         assert isinstance(s, Fraction)
-        return code, _divided(above, s)
+        within = _divided(above, s)
+        if level.arithmetic == "bf16":
+            within = within._replace(reciprocal=_bf16(1 / s))
+        return code, within
     if isinstance(level, Integer):
         quotient = top / (found.definition.element.largest * prod(above.factors))
         code = min(max(ceil(quotient), 1), 2**level.bits - 1)
@@ -234,7 +238,11 @@ def _scale(
         bias = 2 ** (level.bits - 1) - 1
         return code, above._replace(exponent=code - bias, top=floor_log2(top) if top else 0)
     code = 2**level.bits - 1
-    if top:
+    if not any(isinstance(x, Exponent) for x in found.definition.levels):
+        beyond = 2 * power(floor_log2(found.definition.element.largest) + above.exponent)
+        while code and top * power(code) >= beyond:
+            code -= 1
+    elif top:
         code = min(above.top - floor_log2(top), code)
     within = above._replace(exponent=above.exponent - code)
     return code, within._replace(top=floor_log2(top)) if top else within
@@ -300,6 +308,9 @@ def _quotient(
     times: Fraction = Fraction(1),
 ) -> Value:
     """A real scale before it is rounded to its numbers."""
+    level, largest = levels[0], found.definition.element.largest
+    if isinstance(level, Real) and level.arithmetic == "bf16":
+        return _bf16(fp32(top * _bf16(1 / largest)) * times)
     s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
     for factor in above.factors:
         s = _fp32(s / factor) if isinstance(s, Fraction) else s
@@ -344,6 +355,13 @@ def _divide(x: Fraction, above: _Above) -> Fraction:
     if isinstance(above.reciprocal, Special):
         return FP32_LARGEST
     return fp32(x * above.reciprocal)
+
+
+def _bf16(x: Fraction) -> Fraction:
+    """BF16 value nearest to `x`, which is below an infinity."""
+    value = float_value(round_to_float(x, BF16), BF16)
+    assert isinstance(value, Fraction)
+    return value
 
 
 def _fp32(x: Fraction) -> Value:
