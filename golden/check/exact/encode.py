@@ -239,7 +239,7 @@ def _scale(
         return code, above._replace(exponent=code - bias, top=floor_log2(top) if top else 0)
     code = 2**level.bits - 1
     if not any(isinstance(x, Exponent) for x in found.definition.levels):
-        beyond = 2 * power(floor_log2(found.definition.element.largest) + above.exponent)
+        beyond = power(above.exponent - floor_log2(1 / found.definition.element.largest))
         while code and top * power(code) >= beyond:
             code -= 1
     elif top:
