@@ -262,9 +262,7 @@ class RowEncoder:
         for level in self.fmt.shifts[::-1]:
             top = log2(x.largest(int(level.group)).exact)
             exponent = spread(exponent, top.shape[1])
-            codes = np.clip(
-                self.fmt.element.emax + exponent - top, 0, level.scale.largest_code
-            )
+            codes = np.clip(self.fmt.element.emax + exponent - top, 0, level.scale.largest_code)
             found[level][:] = codes
             exponent = exponent - codes
         return exponent.astype(np.int16)

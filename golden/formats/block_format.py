@@ -128,9 +128,7 @@ class BlockFormat:
                 raise ValueError(f"a shift or integer scale needs blocks, not a {level.group}")
         if 0 in kinds and not self.levels[kinds.count(0)].blocked:
             raise ValueError("a shift needs an exponent or a real scale of blocks above it")
-        if kinds.count(3) > 1 and any(
-            isinstance(x, Real) and x.arithmetic != FP32 for x in scales
-        ):
+        if kinds.count(3) > 1 and any(isinstance(x, Real) and x.arithmetic != FP32 for x in scales):
             raise ValueError("a real scale in bf16 must be the only one")
         zero_points = [scale for scale in scales if isinstance(scale, Real) and scale.zero_point]
         if bool(zero_points) is not isinstance(self.element, Unsigned):
