@@ -224,14 +224,11 @@ def _scale(
         code = _real(levels, top, above, found)
         s = real_value(code, level)
         assert isinstance(s, Fraction)
-        within = _divided(above, s)
-        if level.arithmetic == "bf16":
-            within = within._replace(reciprocal=_bf16(1 / s))
-        return code, within
+        return code, _divided(above, s, level)
     if isinstance(level, Integer):
         quotient = top / (found.definition.element.largest * prod(above.factors))
         code = min(max(ceil(quotient), 1), 2**level.bits - 1)
-        return code, _divided(above, Fraction(code))
+        return code, _divided(above, Fraction(code), level)
     top = _divide(top, above)
     if isinstance(level, Exponent):
         code = exponent_code(level, top, found.definition)
@@ -254,7 +251,7 @@ def _under(level: Level, code: int, above: _Above) -> _Above:
     assert isinstance(s, Fraction)
     if isinstance(level, Exponent):
         return above._replace(exponent=floor_log2(s))
-    return _divided(above, s)
+    return _divided(above, s, level)
 
 
 def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> int:
@@ -310,7 +307,7 @@ def _quotient(
     """A real scale before it is rounded to its numbers."""
     level, largest = levels[0], found.definition.element.largest
     if isinstance(level, Real) and level.arithmetic == "bf16":
-        return _bf16(fp32(top * _bf16(1 / largest)) * times)
+        return _fp32(_bf16(fp32(top * _bf16(1 / largest))) * times)
     s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
     for factor in above.factors:
         s = _fp32(s / factor) if isinstance(s, Fraction) else s
@@ -341,9 +338,11 @@ def _largest_factor(levels: Sequence[Level], found: _Encoding) -> Fraction:
     return Fraction(1)
 
 
-def _divided(above: _Above, s: Fraction) -> _Above:
+def _divided(above: _Above, s: Fraction, level: Level) -> _Above:
     r = above.reciprocal
-    if isinstance(r, Fraction):
+    if isinstance(level, Real) and level.arithmetic == "bf16":
+        r = _bf16(1 / s)
+    elif isinstance(r, Fraction):
         r = _fp32(r / s)
     return above._replace(factors=(*above.factors, s), reciprocal=r)
 
