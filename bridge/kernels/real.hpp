@@ -165,32 +165,36 @@ inline float best_scale(const Format& f, const Scale& s, const float* x, int cou
     return best;
 }
 
-// How far the largest magnitude lies below the largest element: the shift, at most `top`.
-inline int real_shift(const uint32_t* bits, int count, int emax, int top) {
-    uint32_t most = 0;
-    for (int i = 0; i < count; ++i) most = std::max(most, bits[i] & MAGNITUDE);
-    return std::clamp(emax - (static_cast<int>(most >> 23) - 127), 0, top);
-}
-
 // Shifts of scaled values, and their integers. An infinity is the largest, under shifts that the
-// largest FP32 value gives.
+// largest FP32 value gives. B, GROUP, WIDE: sizes known when compiled, or 0.
+template <int B, int GROUP, int WIDE>
 inline void shifted_block(const Format& f, const float* x, float reciprocal, uint32_t* bits,
                           Quantised& out) {
     constexpr float limit = std::numeric_limits<float>::max();
-    const int wide = f.wide_top ? f.wide_group : f.block;
-    for (int i = 0; i < f.block; ++i) {
+    const int count = B ? B : f.block, group = GROUP ? GROUP : f.group;
+    const int wide = WIDE ? WIDE : f.wide_group, each = wide / group;
+    for (int i = 0; i < count; ++i) {
         const float value = scaled(std::min(std::fabs(x[i]), limit), reciprocal, limit);
         bits[i] = bits_of<uint32_t>(value) | (bits_of<uint32_t>(x[i]) & ~MAGNITUDE);
     }
-    for (int start = 0; start < f.block; start += wide) {
-        const int above = real_shift(bits + start, wide, f.emax, f.wide_top);
-        for (int fine = start; fine < start + wide; fine += f.group) {
-            const int shift = real_shift(bits + fine, f.group, f.emax - above, f.shift_top);
-            std::fill_n(out.shift + fine, f.group, above + shift);
-        }
+    // How far the largest values of groups lie below the largest element.
+    int32_t below[MAX_BLOCK], above[MAX_BLOCK];
+    for (int k = 0; k < count / group; ++k) {
+        uint32_t most = 0;
+        for (int i = k * group; i < (k + 1) * group; ++i) most = std::max(most, bits[i] & MAGNITUDE);
+        below[k] = f.emax + 127 - static_cast<int32_t>(most >> 23);
     }
-    rounded_block<0, true>(f, bits, f.block, f.unit, out);
-    for (int i = 0; i < f.block; ++i)
+    for (int k = 0; k < count / wide; ++k) {
+        int32_t least = below[k * each];
+        for (int i = 1; i < each; ++i) least = std::min(least, below[k * each + i]);
+        above[k] = std::clamp(least, 0, f.wide_top);
+    }
+    for (int i = 0; i < count; ++i) {
+        const int32_t up = above[i / wide];
+        out.shift[i] = up + std::clamp(below[i / group] - up, 0, f.shift_top);
+    }
+    rounded_block<B, true>(f, bits, count, f.unit, out);
+    for (int i = 0; i < count; ++i)
         if (std::isinf(x[i])) out.q[i] = std::copysign(f.largest, x[i]);
 }
 
@@ -203,7 +207,10 @@ void real_block(const Format& f, const Scale& s, float largest, const float* x, 
     Quantised found;
     uint32_t bits[MAX_BLOCK];
     if (f.shift_top) {
-        shifted_block(f, x, reciprocal, bits, found);
+        if (B == 64 && f.group == 4 && f.wide_group == 8)
+            shifted_block<B, 4, 8>(f, x, reciprocal, bits, found);
+        else
+            shifted_block<B, 0, 0>(f, x, reciprocal, bits, found);
         return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
     }
 #pragma GCC unroll 1
@@ -256,6 +263,8 @@ void quantise_real(const Format& f, const Scale& s, const RowScales& scales, con
                 real_row<32>(f, s, scales, x, length, row, sink);
             else if (f.block == 16)
                 real_row<16>(f, s, scales, x, length, row, sink);
+            else if (f.block == 64)
+                real_row<64>(f, s, scales, x, length, row, sink);
             else
                 real_row<0>(f, s, scales, x, length, row, sink);
     });
