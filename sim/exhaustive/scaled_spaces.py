@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BF16, CATALOG, FP32, Float
+from axs6.golden.formats import BF16, CATALOG, FP32, BlockFormat, Float
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import outer_names, scale_names
 from axs6.hw.registry import find
@@ -43,18 +43,19 @@ def scaled_space(format: str, dtype: Float) -> Space:
     encoder = Enumerated(dtype, Rounding.NEAREST, format=format)
     fmt = CATALOG[format]
     if fmt.blocked:
-        given = [(outer, x) for outer in FEW_OUTER for x in first_maxima(encoder, outer)]
+        few = FEW_OUTER if fmt.outer else FEW_OUTER[:1]
+        given = [(outer, x) for outer in few for x in first_maxima(encoder, outer)]
         what = "scales of a block"
     else:
         given, what = [(outer, 0) for outer in outer_scales()], "outer scales"
-    block, (name,) = encoder.parameters["block"], outer_names(fmt)
+    block = encoder.parameters["block"]
     patterns = np.arange(1 << dtype.width, dtype=f"u{dtype.width // 8}")
     runs = patterns.reshape(-1, 1 << dtype.fraction_bits)
 
     def inputs(chunk: int) -> Items:
         outer, maximum = given[chunk]
         values = lay_out(runs, maximum, block, chunk % block)
-        return {name: np.full(len(values), outer, np.uint32), "values": values}
+        return {**_outer(fmt, outer, len(values)), "values": values}
 
     return Space(
         name=f"{encoder.name}-patterns",
@@ -90,18 +91,22 @@ def maxima_space(format: str, dtype: Float) -> Space:
 def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
     """Every magnitude in a lane of a block of zeros, under one outer scale."""
     dtype, block = encoder.float_format, encoder.parameters["block"]
-    (name,) = outer_names(CATALOG[encoder.format])
     count = 1 << dtype.width - 1
     values = np.zeros((count, block), f"u{dtype.width // 8}")
     values[:, lane % block] = np.arange(count)
-    return {name: np.full(count, outer, np.uint32), "values": values}
+    return {**_outer(CATALOG[encoder.format], outer, count), "values": values}
+
+
+def _outer(fmt: BlockFormat, scale: int, count: int) -> Items:
+    """The scale of the tensor or channel, in formats that have one."""
+    return {name: np.full(count, scale, np.uint32) for name in outer_names(fmt)}
 
 
 @cache
 def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
     """The first maximum of each scale that a block may have under an outer one."""
     items = alone(encoder, outer)
-    (name,) = scale_names(CATALOG[encoder.format])
+    name, *_ = scale_names(CATALOG[encoder.format])
     codes: NDArray[np.integer] = find("encoder").golden(items, encoder.parameters)[f"block.{name}"]
     _, first = np.unique(codes, return_index=True)
     return sorted(first.tolist())
