@@ -172,7 +172,8 @@ class Real:
 
     Raises:
         TypeError: the dtype or the arithmetic is no Float.
-        ValueError: it is another one, or BF16 arithmetic is for FP32 or a zero point.
+        ValueError: it is another one, or BF16 arithmetic is for FP32, for a zero point, or for
+            scales above 2^126, whose reciprocals are subnormal.
     """
 
     dtype: Float = FP32
@@ -195,6 +196,10 @@ class Real:
         if self.arithmetic != FP32 and (self.zero_point or dtype == FP32):
             what = "a scale with a zero point" if self.zero_point else "a float32 scale"
             raise ValueError(f"arithmetic of {what} must be fp32, not bf16")
+        if self.arithmetic != FP32 and dtype.largest > Fraction(2) ** -FP32.emin:
+            raise ValueError(
+                f"a scale in bf16 must be at most 2^126, and the largest of {dtype.name} is more"
+            )
 
     @property
     def bits(self) -> int:

@@ -357,7 +357,8 @@ class ReciprocalInBf16(Stage):
 class TimesReciprocal(Stage):
     """`TimesReciprocalLane` for each value, and NaN among the scales where a value has no code.
 
-    Where shifts are to be found, lanes that are `lost` count for them, and become 0 later.
+    Where shifts are to be found, lanes of a `lost` block count for them, and become 0 later. Under
+    an outer scale that is no number all are 0.
     """
 
     verilog_name = "multiply"
@@ -378,7 +379,10 @@ class TimesReciprocal(Stage):
         """Instantiate the lanes."""
         scheme, lost = self._scheme, self.i.lost
         reciprocal = self.i.reciprocal.as_value()
-        now = Const(0, 1) if scheme.shifts else lost
+        now = lost
+        if scheme.shifts:
+            outer = [self.i[name][FRACTION:-1].all() for name in outer_names(scheme.fmt)]
+            now = Cat(outer).any()
         lanes = [
             {"value": i.as_value(), "reciprocal": reciprocal, "lost": now, "product": o.as_value()}
             for i, o in zip(self.i.values, self.o.lanes, strict=True)

@@ -23,6 +23,7 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "e5m2_e8m0_t8"},
         {"format": "sm4_e4m3fn_t8"},
         {"format": "nvfp4_ue5m3"},
+        {"format": "hif4", "block": 16},
     ],
     ids=str,
 )
