@@ -97,7 +97,7 @@ def measured_lane(scheme: Scaled) -> StructLayout:
     return StructLayout({"total": signed(scheme.place_bits + 2), "some": 1, "passed": passed})
 
 
-class MeasureProductLane(wiring.Component):
+class MeasureDistanceLane(wiring.Component):
     """A product rounded to nearest even as in FP32, and its distance."""
 
     verilog_name = "measure_lane"
@@ -117,8 +117,8 @@ class MeasureProductLane(wiring.Component):
         return m
 
 
-class MeasureProducts(Step):
-    """`MeasureProductLane` for each lane."""
+class MeasureDistances(Step):
+    """`MeasureDistanceLane` for each lane."""
 
     verilog_name = "measure"
 
@@ -134,7 +134,7 @@ class MeasureProducts(Step):
         m.d.comb += [self.o[name].eq(self.i[name]) for name in names]
         pairs = zip(self.i.lanes, self.o.lanes, strict=True)
         lanes = [{"product": i.as_value(), "measured": o.as_value()} for i, o in pairs]
-        add_lanes(m, platform, [partial(MeasureProductLane, self._scheme)], lanes)
+        add_lanes(m, platform, [partial(MeasureDistanceLane, self._scheme)], lanes)
         return m
 
 
@@ -242,6 +242,6 @@ class AlignProducts(LaneSteps[Scaled]):
 
 def shifted_steps(scheme: Scaled, i: data.StructLayout) -> list[Step]:
     """Steps from products to aligned significands, with shifts between."""
-    measure = MeasureProducts(scheme, i)
+    measure = MeasureDistances(scheme, i)
     share = ShareShifts(scheme, measure.o.shape())
     return [measure, share, AlignProducts(scheme, share.o.shape())]
