@@ -36,10 +36,13 @@ static Number product(Number x, Number y) {
 
 /* Codes that are not numbers: none; NaN of all ones; those of IEEE 754; NaN in place of -0. */
 enum special { NONE, ALL_ONES, IEEE, NO_MINUS_ZERO };
-enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, EXPONENT, SHIFT, INTEGER };
+enum kind {
+    SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, NORMAL_FLOAT, EXPONENT, SHIFT, INTEGER
+};
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
-   the rest of fraction; fixed-point codes count 2^exponent. */
+   the rest of fraction; fixed-point codes count 2^exponent. Normal floats have no sign, a hidden one
+   in every code, and the bias 48. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
@@ -57,12 +60,13 @@ typedef struct {
     const char *name;
     Code element;
     int block, rows, levels; /* rows of a tile, 1 without tiles */
-    Level level[2];          /* coarse to fine */
+    Level level[3];          /* coarse to fine */
 } Format;
 
 #define E8M0 {EXPONENT, 8, 0, ALL_ONES}
 #define FP32 {FLOAT, 32, 8, IEEE}
 #define E4M3 {FLOAT, 8, 4, ALL_ONES}
+#define E6M2 {NORMAL_FLOAT, 8, 6, ALL_ONES}
 #define UE5M3 {UNSIGNED_FLOAT, 8, 5, ALL_ONES}
 #define E5M2 {FLOAT, 8, 5, IEEE}
 #define E4M3FNUZ {FLOAT, 8, 4, NO_MINUS_ZERO}
@@ -84,6 +88,8 @@ static const Format FORMATS[] = {
     {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, 1, {{E8M0, 32}}},
     {"nvfp4", E2M1, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
     {"nvfp4_ue5m3", E2M1, 16, 1, 1, {{UE5M3, 16}}},
+    {"hif4", {SIGN_MAGNITUDE, 4, 0, NONE}, 64, 1, 3,
+     {{E6M2, 64}, {{SHIFT, 1, 0, NONE}, 8}, {{SHIFT, 1, 0, NONE}, 4}}},
     {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 1, {{E8M0, 16}}},
     {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, 1, {{E8M0, 16}}},
     {"fp8_block", E4M3, 128, 128, 1, {{FP32, 0}}},
@@ -104,6 +110,7 @@ static const Format FORMATS[] = {
 enum { LARGEST_BLOCK = 128 };
 
 static int bias_of(Code code) {
+    if (code.kind == NORMAL_FLOAT) return 48;
     return (1 << (code.exponent - 1)) - (code.special != NO_MINUS_ZERO);
 }
 
@@ -113,21 +120,22 @@ static Number float_value(Code code, uint32_t bits) {
     uint32_t magnitude = bits & (((uint32_t)1 << magnitude_bits) - 1);
     uint32_t fraction = magnitude & (((uint32_t)1 << fraction_bits) - 1);
     int field = (int)(magnitude >> fraction_bits), largest = (1 << code.exponent) - 1;
-    int ones = field == largest;
+    int normal = field || code.kind == NORMAL_FLOAT, ones = field == largest;
     if (code.special == IEEE && ones)
         return fraction ? NAN_NUMBER : (Number){INFINITE, negative, 0, 0};
     if (code.special == ALL_ONES && ones && fraction == ((uint32_t)1 << fraction_bits) - 1)
         return NAN_NUMBER;
     if (code.special == NO_MINUS_ZERO && negative && !magnitude) return NAN_NUMBER;
-    if (field) fraction |= (uint32_t)1 << fraction_bits;
-    return number(negative, fraction, (field ? field : 1) - bias_of(code) - fraction_bits);
+    if (normal) fraction |= (uint32_t)1 << fraction_bits;
+    return number(negative, fraction, (normal ? field : 1) - bias_of(code) - fraction_bits);
 }
 
 static Number value_of(Code code, uint32_t bits) {
     uint32_t top = (uint32_t)1 << (code.bits - 1);
     switch (code.kind) {
     case FLOAT:
-    case UNSIGNED_FLOAT: return float_value(code, bits);
+    case UNSIGNED_FLOAT:
+    case NORMAL_FLOAT: return float_value(code, bits);
     case EXPONENT:
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);

@@ -148,7 +148,7 @@ class Quantiser:
             return (fixed + words >> np.uint64(self.random_bits)).astype(dtype)
         if self.rounding is Rounding.TOWARD_ZERO:
             return scaled >> shift
-        if self.element.divisor > 1:  # halfway at 1/2 alone, where up is even
+        if self.element.divisor > 1 or self.element.ties_away:  # of a divisor, halfway is 1/2 alone
             twice = scaled >> shift - one
             twice += one
             twice >>= one

@@ -5,6 +5,7 @@ from typing import Final
 from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import (
+    BF16,
     E2M1,
     E2M3,
     E3M2,
@@ -13,6 +14,7 @@ from axs6.golden.formats.floating import (
     E5M2,
     E5M2FNUZ,
     FP32,
+    HIF4_SCALE,
     UE5M3,
 )
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
@@ -59,6 +61,10 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "mxint8": _mx(TwosComplement(8, -6)),
     "nvfp4": BlockFormat(E2M1, (Level(Real(E4M3), 16), Level(Real(FP32), TENSOR))),
     "nvfp4_ue5m3": BlockFormat(E2M1, (Level(Real(UE5M3), 16),)),
+    "hif4": BlockFormat(
+        SignMagnitude(3, 0, ties_away=True),
+        (Level(Shift(1), 4), Level(Shift(1), 8), Level(Real(HIF4_SCALE, arithmetic=BF16), 64)),
+    ),
     "msfp16": block_floating_point(7, 16),
     "msfp12": block_floating_point(3, 16),
     "fp8_block": BlockFormat(E4M3, (Level(Real(FP32), 128, rows=128),)),

@@ -75,6 +75,10 @@ class Codes:
             """Whether a code is -0, which negative values that round to 0 get."""
 
         @property
+        def ties_away(self) -> bool:
+            """Whether rounding to the nearest takes the larger magnitude of two equally near."""
+
+        @property
         def has_nan(self) -> bool:
             """Whether a code is NaN."""
 
@@ -86,7 +90,7 @@ class Codes:
             """The value of a code, counted in `unit`, with its sign."""
 
     else:
-        divisor, signed, signed_zero, has_negative_zero = 1, True, True, True
+        divisor, signed, signed_zero, has_negative_zero, ties_away = 1, True, True, True, False
         has_nan, has_infinity = False, False
 
     @cached_property

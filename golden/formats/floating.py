@@ -32,9 +32,10 @@ UNSIGNED_ZERO = (Specials.FNUZ, Specials.INUZ)
 
 @dataclass(frozen=True)
 class Float(Codes):
-    """A binary floating-point number with subnormal values: an element, a scale, or a dtype.
+    """A binary floating-point number: an element, a scale, or a dtype.
 
-    Without a sign all bits are exponent and fraction; only scales are so.
+    Without a sign all bits are exponent and fraction; only scales are so. Without subnormal values
+    the exponent field 0 is one as the others: there is no zero either.
 
     Args:
         exponent_bits: width of the biased exponent field.
@@ -43,10 +44,12 @@ class Float(Codes):
         exponent_bias: bias of the exponent field; by default 2^(exponent_bits - 1) if the zero has
             no sign, and one less otherwise.
         signed: whether the top bit is a sign.
+        subnormals: whether values of the exponent field 0 are zero and subnormal; numbers with a
+            sign always have them.
 
     Raises:
         ValueError: a width or the bias is out of range, the specials unknown, those of an unsigned
-            number "ieee" or "fnuz", or `signed` no bool.
+            number "ieee" or "fnuz", a flag no bool, or a signed number has no subnormal values.
     """
 
     exponent_bits: int
@@ -54,6 +57,7 @@ class Float(Codes):
     specials: Specials = Specials.IEEE
     exponent_bias: int | None = None
     signed: bool = True
+    subnormals: bool = True
 
     def __post_init__(self) -> None:
         check_integer("exponent_bits", self.exponent_bits, 1, 11)
@@ -67,6 +71,9 @@ class Float(Codes):
             raise ValueError(
                 f"specials of an unsigned number must be nan, none or inuz, not {self.specials}"
             )
+        check_flag("subnormals", self.subnormals)
+        if self.signed and not self.subnormals:
+            raise ValueError("a number with a sign must have subnormal values")
         if self.exponent_bias is not None:
             check_integer("exponent_bias", self.exponent_bias, -BIAS_MAX, BIAS_MAX)
         if self.exponent_bias == self._usual_bias:
@@ -98,9 +105,14 @@ class Float(Codes):
         return self._usual_bias if self.exponent_bias is None else self.exponent_bias
 
     @property
+    def first_normal(self) -> int:
+        """The smallest exponent field of normal values."""
+        return int(self.subnormals)
+
+    @property
     def emin(self) -> int:
         """Exponent of the smallest normal value."""
-        return 1 - self.bias
+        return self.first_normal - self.bias
 
     @property
     def sign_bit(self) -> int:
@@ -171,10 +183,10 @@ class Float(Codes):
     @property
     def smallest_normal(self) -> int:
         """Bit pattern of the smallest normal value."""
-        return 1 << self.fraction_bits
+        return self.first_normal << self.fraction_bits
 
     def integer(self, code: int) -> int | NotANumber:
-        """The signed value of a code, counted in `unit`, the smallest subnormal value."""
+        """The signed value of a code, counted in `unit`, a step of the smallest normal values."""
         magnitude = code & (1 << self.magnitude_bits) - 1
         negative = bool(code & self.sign_bit)
         if self.has_nan and code == self.quiet_nan:
@@ -183,9 +195,10 @@ class Float(Codes):
             if self.has_infinity and magnitude == self.infinity:
                 return NotANumber.NEGATIVE_INFINITY if negative else NotANumber.INFINITY
             return NotANumber.NAN
-        field = max(magnitude >> self.fraction_bits, 1)
-        significand = magnitude - (field - 1 << self.fraction_bits)
-        value = significand << field - 1
+        low = self.first_normal
+        above = max(magnitude >> self.fraction_bits, low) - low
+        significand = magnitude + (1 - low - above << self.fraction_bits)
+        value = significand << above
         return -value if negative else value
 
 
@@ -237,3 +250,6 @@ def p3109(width: int, precision: int, signed: bool, infinities: bool) -> Float:
 
 UE5M3 = Float(5, 3, Specials.NAN, signed=False)
 """Scale of NVFP4 without a scale of the tensor; UE4M3 and UE6M2 have other widths alone."""
+
+HIF4_SCALE = Float(6, 2, Specials.NAN, 48, signed=False, subnormals=False)
+"""Scale of HiF4, which its definition calls E6M2: from 2^-48 to 1.5 * 2^15."""

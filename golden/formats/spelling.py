@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 DTYPES: Final = {"float32": FP32, "bfloat16": BF16, "float16": FP16}
 """Scales that are dtypes, by the names that they have in strings."""
 
+IN_BF16: Final = "-bf16"
+"""After a real scale that is computed in BF16 arithmetic."""
+
 MODES: Final = "modes"
 """The last part of a format whose blocks have modes."""
 
@@ -84,11 +87,12 @@ def spell_element(fmt: "BlockFormat") -> str:
     full = isinstance(element, SignMagnitude) and element.full_scale
     usual = unit_exponent(element.width - 1, levels, None, full)
     fraction = "" if element.unit_exponent == usual else f"q{-element.unit_exponent}"
+    away = "a" if element.ties_away else ""
     if isinstance(element, TwosComplement):
-        return f"{'tc' if sign_magnitude(levels) else 'int'}{element.bits}{fraction}"
+        return f"{'tc' if sign_magnitude(levels) else 'int'}{element.bits}{fraction}{away}"
     kind = "int" if sign_magnitude(levels) else "sm"
     one_zero = "" if element.signed_zero else "z"
-    return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}"
+    return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}{away}"
 
 
 def _spell_float(x: Float) -> str:
@@ -102,7 +106,8 @@ def _spell_float(x: Float) -> str:
     elif x.signed and specials_of(x.width, "fn") is x.specials:
         suffix = "fn"
     bias = "" if x.exponent_bias is None else f"b{x.exponent_bias}"
-    return f"{'' if x.signed else 'u'}e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}"
+    hidden = "" if x.subnormals else "h"
+    return f"{'' if x.signed else 'u'}e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}{hidden}"
 
 
 def _spell_scale(scale: Scale, element: Element) -> str:
@@ -114,4 +119,5 @@ def _spell_scale(scale: Scale, element: Element) -> str:
         return f"u{scale.bits}"
     assert isinstance(scale, Real)
     zero_point = f"_uint{element.width}" if scale.zero_point else ""
-    return _spell_float(scale.dtype) + zero_point
+    arithmetic = "" if scale.arithmetic == FP32 else IN_BF16
+    return _spell_float(scale.dtype) + arithmetic + zero_point

@@ -48,6 +48,8 @@ def significand_and_exponent(
 
     Below 1 the field is that of a subnormal number, 0 where the highest bit of the fraction is set.
     """
+    if not dtype.subnormals:
+        return Cat(fraction, Const(1, 1)), field
     normal = field.any()
     if not dtype.fraction_bits:
         return normal, Cat(field, Const(0, 1)).as_signed()
@@ -96,7 +98,7 @@ class ReadScaleLane(wiring.Component):
             special = is_special(dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
-                part.zero.eq(~code.any()),
+                part.zero.eq(~code.any() if dtype.subnormals else Const(0, 1)),
                 part.nan.eq(code[-1] | special if dtype.signed else special),
             ]
         m.d.comb += part.exponent.eq(exponent + self._constant)

@@ -16,6 +16,7 @@ from axs6.golden.formats import (
     Mode,
     Real,
     ScaleChoice,
+    Shift,
     SignMagnitude,
     block_format,
     name_of,
@@ -365,7 +366,7 @@ def _missing_of_real(fmt: BlockFormat) -> str | None:
         return "scales of both channels and a tensor"
     if any(level.scale != Real(FP32) for level in fmt.outer):
         return "an outer scale that is not float32"
-    inner = [level.scale for level in fmt.blocked]
+    inner = [level.scale for level in fmt.blocked if not isinstance(level.scale, Shift)]
     if len(inner) > 1:
         return "two scales within a block, neither a power of two"
     if isinstance(fmt.element, SignMagnitude) and not fmt.element.signed_zero:

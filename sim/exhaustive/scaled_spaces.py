@@ -106,7 +106,7 @@ def _outer(fmt: BlockFormat, pattern: int, count: int) -> Items:
 def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
     """The first maximum of each scale that a block may have under an outer one."""
     items = alone(encoder, outer)
-    (name,) = scale_names(ROW_FORMATS[encoder.format])
+    name, *_ = scale_names(ROW_FORMATS[encoder.format])
     codes: NDArray[np.integer] = find("encoder").golden(items, encoder.parameters)[f"block.{name}"]
     _, first = np.unique(codes, return_index=True)
     return sorted(first.tolist())

@@ -51,7 +51,7 @@ function scaleCode(top, depth, above, format) {
   const kind = format.scales[depth];
   if (level.kind === "real") {
     const code = realCode(top, depth, above, format);
-    return [code, divided(above, magnitudeOf(code, kind.dtype))];
+    return [code, divided(above, magnitudeOf(code, kind.dtype), inBf16(level))];
   }
   if (level.kind === "integer") {
     const step = above.factors.reduce(times, format.element.largest);
@@ -67,7 +67,9 @@ function scaleCode(top, depth, above, format) {
     return [code, { ...above, exponent: code - kind.bias, top: binade }];
   }
   const binade = held.n ? floorLog2(held) : above.top;
-  const code = held.n ? Math.min(above.top - binade, kind.largestCode) : kind.largestCode;
+  const exponents = format.levels.some((each) => each.kind === "exponent");
+  const reach = exponents ? above.top : format.element.emax + above.exponent;
+  const code = held.n ? clamp(reach - binade, 0, kind.largestCode) : kind.largestCode;
   return [code, { ...above, exponent: above.exponent - code, top: binade }];
 }
 
@@ -93,22 +95,28 @@ function realCode(top, depth, above, format) {
   const shared = finer && ["real", "integer"].includes(finer.kind);
   const reach = shared ? format.scales[depth + 1].largest : ONE;
   let scale = fp32(over(top, times(format.element.largest, reach)));
+  if (inBf16(format.levels[depth])) {
+    scale = bf16(fp32(times(top, bf16(over(ONE, format.element.largest)))));
+  }
   for (const factor of above.factors) scale = fp32(over(scale, factor));
   return heldScale(top.n ? scale : null, format.scales[depth].dtype, format.levels[depth].dtype);
 }
 
 // A real scale held to the normal numbers of its dtype; of zeros (null), 1 in FP32, else the least.
 function heldScale(scale, dtype, description) {
-  if (scale === null) return isSingle(description) ? heldCode(ONE, dtype) : 2 ** dtype.fractionBits;
+  if (scale === null) {
+    return isSingle(description) ? heldCode(ONE, dtype) : dtype.first * 2 ** dtype.fractionBits;
+  }
   return heldCode(most(scale, power(dtype.emin)), dtype);
 }
 
 // Values are multiplied by the reciprocal of their real and integer scales, null where it is
 // too large for FP32.
-function divided(above, factor) {
+function divided(above, factor, rounds = false) {
   let reciprocal = above.reciprocal && over(above.reciprocal, factor);
   const code = reciprocal && magnitudeCode(reciprocal, FP32);
   reciprocal = code === null || code > FP32.largestCode ? null : magnitudeOf(code, FP32);
+  if (rounds) reciprocal = bf16(reciprocal);
   return { ...above, factors: [...above.factors, factor], reciprocal };
 }
 

@@ -13,7 +13,7 @@ function elementKind(description) {
   return kind;
 }
 
-function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero }) {
+function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero, ties_away }) {
   const signBit = 2 ** magnitude_bits;
   const fractionBits = full_scale ? 0 : magnitude_bits - 1;
   return {
@@ -24,12 +24,13 @@ function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero 
     fractionBits,
     divisor: full_scale ? signBit - 1 : 1,
     fixed: true,
+    tiesAway: ties_away,
     signedZero: signed_zero,
     fields: [["sign", 1], ["magnitude", magnitude_bits]],
   };
 }
 
-function twosComplement({ bits, unit_exponent }) {
+function twosComplement({ bits, unit_exponent, ties_away }) {
   return {
     width: bits,
     signBit: 2 ** (bits - 1),
@@ -38,6 +39,7 @@ function twosComplement({ bits, unit_exponent }) {
     fractionBits: bits - 2,
     divisor: 1,
     fixed: true,
+    tiesAway: ties_away,
     complement: true,
     signedZero: false,
     fields: [["magnitude", bits]],
@@ -88,6 +90,9 @@ function factorOf(code, level, kind) {
   if (level.kind === "shift") return power(-code);
   return level.kind === "real" ? magnitudeOf(code, kind.dtype) : whole(code);
 }
+
+// Whether a real scale and its reciprocal are rounded to BF16.
+const inBf16 = (level) => level.arithmetic.fraction_bits === BF16.fractionBits;
 
 const isBlocked = (level) => typeof level.group === "number";
 
@@ -145,7 +150,11 @@ function check({ element, levels, modes }) {
   const count = (kind) => kinds.filter((each) => each === kind).length;
   const exponent = levels.find((level) => level.kind === "exponent");
   needed(count("exponent") < 2, "a block format has at most one exponent scale");
-  needed(!count("shift") || (exponent && isBlocked(exponent)), "a shift needs an exponent of blocks");
+  const above = levels[count("shift")];
+  const shifted = above && ["exponent", "real"].includes(above.kind) && isBlocked(above);
+  needed(!count("shift") || shifted, "a shift needs an exponent or a real scale of blocks");
+  const inBf16s = levels.filter((level) => level.kind === "real" && inBf16(level)).length;
+  needed(!inBf16s || count("real") === 1, "a real scale in bf16 must be the only one");
   const plain = count("integer") === 1 && count("real") === 1;
   needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
   const last = levels[levels.length - 1];
@@ -218,7 +227,11 @@ function checkReal(dtype) {
 }
 
 function checkLevel(level) {
-  if (level.kind === "real") checkReal(level.dtype);
+  if (level.kind === "real") {
+    checkReal(level.dtype);
+    const plain = !inBf16(level) || !(level.zero_point || isSingle(level.dtype));
+    needed(plain, "arithmetic of a float32 scale, or one with a zero point, must be fp32");
+  }
   const bits = { shift: [1, 4], exponent: [4, 8], integer: [1, 16] }[level.kind];
   if (bits) inRange("bits of a scale", level.bits, ...bits);
   if (!isBlocked(level)) {
@@ -236,7 +249,7 @@ function checkLevel(level) {
 // Strings: `readFormat` gives the description of a name of the catalog, perhaps with -RULE and _tN,
 // or of a string in the grammar of docs/formats.md.
 const RULES = ["floor", "ceil", "even", "rceil"];
-const SINGLE = { exponent_bits: 8, fraction_bits: 23, specials: "ieee", exponent_bias: null, signed: true };
+const SINGLE = { exponent_bits: 8, fraction_bits: 23, ...IEEE };
 const DTYPES = {
   float32: SINGLE,
   bfloat16: { ...SINGLE, fraction_bits: 7 },
@@ -246,8 +259,8 @@ const RULE = RULES.join("|");
 const N = "(?:0|[1-9][0-9]{0,3})";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
-  integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
-  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(?:b(-?${N}))?(fnuz|inuz|fn|f|n)?(?:b(-?${N}))?$`),
+  integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?(a)?$`),
+  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(?:b(-?${N}))?(fnuz|inuz|fn|f|n)?(?:b(-?${N}))?(h)?$`),
   p3109: new RegExp(`^binary(${N})p(${N})([su])([ef])$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
@@ -331,17 +344,20 @@ function readScale(take, parts, text) {
   }
   match = take("factor");
   if (match) return { kind: "integer", bits: Number(match[1]) };
-  let dtype = Object.hasOwn(DTYPES, parts[0]) ? DTYPES[parts.shift()] : null;
-  if (!dtype && (match = take("float"))) dtype = readFloat(match);
-  if (!dtype && (match = take("p3109"))) dtype = readP3109(match);
+  const name = (parts[0] ?? "").replace(/-bf16$/, "");
+  const arithmetic = name === parts[0] ? SINGLE : DTYPES.bfloat16;
+  let dtype = Object.hasOwn(DTYPES, name) ? DTYPES[name] : null;
+  if (!dtype && (match = PARTS.float.exec(name))) dtype = readFloat(match);
+  if (!dtype && (match = PARTS.p3109.exec(name))) dtype = readP3109(match);
   needed(dtype, `${text}: a scale such as e8m0 or float32 is needed at ${parts[0]}`);
+  parts.shift();
   const zero = take("unsigned");
   const fits = !zero || text.startsWith(`${zero[0]}_`);
   needed(fits, `${text}: a zero point needs elements of its width, ${zero?.[0]}`);
-  return { kind: "real", dtype, zero_point: zero !== null };
+  return { kind: "real", dtype, zero_point: zero !== null, arithmetic };
 }
 
-function readFloat([text, unsigned, exponent, fraction, before, suffix, after]) {
+function readFloat([text, unsigned, exponent, fraction, before, suffix, after, hidden]) {
   needed(before === undefined || after === undefined, `${text}: one bias alone is possible, not 2`);
   const [exponent_bits, fraction_bits] = [Number(exponent), Number(fraction)];
   const signed = !unsigned;
@@ -351,7 +367,8 @@ function readFloat([text, unsigned, exponent, fraction, before, suffix, after]) 
   const usual = 2 ** (exponent_bits - 1) - (oneZero ? 0 : 1);
   const bias = before ?? after;
   const exponent_bias = bias === undefined || Number(bias) === usual ? null : Number(bias);
-  return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
+  needed(!signed || !hidden, "a number with a sign must have subnormal values");
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed, subnormals: !hidden };
 }
 
 // A number of IEEE P3109: width, precision, s or u for its sign, e or f for its infinities.
@@ -363,22 +380,23 @@ function readP3109([, width, precision, sign, infinities]) {
   const finite = signed ? "fnuz" : "nan";
   const specials = infinities === "e" ? "inuz" : finite;
   const exponent_bias = specials === "nan" ? 2 ** (exponent_bits - 1) : null;
-  return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed, subnormals: true };
 }
 
 function readElement([kind, match], levels) {
   if (kind === "unsigned") return { kind, bits: Number(match[1]) };
   if (kind === "float") return { kind, ...readFloat(match) };
   if (kind === "p3109") return { kind: "float", ...readP3109(match) };
-  const [text, name, width, full, fraction, oneZero] = match;
+  const [text, name, width, full, fraction, oneZero, away] = match;
   const magnitude_bits = Number(width) - 1;
+  const ties_away = Boolean(away);
   const has = (scale) => levels.some((level) => level.kind === scale);
   const given = fraction === undefined ? null : 0 - Number(fraction);
   const unit_exponent = given ?? (has("exponent") && !full ? 1 - magnitude_bits : 0);
   if (name !== "sm" && (name === "int") !== has("shift")) {
     needed(!full && !oneZero, `d and z are for sign and magnitude, which ${text} is not`);
-    return { kind: "twos_complement", bits: Number(width), unit_exponent };
+    return { kind: "twos_complement", bits: Number(width), unit_exponent, ties_away };
   }
   const [full_scale, signed_zero] = [Boolean(full), !oneZero];
-  return { kind: "sign_magnitude", magnitude_bits, unit_exponent, full_scale, signed_zero };
+  return { kind: "sign_magnitude", magnitude_bits, unit_exponent, full_scale, signed_zero, ties_away };
 }

@@ -17,6 +17,9 @@ from axs6.golden.formats import (
     Float,
     Level,
     Real,
+    Shift,
+    SignMagnitude,
+    TwosComplement,
     block_format,
     formats,
     name_of,
@@ -24,6 +27,7 @@ from axs6.golden.formats import (
     operands_name,
 )
 from axs6.golden.formats.codes import NotANumber
+from axs6.golden.formats.floating import E4M3
 
 NAN, INF = NotANumber.NAN, NotANumber.INFINITY
 
@@ -190,10 +194,38 @@ def test_an_exponent_scale(bits, suffix, rule):
         ("ue4m3fn", Float(4, 3, "nan", signed=False)),
         ("ue6m2f", Float(6, 2, "none", signed=False)),
         ("ue6m2fb9", Float(6, 2, "none", 9, signed=False)),
+        ("ue6m2b48h", Float(6, 2, "nan", 48, signed=False, subnormals=False)),
+        ("ue3m4fh", Float(3, 4, "none", signed=False, subnormals=False)),
     ],
 )
 def test_a_real_scale(text, dtype):
     assert block_format(f"int8_{text}_t0").levels == (Level(Real(dtype), CHANNEL),)
+
+
+def test_arithmetic_of_a_scale_and_ties_of_an_element():
+    fmt = block_format("int4a_e4m3fn-bf16_t16s4o2")
+    shift, scale = fmt.levels
+    assert fmt.element == SignMagnitude(3, 0, ties_away=True)
+    assert (shift, scale) == (Level(Shift(2), 4), Level(Real(E4M3, arithmetic=BF16), 16))
+    assert str(fmt) == "int4a_e4m3fn-bf16_t16s4o2"
+    assert block_format("tc5q2a_e8m0_t8s4o1").element == TwosComplement(5, -2, ties_away=True)
+
+
+HIDDEN = ("ue6m2b48h", "ue3m4fh", "ue5m3h")
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_a_scale_without_subnormal_values_has_a_hidden_one_in_every_code(text):
+    fmt = block_format(f"int8_{text}_t16")
+    scale = fmt.levels[0].scale
+    dtype = scale.dtype
+    assert str(fmt) == f"int8_{text}_t16"
+    values = [dtype.integer(code) * dtype.unit for code in range(scale.largest_code + 1)]
+    steps = 1 << dtype.fraction_bits
+    powers = [Fraction(2) ** ((code // steps) - dtype.bias) for code in range(len(values))]
+    assert values == [(1 + Fraction(k % steps, steps)) * x for k, x in enumerate(powers)]
+    assert (scale.smallest, scale.largest) == (values[0], values[-1])
+    assert len(values) + dtype.has_nan == 1 << scale.bits
 
 
 UNSIGNED = {"ue4m3": 7, "ue5m3": 8, "ue6m2": 8, "ue7m1": 8, "ue3m4f": 7, "ue5m3fb9": 8}

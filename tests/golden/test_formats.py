@@ -277,6 +277,13 @@ WRONG = {
     "int8_float32_t16_modes": "modes need one exponent scale of blocks alone, not real of 16",
     "sm6dz_e8m0_modes": "modes need one exponent scale of blocks alone, not exponent of tensor",
     "int8_u4_t16": "an integer scale needs one real scale above it",
+    "int8_u4_t16s4o1_float32": "a shift needs an exponent or a real scale above it, at 'u4' ",
+    "int8_bfloat16_t0s4o1": "a shift needs an exponent or a real scale of blocks above it, at ",
+    "int8_e4m3fnh_t16": "a number with a sign must have subnormal values, at 'e4m3fnh' (charac",
+    "int8_float32-bf16": "arithmetic of a float32 scale must be fp32, not bf16, at 'float32-bf16'",
+    "uint8_ue5m3-bf16_uint8_t8": "arithmetic of a scale with a zero point must be fp32, not bf16",
+    "int8_ue5m3-bf16_t8_float32": "a real scale in bf16 must be the only one, at 'float32' ",
+    "int8_bfloat16-bf16_t8": "a scale in bf16 must be at most 2^126, and the largest of bf16 is ",
     "": "is needed at its end",
 }
 
@@ -323,6 +330,8 @@ E8M0 = Level(Exponent(), 32)
             "unsigned number must be nan, none or inuz, not ieee",
         ),
         (lambda: Float(5, 3, "nan", signed=0), "signed must be True or False, not 0"),
+        (lambda: Float(5, 3, subnormals=False), "a number with a sign must have subnormal values"),
+        (lambda: Real(FP16, arithmetic=FP16), "arithmetic must be fp32 or bf16, not fp16"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
         (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
         (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),

@@ -26,6 +26,7 @@ def properties(name: str) -> set[Property]:
         "rule": {str(x.scale.rule) for x in fmt.levels if isinstance(x.scale, Exponent)},
         "modes": fmt.has_modes,
         "unsigned": any(isinstance(x.scale, Real) and not x.scale.dtype.signed for x in fmt.levels),
+        "ties": element.ties_away,
     }
     kinds["rule"] = ", ".join(kinds["rule"])
     return set(kinds.items())

@@ -26,6 +26,7 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "e5m2inuz_e8m0_t8", "dtype": "bf16"},
         {"format": "e2m1inuz_e4m3fnuz_t8"},
         {"format": "e3m2fnuz_ue6m2inuz_t8", "view": "behaviour"},
+        {"format": "hif4", "block": 16},
     ],
     ids=str,
 )

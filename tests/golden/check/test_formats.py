@@ -145,9 +145,27 @@ def scale_below_a_sign(x, blocks):
     return replace(blocks, scales=(np.minimum(scales, np.uint8(0x7E)),))
 
 
+def shift_of_the_group_above(x, blocks):
+    """The shift of 4 values below the largest of their 8, as under exponents."""
+    scale, coarse, fine = blocks.scales
+    eight, four = (np.abs(x).reshape(*x.shape[:-1], -1, k).max(axis=-1) for k in (8, 4))
+    apart = np.frexp(np.repeat(eight, 2, axis=-1))[1] - np.frexp(four)[1]
+    shifts = np.minimum(apart, 1).astype(np.uint8)
+    return replace(blocks, scales=(scale, coarse, shifts.reshape(fine.shape)))
+
+
+def ties_to_even(x, blocks):
+    """The even one of two codes that are equally near."""
+    element = replace(blocks.format.element, ties_away=False)
+    found = encode(x, replace(blocks.format, element=element), nonfinite="saturate")
+    return replace(blocks, codes=found.codes.reshape(blocks.codes.shape))
+
+
 @pytest.mark.parametrize(
     ("change", "name", "check"),
     [
+        (shift_of_the_group_above, "hif4", RANDOM),
+        (ties_to_even, "hif4", THRESHOLDS),
         (half_up, "mxfp4", THRESHOLDS),
         (emax_too_small, "mxfp4", RANDOM),
         (shift_one_binade_late, "mx6", RANDOM),

@@ -196,6 +196,15 @@ def test_the_top_bit_of_an_unsigned_scale_taken_as_a_sign_is_caught(
     assert difference(UNIT.build(**parameters), parameters) is not None
 
 
+def test_subnormal_values_in_a_scale_without_them_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parameters = {**settings("hif4", "fp32"), "block": 16}
+    unit = UNIT.build(**parameters)
+    monkeypatch.setattr(Float, "first_normal", 1)
+    assert difference(unit, parameters) is not None
+
+
 @pytest.mark.parametrize("name", ["e2m1fn_e5m2_t8", "nvfp4_ue5m3", "nvfp4"])
 def test_verilog_has_no_nets_without_bits(name: str) -> None:
     """Under scales of blocks alone no FP32 value is subnormal, and no significand is moved."""
