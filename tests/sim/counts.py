@@ -32,8 +32,11 @@ ALIGNED = CATALOG["mxfp4"]
 MAXIMA = 1 + 7 + 254 + 2
 """Classes of a bf16 maximum: zero, leading bits of subnormals, exponents, infinity and NaN."""
 
-OTHERS = {name: each for name, each in CATALOG.items() if not each.header}
-"""Formats without modes."""
+ROWS = {name: each for name, each in CATALOG.items() if each.rows == 1}
+"""Formats of one row, which units have."""
+
+OTHERS = {name: each for name, each in ROWS.items() if not each.header}
+"""Formats of one row without modes."""
 
 
 def signed(definition: Definition) -> bool:
